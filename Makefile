@@ -1,0 +1,73 @@
+# Each target does all its own set-up on a fresh clone. `make help` lists them.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
+RUST_SOURCES := Cargo.toml $(shell find rust/unlost-core rust/unlost-py -name '*.rs' -o -name Cargo.toml)
+export PYTHONDONTWRITEBYTECODE ?= 1
+
+.PHONY: help build demo test test-long check bench docs fuzz clean
+
+help: ## List the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | column -t -s "$$(printf '\t')"
+
+build: $(VENV)/.built ## Make .venv and .venv/bin/unlost
+
+$(VENV)/.runtime: constraints.txt scripts/need
+	scripts/need python
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) maturin click rich
+	touch $@
+
+$(VENV)/.built: $(VENV)/.runtime $(RUST_SOURCES) pyproject.toml
+	scripts/need rust
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
+	touch $@
+
+$(VENV)/.tools: $(VENV)/.runtime requirements-dev.txt
+	$(PIP) --requirement requirements-dev.txt
+	touch $@
+
+# Tools of other licences are only ever run as processes from an environment of their own.
+.neighbours/surt/.installed: tests/neighbours/surt.txt $(VENV)/.runtime
+	$(PYTHON) -m venv .neighbours/surt
+	.neighbours/surt/bin/pip install --quiet --disable-pip-version-check --requirement tests/neighbours/surt.txt
+	touch $@
+
+demo: $(VENV)/.built ## The keys of some addresses under all policies
+	scripts/demo
+
+test: $(VENV)/.built $(VENV)/.tools .neighbours/surt/.installed ## The tests
+	$(BIN)/python -m pytest -m "not long" $(PYTEST)
+
+test-long: $(VENV)/.built $(VENV)/.tools .neighbours/surt/.installed ## All tests, with many more random examples
+	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest $(PYTEST)
+
+check: $(VENV)/.built $(VENV)/.tools ## Formatting, lints, types, the core's own tests
+	scripts/need lints
+	cargo fmt --check
+	cargo clippy --quiet --workspace --all-targets -- -D warnings
+	cargo test --quiet --package unlost-core
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+
+bench: $(VENV)/.built $(VENV)/.tools .neighbours/surt/.installed ## Speeds as ratios to a baseline of the same run
+	LC_ALL=C $(BIN)/python -m bench.uri
+	LC_ALL=C $(BIN)/python -m bench.startup
+
+docs: $(VENV)/.built ## Write the generated pages anew
+	$(BIN)/python scripts/cli_reference.py > docs/cli.md.new
+	mv docs/cli.md.new docs/cli.md
+
+fuzz: ## Run each fuzz target for FUZZ_SECONDS (default 60)
+	scripts/fuzz
+
+clean: ## Remove everything that was built
+	rm -rf $(VENV) .neighbours target rust/fuzz/target dist

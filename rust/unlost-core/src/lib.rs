@@ -1,0 +1,6 @@
+//! The core of unlost: what is done a billion times or byte by byte.
+//!
+//! Nothing here knows Python, the network or a file's name. The crate `unlost-py` binds it; every function has
+//! a slow Python model in `tests/models/` that it must agree with on random input.
+
+pub mod uri;

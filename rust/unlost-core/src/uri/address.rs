@@ -1,0 +1,279 @@
+//! From untrusted bytes to a parsed web address.
+
+use std::borrow::Cow;
+
+use memchr::memmem;
+use url::{Host, ParseError, Position, Url};
+
+use super::UriError;
+use super::escape::push_escape;
+
+/// Longer addresses are refused. Chromium does not navigate past 2 MB; no archive can have captured more.
+pub const MAX_BYTES: usize = 2 << 20;
+
+/// Schemes whose rest may be all digits, so that `tel:1234` is not taken for a host with a port.
+const NEVER_A_HOST: [&[u8]; 9] = [
+    b"data",
+    b"dns",
+    b"filedesc",
+    b"mailto",
+    b"news",
+    b"sms",
+    b"tel",
+    b"urn",
+    b"warcinfo",
+];
+
+/// An http or https address as the WHATWG URL standard reads it.
+pub struct Address<'a>(Form<'a>);
+
+enum Form<'a> {
+    /// One that the standard's parser would leave as it is, so that it need not run; most real addresses are such
+    /// (`bench/results/uri.md` has the share and what it saves).
+    Plain {
+        scheme: &'static str,
+        host: &'a [u8],
+        tail: &'a [u8],
+    },
+    Parsed(Url),
+}
+
+impl<'a> Address<'a> {
+    /// Reads an address as a browser's address bar would: surrounding white space is dropped, a missing scheme is
+    /// http, bytes that are not UTF-8 stand for themselves.
+    pub fn read(text: &'a [u8]) -> Result<Self, UriError> {
+        if text.len() > MAX_BYTES {
+            return Err(UriError::TooLong);
+        }
+        let text = trim(text);
+        match plain(text) {
+            Some(form) => Ok(Self(form)),
+            None => parse(text).map(|url| Self(Form::Parsed(url))),
+        }
+    }
+
+    pub(super) fn scheme(&self) -> &str {
+        match &self.0 {
+            Form::Plain { scheme, .. } => scheme,
+            Form::Parsed(url) => url.scheme(),
+        }
+    }
+
+    pub(super) fn host(&self) -> Option<Host<&[u8]>> {
+        match &self.0 {
+            Form::Plain { host, .. } => Some(Host::Domain(host)),
+            Form::Parsed(url) => url.host().map(|host| match host {
+                Host::Domain(name) => Host::Domain(name.as_bytes()),
+                Host::Ipv4(address) => Host::Ipv4(address),
+                Host::Ipv6(address) => Host::Ipv6(address),
+            }),
+        }
+    }
+
+    pub(super) fn port(&self) -> Option<u16> {
+        match &self.0 {
+            Form::Plain { .. } => None,
+            Form::Parsed(url) => url.port(),
+        }
+    }
+
+    /// Path and query.
+    pub(super) fn tail(&self) -> &[u8] {
+        match &self.0 {
+            Form::Plain { tail, .. } => tail,
+            Form::Parsed(url) => url[Position::BeforePath..Position::AfterQuery].as_bytes(),
+        }
+    }
+}
+
+/// Cuts an address of which every byte stands for itself. May say no to one that is plain.
+fn plain(text: &[u8]) -> Option<Form<'_>> {
+    let (scheme, rest) = match text {
+        [b'h', b't', b't', b'p', b':', b'/', b'/', rest @ ..] => ("http", rest),
+        [b'h', b't', b't', b'p', b's', b':', b'/', b'/', rest @ ..] => ("https", rest),
+        _ => return None,
+    };
+    let is_host_byte = |byte: &u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.');
+    let host_len = rest.iter().position(|byte| !is_host_byte(byte));
+    let (host, tail) = rest.split_at(host_len.unwrap_or(rest.len()));
+    // A name whose last label begins with a letter is no IPv4 address; `xn--` must be checked.
+    let last_label = host.rsplit(|&byte| byte == b'.').next()?;
+    if !last_label.first()?.is_ascii_lowercase() || memmem::find(host, b"xn--").is_some() {
+        return None;
+    }
+    if !matches!(tail.first(), None | Some(b'/' | b'?' | b'#')) {
+        return None;
+    }
+    let tail = &tail[..memchr::memchr(b'#', tail).unwrap_or(tail.len())];
+    // The parser resolves dot segments before escapes are decoded: without escapes the order does not matter.
+    if tail
+        .iter()
+        .any(|&byte| byte == b'%' || !(b' '..0x7f).contains(&byte))
+    {
+        return None;
+    }
+    Some(Form::Plain { scheme, host, tail })
+}
+
+fn parse(text: &[u8]) -> Result<Url, UriError> {
+    if text.is_empty() {
+        return Err(UriError::Empty);
+    }
+    if let Some(scheme) = foreign_scheme(text) {
+        return Err(UriError::Foreign { scheme });
+    }
+    let text = valid_utf8(text);
+    let parsed = if has_web_scheme(text.as_bytes()) {
+        Url::parse(&text)
+    } else if text.starts_with("//") {
+        Url::parse(&format!("http:{text}"))
+    } else {
+        Url::parse(&format!("http://{text}"))
+    };
+    parsed.map_err(|error| match error {
+        ParseError::EmptyHost => UriError::NoHost,
+        ParseError::InvalidPort => UriError::BadPort,
+        _ => UriError::BadHost {
+            reason: error.to_string(),
+        },
+    })
+}
+
+/// The scheme of an address that is not a web page (`dns:`, `warcinfo:`, `mailto:`, `ftp:` …), in lower case.
+///
+/// `None` for http and https, for an address without a scheme, and for `localhost:8080/x`, which is a host and
+/// a port.
+#[must_use]
+pub fn foreign_scheme(text: &[u8]) -> Option<String> {
+    let text = trim(text);
+    let (scheme, rest) = split_scheme(text)?;
+    if scheme.eq_ignore_ascii_case(b"http") || scheme.eq_ignore_ascii_case(b"https") {
+        return None;
+    }
+    let scheme = scheme.to_ascii_lowercase();
+    if !NEVER_A_HOST.contains(&scheme.as_slice()) && starts_with_port(rest) {
+        return None;
+    }
+    String::from_utf8(scheme).ok()
+}
+
+/// Without the white space and control characters around it.
+fn trim(text: &[u8]) -> &[u8] {
+    let kept = |byte: &u8| *byte > b' ';
+    let start = text.iter().position(kept).unwrap_or(text.len());
+    let end = text.iter().rposition(kept).map_or(start, |last| last + 1);
+    &text[start..end]
+}
+
+/// The text before the first colon, if it has the form of a scheme, and what follows the colon.
+fn split_scheme(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    if !text.first()?.is_ascii_alphabetic() {
+        return None;
+    }
+    let end = text
+        .iter()
+        .position(|byte| !(byte.is_ascii_alphanumeric() || b"+-.".contains(byte)))?;
+    (text[end] == b':').then(|| (&text[..end], &text[end + 1..]))
+}
+
+fn has_web_scheme(text: &[u8]) -> bool {
+    split_scheme(text).is_some_and(|(scheme, _)| {
+        scheme.eq_ignore_ascii_case(b"http") || scheme.eq_ignore_ascii_case(b"https")
+    })
+}
+
+/// Whether what follows a colon is a port and not the body of another scheme's address.
+fn starts_with_port(rest: &[u8]) -> bool {
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    matches!(digits, 1..=5) && matches!(rest.get(digits), None | Some(b'/' | b'?' | b'#' | b'\\'))
+}
+
+/// The text with each byte that is not part of a UTF-8 sequence written as an escape, as a server would have got it.
+fn valid_utf8(text: &[u8]) -> Cow<'_, str> {
+    if let Ok(text) = std::str::from_utf8(text) {
+        return Cow::Borrowed(text);
+    }
+    let mut valid = String::with_capacity(text.len() + 16);
+    for chunk in text.utf8_chunks() {
+        valid.push_str(chunk.valid());
+        for &byte in chunk.invalid() {
+            let mut escape = Vec::with_capacity(3);
+            push_escape(byte, true, &mut escape);
+            valid.extend(escape.into_iter().map(char::from));
+        }
+    }
+    Cow::Owned(valid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::uri::{RuleSet, canonical};
+
+    #[test]
+    fn schemes_are_told_from_hosts_with_ports() {
+        for (text, scheme) in [
+            ("dns:www.archive.org", Some("dns")),
+            ("WARCINFO:/x.warc.gz", Some("warcinfo")),
+            ("mailto:a@example.com", Some("mailto")),
+            ("tel:1234", Some("tel")),
+            ("ftp://example.com/", Some("ftp")),
+            ("http://example.com/", None),
+            ("HTTPS:example.com", None),
+            ("localhost:8080/x", None),
+            ("example.com:80", None),
+            ("example.com/a:b", None),
+            ("//example.com", None),
+        ] {
+            assert_eq!(foreign_scheme(text.as_bytes()).as_deref(), scheme, "{text}");
+        }
+    }
+
+    #[test]
+    fn plain_addresses_read_as_the_parser_reads_them() {
+        for text in [
+            "http://example.com",
+            "https://example.com/",
+            "http://www.a_b.example.com/a/./b/../c//d",
+            "http://example.com?q",
+            "http://example.com#f",
+            "http://example.com/a b\\c?d'e\"f<g>#h?i",
+            "http://..example..com/",
+            "http://example.com/..",
+            "http://example.com/;a,b)c",
+        ] {
+            let plain = plain(text.as_bytes()).map(Address).expect("plain");
+            let parsed = Address(Form::Parsed(parse(text.as_bytes()).expect("parsed")));
+            for rules in RuleSet::ALL {
+                let forms = [&plain, &parsed].map(|address| {
+                    let mut out = Vec::new();
+                    canonical(address, rules, &mut out).expect("canonical");
+                    out
+                });
+                assert_eq!(forms[0], forms[1], "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_no_browser_accepts_is_refused_by_kind() {
+        for (text, kind) in [
+            (&b"  "[..], "empty"),
+            (b"http://", "no-host"),
+            (b"http://a b/", "bad-host"),
+            (b"http://a\0b/", "bad-host"),
+            (b"http://\xff.com/", "bad-host"),
+            (b"http://example.com:99999/", "bad-port"),
+            (b"http://example.com:8o/", "bad-port"),
+            (b"http://256.1.1.1/", "bad-host"),
+        ] {
+            let error = Address::read(text).err().map(|error| error.kind());
+            assert_eq!(error, Some(kind), "{}", text.escape_ascii());
+        }
+        let long = vec![b'a'; MAX_BYTES + 1];
+        assert_eq!(
+            Address::read(&long).err().map(|error| error.kind()),
+            Some("too-long")
+        );
+    }
+}

@@ -1,0 +1,66 @@
+//! Why a text is not an address that has a SURT.
+
+use std::fmt;
+
+/// What is wrong with one address. The message is one line and never repeats the address: the caller knows it,
+/// and it may be long or hostile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UriError {
+    /// Nothing but white space.
+    Empty,
+    /// Longer than [`super::MAX_BYTES`].
+    TooLong,
+    /// An address of another scheme than http or https, which has no SURT: not an error of whoever wrote it.
+    Foreign {
+        /// The scheme in lower case, without its colon.
+        scheme: String,
+    },
+    /// No host, or one that is nothing but dots.
+    NoHost,
+    /// A host that no browser would accept.
+    BadHost {
+        /// What the parser said about it.
+        reason: String,
+    },
+    /// A port that is not a number from 0 to 65535.
+    BadPort,
+    /// Meant as a SURT, and not one.
+    NotSurt,
+}
+
+impl UriError {
+    /// A word for counting by kind.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Empty => "empty",
+            Self::TooLong => "too-long",
+            Self::Foreign { .. } => "foreign-scheme",
+            Self::NoHost => "no-host",
+            Self::BadHost { .. } => "bad-host",
+            Self::BadPort => "bad-port",
+            Self::NotSurt => "not-surt",
+        }
+    }
+}
+
+impl fmt::Display for UriError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => write!(f, "empty: expected an address such as http://example.com/"),
+            Self::TooLong => write!(f, "too long: more than {} bytes", super::MAX_BYTES),
+            Self::Foreign { scheme } => {
+                write!(
+                    f,
+                    "not a web page: scheme `{scheme}:` has no SURT, only http: and https: have"
+                )
+            }
+            Self::NoHost => write!(f, "no host: expected a name after `http://`"),
+            Self::BadHost { reason } => write!(f, "bad host: {reason}"),
+            Self::BadPort => write!(f, "bad port: expected a number from 0 to 65535"),
+            Self::NotSurt => write!(f, "not a SURT: expected a form such as `com,example)/path`"),
+        }
+    }
+}
+
+impl std::error::Error for UriError {}

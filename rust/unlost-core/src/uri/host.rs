@@ -1,0 +1,112 @@
+//! The host of an address, as the labels of a SURT: `news.bbc.co.uk` is `uk,co,bbc,news`.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use url::Host;
+
+use super::UriError;
+use super::escape::push_escape;
+use super::tail::Use;
+
+/// Appends a host as SURT labels.
+pub(super) fn write(host: &Host<&[u8]>, usage: Use, out: &mut Vec<u8>) -> Result<(), UriError> {
+    match host {
+        Host::Domain(name) => write_name(name, usage, out),
+        Host::Ipv4(address) => {
+            write_ipv4(*address, out);
+            Ok(())
+        }
+        Host::Ipv6(address) => {
+            write_ipv6(*address, out);
+            Ok(())
+        }
+    }
+}
+
+fn write_name(name: &[u8], usage: Use, out: &mut Vec<u8>) -> Result<(), UriError> {
+    let name = without_www(name);
+    let mut labels = name
+        .rsplit(|&byte| byte == b'.')
+        .filter(|label| !label.is_empty());
+    let top = labels.next().ok_or(UriError::NoHost)?;
+    // `1.2.3.4..` gets past the parser as a name; without its dots it is an address after all.
+    if is_number(top) {
+        return write_number(name, out);
+    }
+    write_label(top, usage, out);
+    for label in labels {
+        out.push(b',');
+        write_label(label, usage, out);
+    }
+    Ok(())
+}
+
+/// The name without leading `www`, `www2` … labels, as long as one label is left.
+///
+/// All of them go, so that a SURT read back is itself; indexes drop only the first, and their `,www)` goes when
+/// their keys are normalised.
+fn without_www(mut name: &[u8]) -> &[u8] {
+    while let Some(dot) = memchr::memchr(b'.', name) {
+        let (first, rest) = (&name[..dot], &name[dot + 1..]);
+        let is_last = rest.iter().all(|&byte| byte == b'.');
+        if is_last || !(first.is_empty() || is_www(first)) {
+            break;
+        }
+        name = rest;
+    }
+    name
+}
+
+pub(super) fn is_www(label: &[u8]) -> bool {
+    label
+        .strip_prefix(b"www")
+        .is_some_and(|digits| digits.iter().all(u8::is_ascii_digit))
+}
+
+/// The standard's test for the last label of what must be an IPv4 address or nothing.
+fn is_number(label: &[u8]) -> bool {
+    let hex = label
+        .strip_prefix(b"0x")
+        .is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit));
+    hex || label.iter().all(u8::is_ascii_digit)
+}
+
+fn write_number(name: &[u8], out: &mut Vec<u8>) -> Result<(), UriError> {
+    let text = std::str::from_utf8(name).unwrap_or_default();
+    let Ok(Host::Ipv4(address)) = Host::parse(text.trim_matches('.')) else {
+        return Err(UriError::BadHost {
+            reason: "invalid IPv4 address".to_owned(),
+        });
+    };
+    write_ipv4(address, out);
+    Ok(())
+}
+
+/// A label with what has a meaning in SURTs, addresses and map files escaped. The host of a parsed address holds few of
+/// these, and no `%`; a key that is used as it stands may hold any.
+pub(super) fn write_label(label: &[u8], usage: Use, out: &mut Vec<u8>) {
+    let plain = |byte: &u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_');
+    if label.iter().all(plain) {
+        out.extend_from_slice(label);
+        return;
+    }
+    for &byte in label {
+        let special = b",()!%/?#:@[]\\<>^|".contains(&byte) || (byte == b'*' && usage == Use::Key);
+        if special || byte <= b' ' || byte >= 0x7f {
+            push_escape(byte, true, out);
+        } else {
+            out.push(byte);
+        }
+    }
+}
+
+/// Reversed like a name's labels, as `surt` writes it.
+pub(super) fn write_ipv4(address: Ipv4Addr, out: &mut Vec<u8>) {
+    let [a, b, c, d] = address.octets();
+    out.extend_from_slice(format!("{d},{c},{b},{a}").as_bytes());
+}
+
+/// In brackets, so that a port behind it can be told from its last group.
+pub(super) fn write_ipv6(address: Ipv6Addr, out: &mut Vec<u8>) {
+    out.extend_from_slice(format!("[{address}]").as_bytes());
+}

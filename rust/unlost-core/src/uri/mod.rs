@@ -1,0 +1,30 @@
+//! Addresses of web pages: read, brought to one form, turned into sort-friendly keys.
+//!
+//! Data flows one way:
+//!
+//! ```text
+//! bytes ─ address (scheme told, WHATWG parse) ─ host, tail (rules) ─ surt ─┐
+//! an index's own key column ───────────────────────────────────────────────┴─ key ─ segments ─ policy ─ URI-Key
+//! ```
+
+mod address;
+mod error;
+mod escape;
+mod host;
+mod key;
+mod policy;
+mod rules;
+mod segments;
+mod session;
+mod suffixes;
+mod surt;
+mod tail;
+
+pub use address::{Address, MAX_BYTES, foreign_scheme};
+pub use error::UriError;
+pub use key::{key_of_row, key_of_uri, looks_like_surt, normal_key, spellings, surt_of_uri};
+pub use policy::{ALL_POLICIES, Policy, PolicyError};
+pub use rules::{RuleSet, UnknownRuleSet};
+pub use segments::Segments;
+pub use suffixes::{Section, SuffixError, Suffixes};
+pub use surt::{canonical, surt, unsurt};

@@ -1,0 +1,146 @@
+//! The one segmenter: what cuts a key into host labels, path segments and query, everywhere.
+
+/// A view of a normal key. An IP address is one host label, since half of one means nothing; a port belongs to the
+/// last label.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Segments<'a> {
+    host_and_port: &'a [u8],
+    host_len: usize,
+    tail: &'a [u8],
+    path_len: usize,
+}
+
+impl<'a> Segments<'a> {
+    /// Cuts a key. Never fails: what has no `)` is all host.
+    #[must_use]
+    pub fn of(key: &'a [u8]) -> Self {
+        let host_end = memchr::memchr(b')', key).unwrap_or(key.len());
+        let host_and_port = &key[..host_end];
+        let tail = key.get(host_end + 1..).unwrap_or_default();
+        Self {
+            host_and_port,
+            host_len: host_len(host_and_port),
+            tail,
+            path_len: memchr::memchr(b'?', tail).unwrap_or(tail.len()),
+        }
+    }
+
+    /// The host without its port: `uk,co,bbc`.
+    #[must_use]
+    pub fn host(&self) -> &'a [u8] {
+        &self.host_and_port[..self.host_len]
+    }
+
+    /// The port's digits.
+    #[must_use]
+    pub fn port(&self) -> Option<&'a [u8]> {
+        self.host_and_port.get(self.host_len + 1..)
+    }
+
+    /// Whether the host is an IPv4 or IPv6 address.
+    #[must_use]
+    pub fn is_ip(&self) -> bool {
+        is_ip(self.host())
+    }
+
+    /// The labels from the top down, the port on the last: `uk`, `co`, `bbc:8080`.
+    pub fn host_labels(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let whole = self.is_ip();
+        self.host_and_port
+            .split(move |&byte| byte == b',' && !whole)
+            .filter(|label| !label.is_empty())
+    }
+
+    /// Path and query as they stand, with the leading `/`.
+    #[must_use]
+    pub fn tail(&self) -> &'a [u8] {
+        self.tail
+    }
+
+    /// The path's segments, without empty ones.
+    pub fn path_segments(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        self.tail[..self.path_len]
+            .split(|&byte| byte == b'/')
+            .filter(|segment| !segment.is_empty())
+    }
+
+    /// What stands behind the `?`.
+    #[must_use]
+    pub fn query(&self) -> Option<&'a [u8]> {
+        self.tail.get(self.path_len + 1..)
+    }
+
+    /// The query's parameters, without empty ones.
+    pub fn parameters(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        self.query()
+            .unwrap_or_default()
+            .split(|&byte| byte == b'&')
+            .filter(|parameter| !parameter.is_empty())
+    }
+}
+
+/// Where the port's colon stands, or the end.
+fn host_len(host_and_port: &[u8]) -> usize {
+    let after = if host_and_port.first() == Some(&b'[') {
+        memchr::memchr(b']', host_and_port).map_or(0, |end| end + 1)
+    } else {
+        0
+    };
+    memchr::memchr(b':', &host_and_port[after..]).map_or(host_and_port.len(), |colon| after + colon)
+}
+
+/// Whether a SURT's host is an address: `[2001:db8::1]`, or four numbers. A name never has a number as its top label.
+fn is_ip(host: &[u8]) -> bool {
+    match host.first() {
+        Some(b'[') => true,
+        Some(first) if first.is_ascii_digit() => {
+            let octets = || host.split(|&byte| byte == b',');
+            octets().count() == 4
+                && octets().all(|octet| {
+                    matches!(octet.len(), 1..=3) && octet.iter().all(u8::is_ascii_digit)
+                })
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut(key: &str) -> (Vec<&str>, Vec<&str>, Option<&str>) {
+        let text = |bytes| std::str::from_utf8(bytes).expect("ascii");
+        let segments = Segments::of(key.as_bytes());
+        (
+            segments.host_labels().map(text).collect(),
+            segments.path_segments().map(text).collect(),
+            segments.query().map(text),
+        )
+    }
+
+    #[test]
+    fn keys_are_cut_the_same_way_whatever_their_host() {
+        assert_eq!(
+            cut("uk,co,bbc:8080)/a/b?c=1&d"),
+            (vec!["uk", "co", "bbc:8080"], vec!["a", "b"], Some("c=1&d"))
+        );
+        assert_eq!(cut("4,3,2,1)/a"), (vec!["4,3,2,1"], vec!["a"], None));
+        assert_eq!(cut("4,3,2,1:81)/"), (vec!["4,3,2,1:81"], vec![], None));
+        assert_eq!(
+            cut("[2001:db8::1]:81)/?q"),
+            (vec!["[2001:db8::1]:81"], vec![], Some("q"))
+        );
+        assert_eq!(
+            cut("localhost)/a)b"),
+            (vec!["localhost"], vec!["a)b"], None)
+        );
+        assert_eq!(cut("com,example"), (vec!["com", "example"], vec![], None));
+    }
+
+    #[test]
+    fn ports_are_told_from_addresses() {
+        assert_eq!(Segments::of(b"[2001:db8::1])/").port(), None);
+        assert_eq!(Segments::of(b"[2001:db8::1]:81)/").port(), Some(&b"81"[..]));
+        assert_eq!(Segments::of(b"com,a:81)/x:9").port(), Some(&b"81"[..]));
+    }
+}

@@ -1,0 +1,162 @@
+//! Registered domains by the Public Suffix List.
+
+use std::fmt;
+
+use psl::{Psl, Type};
+
+/// Which sections of the list count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Section {
+    /// Also suffixes of companies that let others register below their domain: `blogspot.com`.
+    #[default]
+    All,
+    /// Only suffixes of registries: `co.uk`.
+    Icann,
+}
+
+enum List {
+    BuiltIn,
+    Read(Box<publicsuffix::List>),
+}
+
+/// A Public Suffix List: the one compiled in, or one read from a newer file.
+pub struct Suffixes {
+    list: List,
+    section: Section,
+}
+
+impl Suffixes {
+    /// The list that was current when unlost was built.
+    #[must_use]
+    pub fn built_in(section: Section) -> Self {
+        Self {
+            list: List::BuiltIn,
+            section,
+        }
+    }
+
+    /// A list in the format in which it is published.
+    pub fn read(text: &[u8], section: Section) -> Result<Self, SuffixError> {
+        // Lines outside the sections do not count, so that no other file passes for a list.
+        let list = publicsuffix::List::from_bytes(text).map_err(|error| SuffixError {
+            reason: match error {
+                publicsuffix::Error::InvalidList => {
+                    "no rule below a line `===BEGIN ICANN DOMAINS===`".to_owned()
+                }
+                error => error.to_string(),
+            },
+        })?;
+        Ok(Self {
+            list: List::Read(Box::new(list)),
+            section,
+        })
+    }
+
+    /// How many labels, from the top, make the registered domain. All of them for a name that is a suffix itself, since
+    /// nothing shorter would be a name of its own.
+    #[must_use]
+    pub fn registered_len(&self, labels: &[&[u8]]) -> usize {
+        (self.suffix_len(labels) + 1).min(labels.len())
+    }
+
+    /// How many labels, from the top, are public suffix; at least one.
+    #[must_use]
+    pub fn suffix_len(&self, labels: &[&[u8]]) -> usize {
+        let mut considered = labels;
+        loop {
+            let info = self.find(considered);
+            let len = labels_in(considered, info.len);
+            if self.section == Section::All || info.typ != Some(Type::Private) || len <= 1 {
+                return len;
+            }
+            // A private suffix lies below a registry's: drop its own label and ask again.
+            considered = &considered[..len - 1];
+        }
+    }
+
+    fn find(&self, labels: &[&[u8]]) -> psl::Info {
+        let labels = labels.iter().copied();
+        match &self.list {
+            List::BuiltIn => psl::List.find(labels),
+            List::Read(list) => list.find(labels),
+        }
+    }
+}
+
+/// How many labels make up `bytes` bytes of dotted suffix.
+fn labels_in(labels: &[&[u8]], bytes: usize) -> usize {
+    let mut seen = 0;
+    for (i, label) in labels.iter().enumerate() {
+        seen += label.len() + usize::from(i > 0);
+        if seen >= bytes {
+            return i + 1;
+        }
+    }
+    labels.len()
+}
+
+/// A file that is not a Public Suffix List.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SuffixError {
+    reason: String,
+}
+
+impl fmt::Display for SuffixError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "not a Public Suffix List: {}", self.reason)
+    }
+}
+
+impl std::error::Error for SuffixError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn registered(suffixes: &Suffixes, host: &str) -> String {
+        let labels: Vec<&[u8]> = host.split(',').map(str::as_bytes).collect();
+        let labels: Vec<&str> = host
+            .split(',')
+            .take(suffixes.registered_len(&labels))
+            .collect();
+        labels.join(",")
+    }
+
+    #[test]
+    fn sections_differ_where_companies_let_others_register() {
+        let (all, icann) = (
+            Suffixes::built_in(Section::All),
+            Suffixes::built_in(Section::Icann),
+        );
+        for (host, with_private, registries_only) in [
+            ("uk,co,bbc,news", "uk,co,bbc", "uk,co,bbc"),
+            ("com,blogspot,foo,a", "com,blogspot,foo", "com,blogspot"),
+            ("io,github,foo", "io,github,foo", "io,github"),
+            ("ck,www,a", "ck,www", "ck,www"),
+            ("ck,foo,bar,a", "ck,foo,bar", "ck,foo,bar"),
+            ("uk,co", "uk,co", "uk,co"),
+            ("localhost", "localhost", "localhost"),
+            ("nosuchtld,b,a", "nosuchtld,b", "nosuchtld,b"),
+        ] {
+            assert_eq!(registered(&all, host), with_private, "{host}");
+            assert_eq!(registered(&icann, host), registries_only, "{host}");
+        }
+    }
+
+    #[test]
+    fn a_newer_list_replaces_the_one_compiled_in() {
+        let text = b"// ===BEGIN ICANN DOMAINS===\nuk\nco.uk\n\xe5\x85\xac\xe5\x8f\xb8.cn\n// ===END ICANN DOMAINS===\n\
+            // ===BEGIN PRIVATE DOMAINS===\nbbc.co.uk\n// ===END PRIVATE DOMAINS===\n";
+        let all = Suffixes::read(text, Section::All).expect("a list");
+        assert_eq!(registered(&all, "uk,co,bbc,news,a"), "uk,co,bbc,news");
+        assert_eq!(registered(&all, "cn,xn--55qx5d,b,a"), "cn,xn--55qx5d,b");
+        let icann = Suffixes::read(text, Section::Icann).expect("a list");
+        assert_eq!(registered(&icann, "uk,co,bbc,news,a"), "uk,co,bbc");
+    }
+
+    #[test]
+    fn rubbish_is_no_list() {
+        assert!(Suffixes::read(b"\xff\xfe", Section::All).is_err());
+        assert!(Suffixes::read(b"// nothing\n", Section::All).is_err());
+    }
+}

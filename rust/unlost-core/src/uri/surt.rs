@@ -1,0 +1,81 @@
+//! SURT, the sort-friendly form of an address, and back.
+
+use super::escape::{decode_fully, push_escape};
+use super::segments::Segments;
+use super::tail::{self, Use};
+use super::{Address, RuleSet, UriError, host};
+
+/// Appends the SURT of an address: `uk,co,bbc,news)/images?height=80`.
+///
+/// Neither scheme nor userinfo nor fragment are in it; the port is if it is not the scheme's own.
+pub fn surt(address: &Address<'_>, rules: RuleSet, out: &mut Vec<u8>) -> Result<(), UriError> {
+    write(address, rules, Use::Surt, out)
+}
+
+pub(super) fn write(
+    address: &Address<'_>,
+    rules: RuleSet,
+    usage: Use,
+    out: &mut Vec<u8>,
+) -> Result<(), UriError> {
+    host::write(&address.host().ok_or(UriError::NoHost)?, usage, out)?;
+    if let Some(port) = address.port() {
+        out.extend_from_slice(format!(":{port}").as_bytes());
+    }
+    out.push(b')');
+    tail::write(address.tail(), rules, usage, out);
+    Ok(())
+}
+
+/// Appends the canonical form of an address, with the scheme that it came with.
+pub fn canonical(address: &Address<'_>, rules: RuleSet, out: &mut Vec<u8>) -> Result<(), UriError> {
+    let mut key = Vec::with_capacity(address.tail().len() + 64);
+    surt(address, rules, &mut key)?;
+    write_address(address.scheme(), &Segments::of(&key), out);
+    Ok(())
+}
+
+/// Appends an address whose SURT is the given one. SURTs do not tell http from https: it is http, but for port 80,
+/// which only https would have shown.
+///
+/// The key must be normal, as [`super::normal_key`] makes it.
+pub fn unsurt(key: &[u8], out: &mut Vec<u8>) {
+    let segments = Segments::of(key);
+    let scheme = if segments.port() == Some(b"80") {
+        "https"
+    } else {
+        "http"
+    };
+    write_address(scheme, &segments, out);
+}
+
+fn write_address(scheme: &str, segments: &Segments<'_>, out: &mut Vec<u8>) {
+    out.extend_from_slice(scheme.as_bytes());
+    out.extend_from_slice(b"://");
+    let labels: Vec<&[u8]> = segments.host().split(|&byte| byte == b',').collect();
+    for (i, label) in labels.into_iter().rev().enumerate() {
+        if i > 0 {
+            out.push(b'.');
+        }
+        write_host_label(label, out);
+    }
+    if let Some(port) = segments.port() {
+        out.push(b':');
+        out.extend_from_slice(port);
+    }
+    out.extend_from_slice(segments.tail());
+}
+
+/// A SURT's label as it stands in an address. Parentheses stay escaped, so that `http://(a)/` is never written: it would
+/// read as the long form of a SURT.
+fn write_host_label(label: &[u8], out: &mut Vec<u8>) {
+    let mut decoded = Vec::with_capacity(label.len());
+    decode_fully(label, &mut decoded);
+    for byte in decoded {
+        if matches!(byte, b'(' | b')') {
+            push_escape(byte, true, out);
+        } else {
+            out.push(byte);
+        }
+    }
+}

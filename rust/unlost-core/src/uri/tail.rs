@@ -1,0 +1,251 @@
+//! The part of an address behind its host: path and query, brought to one form.
+
+use std::cmp::Ordering;
+
+use super::RuleSet;
+use super::escape::{decode_fully, must_escape, push_escape};
+use super::session;
+
+/// What a tail is written for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Use {
+    /// To be read as part of a SURT or an address.
+    Surt,
+    /// To be a key, in which `*` is only ever a wildcard: the address's own asterisks are escaped.
+    Key,
+}
+
+/// Appends the canonical form of `raw`, a path and perhaps a query as they stand in an address or an index key.
+///
+/// Escapes are decoded before the path is cut from the query, since indexes did so: in a key `%3F` and `?` are one.
+/// The result starts with `/` and reads back as itself.
+pub(super) fn write(raw: &[u8], rules: RuleSet, usage: Use, out: &mut Vec<u8>) {
+    let writer = Writer { rules, usage };
+    if raw.iter().all(|&byte| !NEEDS_CARE[usize::from(byte)]) {
+        let (path, query) = split_query(raw);
+        writer.clean_path(path, out);
+        writer.query(query, out);
+    } else {
+        let mut text = Vec::with_capacity(raw.len());
+        decode_fully(raw, &mut text);
+        let (path, query) = split_query(&text);
+        writer.path(path, out);
+        writer.query(query, out);
+    }
+}
+
+/// Bytes that may have to be decoded, escaped or dropped; a tail without them only needs its case and order looked at.
+const NEEDS_CARE: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0u8;
+    loop {
+        table[byte as usize] = must_escape(byte) || matches!(byte, b'\\' | b'(' | b'*');
+        if byte == u8::MAX {
+            break table;
+        }
+        byte += 1;
+    }
+};
+
+/// Path, and what stands behind the first `?`; empty if there is none.
+fn split_query(tail: &[u8]) -> (&[u8], &[u8]) {
+    match memchr::memchr(b'?', tail) {
+        Some(mark) => (&tail[..mark], &tail[mark + 1..]),
+        None => (tail, &[]),
+    }
+}
+
+struct Writer {
+    rules: RuleSet,
+    usage: Use,
+}
+
+impl Writer {
+    /// A path of bytes that stand for themselves: nearly always only its case needs care.
+    fn clean_path(&self, path: &[u8], out: &mut Vec<u8>) {
+        let shortened = match path {
+            [b'/', _, .., b'/'] => &path[..path.len() - 1],
+            _ => path,
+        };
+        let plain = path.first() == Some(&b'/')
+            // `//`, `/.` and `/..` are found by their second byte; names that begin with a dot go the slow way too.
+            && !path.windows(2).any(|pair| pair[0] == b'/' && matches!(pair[1], b'/' | b'.'));
+        if plain {
+            let start = out.len();
+            out.extend_from_slice(shortened);
+            self.lower_case(&mut out[start..]);
+        } else {
+            self.path(path, out);
+        }
+    }
+
+    fn path(&self, path: &[u8], out: &mut Vec<u8>) {
+        let mut path = path.to_vec();
+        self.lower_case(&mut path);
+        let mut segments: Vec<&[u8]> = Vec::new();
+        for segment in path.split(|&byte| byte == b'/' || byte == b'\\') {
+            match segment {
+                b"" | b"." => {}
+                b".." => {
+                    segments.pop();
+                }
+                _ => segments.push(segment),
+            }
+        }
+        if self.rules.drops_session_ids() {
+            drop_asp_segments(&mut segments);
+        }
+        if segments.is_empty() {
+            out.push(b'/');
+        }
+        for segment in segments {
+            out.push(b'/');
+            self.escaped(segment, out);
+        }
+    }
+
+    fn query(&self, query: &[u8], out: &mut Vec<u8>) {
+        let mut query = query.to_vec();
+        self.lower_case(&mut query);
+        // Sorting can bring the two halves of a session id together, and dropping one can leave an empty parameter
+        // at the end: both until neither does anything.
+        loop {
+            let dropped = self.rules.drops_session_ids() && session::drop_from_query(&mut query);
+            let sorted = self.sort(&mut query);
+            if !(dropped || sorted) {
+                break;
+            }
+        }
+        if !query.is_empty() {
+            out.push(b'?');
+            self.escaped(&query, out);
+        }
+    }
+
+    /// Sorts parameters by their escaped form; says whether that changed anything.
+    fn sort(&self, query: &mut Vec<u8>) -> bool {
+        if memchr::memchr(b'&', query).is_none() {
+            return false;
+        }
+        let mut escaped = Vec::with_capacity(query.len() + 16);
+        self.escaped(query, &mut escaped);
+        let mut parameters: Vec<(&[u8], &[u8])> = escaped
+            .split(|&byte| byte == b'&')
+            .zip(query.split(|&byte| byte == b'&'))
+            .collect();
+        if parameters.is_sorted_by(|a, b| by_name_then_value(a.0, b.0).is_le()) {
+            return false;
+        }
+        parameters.sort_by(|a, b| by_name_then_value(a.0, b.0));
+        let decoded: Vec<&[u8]> = parameters.into_iter().map(|(_, decoded)| decoded).collect();
+        *query = decoded.join(&b'&');
+        true
+    }
+
+    fn lower_case(&self, text: &mut [u8]) {
+        if self.rules.lower_cases() {
+            text.make_ascii_lowercase();
+        }
+    }
+
+    fn escaped(&self, text: &[u8], out: &mut Vec<u8>) {
+        if text.iter().all(|&byte| !NEEDS_CARE[usize::from(byte)]) {
+            out.extend_from_slice(text);
+            return;
+        }
+        for &byte in text {
+            if must_escape(byte) || (byte == b'*' && self.usage == Use::Key) {
+                push_escape(byte, self.rules.lower_cases(), out);
+            } else {
+                out.push(byte);
+            }
+        }
+    }
+}
+
+/// Drops ASP.NET session segments that stand before an `.aspx` page.
+fn drop_asp_segments(segments: &mut Vec<&[u8]>) {
+    let is_page = |segment: &&[u8]| memchr::memmem::find(segment, b".aspx").is_some();
+    let Some(page) = segments.iter().rposition(is_page) else {
+        return;
+    };
+    let mut position = 0;
+    segments.retain(|segment| {
+        position += 1;
+        position > page || !session::is_asp_segment(segment)
+    });
+}
+
+/// Names decide, then no value before an empty one before the others.
+fn by_name_then_value(a: &[u8], b: &[u8]) -> Ordering {
+    let split = |parameter| match memchr::memchr(b'=', parameter) {
+        Some(equals) => (&parameter[..equals], Some(&parameter[equals + 1..])),
+        None => (parameter, None),
+    };
+    split(a).cmp(&split(b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tail(raw: &str, rules: RuleSet) -> String {
+        let mut out = Vec::new();
+        write(raw.as_bytes(), rules, Use::Surt, &mut out);
+        let text = String::from_utf8(out).expect("ascii");
+        let mut again = Vec::new();
+        write(text.as_bytes(), rules, Use::Surt, &mut again);
+        assert_eq!(again, text.as_bytes(), "reads back as itself");
+        text
+    }
+
+    #[test]
+    fn wayback_tails() {
+        for (raw, expected) in [
+            ("", "/"),
+            ("/", "/"),
+            ("/A/B/", "/a/b"),
+            ("/a//b///c", "/a/b/c"),
+            ("/a/./b/../c", "/a/c"),
+            ("/%252e%252E/x", "/x"),
+            ("/.well-known/x", "/.well-known/x"),
+            ("/a?", "/a"),
+            ("?b", "/?b"),
+            ("/a/?b", "/a?b"),
+            ("/a%3Fb", "/a?b"),
+            ("/a%23b", "/a%23b"),
+            ("/%E2%82%AC", "/%e2%82%ac"),
+            ("/%zz%", "/%25zz%25"),
+            ("/a b", "/a%20b"),
+            ("/a\\b", "/a/b"),
+            ("/?b=2&a=1&a&a=&a-b", "/?a&a=&a=1&a-b&b=2"),
+            ("/?cfid=1&z&cftoken=2", "/?z"),
+            ("/?cfid=1&a&cftoken=2", "/?&a"),
+            ("/?%0cfid=1&cftoken=2", "/?%0cfid=1&cftoken=2"),
+            ("/(S(4hqa0555fwsecu455xqckv45))/p.aspx", "/p.aspx"),
+            (
+                "/(S(4hqa0555fwsecu455xqckv45))/p.html",
+                "/(s(4hqa0555fwsecu455xqckv45))/p.html",
+            ),
+        ] {
+            assert_eq!(tail(raw, RuleSet::Wayback), expected, "{raw}");
+        }
+    }
+
+    #[test]
+    fn papers_keep_case_and_sessions() {
+        let raw = "/Images/Logo.png?width=200&Height=80&sid=0123456789abcdef0123456789abcdef";
+        assert_eq!(
+            tail(raw, RuleSet::Papers),
+            "/Images/Logo.png?Height=80&sid=0123456789abcdef0123456789abcdef&width=200"
+        );
+        assert_eq!(tail("/%e2%82%ac", RuleSet::Papers), "/%E2%82%AC");
+    }
+
+    #[test]
+    fn a_key_keeps_its_asterisk_for_wildcards() {
+        let mut out = Vec::new();
+        write(b"/a/*?b=*", RuleSet::Wayback, Use::Key, &mut out);
+        assert_eq!(out, b"/a/%2a?b=%2a");
+    }
+}

@@ -1,0 +1,12 @@
+//! `unlost._core`: what Python sees of unlost-core. Conversions only; what things mean is said there and in `_core.pyi`.
+
+mod errors;
+mod uri;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
+    uri::add_to(module)
+}

@@ -1,0 +1,15 @@
+"""The table of commands. A command's module is imported only when it is called, so that `--help` stays fast."""
+
+from typing import NamedTuple
+
+
+class Command(NamedTuple):
+    """Where a command lives, and its line in `unlost --help` (a test compares it with the command's own)."""
+
+    module: str
+    summary: str
+
+
+COMMANDS = {
+    "uri": Command("unlost.cli.uri", "Canonical forms, SURTs and URI-Keys of addresses."),
+}

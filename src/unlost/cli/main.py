@@ -1,0 +1,102 @@
+"""`unlost`: finds the command, and turns what it raises into a message and an exit code."""
+
+import os
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+from unlost.cli import config, messages
+from unlost.cli.commands import COMMANDS
+from unlost.errors import UnlostError
+
+EXIT_CODES = {
+    0: "done",
+    1: "checked and found wanting",
+    2: "usage: an option, argument or name that does not exist",
+    3: "input unreadable; what could be read was dealt with",
+    4: "partly done, more to do",
+    130: "interrupted",
+    141: "whoever read the output went away",
+}
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands' names and summaries without importing them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the order of the table."""
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command's module and return its `command`."""
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(COMMANDS[cmd_name].module).command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands from the table alone."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
+
+
+def _print_version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        from unlost._core import VERSION  # noqa: PLC0415  --help does without
+
+        click.echo(f"unlost {VERSION}")
+        ctx.exit()
+
+
+@click.group(
+    name="unlost",
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "UNLOST", "max_content_width": 100},
+    epilog="Every option can also be set by a variable UNLOST_COMMAND_OPTION or in config.toml; flags win.",
+)
+@click.option("--log", type=click.Choice(["text", "json"]), default="text", help="How messages are written to stderr.")
+@click.option("--version", is_flag=True, callback=_print_version, expose_value=False, is_eager=True, help="Show it.")
+def app(log: str) -> None:
+    """Know what web archives hold, and bring lost websites back."""
+    del log  # read by messages.say
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command and return its exit code; nothing is raised that a user could cause."""
+    try:
+        defaults: dict[str, Any] = config.load()
+        if defaults:
+            config.check(defaults, app)
+        if "_UNLOST_COMPLETE" in os.environ:
+            app.main(arguments, prog_name="unlost")  # click's own shell completion; ends the process
+        # Not through `main` otherwise: it would end the process itself when a pipe breaks.
+        with app.make_context("unlost", arguments, default_map=defaults) as context:
+            app.invoke(context)
+        sys.stdout.flush()
+    except click.exceptions.Exit as request:
+        return request.exit_code
+    except click.ClickException as error:
+        error.show()
+        return 2
+    except UnlostError as error:
+        messages.say(str(error))
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        click.echo(err=True)  # past the ^C
+        messages.say("interrupted")
+        return 130
+    except BrokenPipeError:
+        # Python flushes stdout once more at exit: give it somewhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    return 0
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    sys.exit(run(sys.argv[1:]))

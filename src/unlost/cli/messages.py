@@ -1,0 +1,33 @@
+"""Messages to people and logs, on stderr. Results go to stdout and never pass through here."""
+
+import click
+
+_MAX_SHOWN = 100  # characters of somebody's input in a message: enough to recognise it, short enough for one line
+
+
+def shown(text: bytes, limit: int | None = _MAX_SHOWN) -> str:
+    r"""Return untrusted bytes as one line that no terminal acts on, cut to `limit` characters.
+
+    >>> shown(b"http://a\x1b[31m/")
+    'http://a\\x1b[31m/'
+    """
+    head = text if limit is None else text[: limit * 4]
+    line = head.decode("utf-8", "backslashreplace")
+    line = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in line)
+    if limit is not None and (len(line) > limit or len(head) < len(text)):
+        return line[:limit] + "…"
+    return line
+
+
+def say(text: str, *, level: str = "error", **fields: str | int) -> None:
+    """Write one message; with `--log json`, as an object with the fields beside it.
+
+    Text comes out as `unlost: ` and the message, fields left out: the message has to say it all.
+    """
+    context = click.get_current_context(silent=True)
+    if context is not None and context.find_root().params.get("log") == "json":
+        import json  # noqa: PLC0415  not needed by --help
+
+        click.echo(json.dumps({"level": level, "message": text, **fields}, ensure_ascii=False), err=True)
+    else:
+        click.echo(f"unlost: {text}", err=True)

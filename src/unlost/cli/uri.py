@@ -1,0 +1,238 @@
+"""`unlost uri`: what an address becomes in an index, a profile or a map."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from unlost import uri
+from unlost.cli import lines
+from unlost.cli.messages import say, shown
+from unlost.errors import ForeignSchemeError, InputError, UriError, UsageError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_UNREADABLE = InputError.exit_code
+
+_rules = click.option(
+    "--rules",
+    type=click.Choice(uri.RULE_SETS),
+    default=uri.DEFAULT_RULES,
+    show_default=True,
+    envvar="UNLOST_RULES",
+    help="Which canonicalisation: what Wayback and pywb indexes use, or the papers' (case kept).",
+)
+_json = click.option("--json", "as_json", is_flag=True, help="One JSON object a line, errors too.")
+_addresses = click.argument("addresses", metavar="URL...", nargs=-1, required=True)
+
+
+@click.group(name="uri")
+def command() -> None:
+    """Canonical forms, SURTs and URI-Keys of addresses.
+
+    Each command takes addresses as arguments; `-` reads them from standard input, one a line. What cannot be read is
+    reported in one line and the rest goes on (exit code 3). `dns:`, `mailto:`, `ftp:` and other addresses that are not
+    web pages are reported and left as they stand.
+    """
+
+
+@command.command()
+@_addresses
+@_rules
+@_json
+@click.pass_context
+def surt(ctx: click.Context, addresses: tuple[str, ...], rules: str, as_json: bool) -> None:
+    """Print the SURT of each URL, the sort-friendly form that indexes use.
+
+    A SURT given in place of a URL, in whatever spelling an index has it, is brought to its normal form.
+    """
+    ctx.exit(_print_forms("surt", lambda texts: uri.surt_many(texts, rules), addresses, as_json))
+
+
+@command.command()
+@_addresses
+@_rules
+@_json
+@click.pass_context
+def canonical(ctx: click.Context, addresses: tuple[str, ...], rules: str, as_json: bool) -> None:
+    """Print the canonical form of each URL: one form for all spellings of a page."""
+    ctx.exit(_print_forms("canonical", lambda texts: uri.canonical_many(texts, rules), addresses, as_json))
+
+
+@command.command()
+@click.argument("addresses", metavar="SURT...", nargs=-1, required=True)
+@_rules
+@_json
+@click.pass_context
+def unsurt(ctx: click.Context, addresses: tuple[str, ...], rules: str, as_json: bool) -> None:
+    """Print an address for each SURT: the way back.
+
+    A SURT does not tell http from https: it is http, but for port 80, which only https would have shown.
+    """
+    ctx.exit(_print_forms("uri", lambda texts: uri.unsurt_many(texts, rules), addresses, as_json, given="surt"))
+
+
+@command.command()
+@_addresses
+@click.option(
+    "--policy",
+    "policies",
+    default="all",
+    show_default=True,
+    metavar="NAME[,NAME...]|all",
+    help="HmPn, DDom, DSub, DPth, DQry, DIni, URIR; `all` for the 23 of the paper.",
+)
+@_rules
+@click.option("--psl", type=click.Path(path_type=Path), envvar="UNLOST_PSL", help="A newer Public Suffix List.")
+@click.option(
+    "--suffixes",
+    type=click.Choice(["all", "icann"]),
+    default="all",
+    show_default=True,
+    help="Which sections of the list count: with private ones `foo.blogspot.com` is a registered domain.",
+)
+@_json
+@click.option("--table", is_flag=True, help="A table for reading; without it, URL, policy and key between tabs.")
+@click.pass_context
+def keys(
+    ctx: click.Context,
+    addresses: tuple[str, ...],
+    policies: str,
+    rules: str,
+    psl: Path | None,
+    suffixes: str,
+    as_json: bool,
+    table: bool,
+) -> None:
+    """Print the URI-Keys of each URL or SURT, a line for each URL and policy."""
+    names, code = _policy_names(policies)
+    maker = uri.KeyPolicies(names, rules, _suffix_list(psl, suffixes))
+    drawn = _KeyTable() if table and not as_json else None
+    for batch in lines.batches(addresses):
+        out: list[str] = []
+        for line, found in zip(batch, maker.keys_many(text for _, text in batch), strict=True):
+            if isinstance(found, UriError):
+                code = max(code, _report(line, found))
+                if as_json:
+                    out.append(_error_object("uri", line, found))
+            elif as_json:
+                out.append(_object(uri=shown(line.text, None), keys=dict(zip(names, found, strict=True))))
+            elif drawn is not None:
+                drawn.add(shown(line.text), dict(zip(names, found, strict=True)))
+            else:
+                address = shown(line.text, None)
+                out.extend(f"{address}\t{name}\t{key}\n" for name, key in zip(names, found, strict=True))
+        _write(out)
+    if drawn is not None:
+        drawn.print()
+    ctx.exit(code)
+
+
+def _print_forms(
+    name: str,
+    forms: Callable[[Iterator[bytes]], list[str | UriError]],
+    addresses: tuple[str, ...],
+    as_json: bool,
+    given: str = "uri",
+) -> int:
+    code = 0
+    for batch in lines.batches(addresses):
+        out: list[str] = []
+        for line, form in zip(batch, forms(text for _, text in batch), strict=True):
+            if isinstance(form, UriError):
+                code = max(code, _report(line, form))
+                if as_json:
+                    out.append(_error_object(given, line, form))
+                elif isinstance(form, ForeignSchemeError):
+                    out.append(shown(line.text, None) + "\n")
+            elif as_json:
+                out.append(_object(**{given: shown(line.text, None), name: form}))
+            else:
+                out.append(form + "\n")
+        _write(out)
+    return code
+
+
+def _report(line: lines.Line, error: UriError) -> int:
+    """Say in one line what is wrong; return the exit code that it calls for."""
+    foreign = isinstance(error, ForeignSchemeError)
+    level = "note" if foreign else "error"
+    say(f"{line.place}{shown(line.text)}: {error}", level=level, kind=error.kind, uri=shown(line.text))
+    return 0 if foreign else _UNREADABLE
+
+
+def _error_object(given: str, line: lines.Line, error: UriError) -> str:
+    problem = {"kind": error.kind, "message": str(error)}
+    if isinstance(error, ForeignSchemeError):
+        problem["scheme"] = error.scheme
+    return _object(**{given: shown(line.text, None), "error": problem})
+
+
+def _object(**fields: Any) -> str:  # noqa: ANN401  whatever JSON can hold
+    return json.dumps(fields, ensure_ascii=False) + "\n"
+
+
+def _write(out: list[str]) -> None:
+    if out:
+        sys.stdout.write("".join(out))
+        sys.stdout.flush()
+
+
+def _policy_names(policies: str) -> tuple[list[str], int]:
+    """Return the policies that exist, and the exit code that the others call for."""
+    names: list[str] = []
+    code = 0
+    for name in policies.split(","):
+        if name.strip().lower() == "all":
+            names.extend(uri.POLICIES)
+            continue
+        try:
+            names.append(uri.policy_name(name.strip()))
+        except UsageError as error:
+            say(str(error))
+            code = error.exit_code
+    if not names:
+        raise UsageError("no policy left: nothing to do")
+    return list(dict.fromkeys(names)), code
+
+
+def _suffix_list(file: Path | None, section: str) -> uri.SuffixList:
+    if file is None:
+        return uri.SuffixList(section=section)
+    try:
+        return uri.SuffixList(file.read_bytes(), section)
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read: {error.strerror}") from error
+    except InputError as error:
+        raise InputError(f"{file}: {error}") from error
+
+
+class _KeyTable:
+    """The keys of a few addresses, for people."""
+
+    def __init__(self) -> None:
+        self._columns: dict[str, dict[str, str]] = {}
+
+    def add(self, address: str, keys: dict[str, str]) -> None:
+        self._columns[address] = keys
+
+    def print(self) -> None:
+        from rich.console import Console  # noqa: PLC0415  only for tables
+
+        # A pipe has no width: whoever reads it wants the keys whole.
+        console = Console(width=None if sys.stdout.isatty() else 10_000)
+        for address, keys in self._columns.items():
+            console.print(self._table(address, keys))
+
+    def _table(self, address: str, keys: dict[str, str]) -> "Table":
+        from rich.table import Table  # noqa: PLC0415
+        from rich.text import Text  # noqa: PLC0415
+
+        table = Table("policy", "key", title=Text(address, style="bold"), title_justify="left")
+        for policy, key in keys.items():
+            table.add_row(Text(policy), Text(key, overflow="fold"))
+        return table

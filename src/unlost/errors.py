@@ -1,0 +1,59 @@
+"""Everything that unlost raises on purpose.
+
+UnlostError
+├── UsageError              asked for something that does not exist           exit code 2
+└── InputError              something given to be read cannot be              exit code 3
+    ├── UriError            a text that is no address of a web page
+    │   └── ForeignSchemeError   an address of something else: `dns:`, `mailto:`, `ftp:` …
+    └── SuffixListError     a file that is no Public Suffix List
+
+A message is one line for people: what went wrong, then what was expected. It never repeats the whole input, which may
+be long or hostile; whoever reports it knows what it was about.
+"""
+
+
+class UnlostError(Exception):
+    """The root: catch it to catch everything that unlost raises on purpose.
+
+    exit_code: what the command ends with, as docs/cli.md lists them.
+    """
+
+    exit_code = 1
+
+
+class UsageError(UnlostError):
+    """Something was asked for by a name that does not exist. The message lists the names that do."""
+
+    exit_code = 2
+
+
+class InputError(UnlostError):
+    """Something given to be read is not what it should be. Mend or leave out that input; the rest is not affected."""
+
+    exit_code = 3
+
+
+class UriError(InputError):
+    """A text that is no address of a web page.
+
+    kind: one word for counting: `empty`, `too-long`, `no-host`, `bad-host`, `bad-port`, `not-surt`, `foreign-scheme`.
+    """
+
+    def __init__(self, message: str, kind: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+class ForeignSchemeError(UriError):
+    """An address of something that is not a web page, which therefore has no SURT. Pass it on as it stands.
+
+    scheme: in lower case, without its colon.
+    """
+
+    def __init__(self, message: str, kind: str, scheme: str) -> None:
+        super().__init__(message, kind)
+        self.scheme = scheme
+
+
+class SuffixListError(InputError):
+    """A file that is not in the format in which the Public Suffix List is published. Download it again."""

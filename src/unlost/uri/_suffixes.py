@@ -1,0 +1,5 @@
+"""Registered domains, by the Public Suffix List."""
+
+from unlost._core import SuffixList
+
+__all__ = ["SuffixList"]

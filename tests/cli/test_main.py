@@ -1,0 +1,138 @@
+"""`unlost` itself: help, version, settings, and what it does when things go wrong around it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import click
+import pytest
+
+from tests.cli.run import UNLOST, unlost
+from unlost.cli.commands import COMMANDS
+from unlost.cli.main import app
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_version_is_written_in_one_place() -> None:
+    """It comes from Cargo.toml by way of the core."""
+    version = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
+    assert unlost("--version").stdout.decode() == f"unlost {version}\n"
+
+
+def test_help_imports_nothing_heavy() -> None:
+    """Neither the core nor rich nor any command is loaded to list the commands."""
+    code = (
+        "import sys\n"
+        "from unlost.cli.main import run\n"
+        "run(['--help'])\n"
+        "heavy = ('unlost', 'rich', 'json', 'tomllib')\n"
+        "print(*(name for name in sys.modules if name.startswith(heavy)), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert "Commands:" in done.stdout
+    assert set(done.stderr.split()) == {
+        "unlost", "unlost.errors", "unlost.cli", "unlost.cli.main", "unlost.cli.commands", "unlost.cli.config",
+        "unlost.cli.messages",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_table_of_commands_says_what_the_commands_say(name: str) -> None:
+    """The summary in the table is the first line of the command's own help."""
+    command = app.get_command(click.Context(app), name)
+    assert command is not None
+    assert command.name == name
+    assert (command.help or "").splitlines()[0] == COMMANDS[name].summary
+
+
+def test_unknown_commands_and_options_are_usage_errors() -> None:
+    """Exit code 2, and no traceback."""
+    for arguments in [
+        ["nope"],
+        ["uri", "nope"],
+        ["uri", "surt", "--nope", "x"],
+        ["uri", "surt"],
+        ["--log", "x", "uri"],
+    ]:
+        done = unlost(*arguments)
+        assert done.returncode == 2, arguments
+        assert b"Traceback" not in done.stderr
+        assert done.stdout == b""
+
+
+def test_settings_flag_before_variable_before_file(tmp_path: Path) -> None:
+    """Every option can be set in three ways, and the nearest wins."""
+    (tmp_path / "config.toml").write_text('[uri.surt]\nrules = "papers"\n')
+    home = {"UNLOST_HOME": str(tmp_path)}
+    assert unlost("uri", "surt", "a.com/B", env=home).stdout == b"com,a)/B\n"
+    assert unlost("uri", "surt", "a.com/B", env={**home, "UNLOST_RULES": "wayback"}).stdout == b"com,a)/b\n"
+    assert unlost("uri", "surt", "a.com/B", env={**home, "UNLOST_URI_SURT_RULES": "wayback"}).stdout == b"com,a)/b\n"
+    papers = {"UNLOST_RULES": "papers"}
+    assert unlost("uri", "surt", "--rules", "wayback", "a.com/B", env={**home, **papers}).stdout == b"com,a)/b\n"
+
+
+def test_settings_are_found_in_the_xdg_folder(tmp_path: Path) -> None:
+    """Without UNLOST_HOME they are where every program's are."""
+    (tmp_path / "unlost").mkdir()
+    (tmp_path / "unlost" / "config.toml").write_text('[uri.surt]\nrules = "papers"\n')
+    environment = {"UNLOST_HOME": "", "XDG_CONFIG_HOME": str(tmp_path)}
+    assert unlost("uri", "surt", "a.com/B", env=environment).stdout == b"com,a)/B\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("nonsense", "not TOML"),
+        ('[uri.surt]\nrule = "papers"\n', "uri.surt.rule: no such option"),
+        ("[url]\n", "url: no such command"),
+        ("uri = 1\n", "uri: expected a table"),
+        ('[uri.surt]\nrules = "nope"\n', "'nope' is not one of"),
+    ],
+)
+def test_bad_settings_are_refused(tmp_path: Path, text: str, message: str) -> None:
+    """A misspelt setting is said to be one, not passed over."""
+    (tmp_path / "config.toml").write_text(text)
+    done = unlost("uri", "surt", "a.com", env={"UNLOST_HOME": str(tmp_path)})
+    assert done.returncode in (2, 3)
+    assert message in done.stderr.decode()
+    assert b"Traceback" not in done.stderr
+
+
+def test_messages_as_json() -> None:
+    """`--log json` is for programs that read stderr."""
+    done = unlost("--log", "json", "uri", "surt", "http://a b/", "dns:a")
+    bad, foreign = map(json.loads, done.stderr.splitlines())
+    assert (bad["level"], bad["kind"], bad["uri"]) == ("error", "bad-host", "http://a b/")
+    assert foreign["level"] == "note"
+
+
+def test_interrupted_without_a_traceback() -> None:
+    """Ctrl-C ends with 130 and one line, and what was printed before stays."""
+    with subprocess.Popen(
+        [UNLOST, "uri", "surt", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdin.write(b"http://a.com/\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == b"com,a)/\n"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
+        assert process.stderr.read().strip() == b"unlost: interrupted"
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    """`unlost … | head` ends quietly."""
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [UNLOST, "uri", "surt", "http://a.com/"], stdout=write, stderr=subprocess.PIPE, check=False, timeout=60
+    )
+    os.close(write)
+    assert (done.returncode, done.stderr) == (141, b"")

@@ -1,0 +1,75 @@
+"""What holds for every test: no network but loopback, no skip without a marker, real data where it is."""
+
+import ipaddress
+import os
+import sys
+from collections.abc import Generator
+
+import hypothesis
+import pytest
+
+from tests.real_data import DATA
+
+# Derandomised, so that a green run stays green; the thorough profile looks further, with a new seed each time.
+hypothesis.settings.register_profile("fast", max_examples=200, derandomize=True, deadline=None)
+hypothesis.settings.register_profile("thorough", max_examples=3_000, deadline=None)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
+
+SKIPPABLE = {"real_data", "browser", "spark", "long"}
+_seen = {"real_data": 0, "illegal_skips": 0}
+
+
+def _guard(event: str, arguments: tuple[object, ...]) -> None:
+    """Refuse every connection that leaves this machine."""
+    if event != "socket.connect":
+        return
+    address = arguments[1]
+    if not isinstance(address, tuple):
+        return  # a Unix socket
+    host = str(address[0])
+    try:
+        local = ipaddress.ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        local = host == "localhost"
+    if not local:
+        raise PermissionError(f"a test tried to connect to {host}: only loopback is allowed")
+
+
+sys.addaudithook(_guard)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip real-data tests where the folder is missing."""
+    if DATA.is_dir():
+        return
+    missing = pytest.mark.skip(reason=f"real_data: {DATA} is not there")
+    for item in items:
+        if "real_data" in item.keywords:
+            item.add_marker(missing)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Count real-data tests that ran, and skips that no marker allows."""
+    report = yield
+    if report.when == "call" and "real_data" in item.keywords and report.passed:
+        _seen["real_data"] += 1
+    if report.skipped and not SKIPPABLE & set(item.keywords):
+        _seen["illegal_skips"] += 1
+    return report
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """In CI, a skip without a marker and a run that left out the real data are failures."""
+    if os.environ.get("CI") != "true" or exitstatus != 0:
+        return
+    if _seen["illegal_skips"] or (DATA.is_dir() and not _seen["real_data"]):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say why the run counts as failed, if it does for one of our reasons."""
+    if _seen["illegal_skips"]:
+        terminalreporter.write_line(f"{_seen['illegal_skips']} skipped without one of the markers {sorted(SKIPPABLE)}")
+    if DATA.is_dir() and not _seen["real_data"]:
+        terminalreporter.write_line("no real_data test ran although the data is there")

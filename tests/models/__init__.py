@@ -1,0 +1,1 @@
+"""Slow, obvious models of what the core does; nothing here imports the core."""

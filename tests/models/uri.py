@@ -1,0 +1,193 @@
+"""The slow, obvious model of `unlost.uri`: one plain step after the other, nothing from `unlost._core`.
+
+It reads http and https addresses as docs/uri.md describes, by string operations and the standard library only. It
+leaves out what docs/uri.md leaves to the URL parser: which hosts are refused. Feed it good ones.
+"""
+
+import ipaddress
+import re
+
+
+def surt(uri: str, rules: str = "wayback", *, as_key: bool = False) -> str:
+    """Return the SURT of an address; with `as_key`, its key."""
+    scheme, host, port, tail = split(uri)
+    labels = host_labels(host)
+    written = [label if label.startswith("[") else escape_label(label, as_key=as_key) for label in labels]
+    default = {"http": 80, "https": 443}[scheme]
+    port_text = "" if port in (None, default) else f":{port}"
+    return ",".join(written) + port_text + ")" + canonical_tail(tail, rules, as_key=as_key)
+
+
+def split(uri: str) -> tuple[str, str, int | None, str]:
+    """Cut an address into scheme, host, port, and path with query, as the URL standard does."""
+    uri = re.sub(r"[\t\n\r]", "", uri.strip("".join(map(chr, range(33)))))
+    found = re.match(r"(?i)(https?):[/\\]*", uri)
+    scheme, rest = (found[1].lower(), uri[found.end() :]) if found else ("http", uri.removeprefix("//"))
+    authority = re.split(r"[/\\?#]", rest, maxsplit=1)[0]
+    tail = rest[len(authority) :].split("#")[0]
+    host_port = authority.rpartition("@")[2]
+    host, _, port = host_port.partition(":") if not host_port.startswith("[") else bracketed(host_port)
+    path, mark, query = tail.partition("?")
+    return scheme, host, int(port) if port else None, resolve_dots(path) + mark + query
+
+
+def bracketed(text: str) -> tuple[str, str, str]:
+    """Cut an IPv6 address in brackets from its port."""
+    end = text.index("]") + 1
+    return text[:end], ":", text[end + 1 :]
+
+
+def resolve_dots(path: str) -> str:
+    """Resolve `.` and `..`, also where they are escaped, as the URL standard does before anything is decoded."""
+    segments: list[str] = []
+    parts = re.split(r"[/\\]", path)[1:]
+    for i, part in enumerate(parts):
+        plain = re.sub("(?i)%2e", ".", part)
+        if plain == "..":
+            segments = segments[:-1]
+        elif plain != ".":
+            segments.append(part)
+            continue
+        if i == len(parts) - 1:
+            segments.append("")
+    return "/" + "/".join(segments)
+
+
+def host_labels(host: str) -> list[str]:
+    """Return the labels from the top down."""
+    if host.startswith("["):
+        return [f"[{ipaddress.IPv6Address(host[1:-1])}]"]
+    host = decode(host).lower().encode("idna" if not host.isascii() else "ascii").decode()
+    labels = [label for label in host.split(".") if label]
+    while len(labels) > 1 and re.fullmatch(r"www\d*", labels[0]):
+        labels = labels[1:]
+    if re.fullmatch(r"\d+|0x[0-9a-f]*", labels[-1]):
+        return str(ipaddress.IPv4Address(ipv4(labels))).split(".")[::-1]
+    return labels[::-1]
+
+
+def ipv4(parts: list[str]) -> int:
+    """Return an IPv4 address in any of the old notations as a number."""
+    numbers = []
+    for part in parts:
+        hexadecimal, octal = part.startswith("0x"), part.startswith("0") and len(part) > 1
+        numbers.append(int(part[2:] or "0", 16) if hexadecimal else int(part, 8) if octal else int(part))
+    *bytes_, rest = numbers
+    return sum(byte << 8 * (3 - i) for i, byte in enumerate(bytes_)) + rest
+
+
+def escape_label(label: str, *, as_key: bool) -> str:
+    """Escape what has a meaning in SURTs and map files."""
+    special = ",()!%" + ("*" if as_key else "")
+    return "".join(f"%{ord(char):02x}" if char in special else char for char in label)
+
+
+def canonical_tail(tail: str, rules: str, *, as_key: bool) -> str:
+    """Return the canonical path and query."""
+    lower = rules == "wayback"
+    text = decode(tail.encode("utf-8", "surrogateescape").decode("latin-1"))
+    if lower:
+        text = ascii_lower(text)
+    path, _, query = text.partition("?")
+    segments: list[str] = []
+    for segment in re.split(r"[/\\]", path):
+        if segment == "..":
+            segments = segments[:-1]
+        elif segment not in ("", "."):
+            segments.append(segment)
+    if lower:
+        segments = without_asp_sessions(segments)
+    written = "/" + "/".join(escape(segment, lower=lower, as_key=as_key) for segment in segments)
+    while True:
+        before = query
+        query = without_sessions(query) if lower else query
+        parameters = sorted(
+            query.split("&"), key=lambda text: parameter_order(escape(text, lower=lower, as_key=as_key))
+        )
+        query = "&".join(parameters)
+        if query == before:
+            return written + ("?" + escape(query, lower=lower, as_key=as_key) if query else "")
+
+
+def decode(text: str) -> str:
+    """Decode percent escapes until nothing changes."""
+    while True:
+        decoded = re.sub("%([0-9a-fA-F]{2})", lambda found: chr(int(found[1], 16)), text)
+        if decoded == text:
+            return text
+        text = decoded
+
+
+def escape(text: str, *, lower: bool, as_key: bool) -> str:
+    """Escape control characters, space, everything that is not ASCII, `#` and `%`."""
+    digits = "02x" if lower else "02X"
+    special = "#%" + ("*" if as_key else "")
+    return "".join(f"%{ord(c):{digits}}" if not "!" <= c <= "~" or c in special else c for c in text)
+
+
+def ascii_lower(text: str) -> str:
+    """Lower-case the letters of ASCII only."""
+    return "".join(char.lower() if char.isascii() else char for char in text)
+
+
+def without_asp_sessions(segments: list[str]) -> list[str]:
+    """Drop ASP.NET session segments before the last `.aspx` page."""
+    pages = [i for i, segment in enumerate(segments) if ".aspx" in segment]
+    token = "[0-9a-z]{24}"
+    pattern = rf"\((?:{token}|(?:[a-z]\({token}\))+)\)"
+    last = pages[-1] if pages else 0
+    return [segment for i, segment in enumerate(segments) if i >= last or not re.fullmatch(pattern, segment)]
+
+
+def without_sessions(query: str) -> str:
+    """Drop session ids with the `&` behind them, the last one first, each pattern in its turn, until none is left."""
+    patterns = [
+        "jsessionid=[0-9a-z]{32}",
+        "phpsessid=[0-9a-z]{32}",
+        "sid=[0-9a-z]{32}",
+        "aspsessionid[a-z]{8}=[a-z]{24}",
+        "cfid=[^&]+&cftoken=[^&]+",
+    ]
+    while True:
+        for pattern in patterns:
+            if found := re.fullmatch(rf"(.*)(?:{pattern})(?:&(.*))?", query, re.DOTALL):
+                query = found[1] + (found[2] or "")
+                break
+        else:
+            return query
+
+
+def parameter_order(parameter: str) -> tuple[str, bool, str]:
+    """Sort by name, then those without a value, then by value."""
+    name, equals, value = parameter.partition("=")
+    return name, bool(equals), value
+
+
+def key(policy: str, surt: str, suffixes: set[str]) -> str:
+    """Return the URI-Key of a normal key under a policy, with a list of dotted suffixes without wildcards."""
+    host_port, tail = surt.split(")", 1)
+    path, mark, query = tail.partition("?")
+    del mark
+    segments = [segment for segment in path.split("/") if segment]
+    address = re.fullmatch(r"(\d+(?:,\d+){3}|\[.*\])(:\d+)?", host_port)
+    labels = [host_port] if address else host_port.split(",")
+    if policy == "URIR":
+        return surt
+    if policy.startswith("H"):
+        host_limit, path_limit = policy[1:].split("P")
+        kept = labels if host_limit == "x" else labels[: int(host_limit)]
+        depth = 0 if len(kept) < len(labels) else len(segments) if path_limit == "x" else int(path_limit)
+        return ",".join(kept) + ")/" + "/".join(segments[:depth])
+    labels = [address[1]] if address else host_port.split(":")[0].split(",")
+    registered = 1 if address else registered_length(labels, suffixes)
+    initial = segments[0][0] if segments and re.match("[0-9a-zA-Z]", segments[0]) else "-"
+    parameters = [parameter for parameter in query.split("&") if parameter]
+    counts = [str(len(labels) - registered), str(len(segments)), str(len(parameters)), initial]
+    kept_counts = counts[: ["DDom", "DSub", "DPth", "DQry", "DIni"].index(policy)]
+    return ",".join(labels[:registered]) + ")/" + "/".join(kept_counts)
+
+
+def registered_length(labels: list[str], suffixes: set[str]) -> int:
+    """Return how many labels make the registered domain."""
+    longest = max([1, *(n for n in range(1, len(labels) + 1) if ".".join(labels[:n][::-1]) in suffixes)])
+    return min(longest + 1, len(labels))

@@ -1,0 +1,1 @@
+"""Programs of other people that the tests run, each from its own environment."""

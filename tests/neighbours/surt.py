@@ -1,0 +1,20 @@
+"""`surt`, the package that made the keys of most indexes, as a process of its own environment."""
+
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PYTHON = ROOT / ".neighbours" / "surt" / "bin" / "python"
+
+
+def surts(urls: list[str]) -> tuple[list[str], float]:
+    """Return what `surt` makes of each URL (`! Name` where it raises), and the seconds that its loop took."""
+    if not PYTHON.exists():
+        raise FileNotFoundError(f"{PYTHON}: run `make test`, which installs it")
+    done = subprocess.run(
+        [PYTHON, "-I", Path(__file__).with_name("surt_lines.py")],  # isolated: this folder has a surt.py too
+        input="\n".join(urls).encode(),
+        capture_output=True,
+        check=True,
+    )
+    return done.stdout.decode().split("\n"), float(done.stderr)

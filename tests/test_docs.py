@@ -1,0 +1,107 @@
+"""The documents say what is so: examples are run, the generated page is fresh, every command has help."""
+
+import doctest
+import importlib
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from scripts.cli_reference import commands, reference
+
+from tests.cli.run import unlost
+from unlost.cli.main import app
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+MODULES = sorted(
+    ".".join(file.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__")
+    for file in (ROOT / "src").rglob("*.py")
+)
+
+
+def console_examples(page: Path) -> list[tuple[str, str]]:
+    """Return each `$ command` of a page's console blocks with the output that is shown below it."""
+    found = []
+    for block in re.findall(r"```console\n(.*?)```", page.read_text(), re.DOTALL):
+        for example in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, output = example.partition("\n")
+            found.append((command, output))
+    return found
+
+
+EXAMPLES = [(page.name, *example) for page in PAGES for example in console_examples(page)]
+
+
+@pytest.mark.parametrize(("page", "command", "expected"), EXAMPLES, ids=[f"{e[0]}: {e[1]}" for e in EXAMPLES])
+def test_console_examples_print_what_is_shown(page: str, command: str, expected: str) -> None:
+    """What a document shows is what the command prints."""
+    words = shlex.split(command)
+    assert words[0] == "unlost", f"{page}: examples run unlost and nothing else"
+    done = unlost(*words[1:])
+    assert (done.stdout + done.stderr).decode() == expected
+
+
+def test_there_are_examples() -> None:
+    """README and docs/uri.md show the commands at work."""
+    assert {"README.md", "uri.md"} <= {page for page, _, _ in EXAMPLES}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstrings_show_what_happens(name: str) -> None:
+    """Every example in a docstring runs."""
+    module = importlib.import_module(name)
+    results = doctest.testmod(module, optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    assert results.failed == 0
+
+
+def test_docstrings_of_the_core_show_what_happens() -> None:
+    """The core's classes have examples too, which doctest does not find by itself."""
+    from unlost import uri
+
+    finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner()
+    ran = 0
+    for item in (uri.SuffixList, uri.KeyPolicies):
+        for test in finder.find(item, item.__name__, globs=vars(uri).copy(), module=False):
+            ran += runner.run(test).attempted
+    assert ran >= 2
+    assert runner.summarize().failed == 0
+
+
+def test_the_command_reference_is_fresh() -> None:
+    """docs/cli.md is what `make docs` would write."""
+    assert (ROOT / "docs" / "cli.md").read_text() == reference(), "stale: run `make docs`"
+
+
+@pytest.mark.parametrize(("name", "context"), list(commands(app, ())), ids=lambda value: str(value)[:30])
+def test_every_command_and_option_has_help(name: str, context: click.Context) -> None:
+    """Nobody has to read the code to know what a command does."""
+    assert context.command.help, name
+    for parameter in context.command.params:
+        if isinstance(parameter, click.Option):
+            assert parameter.help, f"{name} {parameter.opts}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    """Every relative link of a document is a file."""
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
+        if "://" not in target:
+            assert (page.parent / target).exists(), target
+
+
+def test_readme_names_only_targets_that_exist() -> None:
+    """`make X` in a document is a target of the Makefile."""
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for page in PAGES:
+        assert set(re.findall(r"`make ([a-z-]+)", page.read_text())) <= targets, page.name
+
+
+def test_the_reference_check_would_catch_a_stale_page() -> None:
+    """A command without help, or a changed one, changes the reference."""
+    done = subprocess.run([sys.executable, ROOT / "scripts" / "cli_reference.py"], capture_output=True, check=True)
+    assert done.stdout.decode() == reference()
+    assert "unlost uri keys" in reference()

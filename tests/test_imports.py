@@ -1,0 +1,54 @@
+"""The order of packages: each imports only from those above it."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "unlost"
+
+# From the ground up, as docs/architecture.md explains.
+ORDER = ["_core", "errors", "dates", "uri", "formats", "pages", "holdings", "archives", "crawl", "aggregate", "recover"]
+ORDER += ["measure", "refresh", "vault", "service", "cli"]
+
+FILES = sorted(SOURCE.rglob("*.py"))
+
+
+def package(file: Path) -> str:
+    """Return the package that a file belongs to."""
+    return file.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imported(tree: ast.AST) -> set[str]:
+    """Return the packages of unlost that a module imports anywhere, also inside functions and for types only."""
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute, so that this test sees them"
+            module = node.module or ""
+            names.update(f"{module}.{alias.name}" for alias in node.names)
+    return {name.split(".")[1] for name in names if name.startswith("unlost.")}
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(SOURCE)))
+def test_imports_go_upwards_only(file: Path) -> None:
+    """A package imports itself and what comes before it."""
+    if file == SOURCE / "__init__.py":
+        assert imported(ast.parse(file.read_text())) == set(), "`import unlost` stays free"
+        return
+    allowed = ORDER[: ORDER.index(package(file)) + 1]
+    assert imported(ast.parse(file.read_text())) <= set(allowed)
+
+
+def test_every_package_has_its_place() -> None:
+    """A new package must be put in the order, and a file of the core's stub is not one."""
+    packages = {package(file) for file in FILES} - {"__init__"}
+    assert packages <= set(ORDER)
+
+
+def test_the_check_would_catch_an_import_downwards() -> None:
+    """A module of `uri` that imports the command line, even inside a function, is found out."""
+    planted = ast.parse("def f() -> None:\n    from unlost.cli import main\n")
+    assert not imported(planted) <= set(ORDER[: ORDER.index("uri") + 1])

@@ -1,0 +1,81 @@
+"""Agreement with `surt`, which made the keys of most indexes, on 1.2 million real URLs."""
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests import real_data
+from tests.neighbours import surt as neighbour
+from unlost import uri
+from unlost.errors import UriError
+
+# The kinds of difference that docs/uri.md explains, each with how to recognise it in the URL.
+KINDS = {
+    "escaped question mark": re.compile(r"[^?]*%(25)*3f", re.IGNORECASE),
+    "backslash": re.compile(r"[^?]*(\\|%(25)*5c)", re.IGNORECASE),
+    "dots at the root": re.compile(r"https?://[^/]*/\.\.", re.IGNORECASE),
+    "www twice": re.compile(r"https?://www\d*\.www\d*\.", re.IGNORECASE),
+    "scheme twice": re.compile(r"https?://https?:", re.IGNORECASE),
+    "no host": re.compile(r"https?://\[[^:]*\]", re.IGNORECASE),
+}
+
+
+@pytest.fixture(scope="module")
+def urls() -> list[str]:
+    """Return all the real URLs."""
+    return real_data.urls()
+
+
+@pytest.fixture(scope="module")
+def theirs(urls: list[str]) -> list[str]:
+    """Return what `surt` makes of them."""
+    return neighbour.surts(urls)[0]
+
+
+def documented() -> list[list[str]]:
+    """Return the rows of the tables below "Agreement with `surt`" in docs/uri.md, cell by cell."""
+    section = (Path(__file__).parents[2] / "docs" / "uri.md").read_text().split("## Agreement with `surt`")[1]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line[:1] == "|"]
+    return [row for row in rows if row[0] != "kind" and not row[0].startswith("---")]
+
+
+@pytest.mark.real_data
+def test_wayback_agrees_with_surt(urls: list[str], theirs: list[str]) -> None:
+    """At least 99.9 % are the same, and the others are of the kinds and numbers that docs/uri.md gives."""
+    ours = uri.surt_many(urls)
+    different = [(url, our, their) for url, our, their in zip(urls, ours, theirs, strict=True) if our != their]
+    assert len(urls) > 1_100_000
+    assert 1 - len(different) / len(urls) >= 0.999
+    kinds: Counter[str] = Counter()
+    for url, our, their in different:
+        found = [kind for kind, pattern in KINDS.items() if pattern.match(url)]
+        assert found, (url, our, their)
+        kinds[found[0]] += 1
+    assert kinds == {row[0]: int(row[1]) for row in documented() if row[1].isdigit()}
+
+
+def test_documented_differences_are_real() -> None:
+    """Each example of a difference in docs/uri.md becomes what the table says, by `surt` and by unlost."""
+    examples = [row[-4:-1] for row in documented() if all(re.fullmatch("`[^`]*`", cell) for cell in row[-4:-2])]
+    addresses, theirs, ours = (list(column) for column in zip(*examples, strict=True))
+    assert len(examples) >= 10
+    assert [f"`{surt}`" for surt in neighbour.surts([address.strip("`") for address in addresses])[0]] == theirs
+    found = uri.surt_many(address.strip("`") for address in addresses)
+    assert ["refused" if isinstance(surt, UriError) else f"`{surt}`" for surt in found] == ours
+
+
+@pytest.mark.real_data
+def test_pages_indexed_by_surt_are_found(urls: list[str], theirs: list[str]) -> None:
+    """Looked up by URL, every row of an index whose key column `surt` made is found, but for two kinds of no URLs.
+
+    Left are addresses without a host, and `http://http://`, where `surt` guesses and browsers do not.
+    """
+    lost = [
+        url
+        for url, our, their in zip(urls, uri.key_many(urls), theirs, strict=True)
+        if isinstance(our, UriError) or uri.row_key(their, url) != our
+    ]
+    assert [url for url in lost if not (KINDS["scheme twice"].match(url) or KINDS["no host"].match(url))] == []
+    assert len(lost) < 30

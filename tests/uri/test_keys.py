@@ -1,0 +1,130 @@
+"""URI-Keys, by example."""
+
+import pytest
+
+from tests.uri.test_surt import PAPERS_URI
+from unlost import uri
+from unlost.errors import ForeignSchemeError, SuffixListError, UsageError
+
+
+def keys(address: str, policies: str, suffixes: uri.SuffixList | None = None) -> list[str]:
+    """Return the keys under the policies named."""
+    return uri.KeyPolicies(policies.split(), suffixes=suffixes).keys(address)
+
+
+def test_there_are_23_policies() -> None:
+    """17 HmPn, five DLim and URIR."""
+    families = [sum(name[0] == letter for name in uri.POLICIES) for letter in "HDU"]
+    assert families == [17, 5, 1]
+    assert all(uri.policy_name(name.lower()) == name for name in uri.POLICIES)
+
+
+def test_the_papers_keys() -> None:
+    """The keys that the papers print for their example."""
+    maker = uri.KeyPolicies(["H1P0", "H3P0", "HxP1", "DDom", "DPth", "DIni", "URIR"], "papers")
+    assert maker.keys(PAPERS_URI) == [
+        "uk)/",
+        "uk,co,bbc)/",
+        "uk,co,bbc,news)/images",
+        "uk,co,bbc)/",
+        "uk,co,bbc)/1/2",
+        "uk,co,bbc)/1/2/3/i",
+        "uk,co,bbc,news)/images/Logo.png?height=80&rotate=90&width=200",
+    ]
+
+
+def test_no_path_before_the_whole_host() -> None:
+    """`uk,co)/images` is no key."""
+    assert keys("http://bbc.co.uk/images", "H2P1 H3P1") == ["uk,co)/", "uk,co,bbc)/images"]
+
+
+def test_ports_belong_to_the_last_label_and_domains_have_none() -> None:
+    """A port stays in HmPn once the whole host is there, and never in DLim."""
+    assert keys("http://a.example.com:81/b", "H2P1 H3P1 HxPx DSub URIR") == [
+        "com,example)/",
+        "com,example,a:81)/b",
+        "com,example,a:81)/b",
+        "com,example)/1",
+        "com,example,a:81)/b",
+    ]
+
+
+def test_addresses_are_one_label() -> None:
+    """Half an IP address is no place."""
+    assert keys("http://192.0.2.7:81/a", "H1P0 H1P1 DIni") == [
+        "7,2,0,192:81)/",
+        "7,2,0,192:81)/a",
+        "7,2,0,192)/0/1/0/a",
+    ]
+    assert keys("http://[::1]/", "H1P0 DIni") == ["[::1])/", "[::1])/0/0/0/-"]
+
+
+def test_keys_of_a_surt_are_those_of_its_address() -> None:
+    """Any spelling of a SURT does."""
+    policies = " ".join(uri.POLICIES)
+    expected = keys("http://www.a.example.com/b/c?d", policies)
+    for spelling in ["com,example,a)/b/c?d", "com,example,a,www)/B/c/?d", "http://(com,example,a,)/b/c?d"]:
+        assert keys(spelling, policies) == expected
+
+
+def test_asterisks_of_addresses_are_no_wildcards() -> None:
+    """A page called `*` is not everything below its folder."""
+    assert keys("http://a.com/b/*", "HxPx URIR") == ["com,a)/b/%2a", "com,a)/b/%2a"]
+    assert keys("http://*.a.com/", "HxPx") == ["com,a,%2a)/"]
+
+
+def test_private_suffixes_count_unless_told_otherwise() -> None:
+    """Whose registered domain a blog is depends on the section asked for."""
+    address = "http://www.me.blogspot.com/"
+    assert keys(address, "DDom") == ["com,blogspot,me)/"]
+    assert keys(address, "DDom", uri.SuffixList(section="icann")) == ["com,blogspot)/"]
+
+
+def test_a_newer_list_can_be_given() -> None:
+    """What is a suffix is up to the list."""
+    newer = uri.SuffixList(b"// ===BEGIN ICANN DOMAINS===\ncom\nexample.com\n")
+    assert keys("http://a.b.example.com/", "DDom", newer) == ["com,example,b)/"]
+    assert newer.registered_domain("http://a.b.example.com:81/x") == "b.example.com"
+
+
+@pytest.mark.parametrize("text", [b"", b"com\norg\n", b"\xff\xfe\x00", b"// ===BEGIN ICANN DOMAINS===\na..b\n"])
+def test_rubbish_is_no_suffix_list(text: bytes) -> None:
+    """A file that is no list is refused."""
+    with pytest.raises(SuffixListError, match="not a Public Suffix List"):
+        uri.SuffixList(text)
+
+
+@pytest.mark.parametrize("name", ["", "H", "H0P0", "H1", "P1", "H1P", "HxP-1", "H\uff11P0", "all", "H1P99999"])
+def test_unknown_policies_are_refused(name: str) -> None:
+    """The message says what there is."""
+    with pytest.raises(UsageError, match="unknown policy: expected HmPn"):
+        uri.policy_name(name)
+
+
+def test_unknown_sections_are_refused() -> None:
+    """There are two."""
+    with pytest.raises(UsageError, match="expected all or icann"):
+        uri.SuffixList(section="private")
+
+
+@pytest.mark.parametrize(
+    ("key", "address", "expected"),
+    [
+        ("com,example)/a/", "http://www.example.com/A/", "com,example)/a"),
+        ("com,example)", "http://example.com", "com,example)/"),
+        ("1.2.3.4)/", "http://1.2.3.4/", "4,3,2,1)/"),
+        ("-", "http://example.com/b", "com,example)/b"),
+        ("", "http://example.com/b", "com,example)/b"),
+        ("example.com/a", "http://example.com/a", "com,example)/a"),
+        ("com,example)/a%20b/%7E", "http://example.com/a b/~", "com,example)/a%20b/~"),
+    ],
+)
+def test_index_rows_and_addresses_meet_in_one_key(key: str, address: str, expected: str) -> None:
+    """An index's own key column is brought to the key that a look-up of the address will ask for."""
+    assert uri.row_key(key, address) == uri.key(address) == expected
+
+
+def test_dns_rows_are_no_pages() -> None:
+    """The address tells the scheme, even where the row bears its host's key."""
+    with pytest.raises(ForeignSchemeError):
+        uri.row_key("org,archive,www)", "dns:www.archive.org")

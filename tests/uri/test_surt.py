@@ -1,0 +1,155 @@
+"""SURTs and canonical forms, by example."""
+
+import pytest
+
+from unlost import uri
+from unlost.errors import ForeignSchemeError, UriError, UsageError
+
+PAPERS_URI = "https://www.news.BBC.co.uk/images/Logo.png?width=200&height=80&rotate=90#top"
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        (PAPERS_URI, "uk,co,bbc,news)/images/logo.png?height=80&rotate=90&width=200"),
+        ("http://www.example.com", "com,example)/"),
+        ("example.com/A", "com,example)/a"),
+        ("www.example.com:8080/A", "com,example:8080)/a"),
+        ("//example.com/a", "com,example)/a"),
+        ("  http://example.com/a\n", "com,example)/a"),
+        ("http://user:secret@example.com/", "com,example)/"),
+        ("https://example.com:443/", "com,example)/"),
+        ("https://example.com:80/", "com,example:80)/"),
+        ("http://www12.www.example.com/", "com,example)/"),
+        ("http://www.com/", "com)/"),
+        ("http://wwww.com/", "com,wwww)/"),
+        ("http://example.com./", "com,example)/"),
+        ("http://.exa..mple.com/", "com,mple,exa)/"),
+        ("http://Bücher.de/ü", "de,xn--bcher-kva)/%c3%bc"),
+        ("http://192.0.2.7/", "7,2,0,192)/"),
+        ("http://0xC0.512.7/", "bad-host"),
+        ("http://0300.0.0x207/", "7,2,0,192)/"),
+        ("http://1.2.3.4../", "4,3,2,1)/"),
+        ("http://[2001:DB8:0::1]:8080/a", "[2001:db8::1]:8080)/a"),
+        ("http://localhost/", "localhost)/"),
+        ("http://tel:81/", "tel:81)/"),
+        ("http://a,b!.com/", "com,a%2cb%21)/"),
+        ("http://example.com/a/*", "com,example)/a/*"),
+        ("http://example.com/%FC", "com,example)/%fc"),
+        ("http://example.com/%zz%", "com,example)/%25zz%25"),
+    ],
+)
+def test_wayback_surts(address: str, expected: str) -> None:
+    """What the default rule set makes of hosts, ports, paths and queries."""
+    (result,) = uri.surt_many([address])
+    assert (result.kind if isinstance(result, UriError) else result) == expected
+
+
+def test_papers_keep_the_case() -> None:
+    """The rule set of the papers gives the papers' own example."""
+    assert uri.surt(PAPERS_URI, "papers") == "uk,co,bbc,news)/images/Logo.png?height=80&rotate=90&width=200"
+
+
+def test_bytes_that_are_not_utf8_stand_for_themselves() -> None:
+    """A Latin-1 path is the same as its escaped form."""
+    assert uri.surt(b"http://example.com/\xfc") == uri.surt("http://example.com/%FC")
+
+
+def test_canonical_keeps_the_scheme() -> None:
+    """A canonical address is one that can be fetched."""
+    assert uri.canonical("HTTPS://Me@www.Example.com:443/a/../B/?c#d") == "https://example.com/b?c"
+    assert uri.canonical("http://[::1]:81/") == "http://[::1]:81/"
+
+
+@pytest.mark.parametrize(
+    ("surt", "expected"),
+    [
+        ("uk,co,bbc)/a?b", "http://bbc.co.uk/a?b"),
+        ("com,example:80)/", "https://example.com:80/"),
+        ("com,example:443)/", "http://example.com:443/"),
+        ("http://(com,example,)/A", "http://example.com/a"),
+        ("4,3,2,1)/", "http://1.2.3.4/"),
+        ("1.2.3.4)/", "http://1.2.3.4/"),
+        ("2001:db8::1)/", "http://[2001:db8::1]/"),
+        ("com,a%2cb)/*", "http://a,b.com/*"),
+    ],
+)
+def test_surts_go_back(surt: str, expected: str) -> None:
+    """Every spelling of a SURT leads back to an address that has it."""
+    assert uri.unsurt(surt) == expected
+
+
+@pytest.mark.parametrize("address", ["http://example.com/", "com,example", "", "dns:a)b"])
+def test_what_is_no_surt_does_not_go_back(address: str) -> None:
+    """An address is not taken for a SURT."""
+    with pytest.raises(UriError) as caught:
+        uri.unsurt(address)
+    assert caught.value.kind == "not-surt"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "dns:www.archive.org",
+        "warcinfo:/x.warc.gz",
+        "urn:uuid:1",
+        "ftp://example.com/A",
+        "mailto:Me@Example.com",
+        "data:,A",
+    ],
+)
+def test_foreign_schemes_are_recognised(address: str) -> None:
+    """What is not a web page says so, by its scheme, and gets no SURT that it could be mistaken for."""
+    with pytest.raises(ForeignSchemeError) as caught:
+        uri.surt(address)
+    assert caught.value.scheme == uri.foreign_scheme(address) == address.partition(":")[0]
+    assert isinstance(uri.key_many([address])[0], ForeignSchemeError)
+
+
+@pytest.mark.parametrize(
+    ("address", "kind"),
+    [
+        ("", "empty"),
+        (" \n", "empty"),
+        ("http://", "no-host"),
+        ("http://./", "no-host"),
+        ("http://a b/", "bad-host"),
+        ("http://a\0b/", "bad-host"),
+        (b"http://\xff/", "bad-host"),
+        ("http://256.1.1.1/", "bad-host"),
+        ("http://example.com:99999/", "bad-port"),
+        ("http://example.com/" + "a" * uri.MAX_URI_BYTES, "too-long"),
+        ("com,example)/" + "a" * uri.MAX_URI_BYTES, "too-long"),
+    ],
+)
+def test_bad_addresses_are_refused_by_kind(address: str | bytes, kind: str) -> None:
+    """Each kind of rubbish has its word and one line that says what is wrong."""
+    with pytest.raises(UriError) as caught:
+        uri.surt(address)
+    assert caught.value.kind == kind
+    assert "\n" not in str(caught.value)
+
+
+def test_one_bad_address_does_not_spoil_a_batch() -> None:
+    """The answer has the length and order of the question."""
+    good, bad, last = uri.surt_many(iter(["http://a.com/", "http://a b/", "http://c.com/"]))
+    assert (good, last) == ("com,a)/", "com,c)/")
+    assert isinstance(bad, UriError)
+
+
+def test_deeply_nested_escapes_are_no_trap() -> None:
+    """An address that is all escapes of escapes is decoded in one go, however deep."""
+    nested = "http://a.com/%" + "25" * (uri.MAX_URI_BYTES // 2 - 20) + "41"
+    assert uri.surt(nested) == "com,a)/a"
+
+
+def test_unknown_rule_sets_are_named() -> None:
+    """The message lists the rule sets that exist."""
+    with pytest.raises(UsageError, match="nonsense: unknown rule set: expected one of wayback, papers"):
+        uri.surt("http://a.com/", "nonsense")
+
+
+def test_only_text_is_an_address() -> None:
+    """A number is a programmer's mistake, not a bad address."""
+    with pytest.raises(TypeError, match="expected str or bytes, not int"):
+        uri.surt(7)  # type: ignore[arg-type]
