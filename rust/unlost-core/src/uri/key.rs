@@ -233,43 +233,39 @@ fn write_name(name: &[u8], usage: Use, out: &mut Vec<u8>) -> Result<(), UriError
         host::write_ipv4(address, out);
         return Ok(());
     }
-    let labels: Vec<&[u8]> = name
+    let mut labels: Vec<Vec<u8>> = name
         .split(|&byte| byte == b',')
+        .map(decoded_label)
         .filter(|label| !label.is_empty())
         .collect();
+    while labels.len() > 1 && labels.last().is_some_and(|label| host::is_www(label)) {
+        labels.pop();
+    }
     if labels.is_empty() {
         return Err(UriError::NoHost);
     }
     // The parser of addresses decides what the name is, so that both ways to a key end in the same one.
-    let forwards: Vec<&[u8]> = labels.iter().rev().copied().collect();
+    let forwards: Vec<&[u8]> = labels.iter().rev().map(Vec::as_slice).collect();
     let parsed = std::str::from_utf8(&forwards.join(&b'.'))
         .ok()
         .and_then(|text| Host::parse(text).ok());
     match parsed {
-        Some(Host::Domain(name)) => host::write(&Host::Domain(name.as_bytes()), usage, out),
-        Some(Host::Ipv4(address)) => {
-            host::write_ipv4(address, out);
-            Ok(())
+        Some(Host::Domain(name)) => {
+            return host::write(&Host::Domain(name.as_bytes()), usage, out);
         }
+        Some(Host::Ipv4(address)) => host::write_ipv4(address, out),
+        Some(Host::Ipv6(address)) => host::write_ipv6(address, out),
         // An index may hold what no browser accepts: its key is used as it stands.
-        _ => {
-            write_labels_as_they_stand(&labels, usage, out);
-            Ok(())
+        None => {
+            for (i, label) in labels.iter().enumerate() {
+                if i > 0 {
+                    out.push(b',');
+                }
+                host::write_label(label, usage, out);
+            }
         }
     }
-}
-
-fn write_labels_as_they_stand(labels: &[&[u8]], usage: Use, out: &mut Vec<u8>) {
-    let mut decoded: Vec<Vec<u8>> = labels.iter().map(|label| decoded_label(label)).collect();
-    while decoded.len() > 1 && decoded.last().is_some_and(|label| host::is_www(label)) {
-        decoded.pop();
-    }
-    for (i, label) in decoded.iter().enumerate() {
-        if i > 0 {
-            out.push(b',');
-        }
-        host::write_label(label, usage, out);
-    }
+    Ok(())
 }
 
 fn decoded_label(label: &[u8]) -> Vec<u8> {

@@ -1,0 +1,24 @@
+"""What fuzzing once found stays mended."""
+
+from pathlib import Path
+
+import pytest
+
+from unlost import uri
+from unlost.errors import UriError
+
+CORPUS = Path(__file__).parents[2] / "rust" / "fuzz" / "corpus"
+INPUTS = sorted([*(CORPUS / "uri").iterdir(), *(CORPUS / "key").iterdir()])
+
+
+@pytest.mark.parametrize("rules", uri.RULE_SETS)
+@pytest.mark.parametrize("file", INPUTS, ids=lambda file: f"{file.parent.name}/{file.name}")
+def test_fuzzed_inputs_have_stable_forms(file: Path, rules: str) -> None:
+    """Every input of the corpus has a SURT and a key that are their own, or is refused."""
+    text = file.read_bytes().partition(b" ")[0]
+    (surt,), (key,) = uri.surt_many([text], rules), uri.key_many([text], rules)
+    if isinstance(surt, UriError) or isinstance(key, UriError):
+        assert type(surt) is type(key)
+        return
+    assert uri.surt(surt, rules) == uri.surt(uri.unsurt(surt, rules), rules) == surt
+    assert uri.key(key, rules) == key
