@@ -20,5 +20,7 @@ def test_fuzzed_inputs_have_stable_forms(file: Path, rules: str) -> None:
     if isinstance(surt, UriError) or isinstance(key, UriError):
         assert type(surt) is type(key)
         return
-    assert uri.surt(surt, rules) == uri.surt(uri.unsurt(surt, rules), rules) == surt
+    assert uri.surt(surt, rules) == surt
     assert uri.key(key, rules) == key
+    if file.parent.name == "uri":  # a key that no browser's address could have is kept as it stands; it has no way back
+        assert uri.surt(uri.unsurt(surt, rules), rules) == surt
