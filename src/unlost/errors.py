@@ -5,6 +5,7 @@ UnlostError
 └── InputError              something given to be read cannot be              exit code 3
     ├── UriError            a text that is no address of a web page
     │   └── ForeignSchemeError   an address of something else: `dns:`, `mailto:`, `ftp:` …
+    ├── DateError           a text that is no date (in `unlost.dates`)
     └── SuffixListError     a file that is no Public Suffix List
 
 A message is one line for people: what went wrong, then what was expected. It never repeats the whole input, which may

@@ -1,0 +1,138 @@
+"""Dates: 14 digits in UTC, as archives write them, and what they are made from."""
+
+import calendar
+import re
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+
+from unlost.errors import InputError
+
+_ISO = re.compile(
+    r"(\d{4})(?:-(\d{2})(?:-(\d{2,3})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:[.,]\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})?)?)?)?",
+    re.ASCII | re.IGNORECASE,
+)
+
+
+class DateError(InputError):
+    """A text that is no date in the form expected. The message says which forms are read."""
+
+
+def pad(digits: str, *, up: bool = False) -> str:
+    """Return a date of 1 to 14 digits as 14: the first moment that begins so, or with `up` the last.
+
+    Indexes and interfaces cut dates anywhere: `2014021` is a day from the 10th to the 19th. 17 digits (milliseconds)
+    are cut to 14, never rounded. Raises DateError if no date begins so.
+
+    >>> pad("2014"), pad("2014", up=True), pad("201402", up=True), pad("20140210000001999")
+    ('20140101000000', '20141231235959', '20140228235959', '20140210000001')
+    >>> pad("2014021"), pad("2014021", up=True), pad("19", up=True)
+    ('20140210000000', '20140219235959', '19991231235959')
+    """
+    if not (digits.isascii() and digits.isdigit() and (len(digits) <= 14 or len(digits) == 17)):
+        raise DateError(f"expected 1 to 14 digits, or 17, found `{digits[:40]}`")
+    filled = ""
+    for width, lowest, highest in ((4, 1, 9999), (2, 1, 12), (2, 1, 31), (2, 0, 23), (2, 0, 59), (2, 0, 59)):
+        given = digits[len(filled) : len(filled) + width]
+        last = _days(filled) if len(filled) == 6 else 60 if len(filled) == 12 and given == "60" else highest
+        first, final = max(lowest, int(given.ljust(width, "0"))), min(last, int(given.ljust(width, "9")))
+        if first > final:
+            raise DateError(f"expected a date as YYYYMMDDhhmmss, found `{digits[:40]}`")
+        filled += f"{final if up else first:0{width}d}"
+    return filled
+
+
+def _days(month: str) -> int:
+    """How many days a month of six digits has."""
+    return calendar.monthrange(int(month[:4]), int(month[4:]))[1]
+
+
+def to_datetime(digits: str) -> datetime:
+    """Return 14 digits as an aware datetime in UTC. Raises DateError.
+
+    >>> to_datetime("20140210000001").isoformat()
+    '2014-02-10T00:00:01+00:00'
+    """
+    # A leap second is a second that datetime does not know: the one before it stands for it.
+    seconds = "59" if digits[12:] == "60" else digits[12:]
+    try:
+        return datetime.strptime(digits[:12] + seconds, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+    except ValueError:
+        raise DateError(f"expected a date as YYYYMMDDhhmmss, found `{digits[:40]}`") from None
+
+
+def from_datetime(moment: datetime) -> str:
+    """Return an aware datetime as 14 digits in UTC; fractions of a second are cut.
+
+    >>> from_datetime(datetime(2014, 2, 10, 0, 0, 1, 999999, tzinfo=UTC))
+    '20140210000001'
+    """
+    return moment.astimezone(UTC).strftime("%Y%m%d%H%M%S").rjust(14, "0")
+
+
+def from_iso(text: str) -> str:
+    """Return an ISO 8601 date of any precision as 14 digits in UTC, as WARCs have them. Raises DateError.
+
+    Missing parts are the earliest; fractions are cut; without a zone it is UTC. A three-digit day after a month is the
+    day of the year, as some crawlers wrote it.
+
+    >>> from_iso("2014-01"), from_iso("2014-02-10T00:00:01.999Z"), from_iso("2008-10-294T05:21:46-0700")
+    ('20140101000000', '20140210000001', '20081020122146')
+    """
+    found = _ISO.fullmatch(text.strip())
+    if not found:
+        raise DateError(f"expected a date such as 2014-02-10T00:00:01Z, found `{text[:40]}`")
+    year, month, day, hour, minute, second, zone = found.groups()
+    try:
+        if len(day or "") == 3:
+            moment = datetime.strptime(f"{year} {day}", "%Y %j").replace(tzinfo=UTC)
+        else:
+            moment = datetime(int(year), int(month or 1), int(day or 1), tzinfo=UTC)
+        # A leap second is a second that datetime does not know: the one before it stands for it.
+        moment = moment.replace(hour=int(hour or 0), minute=int(minute or 0), second=min(int(second or 0), 59))
+        return from_datetime(moment - _offset(zone))
+    except (ValueError, OverflowError):
+        raise DateError(f"expected a date such as 2014-02-10T00:00:01Z, found `{text[:40]}`") from None
+
+
+def _offset(zone: str | None) -> timedelta:
+    if not zone or zone in "Zz":
+        return timedelta()
+    offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[-2:]))
+    return -offset if zone[0] == "-" else offset
+
+
+def from_http(text: str) -> str:
+    """Return an HTTP date as 14 digits in UTC: also with one-digit days, a wrong weekday, `UTC` or an offset.
+
+    Raises DateError.
+
+    >>> from_http("Mon, 10 Feb 2014 00:00:01 GMT"), from_http("Tue, 1 Feb 2014 00:00:01 +0100")
+    ('20140210000001', '20140131230001')
+    """
+    try:
+        moment = parsedate_to_datetime(text)
+    except (ValueError, TypeError, IndexError, OverflowError):
+        raise DateError(f"expected a date such as Mon, 10 Feb 2014 00:00:01 GMT, found `{text[:40]}`") from None
+    return from_datetime(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+
+
+def to_http(digits: str) -> str:
+    """Return 14 digits as an HTTP date. Raises DateError.
+
+    >>> to_http("20140210000001")
+    'Mon, 10 Feb 2014 00:00:01 GMT'
+    """
+    moment = to_datetime(digits)
+    day = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")[moment.weekday()]
+    month = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")[moment.month - 1]
+    return f"{day}, {moment:%d} {month} {moment.year:04d} {moment:%H:%M:%S} GMT"
+
+
+def to_iso(digits: str) -> str:
+    """Return 14 digits as ISO 8601 in UTC. Raises DateError.
+
+    >>> to_iso("20140210000001")
+    '2014-02-10T00:00:01Z'
+    """
+    moment = to_datetime(digits)
+    return f"{moment.year:04d}-{moment:%m-%dT%H:%M:%S}Z"

@@ -1,0 +1,56 @@
+"""What could not be read: counted by kind, with the first example of each, so that nothing is dropped silently."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing in a file that could not be read.
+
+    kind: a word for counting, such as `bad-date`; each format lists its own.
+    file: the file's name as it was given.
+    line: which line, from 1; None in files that have no lines.
+    offset: where the line or record begins, in bytes from the start of the decompressed text; in WARCs, where the
+        record begins in the file as it is stored.
+    message: what was expected and what was found, in one printable line.
+    """
+
+    kind: str
+    file: str
+    line: int | None
+    offset: int
+    message: str
+
+    def __str__(self) -> str:
+        """Return it as one line: where, then what.
+
+        >>> str(Problem("bad-date", "a.cdx", 7, 512, "expected 14 digits, found `x`"))
+        'a.cdx:7 (byte 512): bad-date: expected 14 digits, found `x`'
+        """
+        line = "" if self.line is None else f":{self.line}"
+        return f"{self.file}{line} (byte {self.offset}): {self.kind}: {self.message}"
+
+
+@dataclass(slots=True)
+class Problems:
+    """A tally of problems: how many of each kind, and the first of each. Its size does not grow with the input.
+
+    >>> problems = Problems()
+    >>> problems.add(Problem("bad-date", "a.cdx", 7, 512, "…"))
+    >>> problems.add(Problem("bad-date", "a.cdx", 9, 700, "…"))
+    >>> problems.counts, problems.total, problems.first["bad-date"].line
+    ({'bad-date': 2}, 2, 7)
+    """
+
+    counts: dict[str, int] = field(default_factory=dict)
+    first: dict[str, Problem] = field(default_factory=dict)
+
+    def add(self, problem: Problem) -> None:
+        """Count it, and keep it if it is the first of its kind."""
+        self.counts[problem.kind] = self.counts.get(problem.kind, 0) + 1
+        self.first.setdefault(problem.kind, problem)
+
+    @property
+    def total(self) -> int:
+        """How many there were."""
+        return sum(self.counts.values())
