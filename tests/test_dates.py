@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unlost import dates
+from unlost.errors import DateError
 
 MOMENTS = st.integers(86_400, 9998 * 365 * 86_400).map(
     lambda seconds: datetime(1, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
@@ -42,7 +43,7 @@ def test_padding_brackets_every_moment_that_begins_so(moment: datetime, length: 
 )
 def test_what_no_date_begins_with_is_refused(text: str) -> None:
     """13 months, 30 February and other people's digits are no dates."""
-    with pytest.raises(dates.DateError, match="expected"):
+    with pytest.raises(DateError, match="expected"):
         dates.pad(text)
 
 
@@ -69,7 +70,7 @@ def test_iso_dates_in_the_wild(text: str, expected: str) -> None:
 )
 def test_bad_iso_dates_are_refused(text: str) -> None:
     """And the message shows what was expected."""
-    with pytest.raises(dates.DateError, match="expected a date such as 2014"):
+    with pytest.raises(DateError, match="expected a date such as 2014"):
         dates.from_iso(text)
 
 
@@ -90,5 +91,5 @@ def test_http_dates_in_the_wild(text: str, expected: str) -> None:
 @pytest.mark.parametrize("text", ["", "yesterday", "Mon, 32 Feb 2014 00:00:01 GMT", "Mon, 10 Feb 99999 00:00:01 GMT"])
 def test_bad_http_dates_are_refused(text: str) -> None:
     """And the message shows what was expected."""
-    with pytest.raises(dates.DateError, match="expected a date such as Mon"):
+    with pytest.raises(DateError, match="expected a date such as Mon"):
         dates.from_http(text)

@@ -5,16 +5,12 @@ import re
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
-from unlost.errors import InputError
+from unlost.errors import DateError
 
 _ISO = re.compile(
     r"(\d{4})(?:-(\d{2})(?:-(\d{2,3})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:[.,]\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})?)?)?)?",
     re.ASCII | re.IGNORECASE,
 )
-
-
-class DateError(InputError):
-    """A text that is no date in the form expected. The message says which forms are read."""
 
 
 def pad(digits: str, *, up: bool = False) -> str:

@@ -5,7 +5,7 @@ UnlostError
 └── InputError              something given to be read cannot be              exit code 3
     ├── UriError            a text that is no address of a web page
     │   └── ForeignSchemeError   an address of something else: `dns:`, `mailto:`, `ftp:` …
-    ├── DateError           a text that is no date (in `unlost.dates`)
+    ├── DateError           a text that is no date in the form expected
     └── SuffixListError     a file that is no Public Suffix List
 
 A message is one line for people: what went wrong, then what was expected. It never repeats the whole input, which may
@@ -54,6 +54,10 @@ class ForeignSchemeError(UriError):
     def __init__(self, message: str, kind: str, scheme: str) -> None:
         super().__init__(message, kind)
         self.scheme = scheme
+
+
+class DateError(InputError):
+    """A text that is no date in the form expected. The message shows one that is."""
 
 
 class SuffixListError(InputError):

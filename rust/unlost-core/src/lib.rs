@@ -3,4 +3,5 @@
 //! Nothing here knows Python, the network or a file's name. The crate `unlost-py` binds it; every function has
 //! a slow Python model in `tests/models/` that it must agree with on random input.
 
+pub mod formats;
 pub mod uri;

@@ -1,0 +1,1 @@
+//! Files of indexes and archives, as bytes: what is read a billion times.
