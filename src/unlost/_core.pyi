@@ -1,6 +1,7 @@
 # The Rust core. Import from the packages that speak for it (`unlost.uri`), where things are explained.
 
 from collections.abc import Iterable
+from os import PathLike
 from typing import Final, final
 
 from unlost.errors import UriError
@@ -38,3 +39,19 @@ class KeyPolicies:
     def policies(self) -> list[str]: ...
     def keys(self, uri: str | bytes) -> list[str]: ...
     def keys_many(self, uris: Iterable[str | bytes]) -> list[list[str] | UriError]: ...
+
+@final
+class LineReader:
+    def __new__(cls, path: str | PathLike[str], limit: int) -> LineReader: ...
+    def batch(self, count: int) -> list[tuple[int, int, bytes, bool]]: ...
+    @property
+    def damage(self) -> str | None: ...
+
+@final
+class KeyColumn:
+    rows: int
+    keys: int
+    first_unsorted: int | None
+    damage: str | None
+
+def key_column(path: str | PathLike[str], limit: int) -> KeyColumn: ...

@@ -11,5 +11,6 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
+    "index": Command("unlost.cli.index", "Read, check and convert the files in which archives list what they hold."),
     "uri": Command("unlost.cli.uri", "Canonical forms, SURTs and URI-Keys of addresses."),
 }

@@ -1,0 +1,71 @@
+//! Bindings of `unlost_core::formats`.
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList};
+use unlost_core::formats::{Damage, Lines, Source, read_key_column};
+
+pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<LineReader>()?;
+    module.add_class::<KeyColumn>()?;
+    module.add_function(wrap_pyfunction!(key_column, module)?)
+}
+
+/// The lines of a plain, gzip or zstd file: LineReader(path, limit).
+#[pyclass(frozen, module = "unlost._core")]
+struct LineReader {
+    // Threads take turns; what they share is only ever one batch apart.
+    lines: Mutex<Lines<Source<File>>>,
+}
+
+#[pymethods]
+impl LineReader {
+    #[new]
+    fn new(path: PathBuf, limit: usize) -> PyResult<Self> {
+        let source = Source::new(File::open(path)?)?;
+        Ok(Self {
+            lines: Mutex::new(Lines::new(source, limit)),
+        })
+    }
+
+    fn batch<'py>(&self, py: Python<'py>, count: usize) -> PyResult<Bound<'py, PyList>> {
+        let batch = PyList::empty(py);
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        while batch.len() < count {
+            let Some(line) = lines.next_line()? else {
+                break;
+            };
+            let text = PyBytes::new(py, line.text);
+            batch.append((line.number, line.offset, text, line.too_long))?;
+        }
+        Ok(batch)
+    }
+
+    #[getter]
+    fn damage(&self) -> Option<&'static str> {
+        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.source().damage().map(Damage::kind)
+    }
+}
+
+#[pyclass(frozen, get_all, module = "unlost._core")]
+struct KeyColumn {
+    rows: u64,
+    keys: u64,
+    first_unsorted: Option<u64>,
+    damage: Option<&'static str>,
+}
+
+#[pyfunction]
+fn key_column(py: Python<'_>, path: PathBuf, limit: usize) -> PyResult<KeyColumn> {
+    let column = py.detach(|| read_key_column(File::open(path)?, limit))?;
+    Ok(KeyColumn {
+        rows: column.rows,
+        keys: column.keys,
+        first_unsorted: column.first_unsorted,
+        damage: column.damage.map(Damage::kind),
+    })
+}

@@ -1,0 +1,152 @@
+"""`unlost index`: the files in which archives list what they hold."""
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from unlost.cli.messages import say
+from unlost.errors import InputError, UsageError
+from unlost.formats import cdx, cdxj
+from unlost.formats.capture import Capture
+from unlost.formats.index import find_captures, read_captures, read_rows
+from unlost.formats.output import whole_file
+from unlost.formats.problems import Problem, Problems
+from unlost.formats.row import RowError
+from unlost.formats.sorting import sorted_lines
+from unlost.formats.zipnum import write_zipnum
+
+_FILE = click.Path(path_type=Path)
+_WANTING = 1
+
+
+@click.group(name="index")
+def command() -> None:
+    """Read, check and convert the files in which archives list what they hold.
+
+    CDX of 9, 10 or 11 fields or with any header, CDXJ of pywb, OpenWayback, ipwb and Common Crawl, plain, gzip or zstd,
+    and ZipNum by its `.idx`. A line that cannot be read is counted by kind, and the rest goes on.
+    """
+
+
+@command.command()
+@click.argument("file", type=_FILE)
+@click.option(
+    "--filter", "filters", multiple=True, metavar="FIELD=VALUE", help="Only rows that have it; may be repeated."
+)
+@click.option("--url", help="Only captures of this page; in ZipNum found without reading the rest.")
+@click.option("--limit", type=click.IntRange(min=1), help="Stop after so many rows.")
+@click.pass_context
+def show(ctx: click.Context, file: Path, filters: tuple[str, ...], url: str | None, limit: int | None) -> None:
+    """Print the captures of an index, one JSON object a line.
+
+    Fields without a value are left out. `--filter status=200 --filter mime=text/html` asks for both; every field that
+    is printed can be asked for, and an empty value asks for rows without the field.
+    """
+    wanted = [_filter(text) for text in filters]
+    problems = Problems()
+    shown = 0
+    for capture in read_captures(file, problems) if url is None else find_captures(file, url, problems):
+        fields = _fields(capture)
+        if all(str(fields.get(name, "")) == value for name, value in wanted):
+            sys.stdout.write(json.dumps(fields) + "\n")
+            shown += 1
+            if shown == limit:
+                break
+    _report(problems)
+    ctx.exit(InputError.exit_code if problems.total else 0)
+
+
+@command.command()
+@click.argument("file", type=_FILE)
+@click.option("--json", "as_json", is_flag=True, help="The result as one JSON object.")
+@click.pass_context
+def check(ctx: click.Context, file: Path, as_json: bool) -> None:
+    """Say whether an index is sorted and which lines cannot be read, with the first of each kind.
+
+    The exit code is 1 if anything is wrong.
+    """
+    problems = Problems()
+    captures, foreign, unsorted = 0, 0, None
+    last = b""
+    for row in read_rows(file, problems):
+        line = f"{row.key} {row.timestamp}".encode("utf-8", "surrogateescape")
+        if unsorted is None and line < last:
+            unsorted = row.number
+        last = line
+        try:
+            foreign += row.capture().key is None
+            captures += 1
+        except RowError as error:
+            problems.add(Problem(error.kind, str(file), row.number, row.place, str(error)))
+    result = {
+        "file": str(file),
+        "captures": captures,
+        "not_web_pages": foreign,
+        "sorted": unsorted is None,
+        "first_unsorted_line": unsorted,
+        "problems": {
+            kind: {"count": count, "first": str(problems.first[kind])} for kind, count in problems.counts.items()
+        },
+    }
+    if as_json:
+        click.echo(json.dumps(result))
+    else:
+        click.echo(f"{captures} captures, {foreign} of them not web pages")
+        click.echo("sorted" if unsorted is None else f"not sorted: line {unsorted} belongs before the one above it")
+        for kind, count in problems.counts.items():
+            click.echo(f"{count} {kind}, first: {problems.first[kind]}")
+    ctx.exit(_WANTING if problems.total or unsorted is not None else 0)
+
+
+@command.command()
+@click.argument("file", type=_FILE)
+@click.option(
+    "-o", "--output", type=_FILE, required=True, help="Where to; its ending tells the format unless --to does."
+)
+@click.option("--to", type=click.Choice(["cdx9", "cdx10", "cdx11", "cdxj", "zipnum"]), help="The format to write.")
+@click.option("--sort", is_flag=True, help="Sort the rows by bytes, and keep equal ones once.")
+@click.pass_context
+def convert(ctx: click.Context, file: Path, output: Path, to: str | None, sort: bool) -> None:
+    """Write an index in another format: CDX, CDXJ or ZipNum.
+
+    The ending of the output is `.cdx` (11 fields), `.cdxj` or `.idx` (ZipNum, with its `.cdx.gz` and `.loc` beside it).
+    Keys and dates stay as they are. Nothing is written under the final name until all of it is.
+    """
+    problems = Problems()
+    form = to or {".cdx": "cdx11", ".cdxj": "cdxj", ".idx": "zipnum"}.get(output.suffix)
+    if form is None:
+        raise UsageError(f"{output}: its ending does not tell the format: expected .cdx, .cdxj or .idx, or give --to")
+    rows = read_rows(file, problems)
+    layouts = {"cdx9": cdx.CDX9, "cdx10": cdx.CDX10, "cdx11": cdx.CDX11}
+    lines = cdx.write_rows(rows, layouts[form]) if form in layouts else cdxj.write_rows(rows)
+    lines = sorted_lines(lines) if sort else lines
+    try:
+        if form == "zipnum":
+            write_zipnum(lines, output)
+        else:
+            with whole_file(output) as target:
+                target.writelines(lines)
+    except OSError as error:
+        raise InputError(f"{output}: cannot be written: {error.strerror}") from error
+    _report(problems)
+    ctx.exit(InputError.exit_code if problems.total else 0)
+
+
+def _filter(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    known = Capture.__slots__
+    if not equals or name not in known:
+        raise UsageError(f"{text}: expected FIELD=VALUE with a field of {', '.join(known)}")
+    return name, value
+
+
+def _fields(capture: Capture) -> dict[str, object]:
+    return {name: value for name, value in asdict(capture).items() if value not in (None, "", False)}
+
+
+def _report(problems: Problems) -> None:
+    for kind, count in problems.counts.items():
+        say(f"{count} {kind}, first: {problems.first[kind]}", kind=kind, count=count)

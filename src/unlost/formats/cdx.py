@@ -1,0 +1,106 @@
+"""CDX: rows of columns between delimiters, named by the letters of a header line or by their number."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from unlost.formats.row import Row, RowError
+
+LEGEND = {
+    "N": "urlkey",
+    "A": "urlkey",
+    "b": "timestamp",
+    "a": "url",
+    "m": "mime",
+    "s": "status",
+    "k": "digest",
+    "r": "redirect",
+    "M": "robotflags",
+    "S": "length",
+    "V": "offset",
+    "g": "filename",
+    "e": "ip",
+    "v": "uncompressed-offset",
+    "n": "document-length",
+    "c": "old-checksum",
+    "t": "title",
+    "u": "record-id",
+}
+"""The letters that have a name here; columns of other letters are kept as `cdx-LETTER`."""
+
+_BY_COUNT = {9: "N b a m s k r V g", 10: "N b a m s k r M V g", 11: "N b a m s k r M S V g"}
+
+_NO_VALUE = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What the columns of a CDX file are.
+
+    delimiter: one character, nearly always a space.
+    columns: their names, in order.
+
+    >>> Layout.of_header(b" CDX N b a m s k r V g").columns[:3]
+    ('urlkey', 'timestamp', 'url')
+    """
+
+    delimiter: str
+    columns: tuple[str, ...]
+
+    @classmethod
+    def of_header(cls, line: bytes) -> "Layout":
+        """Read a header line: its first byte is the delimiter. Raises RowError of kind `bad-header`."""
+        text = line.decode("utf-8", "surrogateescape")
+        delimiter, (word, *letters) = text[0], text[1:].rstrip().split(text[0])
+        if word != "CDX" or not letters or any(len(letter) != 1 for letter in letters):
+            raise RowError("bad-header", "expected ` CDX` and one letter for each column")
+        names: list[str] = []
+        for letter in letters:
+            name = LEGEND.get(letter, f"cdx-{letter}")
+            # wget names the address twice, first where others have the key.
+            names.append(name if name not in names else f"{name}-{names.count(name) + 1}")
+        if "timestamp" not in names or not {"urlkey", "url"} & set(names):
+            raise RowError("bad-header", "expected columns for a date (b) and a key (N) or an address (a)")
+        return cls(delimiter, tuple(names))
+
+    @classmethod
+    def of_count(cls, line: bytes) -> "Layout":
+        """Tell the columns of a file without a header by how many there are. Raises RowError of kind `bad-field-count`.
+
+        >>> len(Layout.of_count(b"com,a)/ 2014 http://a.com/ text/html 200 AB - 7 a.warc.gz").columns)
+        9
+        """
+        count = len(line.split(b" "))
+        if count not in _BY_COUNT:
+            raise RowError("bad-field-count", f"expected 9, 10 or 11 fields without a header, found {count}")
+        return cls.of_header(b" CDX " + _BY_COUNT[count].encode())
+
+    def header(self) -> bytes:
+        """Return the header line, without its end."""
+        letters = {name: letter for letter, name in reversed(LEGEND.items())}
+        words = [letters.get(name) or name.removeprefix("cdx-")[:1] for name in self.columns]
+        return self.delimiter.join(["", "CDX", *words]).encode()
+
+    def row(self, line: bytes, number: int = 0, place: int = 0) -> Row:
+        """Read one line. Raises RowError of kind `bad-field-count`."""
+        values = line.decode("utf-8", "surrogateescape").split(self.delimiter)
+        if len(values) != len(self.columns):
+            message = f"expected {len(self.columns)} fields, found {len(values)}"
+            raise RowError("bad-field-count", message)
+        fields = {name: value for name, value in zip(self.columns, values, strict=True) if value not in ("", _NO_VALUE)}
+        key = fields.pop("urlkey", "")
+        return Row(key, fields.pop("timestamp", ""), fields, number, place)
+
+
+CDX9, CDX10, CDX11 = (Layout.of_header(b" CDX " + letters.encode()) for letters in _BY_COUNT.values())
+
+
+def write_rows(rows: Iterable[Row], layout: Layout = CDX11) -> Iterator[bytes]:
+    """Yield the header and one line for each row, with their ends; a value that the layout has no column for is lost.
+
+    A space inside a value becomes `%20`, since nothing else can stand for it in CDX.
+    """
+    yield layout.header() + b"\n"
+    for row in rows:
+        values = {"urlkey": row.key, "timestamp": row.timestamp, **row.fields}
+        texts = [values.get(name, _NO_VALUE).replace(layout.delimiter, "%20") or _NO_VALUE for name in layout.columns]
+        yield layout.delimiter.join(texts).encode("utf-8", "surrogateescape") + b"\n"

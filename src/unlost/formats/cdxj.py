@@ -1,0 +1,70 @@
+"""CDXJ: a key, a date and an object, as pywb, OpenWayback, ipwb and Common Crawl write it."""
+
+import json
+from collections.abc import Iterable, Iterator
+
+from unlost.formats.row import REVISIT, Row, RowError
+
+# What OpenWayback's and ipwb's rows call the fields that pywb names otherwise.
+_OTHER_NAMES = {
+    "uri": "url",
+    "original_uri": "url",
+    "mct": "mime",
+    "mime_type": "mime",
+    "mimetype": "mime",
+    "hsc": "status",
+    "status_code": "status",
+    "statuscode": "status",
+    "sha": "digest",
+    "rle": "length",
+    "rou": "refers-to-uri",
+    "rod": "refers-to-date",
+}
+_ORDER = ("url", "mime", "status", "digest", "redirect", "robotflags", "length", "offset", "filename")
+_WARCFILE = "warcfile:"
+
+
+def row(line: bytes, number: int = 0, place: int = 0) -> Row:
+    """Read one line. Raises RowError of kind `bad-field-count`, `bad-json`.
+
+    >>> row(b'com,a)/ 2014 {"url": "http://a.com/", "status": 200}').fields
+    {'url': 'http://a.com/', 'status': '200'}
+    """
+    # Keys may hold braces themselves; only the object begins a column with one.
+    head, brace, body = line.partition(b" {")
+    columns = head.decode("utf-8", "surrogateescape").split()
+    if not brace or len(columns) not in (2, 3):
+        raise RowError("bad-field-count", "expected a key, a date and an object in braces")
+    try:
+        # Numbers stay as they are written: they are text in every other index.
+        values = json.loads(
+            (brace + body).decode("utf-8", "surrogateescape"), parse_int=str, parse_float=str, parse_constant=str
+        )
+    except (ValueError, RecursionError) as error:
+        raise RowError("bad-json", f"expected an object: {str(error)[:80]}") from None
+    fields = {_OTHER_NAMES.get(name, name): _text(value) for name, value in values.items() if value not in (None, "-")}
+    if len(columns) == 3:
+        _read_openwayback(columns[2], fields)
+    return Row(columns[0], columns[1], fields, number, place)
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _read_openwayback(record_type: str, fields: dict[str, str]) -> None:
+    """Bring the fourth column and the reference of OpenWayback's rows to pywb's fields."""
+    if record_type == "revisit":
+        fields["mime"] = REVISIT
+    name, mark, offset = fields.get("ref", "").removeprefix(_WARCFILE).rpartition("#")
+    if mark:
+        del fields["ref"]
+        fields |= {"filename": name, "offset": offset}
+
+
+def write_rows(rows: Iterable[Row]) -> Iterator[bytes]:
+    """Yield one line for each row, with its end, in pywb's order of fields; what else a row has comes behind."""
+    for each in rows:
+        known = {name: each.fields[name] for name in _ORDER if name in each.fields}
+        fields = json.dumps({**known, **each.fields}, ensure_ascii=True)
+        yield f"{each.key} {each.timestamp} {fields}\n".encode("utf-8", "surrogateescape")

@@ -1,0 +1,101 @@
+"""One row of an index: the columns as they stand, whatever the file calls them."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from unlost import dates, uri
+from unlost.errors import DateError, UriError
+from unlost.formats.capture import Capture
+
+REVISIT = "warc/revisit"
+
+
+class RowError(Exception):
+    """A line that is no row, or a row that is no capture; caught by whoever counts problems, never seen by users.
+
+    kind: the problem's kind.
+    """
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of an index, in pywb's words: `url`, `mime`, `status`, `digest`, `redirect`, `robotflags`, `length`,
+    `offset`, `filename`, and whatever else the file has under its own names. A field without a value is left out.
+
+    key, timestamp: as the file has them.
+    number, place: the line's number and offset.
+    """  # noqa: D205  the list of names is the summary
+
+    key: str
+    timestamp: str
+    fields: Mapping[str, str]
+    number: int = 0
+    place: int = 0
+
+    def capture(self) -> Capture:
+        """Return what the row says, normalised. Raises RowError of kind `bad-date`, `bad-number` or `bad-address`."""
+        fields = self.fields
+        address = fields.get("url", "")
+        mime = _mime(fields.get("mime"))
+        revisit = mime == REVISIT
+        return Capture(
+            uri=address,
+            key=self._key(address),
+            datetime=_date(self.timestamp),
+            status=_status(fields.get("status")),
+            mime=None if revisit else mime,
+            digest=fields.get("digest"),
+            length=_number("length", fields.get("length")),
+            redirect=fields.get("redirect"),
+            revisit=revisit,
+            revisit_of=_revisit_of(fields),
+            filename=fields.get("filename"),
+            offset=_number("offset", fields.get("offset")),
+        )
+
+    def _key(self, address: str) -> str | None:
+        key, url = self.key.encode("utf-8", "surrogateescape"), address.encode("utf-8", "surrogateescape")
+        try:
+            return uri.row_key(key, url)
+        except UriError as error:
+            if error.kind == "foreign-scheme":
+                return None
+            raise RowError("bad-address", f"neither key nor address can be read: {error}") from None
+
+
+def _date(text: str) -> str:
+    try:
+        return dates.pad(text) if text.isdigit() else dates.from_iso(text)
+    except DateError as error:
+        raise RowError("bad-date", str(error)) from None
+
+
+def _mime(text: str | None) -> str | None:
+    """Return the media type in lower case without parameters; `unk`, as some indexers write it, is no type."""
+    mime = re.split(r"[;\s]", (text or "").strip().lower(), maxsplit=1)[0]
+    return mime if mime and mime != "unk" else None
+
+
+def _status(text: str | None) -> int | None:
+    # Indexers write whatever stands in the status line's place: only three digits are a status.
+    return int(text) if text and len(text) == 3 and text.isascii() and text.isdigit() and text >= "100" else None
+
+
+def _number(name: str, text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) <= 18):
+        raise RowError("bad-number", f"expected a number of bytes as {name}, found `{text[:40]}`")
+    return int(text)
+
+
+def _revisit_of(fields: Mapping[str, str]) -> tuple[str, str] | None:
+    address, date = fields.get("refers-to-uri"), fields.get("refers-to-date")
+    if not address or not date:
+        return None
+    return address, _date(date)

@@ -1,0 +1,53 @@
+"""The lines of a file, plain, gzip or zstd, with what is wrong with the file itself counted."""
+
+from collections.abc import Iterator
+from os import PathLike, fspath
+from typing import NamedTuple
+
+from unlost import _core
+from unlost.errors import InputError
+from unlost.formats.problems import Problem, Problems
+
+MAX_LINE_BYTES = 8 << 20
+"""Longer lines are passed over and counted as `too-long`: no index row comes near it."""
+
+_BATCH = 4096
+
+_DAMAGE = {
+    "truncated": "the compressed file ends in the middle: what came before was read",
+    "corrupt": "the compressed data is damaged here: what came before was read",
+    "trailing-garbage": "bytes behind the end of the compressed data were left out",
+}
+
+
+class TextLine(NamedTuple):
+    """One line without its end: its number from 1, its offset in the decompressed text in bytes, its bytes."""
+
+    number: int
+    offset: int
+    text: bytes
+
+
+def read_lines(path: str | PathLike[str], problems: Problems, limit: int = MAX_LINE_BYTES) -> Iterator[TextLine]:
+    """Yield the lines of a file, however it is compressed; memory is bounded by `limit`, not by the file.
+
+    Problems: `too-long` lines, and `truncated`, `corrupt` or `trailing-garbage` compression, before which everything is
+    yielded. Raises InputError if the file cannot be read at all.
+    """
+    name = fspath(path)
+    end = TextLine(0, 0, b"")
+    try:
+        reader = _core.LineReader(path, limit)
+        while batch := reader.batch(_BATCH):
+            for number, offset, text, too_long in batch:
+                end = TextLine(number, offset, text)
+                if too_long:
+                    message = f"a line of more than {limit} bytes was left out"
+                    problems.add(Problem("too-long", name, number, offset, message))
+                else:
+                    yield end
+    except OSError as error:
+        raise InputError(f"{name}: cannot be read: {error.strerror or error}") from error
+    if (damage := reader.damage) is not None:
+        place = end.offset + len(end.text)
+        problems.add(Problem(damage, name, end.number, place, _DAMAGE[damage]))

@@ -1,0 +1,181 @@
+"""Reading and writing CDX and CDXJ."""
+
+import gzip
+import zlib
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.formats import strategies
+from tests.real_data import DATA
+from unlost.errors import InputError
+from unlost.formats import Problems, cdx, cdxj
+from unlost.formats.index import read_captures, read_rows
+from unlost.formats.row import Row
+
+SAMPLE = b'com,a)/ 20140210000001 {"url": "http://a.com/", "status": "200", "offset": "7", "filename": "a.warc.gz"}\n'
+
+
+def read(path: Path) -> tuple[list[Row], dict[str, int]]:
+    """Return the rows of a file, without their places, and the problems by kind."""
+    problems = Problems()
+    rows = [Row(row.key, row.timestamp, row.fields) for row in read_rows(path, problems)]
+    return rows, problems.counts
+
+
+TMP = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@TMP
+@given(rows=st.lists(strategies.ROWS, max_size=8))
+def test_cdxj_reads_back(tmp_path: Path, rows: list[Row]) -> None:
+    """What is written as CDXJ is read again, field for field."""
+    file = tmp_path / "a.cdxj"
+    file.write_bytes(b"".join(cdxj.write_rows(rows)))
+    assert read(file) == (rows, {})
+
+
+@TMP
+@pytest.mark.parametrize("layout", [cdx.CDX9, cdx.CDX10, cdx.CDX11], ids=["9", "10", "11"])
+@given(rows=st.lists(strategies.ROWS, min_size=1, max_size=8))
+def test_cdx_reads_back_with_and_without_its_header(tmp_path: Path, layout: cdx.Layout, rows: list[Row]) -> None:
+    """What is written as CDX is read again, as far as it has columns for it."""
+    kept = [Row(r.key, r.timestamp, {n: v for n, v in r.fields.items() if n in layout.columns}) for r in rows]
+    lines = list(cdx.write_rows(rows, layout))
+    for text in (lines, lines[1:]):
+        file = tmp_path / "a.cdx"
+        file.write_bytes(b"".join(text))
+        assert read(file) == (kept, {})
+
+
+def test_any_declared_order_of_columns_is_read(tmp_path: Path) -> None:
+    """The header's first byte is the delimiter, its letters name the columns, also those that nobody knows."""
+    file = tmp_path / "a.cdx"
+    file.write_bytes(b"\tCDX\tb\tg\tV\tQ\ta\ts\n2014\tx.arc\t7\tde\thttp://a.com/B c\t404\n")
+    (row,), problems = read(file)
+    assert problems == {}
+    assert row.fields == {"filename": "x.arc", "offset": "7", "cdx-Q": "de", "url": "http://a.com/B c", "status": "404"}
+    assert row.capture().key == "com,a)/b%20c"
+
+
+def test_wget_names_the_address_twice(tmp_path: Path) -> None:
+    """Its first column is the address, not a key."""
+    file = tmp_path / "a.cdx"
+    file.write_bytes(b" CDX a b a m s k r M V g u\nhttp://a.com/ 2014 http://a.com/ text/html 200 X - - 7 a.warc <u>\n")
+    (row,), _ = read(file)
+    assert row.capture().key == "com,a)/"
+
+
+def test_openwayback_rows(tmp_path: Path) -> None:
+    """Four columns, ISO dates, keys with parentheses, and a reference instead of file and offset."""
+    file = tmp_path / "a.cdxj"
+    file.write_bytes(
+        b"!OpenWayback-CDXJ 1.0\n"
+        b'(com,example,)/ 2014-02-10T00:00:01.01Z revisit {"uri": "http://www.example.com/", "hsc": 200, '
+        b'"ref": "warcfile:a.warc.gz#17", "sha": "AB", "rle": 5, "rou": "http://example.com/", "rod": "2013"}\n'
+    )
+    problems = Problems()
+    (capture,) = read_captures(file, problems)
+    assert problems.total == 0
+    assert (capture.key, capture.datetime, capture.status) == ("com,example)/", "20140210000001", 200)
+    assert (capture.filename, capture.offset, capture.length, capture.digest) == ("a.warc.gz", 17, 5, "AB")
+    assert capture.revisit
+    assert capture.revisit_of == ("http://example.com/", "20130101000000")
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, lambda data: gzip.compress(data[:50]) + gzip.compress(data[50:])])
+def test_compressed_files_read_alike(tmp_path: Path, compress: object) -> None:
+    """One member or many."""
+    assert callable(compress)
+    plain, packed = tmp_path / "a.cdxj", tmp_path / "a.cdxj.gz"
+    plain.write_bytes(SAMPLE * 100)
+    packed.write_bytes(compress(SAMPLE * 100))
+    assert read(packed) == read(plain)
+    assert len(read(packed)[0]) == 100
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        (b"\x00\x01\x02\xff" * 100 + b"\n" + SAMPLE, {"binary": 1}),
+        (b"one two three\n" + SAMPLE, {"bad-field-count": 1}),
+        (b'com,a)/ 2014 {"url": \n' + SAMPLE, {"bad-json": 1}),
+        (b'com,a)/ 2014 {"a": ' + b"[" * 100_000 + b"\n" + SAMPLE, {"bad-json": 1}),
+        (b"com,a)/ 2014 {}{\n" + SAMPLE, {"bad-json": 1}),
+        (b" CDX\n" + SAMPLE, {"bad-header": 1}),
+        (b"x" * (9 << 20) + b"\n" + SAMPLE, {"too-long": 1}),
+        (SAMPLE.replace(b"20140210000001", b"20149999"), {"bad-date": 1}),
+        (SAMPLE.replace(b'"7"', b'"x"'), {"bad-number": 1}),
+        (SAMPLE.replace(b"com,a)/", b")/"), {"bad-address": 1}),
+    ],
+)
+def test_bad_lines_are_counted_and_the_rest_is_read(tmp_path: Path, text: bytes, kinds: dict[str, int]) -> None:
+    """Each kind of rubbish has its word, its line and its offset; the next line is read."""
+    file = tmp_path / "a.cdxj"
+    file.write_bytes(text + SAMPLE)
+    problems = Problems()
+    captures = list(read_captures(file, problems))
+    assert problems.counts == kinds
+    assert len(captures) >= 1
+    (first,) = problems.first.values()
+    assert (first.line, first.offset) == (1, 0)
+    assert str(first).isprintable()
+
+
+def test_invalid_utf8_is_kept_as_it_is(tmp_path: Path) -> None:
+    """A Latin-1 address survives reading and writing."""
+    file = tmp_path / "a.cdx"
+    line = b"com,a)/%fc 2014 http://a.com/\xfc text/html 200 X - 7 a.warc\n"
+    file.write_bytes(line)
+    problems = Problems()
+    rows = list(read_rows(file, problems))
+    assert list(cdx.write_rows(rows, cdx.CDX9))[1] == line
+    assert rows[0].capture().key == "com,a)/%fc"
+
+
+def test_truncated_gzip_keeps_what_came_before(tmp_path: Path) -> None:
+    """The damage is one problem, with the place to which the text could be read."""
+    file = tmp_path / "a.cdxj.gz"
+    whole = gzip.compress(b"".join(SAMPLE.replace(b"com,a", f"com,a{i}".encode()) for i in range(5000)))
+    file.write_bytes(whole[: len(whole) // 2])
+    rows, problems = read(file)
+    assert problems.pop("truncated") == 1
+    assert len(rows) > 1000
+    assert sum(problems.values()) <= 1, "at most the line in which it broke off"
+
+
+def test_corrupt_gzip_keeps_what_came_before(tmp_path: Path) -> None:
+    """A wrong checksum is told at the end of the text that it belongs to."""
+    file = tmp_path / "a.cdxj.gz"
+    whole = bytearray(gzip.compress(SAMPLE * 10))
+    whole[-8:-4] = (zlib.crc32(SAMPLE) ^ 1).to_bytes(4, "little")
+    file.write_bytes(whole)
+    rows, problems = read(file)
+    assert (len(rows), problems) == (10, {"corrupt": 1})
+
+
+def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
+    """There is nothing to count."""
+    with pytest.raises(InputError, match="cannot be read: No such file"):
+        list(read_rows(tmp_path / "none", Problems()))
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize(
+    ("name", "captures", "web_pages", "revisits"),
+    [
+        ("archive-org-2008.cdx", 822, 783, 0),
+        ("archive-org-root.cdx11.gz", 2144, 2144, 211),
+        ("magazine.cdxj", 65, 65, 0),
+    ],
+)
+def test_real_indexes_are_read_to_the_last_row(name: str, captures: int, web_pages: int, revisits: int) -> None:
+    """Every row is a capture, and `dns:` and `warcinfo` rows are told from web pages."""
+    problems = Problems()
+    found = list(read_captures(DATA / "cdx" / name, problems))
+    assert problems.counts == {}
+    assert len(found) == captures
+    assert sum(capture.key is not None for capture in found) == web_pages
+    assert sum(capture.revisit for capture in found) == revisits
