@@ -35,18 +35,21 @@ $(VENV)/.tools: $(VENV)/.runtime requirements-dev.txt
 	touch $@
 
 # Tools of other licences are only ever run as processes from an environment of their own.
-.neighbours/surt/.installed: tests/neighbours/surt.txt $(VENV)/.runtime
-	$(PYTHON) -m venv .neighbours/surt
-	.neighbours/surt/bin/pip install --quiet --disable-pip-version-check --requirement tests/neighbours/surt.txt
+NEIGHBOURS := $(patsubst tests/neighbours/%.txt,.neighbours/%/.installed,$(wildcard tests/neighbours/*.txt))
+
+.neighbours/%/.installed: tests/neighbours/%.txt $(VENV)/.runtime
+	scripts/need headers
+	$(PYTHON) -m venv .neighbours/$*
+	.neighbours/$*/bin/pip install --quiet --disable-pip-version-check --requirement tests/neighbours/$*.txt
 	touch $@
 
 demo: $(VENV)/.built ## The keys of some addresses under all policies
 	scripts/demo
 
-test: $(VENV)/.built $(VENV)/.tools .neighbours/surt/.installed ## The tests
+test: $(VENV)/.built $(VENV)/.tools $(NEIGHBOURS) ## The tests
 	$(BIN)/python -m pytest -m "not long" $(PYTEST)
 
-test-long: $(VENV)/.built $(VENV)/.tools .neighbours/surt/.installed ## All tests, with many more random examples
+test-long: $(VENV)/.built $(VENV)/.tools $(NEIGHBOURS) ## All tests, with many more random examples
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest $(PYTEST)
 
 check: $(VENV)/.built $(VENV)/.tools ## Formatting, lints, types, the core's own tests
@@ -58,9 +61,10 @@ check: $(VENV)/.built $(VENV)/.tools ## Formatting, lints, types, the core's own
 	$(BIN)/ruff check
 	$(BIN)/mypy
 
-bench: $(VENV)/.built $(VENV)/.tools .neighbours/surt/.installed ## Speeds as ratios to a baseline of the same run
+bench: $(VENV)/.built $(VENV)/.tools $(NEIGHBOURS) ## Speeds as ratios to a baseline of the same run
 	LC_ALL=C $(BIN)/python -m bench.uri
 	LC_ALL=C $(BIN)/python -m bench.startup
+	LC_ALL=C $(BIN)/python -m bench.formats
 
 docs: $(VENV)/.built ## Write the generated pages anew
 	$(BIN)/python scripts/cli_reference.py > docs/cli.md.new

@@ -1,6 +1,7 @@
 //! Bindings of `unlost_core::formats`.
 
 use std::fs::File;
+use std::io::Read;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
@@ -11,6 +12,7 @@ use unlost_core::formats::{Damage, Lines, Source, read_key_column};
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<LineReader>()?;
     module.add_class::<KeyColumn>()?;
+    module.add_function(wrap_pyfunction!(inflated_length, module)?)?;
     module.add_function(wrap_pyfunction!(key_column, module)?)
 }
 
@@ -49,6 +51,22 @@ impl LineReader {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         lines.source().damage().map(Damage::kind)
     }
+}
+
+/// Reads a file through the decompressor and throws it away: the baseline of the benches.
+#[pyfunction]
+fn inflated_length(py: Python<'_>, path: PathBuf) -> PyResult<u64> {
+    Ok(py.detach(|| {
+        let mut source = Source::new(File::open(path)?)?;
+        let mut buffer = vec![0; 256 << 10];
+        let mut total = 0;
+        loop {
+            match source.read(&mut buffer)? {
+                0 => return Ok::<u64, std::io::Error>(total),
+                read => total += read as u64,
+            }
+        }
+    })?)
 }
 
 #[pyclass(frozen, get_all, module = "unlost._core")]

@@ -28,7 +28,7 @@ pub struct Lines<R> {
     at_end: bool,
 }
 
-const BUFFER_BYTES: usize = 1 << 20;
+const BUFFER_BYTES: usize = 1 << 18;
 
 impl<R: Read> Lines<R> {
     /// Lines longer than `limit` bytes come cut and marked.

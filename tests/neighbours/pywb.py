@@ -1,0 +1,97 @@
+"""pywb, the archive server of the field, serving an index and WARCs of ours."""
+
+import http.client
+import json
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.neighbours.process import running
+
+ROOT = Path(__file__).parents[2]
+WAYBACK = ROOT / ".neighbours" / "pywb" / "bin" / "wayback"
+
+
+class Answer(NamedTuple):
+    """A capture as pywb serves it: status, headers in lower case, the stored body."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+class Pywb:
+    """A running pywb with one collection, `t`."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+
+    def fetch(self, datetime: str, uri: str) -> Answer:
+        """Return a capture raw.
+
+        Archived Content-Length headers are passed on and often wrong, so the body is all until the connection closes.
+        """
+        request = (
+            f"GET /t/{datetime}id_/{uri} HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\n"
+            "Accept-Encoding: gzip, br\r\nConnection: close\r\n\r\n"
+        )
+        with socket.create_connection(("127.0.0.1", self.port), 60) as connection:
+            connection.sendall(request.encode())
+            answer = b""
+            while data := connection.recv(1 << 16):
+                answer += data
+        head, _, body = answer.partition(b"\r\n\r\n")
+        status, *lines = head.decode("latin-1").split("\r\n")
+        headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
+        if headers.get("transfer-encoding") == "chunked":
+            body = _without_chunks(body)
+        return Answer(int(status.split()[1]), headers, body)
+
+    def rows(self, uri: str) -> list[dict[str, str]]:
+        """Return the rows of pywb's own index server for an address."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection.request("GET", f"/t/cdx?url={uri}&output=json")
+        return [json.loads(line) for line in connection.getresponse().read().splitlines()]
+
+
+def _without_chunks(body: bytes) -> bytes:
+    whole = b""
+    while body:
+        size, _, rest = body.partition(b"\r\n")
+        length = int(size.split(b";")[0], 16)
+        whole, body = whole + rest[:length], rest[length + 2 :] if length else b""
+    return whole
+
+
+def _answers(port: int) -> bool:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    try:
+        connection.request("GET", "/collinfo.json")
+        return connection.getresponse().status == 200
+    except OSError:
+        return False
+    finally:
+        connection.close()
+
+
+@contextmanager
+def serving(index: Path, warcs: Path, folder: Path) -> Iterator[Pywb]:
+    """Serve an index and the folder of the WARCs that it names."""
+    if not WAYBACK.exists():
+        raise FileNotFoundError(f"{WAYBACK}: run `make test`, which installs it")
+    config = {
+        "framed_replay": False,
+        "enable_memento": True,
+        "collections": {"t": {"index_paths": str(index), "archive_paths": f"{warcs}/"}},
+    }
+    (folder / "config.yaml").write_text(json.dumps(config))  # JSON is YAML
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+
+    def command(port: int) -> list[str | Path]:
+        return [WAYBACK, "-b", "127.0.0.1", "-p", str(port), "-t", "1", "-d", folder]
+
+    with running(command, _answers, folder, environment) as port:
+        yield Pywb(port)
