@@ -20,7 +20,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
 #[pyclass(frozen, module = "unlost._core")]
 struct LineReader {
     // Threads take turns; what they share is only ever one batch apart.
-    lines: Mutex<Lines<Source<File>>>,
+    lines: Mutex<Lines>,
 }
 
 #[pymethods]
@@ -49,7 +49,7 @@ impl LineReader {
     #[getter]
     fn damage(&self) -> Option<&'static str> {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.source().damage().map(Damage::kind)
+        lines.damage().map(Damage::kind)
     }
 }
 

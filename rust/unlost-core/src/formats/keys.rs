@@ -25,7 +25,7 @@ pub fn is_header(line: &[u8]) -> bool {
 }
 
 /// Reads the first column of a CDX or CDXJ file.
-pub fn read_key_column<R: Read>(file: R, limit: usize) -> io::Result<KeyColumn> {
+pub fn read_key_column<R: Read + Send + 'static>(file: R, limit: usize) -> io::Result<KeyColumn> {
     let mut lines = Lines::new(Source::new(file)?, limit);
     let mut column = KeyColumn::default();
     let mut last = Vec::new();
@@ -50,18 +50,19 @@ pub fn read_key_column<R: Read>(file: R, limit: usize) -> io::Result<KeyColumn> 
         last.clear();
         last.extend_from_slice(key);
     }
-    column.damage = lines.source().damage();
+    column.damage = lines.damage();
     Ok(column)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Cursor;
 
     #[test]
     fn rows_and_keys_are_counted() {
         let text = b" CDX N b a\n!meta {}\ncom,a)/ 2014 x\ncom,a)/ 2015 x\ncom,a)/b 2014 x\n\ncom,a)/ 2016 x\n";
-        let column = read_key_column(&text[..], 1000).expect("memory");
+        let column = read_key_column(Cursor::new(text), 1000).expect("memory");
         assert_eq!(
             column,
             KeyColumn {

@@ -2,6 +2,9 @@
 
 use std::io::{self, Read};
 
+use super::ahead::ReadAhead;
+use super::{Damage, Source};
+
 /// One line without its line end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Line<'a> {
@@ -15,147 +18,115 @@ pub struct Line<'a> {
     pub too_long: bool,
 }
 
-/// Cuts a text into lines at `\n`, dropping a `\r` before it. Never holds more than a buffer and one line of the limit.
-pub struct Lines<R> {
-    source: R,
-    buffer: Vec<u8>,
-    /// The unread part of the buffer.
+/// Cuts a text into lines at `\n`, dropping a `\r` before it. Lines are lent from where they were read; only those that
+/// lie across two chunks are copied. Never holds more than a few chunks and one line of the limit.
+pub struct Lines {
+    ahead: ReadAhead,
+    chunk: Vec<u8>,
+    /// Where the unread part of the chunk begins.
     start: usize,
-    end: usize,
+    /// The beginning of a line whose end is in a later chunk, as far as the limit allows.
+    carry: Vec<u8>,
+    /// How long that beginning really is.
+    carried: usize,
     number: u64,
     offset: u64,
     limit: usize,
-    at_end: bool,
 }
 
-const BUFFER_BYTES: usize = 1 << 18;
-
-impl<R: Read> Lines<R> {
-    /// Lines longer than `limit` bytes come cut and marked.
-    pub fn new(source: R, limit: usize) -> Self {
+impl Lines {
+    /// Reads in a thread of its own. Lines longer than `limit` bytes come cut and marked.
+    pub fn new<R: Read + Send + 'static>(source: Source<R>, limit: usize) -> Self {
         Self {
-            source,
-            buffer: vec![0; BUFFER_BYTES.max(limit.min(BUFFER_BYTES) + 1)],
+            ahead: ReadAhead::new(source),
+            chunk: Vec::new(),
             start: 0,
-            end: 0,
+            carry: Vec::new(),
+            carried: 0,
             number: 0,
             offset: 0,
             limit,
-            at_end: false,
         }
     }
 
-    /// What the lines are read from.
-    pub fn source(&self) -> &R {
-        &self.source
+    /// What ended the text early, once the last line was read.
+    #[must_use]
+    pub fn damage(&self) -> Option<Damage> {
+        self.ahead.damage()
     }
 
     /// The next line; `None` at the end. Errors of the file are passed on.
     pub fn next_line(&mut self) -> io::Result<Option<Line<'_>>> {
-        let mut searched = 0;
+        self.carry.clear();
+        self.carried = 0;
         loop {
-            if let Some(at) = memchr::memchr(b'\n', &self.buffer[self.start + searched..self.end]) {
-                let length = searched + at;
-                return Ok(Some(self.take(length, 1)));
+            if let Some(length) = memchr::memchr(b'\n', &self.chunk[self.start..]) {
+                let from = self.start;
+                self.start += length + 1;
+                if self.carried == 0 {
+                    let offset = self.advance(length, 1);
+                    let text = &self.chunk[from..from + length];
+                    return Ok(Some(line(text, length, self.limit, self.number, offset)));
+                }
+                self.carry_on(from, length);
+                return Ok(Some(self.carried_line(1)));
             }
-            searched = self.end - self.start;
-            if searched > self.limit {
-                return self.skip_rest(searched);
-            }
-            if self.at_end {
-                return Ok((searched > 0).then(|| self.take(searched, 0)));
-            }
-            self.fill()?;
+            let (from, length) = (self.start, self.chunk.len() - self.start);
+            self.carry_on(from, length);
+            self.start = 0;
+            let Some(chunk) = self.ahead.next(std::mem::take(&mut self.chunk))? else {
+                return Ok((self.carried > 0).then(|| self.carried_line(0)));
+            };
+            self.chunk = chunk;
         }
     }
 
-    /// Hands out `length` bytes and passes over them and the line end.
-    fn take(&mut self, length: usize, line_end: usize) -> Line<'_> {
-        let (start, offset) = (self.start, self.offset);
-        self.start += length + line_end;
+    /// Keeps a part of the chunk for later, as far as the limit allows; one byte more tells a line that is too long, and
+    /// another that its last byte is only a `\r`.
+    fn carry_on(&mut self, from: usize, length: usize) {
+        let room = (self.limit + 2).saturating_sub(self.carry.len());
+        self.carry
+            .extend_from_slice(&self.chunk[from..from + length.min(room)]);
+        self.carried += length;
+    }
+
+    fn carried_line(&mut self, line_end: usize) -> Line<'_> {
+        let offset = self.advance(self.carried, line_end);
+        line(&self.carry, self.carried, self.limit, self.number, offset)
+    }
+
+    /// Counts a line; returns where it began.
+    fn advance(&mut self, length: usize, line_end: usize) -> u64 {
+        let offset = self.offset;
         self.offset += (length + line_end) as u64;
         self.number += 1;
-        let text = &self.buffer[start..start + length];
-        let text = text.strip_suffix(b"\r").unwrap_or(text);
-        Line {
-            number: self.number,
-            offset,
-            text: &text[..text.len().min(self.limit)],
-            too_long: text.len() > self.limit,
-        }
+        offset
     }
+}
 
-    /// Passes over the rest of a line that is too long, of which `held` bytes are in the buffer.
-    fn skip_rest(&mut self, held: usize) -> io::Result<Option<Line<'_>>> {
-        let kept = self.buffer[self.start..self.start + self.limit].to_vec();
-        let offset = self.offset;
-        let mut skipped = held;
-        self.start = self.end;
-        let rest = loop {
-            if self.at_end {
-                break 0;
-            }
-            self.fill()?;
-            if let Some(at) = memchr::memchr(b'\n', &self.buffer[self.start..self.end]) {
-                break at + 1;
-            }
-            skipped += self.end - self.start;
-            self.start = self.end;
-        };
-        // Put the beginning before what is unread, so that the line can be lent from the buffer.
-        self.start += rest;
-        self.offset = offset + (skipped + rest) as u64;
-        self.number += 1;
-        let unread = self.buffer[self.start..self.end].to_vec();
-        let needed = kept.len() + unread.len();
-        if self.buffer.len() < needed {
-            self.buffer.resize(needed, 0);
-        }
-        self.buffer[..kept.len()].copy_from_slice(&kept);
-        self.buffer[kept.len()..needed].copy_from_slice(&unread);
-        self.start = kept.len();
-        self.end = needed;
-        Ok(Some(Line {
-            number: self.number,
-            offset,
-            text: &self.buffer[..kept.len()],
-            too_long: true,
-        }))
-    }
-
-    /// Reads more behind what is unread, making room for it.
-    fn fill(&mut self) -> io::Result<()> {
-        if self.start > 0 {
-            self.buffer.copy_within(self.start..self.end, 0);
-            self.end -= self.start;
-            self.start = 0;
-        }
-        if self.end == self.buffer.len() {
-            self.buffer.resize(self.buffer.len() * 2, 0);
-        }
-        loop {
-            match self.source.read(&mut self.buffer[self.end..]) {
-                Ok(0) => {
-                    self.at_end = true;
-                    return Ok(());
-                }
-                Ok(read) => {
-                    self.end += read;
-                    return Ok(());
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
+/// A line of `length` bytes, of which `text` is the beginning or all.
+fn line(text: &[u8], length: usize, limit: usize, number: u64, offset: u64) -> Line<'_> {
+    let is_whole = text.len() == length;
+    let text = match text.strip_suffix(b"\r") {
+        Some(stripped) if is_whole => stripped,
+        _ => text,
+    };
+    Line {
+        number,
+        offset,
+        text: &text[..text.len().min(limit)],
+        too_long: text.len() > limit,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Cursor;
 
     fn lines(text: &[u8], limit: usize) -> Vec<(u64, u64, Vec<u8>, bool)> {
-        let mut lines = Lines::new(text, limit);
+        let source = Source::new(Cursor::new(text.to_vec())).expect("memory");
+        let mut lines = Lines::new(source, limit);
         let mut found = Vec::new();
         while let Some(line) = lines.next_line().expect("memory") {
             found.push((line.number, line.offset, line.text.to_vec(), line.too_long));
@@ -175,6 +146,24 @@ mod tests {
             ]
         );
         assert_eq!(lines(b"", 10), []);
+        assert_eq!(lines(b"abc\r\n", 3), [(1, 0, b"abc".to_vec(), false)]);
+        assert_eq!(lines(b"abcd\n", 3), [(1, 0, b"abc".to_vec(), true)]);
+    }
+
+    #[test]
+    fn lines_across_chunks_are_whole() {
+        for length in [1, 255, 256, 1000, 300_000] {
+            let text = [vec![b'x'; length], b"\r\n".to_vec()]
+                .concat()
+                .repeat(3_000_000 / (length + 2));
+            let found = lines(&text, 1 << 20);
+            assert_eq!(found.len(), 3_000_000 / (length + 2));
+            for (i, line) in found.into_iter().enumerate() {
+                let i = i as u64;
+                let offset = i * (length as u64 + 2);
+                assert_eq!(line, (i + 1, offset, vec![b'x'; length], false));
+            }
+        }
     }
 
     #[test]

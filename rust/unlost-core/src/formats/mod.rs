@@ -1,5 +1,6 @@
 //! Files of indexes and archives, as bytes: what is read a billion times.
 
+mod ahead;
 mod keys;
 mod lines;
 mod source;

@@ -30,10 +30,13 @@ impl Damage {
     }
 }
 
-type Raw<R> = BufReader<io::Chain<Cursor<Vec<u8>>, R>>;
+/// The first bytes, which were looked at, and the rest of the file.
+type Whole<R> = io::Chain<Cursor<Vec<u8>>, R>;
+type Raw<R> = BufReader<Whole<R>>;
 
 enum Text<R: Read> {
-    Plain(Raw<R>),
+    /// Without a buffer: whoever reads text has one, and a second would cost a copy.
+    Plain(Whole<R>),
     /// The decoder of the member that is being read; the file itself between members.
     Gzip(Option<Box<GzDecoder<Raw<R>>>>),
     Zstd(Box<zstd::stream::read::Decoder<'static, Raw<R>>>),
@@ -64,13 +67,15 @@ impl<R: Read> Source<R> {
         // A frame, or one of the 16 kinds of skippable frames that may come before it.
         let is_zstd =
             magic == b"\x28\xb5\x2f\xfd" || matches!(magic[..], [0x50..=0x5f, 0x2a, 0x4d, 0x18]);
-        let raw = BufReader::with_capacity(BUFFER_BYTES, Cursor::new(magic).chain(file));
+        let whole = Cursor::new(magic).chain(file);
+        let buffered = |whole| BufReader::with_capacity(BUFFER_BYTES, whole);
         let text = if is_gzip {
-            Text::Gzip(Some(Box::new(GzDecoder::new(raw))))
+            Text::Gzip(Some(Box::new(GzDecoder::new(buffered(whole)))))
         } else if is_zstd {
-            Text::Zstd(Box::new(zstd::stream::read::Decoder::with_buffer(raw)?))
+            let decoder = zstd::stream::read::Decoder::with_buffer(buffered(whole))?;
+            Text::Zstd(Box::new(decoder))
         } else {
-            Text::Plain(raw)
+            Text::Plain(whole)
         };
         Ok(Self { text, damage: None })
     }
@@ -138,7 +143,7 @@ impl<R: Read> Read for Source<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             let result = match &mut self.text {
-                Text::Plain(raw) => return raw.read(buffer),
+                Text::Plain(whole) => return whole.read(buffer),
                 Text::Gzip(Some(decoder)) => decoder.read(buffer),
                 Text::Zstd(decoder) => decoder.read(buffer),
                 Text::Gzip(None) | Text::End => return Ok(0),
