@@ -61,6 +61,7 @@ check: $(VENV)/.built $(VENV)/.tools ## Formatting, lints, types, the core's own
 bench: $(VENV)/.built $(VENV)/.tools .neighbours/surt/.installed ## Speeds as ratios to a baseline of the same run
 	LC_ALL=C $(BIN)/python -m bench.uri
 	LC_ALL=C $(BIN)/python -m bench.startup
+	LC_ALL=C $(BIN)/python -m bench.linkformat
 
 docs: $(VENV)/.built ## Write the generated pages anew
 	$(BIN)/python scripts/cli_reference.py > docs/cli.md.new

@@ -1,7 +1,7 @@
 # The Rust core. Import from the packages that speak for it (`unlost.uri`), where things are explained.
 
 from collections.abc import Iterable
-from typing import Final, final
+from typing import Final, TypeAlias, final
 
 from unlost.errors import UriError
 
@@ -23,6 +23,20 @@ def surt(uri: str | bytes, rules: str = "wayback") -> str: ...
 def surt_many(uris: Iterable[str | bytes], rules: str = "wayback") -> list[str | UriError]: ...
 def unsurt(surt: str | bytes, rules: str = "wayback") -> str: ...
 def unsurt_many(surts: Iterable[str | bytes], rules: str = "wayback") -> list[str | UriError]: ...
+
+_List: TypeAlias = tuple[str, str | None, str | None, str | None]
+
+def read_timemap(
+    body: bytes,
+) -> tuple[
+    str | None,
+    _List | None,
+    str | None,
+    list[_List],
+    list[tuple[str, str, bool, bool, bool]],
+    int,
+    list[tuple[str, int, int]],
+]: ...
 
 @final
 class SuffixList:

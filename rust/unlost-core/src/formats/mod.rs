@@ -1,1 +1,4 @@
 //! Files of indexes and archives, as bytes: what is read a billion times.
+
+pub mod httpdate;
+pub mod linkformat;
