@@ -33,7 +33,7 @@ def read_timemap(
     _List | None,
     str | None,
     list[_List],
-    list[tuple[str, str, bool, bool, bool]],
+    tuple[list[str], list[str], list[bool], list[bool], list[bool]],
     int,
     list[tuple[str, int, int]],
 ]: ...

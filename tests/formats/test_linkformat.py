@@ -198,7 +198,7 @@ def test_core_and_model_agree(body: bytes) -> None:
         "itself": itself,
         "timegate": timegate,
         "timemaps": timemaps,
-        "mementos": mementos,
+        "mementos": list(zip(*mementos, strict=True)),
         "others": others,
         "faults": {kind: (times, first) for kind, times, first in faults},
     } == expected

@@ -105,7 +105,7 @@ def read_timemap(body: bytes, problems: Problems, name: str = "timemap") -> Time
         ListLink(*itself) if itself else None,
         timegate,
         tuple(starmap(ListLink, timemaps)),
-        tuple(map(_memento, mementos)),
+        tuple(map(_memento, zip(*mementos, strict=True))),
         others,
     )
 

@@ -16,12 +16,20 @@ type List<'py> = (
     Option<Bound<'py, PyString>>,
 );
 
+type Columns<'py> = (
+    Bound<'py, PyList>,
+    Bound<'py, PyList>,
+    Bound<'py, PyList>,
+    Bound<'py, PyList>,
+    Bound<'py, PyList>,
+);
+
 type TimeMap<'py> = (
     Option<Bound<'py, PyString>>,
     Option<List<'py>>,
     Option<Bound<'py, PyString>>,
     Vec<List<'py>>,
-    Bound<'py, PyList>,
+    Columns<'py>,
     usize,
     Vec<(&'static str, usize, usize)>,
 );
@@ -42,15 +50,15 @@ fn list<'py>(py: Python<'py>, link: ListLink<'_>) -> List<'py> {
 #[pyfunction]
 fn read_timemap<'py>(py: Python<'py>, body: &[u8]) -> PyResult<TimeMap<'py>> {
     let found = linkformat::read(body);
-    let mementos = found.mementos.iter().map(|memento| {
-        (
-            PyString::new(py, &memento.uri),
-            date(py, &memento.datetime),
-            memento.first,
-            memento.last,
-            memento.dated_by_uri,
-        )
-    });
+    // Columns, not rows: Python makes its own tuples of them, and tuples to be thrown away would cost as much again.
+    let all = &found.mementos;
+    let mementos = (
+        PyList::new(py, all.iter().map(|each| PyString::new(py, &each.uri)))?,
+        PyList::new(py, all.iter().map(|each| date(py, &each.datetime)))?,
+        PyList::new(py, all.iter().map(|each| each.first))?,
+        PyList::new(py, all.iter().map(|each| each.last))?,
+        PyList::new(py, all.iter().map(|each| each.dated_by_uri))?,
+    );
     let faults = Fault::ALL.iter().zip(found.faults);
     Ok((
         found.original.as_deref().map(|uri| PyString::new(py, uri)),
@@ -61,7 +69,7 @@ fn read_timemap<'py>(py: Python<'py>, body: &[u8]) -> PyResult<TimeMap<'py>> {
             .into_iter()
             .map(|link| list(py, link))
             .collect(),
-        PyList::new(py, mementos)?,
+        mementos,
         found.others,
         faults
             .filter(|(_, (times, _))| *times > 0)
