@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from os import PathLike
-from typing import Final, final
+from typing import Final, TypeAlias, final
 
 from unlost.errors import UriError
 
@@ -24,6 +24,20 @@ def surt(uri: str | bytes, rules: str = "wayback") -> str: ...
 def surt_many(uris: Iterable[str | bytes], rules: str = "wayback") -> list[str | UriError]: ...
 def unsurt(surt: str | bytes, rules: str = "wayback") -> str: ...
 def unsurt_many(surts: Iterable[str | bytes], rules: str = "wayback") -> list[str | UriError]: ...
+
+_List: TypeAlias = tuple[str, str | None, str | None, str | None]
+
+def read_timemap(
+    body: bytes,
+) -> tuple[
+    str | None,
+    _List | None,
+    str | None,
+    list[_List],
+    tuple[list[str], list[str], list[bool], list[bool], list[bool]],
+    int,
+    list[tuple[str, int, int]],
+]: ...
 
 @final
 class SuffixList:

@@ -8,9 +8,10 @@ from unlost import uri
 from unlost.formats import cdxj
 from unlost.formats.capture import Capture
 from unlost.formats.cdx import Layout
+from unlost.formats.lines import Line
 from unlost.formats.problems import Problem, Problems
 from unlost.formats.row import Row, RowError
-from unlost.formats.textfile import TextLine, read_lines
+from unlost.formats.textfile import read_lines
 from unlost.formats.zipnum import ZipNum
 
 _RowReader = Callable[[bytes, int, int], Row]
@@ -25,7 +26,7 @@ def read_rows(path: str | PathLike[str], problems: Problems) -> Iterator[Row]:
     return _rows(_lines(path, problems), fspath(path), problems)
 
 
-def _rows(lines: Iterable[TextLine], name: str, problems: Problems) -> Iterator[Row]:
+def _rows(lines: Iterable[Line], name: str, problems: Problems) -> Iterator[Row]:
     reader: _RowReader | None = None
     for line in lines:
         if not line.text.strip() or line.text[:1] in b"!@#":
@@ -43,7 +44,7 @@ def _rows(lines: Iterable[TextLine], name: str, problems: Problems) -> Iterator[
             problems.add(Problem(error.kind, name, line.number, line.offset, str(error)))
 
 
-def _lines(path: str | PathLike[str], problems: Problems) -> Iterator[TextLine]:
+def _lines(path: str | PathLike[str], problems: Problems) -> Iterator[Line]:
     """Yield the lines of a text file, or of all blocks of a ZipNum, with offsets as if they were one text."""
     if Path(path).suffix != ".idx":
         yield from read_lines(path, problems)
@@ -53,11 +54,11 @@ def _lines(path: str | PathLike[str], problems: Problems) -> Iterator[TextLine]:
         for block in index.blocks():
             for line in index.block_lines(block):
                 number += 1
-                yield TextLine(number, offset, line)
+                yield Line(number, offset, line)
                 offset += len(line) + 1
 
 
-def _told_by(line: TextLine) -> _RowReader:
+def _told_by(line: Line) -> _RowReader:
     """Tell CDXJ from CDX without a header: only CDXJ has a brace behind its second or third column."""
     columns = line.text.split(b" ", 3)
     if any(column.startswith(b"{") for column in columns[2:]):
@@ -77,7 +78,7 @@ def find_captures(path: str | PathLike[str], address: str, problems: Problems) -
     with ZipNum(path) as index:
         for spelling in uri.spellings(key):
             for line in index.lines(spelling.encode()):
-                yield from _captures(_rows([TextLine(0, 0, line)], fspath(path), problems), fspath(path), problems)
+                yield from _captures(_rows([Line(0, 0, line)], fspath(path), problems), fspath(path), problems)
 
 
 def read_captures(path: str | PathLike[str], problems: Problems) -> Iterator[Capture]:

@@ -45,9 +45,9 @@ class Problems:
     counts: dict[str, int] = field(default_factory=dict)
     first: dict[str, Problem] = field(default_factory=dict)
 
-    def add(self, problem: Problem) -> None:
-        """Count it, and keep it if it is the first of its kind."""
-        self.counts[problem.kind] = self.counts.get(problem.kind, 0) + 1
+    def add(self, problem: Problem, times: int = 1) -> None:
+        """Count it, once or as often as it occurred, and keep it if it is the first of its kind."""
+        self.counts[problem.kind] = self.counts.get(problem.kind, 0) + times
         self.first.setdefault(problem.kind, problem)
 
     @property

@@ -2,14 +2,11 @@
 
 from collections.abc import Iterator
 from os import PathLike, fspath
-from typing import NamedTuple
 
 from unlost import _core
 from unlost.errors import InputError
+from unlost.formats.lines import MAX_LINE_BYTES, Line
 from unlost.formats.problems import Problem, Problems
-
-MAX_LINE_BYTES = 8 << 20
-"""Longer lines are passed over and counted as `too-long`: no index row comes near it."""
 
 _BATCH = 4096
 
@@ -20,27 +17,21 @@ _DAMAGE = {
 }
 
 
-class TextLine(NamedTuple):
-    """One line without its end: its number from 1, its offset in the decompressed text in bytes, its bytes."""
+def read_lines(path: str | PathLike[str], problems: Problems, limit: int = MAX_LINE_BYTES) -> Iterator[Line]:
+    """Yield the lines of a file, however it is compressed; offsets are of the decompressed text.
 
-    number: int
-    offset: int
-    text: bytes
-
-
-def read_lines(path: str | PathLike[str], problems: Problems, limit: int = MAX_LINE_BYTES) -> Iterator[TextLine]:
-    """Yield the lines of a file, however it is compressed; memory is bounded by `limit`, not by the file.
+    Memory is bounded by `limit`, not by the file. `unlost.formats.lines` does the same for what is already open.
 
     Problems: `too-long` lines, and `truncated`, `corrupt` or `trailing-garbage` compression, before which everything is
     yielded. Raises InputError if the file cannot be read at all.
     """
     name = fspath(path)
-    end = TextLine(0, 0, b"")
+    end = Line(0, 0, b"")
     try:
         reader = _core.LineReader(path, limit)
         while batch := reader.batch(_BATCH):
             for number, offset, text, too_long in batch:
-                end = TextLine(number, offset, text)
+                end = Line(number, offset, text)
                 if too_long:
                     message = f"a line of more than {limit} bytes was left out"
                     problems.add(Problem("too-long", name, number, offset, message))

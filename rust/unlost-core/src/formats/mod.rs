@@ -1,8 +1,10 @@
 //! Files of indexes and archives, as bytes: what is read a billion times.
 
 mod ahead;
+pub mod httpdate;
 mod keys;
 mod lines;
+pub mod linkformat;
 mod source;
 
 pub use keys::{KeyColumn, is_header, read_key_column};

@@ -1,4 +1,4 @@
-//! Bindings of `unlost_core::formats`.
+//! Bindings of the readers of index files.
 
 use std::fs::File;
 use std::io::Read;

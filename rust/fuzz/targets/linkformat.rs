@@ -1,0 +1,20 @@
+//! Any bytes as a TimeMap: dates that are dates, addresses that fit between brackets, every entry accounted for.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use unlost_core::formats::{httpdate, linkformat};
+
+fuzz_target!(|text: &[u8]| {
+    let found = linkformat::read(text);
+    for memento in &found.mementos {
+        assert_eq!(httpdate::from_digits(&memento.datetime), Some(memento.datetime));
+        assert!(!memento.uri.is_empty() && !memento.uri.contains(['<', '\n', '\r', '\0']));
+    }
+    let faults: usize = found.faults.iter().map(|(times, _)| times).sum();
+    let brackets = text.iter().filter(|&&byte| byte == b'<').count();
+    assert!(found.mementos.len() + found.timemaps.len() + found.others <= 2 * brackets);
+    assert!(faults <= brackets + 1);
+    for (times, first) in found.faults {
+        assert!(times == 0 || first < text.len());
+    }
+});

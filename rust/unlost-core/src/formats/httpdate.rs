@@ -1,0 +1,254 @@
+//! Dates as HTTP headers and link-format have them, with the flaws that archives give them, to 14 digits in UTC.
+
+/// A date as `YYYYMMDDhhmmss`, in ASCII digits.
+pub type Digits = [u8; 14];
+
+const MONTHS: [&[u8; 3]; 12] = [
+    b"jan", b"feb", b"mar", b"apr", b"may", b"jun", b"jul", b"aug", b"sep", b"oct", b"nov", b"dec",
+];
+
+/// Reads `Mon, 10 Feb 2014 00:00:01 GMT`: the weekday is not looked at and may be missing, days may have one digit,
+/// dashes may stand for spaces, months may be whole words, the zone may be missing (UTC) or an offset. 14 digits are
+/// read too. A leap second is the second before it.
+#[must_use]
+pub fn read(text: &[u8]) -> Option<Digits> {
+    let text = text.trim_ascii();
+    if text.len() == 14 && text.iter().all(u8::is_ascii_digit) {
+        return from_digits(text);
+    }
+    let mut rest = text;
+    let weekday = take_while(&mut rest, u8::is_ascii_alphabetic);
+    if !weekday.is_empty() {
+        rest = rest.strip_prefix(b",").unwrap_or(rest).trim_ascii_start();
+    }
+    let day = number(take_while(&mut rest, u8::is_ascii_digit), 1, 2)?;
+    separator(&mut rest)?;
+    let name = take_while(&mut rest, u8::is_ascii_alphabetic);
+    let begin = name.get(..3).filter(|_| name.len() <= 9)?;
+    let month = MONTHS
+        .iter()
+        .position(|month| begin.eq_ignore_ascii_case(&month[..]))?;
+    separator(&mut rest)?;
+    let year = number(take_while(&mut rest, u8::is_ascii_digit), 4, 4)?;
+    let clock = rest.trim_ascii_start();
+    if clock.len() == rest.len() || clock.len() < 8 || clock[2] != b':' || clock[5] != b':' {
+        return None;
+    }
+    let moment = Moment {
+        year,
+        month: u32::try_from(month).ok()? + 1,
+        day,
+        hour: number(&clock[..2], 2, 2)?,
+        minute: number(&clock[3..5], 2, 2)?,
+        second: number(&clock[6..8], 2, 2)?,
+    };
+    moment
+        .checked()?
+        .minus_minutes(offset(clock[8..].trim_ascii_start())?)
+        .map(Moment::digits)
+}
+
+/// Reads 14 digits that are a date. Other digits are not.
+#[must_use]
+pub fn from_digits(text: &[u8]) -> Option<Digits> {
+    if text.len() != 14 {
+        return None;
+    }
+    let moment = Moment {
+        year: number(&text[..4], 4, 4)?,
+        month: number(&text[4..6], 2, 2)?,
+        day: number(&text[6..8], 2, 2)?,
+        hour: number(&text[8..10], 2, 2)?,
+        minute: number(&text[10..12], 2, 2)?,
+        second: number(&text[12..], 2, 2)?,
+    };
+    Some(moment.checked()?.digits())
+}
+
+fn take_while<'a>(rest: &mut &'a [u8], belongs: fn(&u8) -> bool) -> &'a [u8] {
+    let end = rest.iter().take_while(|&byte| belongs(byte)).count();
+    let (taken, after) = rest.split_at(end);
+    *rest = after;
+    taken
+}
+
+fn separator(rest: &mut &[u8]) -> Option<()> {
+    let gap = take_while(rest, |byte| byte.is_ascii_whitespace() || *byte == b'-');
+    (!gap.is_empty()).then_some(())
+}
+
+fn number(digits: &[u8], at_least: usize, at_most: usize) -> Option<u32> {
+    if digits.len() < at_least || digits.len() > at_most {
+        return None;
+    }
+    digits.iter().try_fold(0, |value, &byte| {
+        byte.is_ascii_digit()
+            .then(|| value * 10 + u32::from(byte - b'0'))
+    })
+}
+
+/// The minutes by which a zone is ahead of UTC.
+fn offset(zone: &[u8]) -> Option<i64> {
+    let known: [&[u8]; 5] = [b"", b"gmt", b"utc", b"ut", b"z"];
+    if known.iter().any(|name| zone.eq_ignore_ascii_case(name)) {
+        return Some(0);
+    }
+    let (&sign, digits) = zone.split_first()?;
+    let (hours, minutes) = match digits.len() {
+        4 => (&digits[..2], &digits[2..]),
+        5 if digits[2] == b':' => (&digits[..2], &digits[3..]),
+        _ => return None,
+    };
+    let (hours, minutes) = (number(hours, 2, 2)?, number(minutes, 2, 2)?);
+    if hours > 23 || minutes > 59 {
+        return None;
+    }
+    let ahead = i64::from(hours * 60 + minutes);
+    match sign {
+        b'+' => Some(ahead),
+        b'-' => Some(-ahead),
+        _ => None,
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Moment {
+    year: u32,
+    month: u32,
+    day: u32,
+    hour: u32,
+    minute: u32,
+    second: u32,
+}
+
+impl Moment {
+    fn checked(self) -> Option<Self> {
+        let sound = (1..=9999).contains(&self.year)
+            && (1..=12).contains(&self.month)
+            && (1..=days_in(self.year, self.month)).contains(&self.day)
+            && self.hour <= 23
+            && self.minute <= 59
+            && self.second <= 60;
+        sound.then_some(Self {
+            second: self.second.min(59),
+            ..self
+        })
+    }
+
+    /// Less than a day either way, so that at most one month's end is crossed.
+    fn minus_minutes(self, minutes: i64) -> Option<Self> {
+        let total = i64::from(self.hour * 60 + self.minute) - minutes;
+        let of_day = u32::try_from(total.rem_euclid(24 * 60)).ok()?;
+        let mut moved = Self {
+            hour: of_day / 60,
+            minute: of_day % 60,
+            ..self
+        };
+        match total.div_euclid(24 * 60) {
+            0 => {}
+            1 => moved.step_forward(),
+            _ => moved.step_back(),
+        }
+        (1..=9999).contains(&moved.year).then_some(moved)
+    }
+
+    fn step_forward(&mut self) {
+        self.day += 1;
+        if self.day > days_in(self.year, self.month) {
+            (self.day, self.month) = (1, self.month + 1);
+        }
+        if self.month > 12 {
+            (self.month, self.year) = (1, self.year + 1);
+        }
+    }
+
+    fn step_back(&mut self) {
+        self.day -= 1;
+        if self.day == 0 {
+            self.month -= 1;
+            if self.month == 0 {
+                (self.month, self.year) = (12, self.year - 1);
+            }
+            self.day = days_in(self.year, self.month);
+        }
+    }
+
+    fn digits(self) -> Digits {
+        let mut out = [b'0'; 14];
+        let fields = [
+            (self.year / 100, 0),
+            (self.year % 100, 2),
+            (self.month, 4),
+            (self.day, 6),
+            (self.hour, 8),
+            (self.minute, 10),
+            (self.second, 12),
+        ];
+        for (value, at) in fields {
+            // Each value has two digits.
+            out[at] = b'0' + u8::try_from(value / 10 % 10).unwrap_or(0);
+            out[at + 1] = b'0' + u8::try_from(value % 10).unwrap_or(0);
+        }
+        out
+    }
+}
+
+fn days_in(year: u32, month: u32) -> u32 {
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    match month {
+        2 => 28 + u32::from(leap),
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_text(text: &str) -> Option<String> {
+        read(text.as_bytes()).map(|digits| String::from_utf8_lossy(&digits).into_owned())
+    }
+
+    #[test]
+    fn flawed_dates_are_read() {
+        for text in [
+            "Mon, 10 Feb 2014 00:00:01 GMT",
+            "Fri 10 Feb 2014 00:00:01 utc",
+            "10-Feb-2014 00:00:01",
+            "Monday, 10 February 2014 01:00:01 +0100",
+            "Sun, 9 Feb 2014 23:30:01 -00:30",
+            "20140210000001",
+        ] {
+            assert_eq!(read_text(text).as_deref(), Some("20140210000001"), "{text}");
+        }
+    }
+
+    #[test]
+    fn offsets_cross_the_ends_of_months_and_years() {
+        let cases = [
+            ("01 Mar 2012 00:00:00 +0001", Some("20120229235900")),
+            ("31 Dec 2013 23:59:60 -0001", Some("20140101000059")),
+            ("01 Jan 0001 00:00:00 +0100", None),
+            ("31 Dec 9999 23:59:59 -0100", None),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(read_text(text).as_deref(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_date_is_none() {
+        for text in [
+            "",
+            "Mon, 30 Feb 2014 00:00:01 GMT",
+            "Mon, 10 Foo 2014 00:00:01 GMT",
+            "Mon, 10 Feb 14 00:00:01 GMT",
+            "Mon, 10 Feb 2014 24:00:01 GMT",
+            "Mon, 10 Feb 2014 00:00:01 +2400",
+            "20141310000001",
+        ] {
+            assert_eq!(read_text(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Bindings of `unlost_core::formats::linkformat`.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyString};
+use unlost_core::formats::httpdate::Digits;
+use unlost_core::formats::linkformat::{self, Fault, ListLink};
+
+pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(read_timemap, module)?)
+}
+
+type List<'py> = (
+    Bound<'py, PyString>,
+    Option<String>,
+    Option<Bound<'py, PyString>>,
+    Option<Bound<'py, PyString>>,
+);
+
+type Columns<'py> = (
+    Bound<'py, PyList>,
+    Bound<'py, PyList>,
+    Bound<'py, PyList>,
+    Bound<'py, PyList>,
+    Bound<'py, PyList>,
+);
+
+type TimeMap<'py> = (
+    Option<Bound<'py, PyString>>,
+    Option<List<'py>>,
+    Option<Bound<'py, PyString>>,
+    Vec<List<'py>>,
+    Columns<'py>,
+    usize,
+    Vec<(&'static str, usize, usize)>,
+);
+
+fn date<'py>(py: Python<'py>, digits: &Digits) -> Bound<'py, PyString> {
+    PyString::new(py, std::str::from_utf8(digits).unwrap_or_default())
+}
+
+fn list<'py>(py: Python<'py>, link: ListLink<'_>) -> List<'py> {
+    (
+        PyString::new(py, &link.uri),
+        link.media_type,
+        link.from.map(|digits| date(py, &digits)),
+        link.until.map(|digits| date(py, &digits)),
+    )
+}
+
+#[pyfunction]
+fn read_timemap<'py>(py: Python<'py>, body: &[u8]) -> PyResult<TimeMap<'py>> {
+    let found = linkformat::read(body);
+    // Columns, not rows: Python makes its own tuples of them, and tuples to be thrown away would cost as much again.
+    let all = &found.mementos;
+    let mementos = (
+        PyList::new(py, all.iter().map(|each| PyString::new(py, &each.uri)))?,
+        PyList::new(py, all.iter().map(|each| date(py, &each.datetime)))?,
+        PyList::new(py, all.iter().map(|each| each.first))?,
+        PyList::new(py, all.iter().map(|each| each.last))?,
+        PyList::new(py, all.iter().map(|each| each.dated_by_uri))?,
+    );
+    let faults = Fault::ALL.iter().zip(found.faults);
+    Ok((
+        found.original.as_deref().map(|uri| PyString::new(py, uri)),
+        found.itself.map(|link| list(py, link)),
+        found.timegate.as_deref().map(|uri| PyString::new(py, uri)),
+        found
+            .timemaps
+            .into_iter()
+            .map(|link| list(py, link))
+            .collect(),
+        mementos,
+        found.others,
+        faults
+            .filter(|(_, (times, _))| *times > 0)
+            .map(|(fault, (times, first))| (fault.kind(), times, first))
+            .collect(),
+    ))
+}

@@ -1,0 +1,11 @@
+//! Bindings of `unlost_core::formats`.
+
+mod index;
+mod linkformat;
+
+use pyo3::prelude::*;
+
+pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    index::add_to(module)?;
+    linkformat::add_to(module)
+}

@@ -1,0 +1,164 @@
+"""Link-format TimeMaps (RFC 6690, RFC 7089): the copies of one page that an archive lists, and where else to ask.
+
+Archives write them with every flaw there can be. An entry begins at a `<` that is first on its line or follows a comma,
+whatever came before; so a bad entry is lost alone.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import starmap
+from typing import NamedTuple
+from urllib.parse import quote
+
+from unlost import _core, dates
+from unlost.formats.problems import Problem, Problems
+
+MEDIA_TYPE = "application/link-format"
+
+KINDS = {
+    "html": "expected link-format, found HTML or XML: an error page, most likely",
+    "no-link": "expected an entry that begins with `<`, found other text",
+    "bad-uri": "expected an address between `<` and `>`, without control characters",
+    "bad-quote": "expected a value in a pair of quotes, then `;` or the next entry",
+    "bad-parameter": "expected `;` and a name before `=`",
+    "no-rel": "expected a `rel`, found none",
+    "no-date": "expected a `datetime`, or 14 digits in the address, found neither",
+}
+"""The kinds of problems, and what each means."""
+
+
+class Memento(NamedTuple):
+    """One archived copy. A tuple, since lists of them are long and made for every answer.
+
+    uri: its address (URI-M), as it stands; it may be relative. Bytes that are not UTF-8 are escaped.
+    datetime: when it was captured, 14 digits, UTC.
+    first, last: whether the list calls it so.
+    dated_by_uri: the list gave no readable date; this one is from the address.
+    """
+
+    uri: str
+    datetime: str
+    first: bool = False
+    last: bool = False
+    dated_by_uri: bool = False
+
+
+# What `Memento._make` does, without a Python frame for each: a third of its time.
+_memento: Callable[[tuple[str, str, bool, bool, bool]], Memento] = partial(tuple.__new__, Memento)
+
+
+@dataclass(frozen=True, slots=True)
+class ListLink:
+    """A link to a TimeMap: another page of the list, the list in another format, or the list itself.
+
+    type: its media type, if it is said.
+    start, until: the first and last date that it covers (`from` and `until`), 14 digits, UTC; None if not said or
+        not readable.
+    """
+
+    uri: str
+    type: str | None = None
+    start: str | None = None
+    until: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TimeMap:
+    """What a TimeMap tells. What it does not tell is None or empty.
+
+    original: the address whose copies are listed (URI-R).
+    itself: the list's link to itself.
+    timegate: where to ask for the copy closest to a date.
+    timemaps: other lists; those of the same type with other dates are further pages.
+    mementos: in the order of the list, which need not be that of their dates, with duplicates.
+    others: how many links had other relations, or said again what only the first can say.
+    """
+
+    original: str | None = None
+    itself: ListLink | None = None
+    timegate: str | None = None
+    timemaps: tuple[ListLink, ...] = ()
+    mementos: tuple[Memento, ...] = ()
+    others: int = 0
+
+
+def read_timemap(body: bytes, problems: Problems, name: str = "timemap") -> TimeMap:
+    r"""Return what a link-format TimeMap tells, in time linear in its length. Raises nothing.
+
+    Entries that cannot be read are left out and counted in `problems` under `name`, by the kinds of `KINDS`, with the
+    byte at which the first of each kind begins. A readable `datetime` is believed; else 14 digits of the URI-M are
+    taken.
+
+    >>> problems = Problems()
+    >>> body = b'<a.com>;rel=original,\n<w/20140210000001/a.com>; rel="memento", <x; rel="memento"'
+    >>> read_timemap(body, problems).mementos
+    (Memento(uri='w/20140210000001/a.com', datetime='20140210000001', ..., dated_by_uri=True),)
+    >>> problems.counts
+    {'bad-uri': 1}
+    """
+    original, itself, timegate, timemaps, mementos, others, faults = _core.read_timemap(body)
+    for kind, times, offset in faults:
+        problems.add(Problem(kind, name, None, offset, KINDS[kind]), times)
+    return TimeMap(
+        original,
+        ListLink(*itself) if itself else None,
+        timegate,
+        tuple(starmap(ListLink, timemaps)),
+        tuple(map(_memento, zip(*mementos, strict=True))),
+        others,
+    )
+
+
+def timemap_lines(timemap: TimeMap) -> Iterator[str]:
+    r"""Yield a TimeMap as link-format, an entry at a time: each ends with `,` and a newline, the last with neither.
+
+    In the order that MemGator has: original, self, mementos, other lists, timegate. The mementos are written in their
+    order, and the first and last of them called so by their place: sort them by date before. Raises DateError for a
+    date that is none.
+
+    >>> copies = (Memento("http://w/1", "20140210000001"), Memento("http://w/2", "20150210000001"))
+    >>> print("".join(timemap_lines(TimeMap("http://a.com/", mementos=copies, timegate="http://w/g"))))
+    <http://a.com/>; rel="original",
+    <http://w/1>; rel="first memento"; datetime="Mon, 10 Feb 2014 00:00:01 GMT",
+    <http://w/2>; rel="last memento"; datetime="Tue, 10 Feb 2015 00:00:01 GMT",
+    <http://w/g>; rel="timegate"
+    """
+    before = ""
+    for entry in _entries(timemap):
+        yield before + entry
+        before = ",\n"
+
+
+def _entries(timemap: TimeMap) -> Iterator[str]:
+    if timemap.original is not None:
+        yield f'<{_bracketed(timemap.original)}>; rel="original"'
+    if timemap.itself:
+        yield _list_entry("self", timemap.itself)
+    final = len(timemap.mementos) - 1
+    for place, memento in enumerate(timemap.mementos):
+        rel = "first " * (place == 0) + "last " * (place == final) + "memento"
+        yield f'<{_bracketed(memento.uri)}>; rel="{rel}"; datetime="{dates.to_http(memento.datetime)}"'
+    for link in timemap.timemaps:
+        yield _list_entry("timemap", link)
+    if timemap.timegate is not None:
+        yield f'<{_bracketed(timemap.timegate)}>; rel="timegate"'
+
+
+def _list_entry(rel: str, link: ListLink) -> str:
+    entry = f'<{_bracketed(link.uri)}>; rel="{rel}"'
+    if link.type is not None:
+        entry += f'; type="{quote(link.type, safe="/+;=.- ")}"'
+    if link.start is not None:
+        entry += f'; from="{dates.to_http(link.start)}"'
+    if link.until is not None:
+        entry += f'; until="{dates.to_http(link.until)}"'
+    return entry
+
+
+_UNSAFE = {byte: f"%{byte:02X}" for byte in (*range(33), *b'<>"', 0x7F)}
+
+
+def _bracketed(uri: str) -> str:
+    """Escape what would end the address or the line, so that nobody can write entries of their own."""
+    return uri.translate(_UNSAFE)

@@ -1,0 +1,242 @@
+"""UKVS files, in which MementoMaps are kept: headers that begin with `!`, then sorted keys with their values.
+
+!fields {"keys": ["surt"], "values": ["frequency"]}
+com,* 10000+
+org,arxiv)/* 2500~/900 {"note": "single-line JSON"}
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from unlost.errors import InputError
+from unlost.formats.frequency import Frequency
+from unlost.formats.lines import Line, Readable, read_lines
+from unlost.formats.looseobject import read_json
+from unlost.formats.output import whole_file
+from unlost.formats.problems import Problem, Problems
+
+KINDS = {
+    "too-long": "a line longer than unlost.formats.lines.MAX_LINE_BYTES; skipped",
+    "bad-header": "a `!` line whose JSON cannot be read or is not what its name asks for; skipped",
+    "unknown-header": "a `!` line of another name than context, id, fields and meta; skipped",
+    "late-header": "a `!` line behind the first row; skipped",
+    "bad-row": "fewer fields than there are keys, control characters, or not UTF-8; skipped",
+    "bad-frequency": "a frequency that is missing or cannot be read; the row is kept, with one that is unknown",
+    "bad-json": "JSON at the end of a row that cannot be read; the row is kept without it",
+    "unsorted": "a key that should stand before the one above it; the row is kept",
+    "duplicate-key": "the key of the row above; the row is kept",
+}
+"""The kinds of problems, and what becomes of the line. Rows are kept where they can be: a map must not lose keys."""
+
+_CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
+_FIELD = re.compile(r"[^\x00-\x20\x7f\ud800-\udfff]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What stands above the rows.
+
+    context: addresses of what explains the file.
+    id: what identifies the archive, such as its `uri`.
+    keys, values: the names of a row's fields; the first of the keys is what the file is sorted by first.
+    meta: everything else that is said about the file; of several `!meta` lines, all together.
+    """
+
+    context: tuple[str, ...] = ()
+    id: Mapping[str, object] = field(default_factory=dict)
+    keys: tuple[str, ...] = ("surt",)
+    values: tuple[str, ...] = ("frequency",)
+    meta: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One key, or one combination of keys, with what is known about it.
+
+    keys: as many as the header names. Their wildcards are not interpreted here.
+    values: as they stand, in the order of the header; there may be fewer or more.
+    frequency: the value of that name; None if the header names none. Unknown if it could not be read.
+    attributes: the object at the end of the line; None if there is none.
+    """
+
+    keys: tuple[str, ...]
+    values: tuple[str, ...] = ()
+    frequency: Frequency | None = None
+    attributes: Mapping[str, object] | None = None
+
+
+class UkvsReader:
+    r"""A UKVS file being read: `header` at once, then the rows by iterating, once, in bounded memory.
+
+    UkvsReader(file, problems, name): what cannot be read is counted in `problems` under `name`, by the kinds of
+    `KINDS`. Raises only what reading the file raises.
+
+    >>> from io import BytesIO
+    >>> reader = UkvsReader(BytesIO(b'!meta {name: "Example"}\ncom,* 10000+\n'), Problems(), "a.ukvs")
+    >>> reader.header.meta, [(row.keys, str(row.frequency)) for row in reader]
+    ({'name': 'Example'}, [(('com,*',), '10000+')])
+    """
+
+    def __init__(self, file: Readable, problems: Problems, name: str) -> None:
+        self._problems = problems
+        self._name = name
+        self._lines = (line for line in read_lines(file, problems, name) if line.text.strip())
+        self._first: Line | None = None
+        self.header = self._read_header()
+
+    def _count(self, kind: str, line: Line, message: str) -> None:
+        self._problems.add(Problem(kind, self._name, line.number, line.offset, message))
+
+    def _read_header(self) -> Header:
+        found: dict[str, object] = {}
+        meta: dict[str, object] = {}
+        for line in self._lines:
+            if not line.text.startswith(b"!"):
+                self._first = line
+                break
+            name, _, text = line.text[1:].strip().partition(b" ")
+            try:
+                value = _header_value(name, text)
+            except KeyError:
+                self._count("unknown-header", line, "expected !context, !id, !fields or !meta")
+            except (ValueError, RecursionError) as error:
+                self._count("bad-header", line, f"expected {_EXPECTED[name]}: {_one_line(error)}")
+            else:
+                if name == b"meta":
+                    meta.update(value)
+                elif name == b"fields":
+                    found.update(value)
+                else:
+                    found[name.decode()] = value[name.decode()]
+        return Header(**found, meta=meta)  # type: ignore[arg-type]  # checked by _header_value
+
+    def __iter__(self) -> Iterator[Row]:
+        """Yield the rows that have not been read yet."""
+        last: bytes | None = None
+        frequency = self.header.values.index("frequency") if "frequency" in self.header.values else None
+        while line := self._first or next(self._lines, None):
+            self._first = None
+            if line.text.startswith(b"!"):
+                self._count("late-header", line, "expected headers above all rows")
+                continue
+            fields, _, attributes = line.text.strip().partition(b" {")
+            columns = fields.split()
+            row = self._row(line, columns, frequency, attributes)
+            if not row:
+                continue
+            key = b" ".join(columns[: len(self.header.keys)])
+            if last is not None and key <= last:
+                kind = "duplicate-key" if key == last else "unsorted"
+                self._count(kind, line, "expected keys in the order of their bytes, each once")
+            last = key
+            yield row
+
+    def _row(self, line: Line, columns: list[bytes], frequency: int | None, attributes: bytes) -> Row | None:
+        width = len(self.header.keys)
+        if len(columns) < width or _CONTROL.search(line.text):
+            self._count("bad-row", line, f"expected {width} keys, then values, without control characters")
+            return None
+        try:
+            texts = tuple(column.decode() for column in columns)
+        except UnicodeDecodeError:
+            self._count("bad-row", line, "expected UTF-8")
+            return None
+        keys, values = texts[:width], texts[width:]
+        held = None
+        if frequency is not None:
+            try:
+                held = Frequency.parse(values[frequency] if frequency < len(values) else "")
+            except InputError as error:
+                self._count("bad-frequency", line, str(error))
+                held = Frequency()
+        return Row(keys, values, held, self._attributes(line, attributes) if attributes else None)
+
+    def _attributes(self, line: Line, text: bytes) -> Mapping[str, object] | None:
+        try:
+            return _object(read_json("{" + text.decode()))
+        except (ValueError, RecursionError) as error:
+            self._count("bad-json", line, f"expected an object: {_one_line(error)}")
+            return None
+
+
+_EXPECTED = {
+    b"context": "a list of addresses",
+    b"id": "an object",
+    b"fields": "an object with lists of names, `keys` and `values`",
+    b"meta": "an object",
+}
+
+
+def _header_value(name: bytes, text: bytes) -> dict[str, object]:
+    """Return the parts of a header that a line gives. Raises KeyError for an unknown name, ValueError for bad JSON."""
+    if name not in _EXPECTED:
+        raise KeyError(name)
+    value = read_json(text.decode())
+    if name == b"context":
+        return {"context": _names([value] if isinstance(value, str) else value)}
+    if name == b"id":
+        return {"id": {"uri": value} if isinstance(value, str) else _object(value)}
+    if name == b"meta":
+        return _object(value)
+    fields = _object(value)
+    keys, values = _names(fields.get("keys")), _names(fields.get("values", []))
+    if not keys:
+        raise ValueError("no keys")
+    return {"keys": keys, "values": values}
+
+
+def _object(value: object) -> dict[str, object]:
+    if not isinstance(value, dict):
+        raise ValueError("not an object")  # noqa: TRY004  counted with other faults of the line
+    return value
+
+
+def _names(value: object) -> tuple[str, ...]:
+    if not (isinstance(value, list) and all(isinstance(name, str) for name in value)):
+        raise ValueError("not a list of texts")
+    return tuple(value)
+
+
+def _one_line(error: Exception) -> str:
+    return ascii(str(error))[1:-1][:80]
+
+
+def write_ukvs(path: Path, header: Header, rows: Iterable[Row]) -> None:
+    """Write a UKVS file, with strict JSON; it appears once it is complete, and the same rows make the same bytes.
+
+    The frequency is written from `values`, not from `frequency`. Raises InputError, and leaves nothing, if the keys are
+    not in the order of their bytes, each once, or if a field is empty, has white space in it or begins as something
+    else does (`!`, `{`).
+    """
+    with whole_file(path) as file:
+        # In the order of their bytes too, so that `LC_ALL=C sort --check` holds for the whole file.
+        fields = {"keys": header.keys, "values": header.values}
+        for name, value in (("context", header.context), ("fields", fields), ("id", header.id), ("meta", header.meta)):
+            file.write(f"!{name} {_json(value)}\n".encode())
+        last = b""
+        for row in rows:
+            line = _line(row, len(header.keys))
+            key = b" ".join(line.split(b" ", len(row.keys))[: len(row.keys)])
+            if key <= last:
+                raise InputError(
+                    f"expected keys in the order of their bytes, each once, found {ascii(row.keys[0])[:60]}"
+                )
+            last = key
+            file.write(line + b"\n")
+
+
+def _line(row: Row, width: int) -> bytes:
+    fields = [*row.keys, *row.values]
+    sound = all(_FIELD.fullmatch(text) and not text.startswith("{") for text in fields)
+    if len(row.keys) != width or not sound or row.keys[0].startswith("!"):
+        raise InputError(f"expected {width} keys, then values, without white space, found {ascii(fields)[:60]}")
+    if row.attributes is not None:
+        fields.append(_json(row.attributes))
+    return " ".join(fields).encode()
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, separators=(", ", ": "), allow_nan=False)

@@ -1,0 +1,221 @@
+"""The log of upstream answers: what each archive answered when the aggregator asked it, one JSON object a line.
+
+Maps learn from it what an archive does not hold, routing learns hit rates, and statistics are made of it; so its fields
+are fixed here. docs/formats.md explains them to other programs.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, fields
+from typing import Literal, Protocol, get_args
+
+from unlost.dates import from_iso, pad
+from unlost.errors import DateError, InputError
+from unlost.formats.lines import Readable, read_lines
+from unlost.formats.problems import Problem, Problems
+
+Endpoint = Literal["timemap", "timegate"]
+"""What was asked."""
+
+Outcome = Literal[
+    "hit",  # it holds at least one copy
+    "miss",  # it answered that it holds none
+    "timeout",  # nothing, or not everything, before the deadline
+    "refused",  # no connection: a block, or a server that is down
+    "reset",  # the connection ended before the answer did
+    "dns",  # its name was not found
+    "tls",  # no secure connection
+    "redirect",  # redirected in a circle, too often, or to where it must not
+    "limited",  # 429, or another way to say: less
+    "http-4xx",  # any other status of the class, but for those that mean a miss
+    "http-5xx",
+    "malformed",  # an answer that could not be read
+    "too-large",  # an answer past the cap
+]
+"""What came of it."""
+
+Reason = Literal[
+    "routed",  # its map or filter says that it may hold the page
+    "explored",  # its map or filter says no, and it was asked nevertheless, to know how often that is wrong
+    "learned",  # it has no map; its hit rate made it worth asking
+    "broadcast",  # all were asked
+    "requested",  # whoever asked named it
+]
+"""Why it was asked."""
+
+KINDS = {
+    "too-long": "a line longer than unlost.formats.lines.MAX_LINE_BYTES",
+    "bad-json": "expected a JSON object",
+    "missing-field": "a field that every answer has",
+    "bad-field": "a value that the field cannot have",
+}
+"""The kinds of problems, and what each means. All of them lose their line."""
+
+_MAX_NUMBER = 2**53 - 1  # what every reader of JSON keeps exactly
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer of one archive.
+
+    time: when the answer, or the failure, was there: ISO 8601 in UTC, `2026-01-31T12:00:00.250Z`.
+    archive: its id in the registry.
+    uri: the page that was asked for (URI-R).
+    endpoint, outcome, reason: as listed above.
+    key: the page's normal key; None if it has none.
+    status: the HTTP status; None if there was no response.
+    mementos: how many copies were listed; None if the answer does not tell, as that of a TimeGate.
+    first, last: the dates of the earliest and the latest copy seen, 14 digits, UTC.
+    duration_ms: from asking to the end of the answer, in milliseconds.
+    bytes: of the body, as it came over the network.
+    from_cache: it was not asked now: the answer is one that was kept.
+    """
+
+    time: str
+    archive: str
+    uri: str
+    endpoint: Endpoint
+    outcome: Outcome
+    reason: Reason
+    key: str | None = None
+    status: int | None = None
+    mementos: int | None = None
+    first: str | None = None
+    last: str | None = None
+    duration_ms: float = 0.0
+    bytes: int = 0
+    from_cache: bool = False
+
+
+class Writable(Protocol):
+    """A file opened for writing bytes, or anything like it."""
+
+    def write(self, data: bytes, /) -> object:
+        """Write all of it."""
+        ...
+
+
+def read_answers(file: Readable, problems: Problems, name: str) -> Iterator[Answer]:
+    r"""Yield the answers of a log, in its order and in bounded memory.
+
+    Strict: a line with a field that is missing or has a value that it cannot have is left out and counted in
+    `problems` under `name`, by the kinds of `KINDS`. Fields of later versions are ignored. Raises only what reading the
+    file raises.
+
+    >>> from io import BytesIO
+    >>> line = Answer("2026-01-31T12:00:00Z", "ia", "http://a.com/", "timemap", "hit", "routed", mementos=7)
+    >>> problems = Problems()
+    >>> list(read_answers(BytesIO(answer_line(line) + b'{"time": "now"}\n'), problems, "x")) == [line]
+    True
+    >>> str(problems.first["missing-field"])
+    'x:2 (byte 184): missing-field: expected `archive`'
+    """
+    for line in read_lines(file, problems, name):
+        if not line.text.strip():
+            continue
+        found = _answer(line.text)
+        if isinstance(found, Answer):
+            yield found
+        else:
+            problems.add(Problem(found[0], name, line.number, line.offset, found[1]))
+
+
+def answer_line(answer: Answer) -> bytes:
+    """Return an answer as a line of the log, with its end. Fields that are None are left out.
+
+    Raises InputError for a value that would not be read back.
+    """
+    values = {name: value for name in _NAMES if (value := getattr(answer, name)) is not None}
+    fault = _fault(values)
+    if fault:
+        raise InputError(fault[1])
+    return json.dumps(values, separators=(",", ":")).encode() + b"\n"
+
+
+def write_answers(file: Writable, answers: Iterable[Answer]) -> None:
+    """Write answers to a log, each with one call, so that lines of several writers to one file do not mix."""
+    for answer in answers:
+        file.write(answer_line(answer))
+
+
+def _answer(text: bytes) -> Answer | tuple[str, str]:
+    """Return what a line tells, or kind and message of its problem."""
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError):
+        return "bad-json", KINDS["bad-json"]
+    if not isinstance(values, dict):
+        return "bad-json", KINDS["bad-json"]
+    known = {name: values[name] for name in _NAMES if values.get(name) is not None}
+    return _fault(known) or Answer(**known)
+
+
+def _fault(values: dict[str, object]) -> tuple[str, str] | None:
+    for name in _REQUIRED:
+        if name not in values:
+            return "missing-field", f"expected `{name}`"
+    for name, value in values.items():
+        expected, is_sound = _RULES[name]
+        if not is_sound(value):
+            return "bad-field", f"expected {expected} as `{name}`"
+    return None
+
+
+def _is_time(value: object) -> bool:
+    if not (isinstance(value, str) and _TIME.fullmatch(value)):
+        return False
+    try:
+        from_iso(value)
+    except DateError:
+        return False
+    return True
+
+
+def _is_date(value: object) -> bool:
+    try:
+        return isinstance(value, str) and len(value) == 14 and pad(value) == value
+    except DateError:
+        return False
+
+
+def _is_text(value: object) -> bool:
+    # A lone surrogate cannot be written as UTF-8 by whoever reads this.
+    return isinstance(value, str) and value != "" and not re.search("[\ud800-\udfff]", value)
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and 0 <= value <= _MAX_NUMBER
+
+
+def _is_status(value: object) -> bool:
+    return type(value) is int and 100 <= value <= 999
+
+
+def _is_duration(value: object) -> bool:
+    return type(value) in {int, float} and 0 <= value <= _MAX_NUMBER  # type: ignore[operator]  # a number
+
+
+def _one_of(names: tuple[str, ...]) -> tuple[str, Callable[[object], bool]]:
+    return "one of " + ", ".join(names), lambda value: isinstance(value, str) and value in names
+
+
+_RULES: dict[str, tuple[str, Callable[[object], bool]]] = {
+    "time": ("a time in UTC such as 2026-01-31T12:00:00.250Z", _is_time),
+    "archive": ("a text", _is_text),
+    "uri": ("a text", _is_text),
+    "endpoint": _one_of(get_args(Endpoint)),
+    "outcome": _one_of(get_args(Outcome)),
+    "reason": _one_of(get_args(Reason)),
+    "key": ("a text", _is_text),
+    "status": ("a number from 100 to 999", _is_status),
+    "mementos": ("a count", _is_count),
+    "first": ("14 digits", _is_date),
+    "last": ("14 digits", _is_date),
+    "duration_ms": ("milliseconds", _is_duration),
+    "bytes": ("a count", _is_count),
+    "from_cache": ("true or false", lambda value: isinstance(value, bool)),
+}
+_NAMES = tuple(each.name for each in fields(Answer))
+_REQUIRED = ("time", "archive", "uri", "endpoint", "outcome", "reason")
