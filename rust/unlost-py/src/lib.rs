@@ -1,6 +1,7 @@
 //! `unlost._core`: what Python sees of unlost-core. Conversions only; what things mean is said there and in `_core.pyi`.
 
 mod errors;
+mod formats;
 mod uri;
 
 use pyo3::prelude::*;
@@ -8,5 +9,10 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
+    add_formats(module)?;
     uri::add_to(module)
+}
+
+fn add_formats(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    formats::warc::add_to(module)
 }

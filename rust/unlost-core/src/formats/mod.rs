@@ -1,1 +1,3 @@
 //! Files of indexes and archives, as bytes: what is read a billion times.
+
+pub mod warc;

@@ -1,0 +1,3 @@
+//! Bindings of `unlost_core::formats`.
+
+pub mod warc;
