@@ -97,6 +97,6 @@ class WarcScanner:
         types: Iterable[str] | None = None,
         start: int = 0,
         length: int | None = None,
-        deflated: bool = False,
+        inflated: int | None = None,
     ) -> WarcScanner: ...
     def next_batch(self) -> tuple[list[WarcRecord], list[tuple[str, int, str]]] | None: ...

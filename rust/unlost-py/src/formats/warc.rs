@@ -65,13 +65,35 @@ impl From<Record> for WarcRecord {
     }
 }
 
+/// A deflated part of a file, which is neither longer nor shorter than it is said to be.
+struct Inflated<R> {
+    part: DeflateDecoder<R>,
+    left: u64,
+}
+
+impl<R: Read> Read for Inflated<R> {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        let most = usize::try_from(self.left).unwrap_or(usize::MAX);
+        let most = most.min(out.len());
+        if most == 0 {
+            return Ok(0);
+        }
+        let count = self.part.read(&mut out[..most])?;
+        self.left -= count as u64;
+        if count == 0 {
+            return Err(std::io::ErrorKind::InvalidData.into());
+        }
+        Ok(count)
+    }
+}
+
 type Found = (&'static str, u64, String);
 
-/// Scans an archive file: WarcScanner(path, digests=True, types=None, start=0, length=None, deflated=False).
+/// Scans an archive file: WarcScanner(path, digests=True, types=None, start=0, length=None, inflated=None).
 ///
 /// next_batch() returns the next records, of the given types only, and problems as (kind, offset, message); None at the
-/// end. `start` and `length` tell the part of the file to read, where `deflated` says how it is stored: for the members
-/// of a ZIP. Raises OSError if the file cannot be read. Thread-safe.
+/// end. `start` and `length` tell the part of the file to read, and `inflated` how long that will be if it is deflated: for
+/// the members of a ZIP. Raises OSError if the file cannot be read. Thread-safe.
 #[pyclass(frozen, module = "unlost._core")]
 struct WarcScanner {
     scanner: Mutex<Scanner<Box<dyn Read + Send>>>,
@@ -81,22 +103,24 @@ struct WarcScanner {
 #[pymethods]
 impl WarcScanner {
     #[new]
-    #[pyo3(signature = (path, digests=true, types=None, start=0, length=None, deflated=false))]
+    #[pyo3(signature = (path, digests=true, types=None, start=0, length=None, inflated=None))]
     fn new(
         path: PathBuf,
         digests: bool,
         types: Option<Vec<String>>,
         start: u64,
         length: Option<u64>,
-        deflated: bool,
+        inflated: Option<u64>,
     ) -> PyResult<Self> {
         let mut file = File::open(path)?;
         file.seek(SeekFrom::Start(start))?;
         let part = file.take(length.unwrap_or(u64::MAX));
-        let source: Box<dyn Read + Send> = if deflated {
-            Box::new(DeflateDecoder::new(part))
-        } else {
-            Box::new(part)
+        let source: Box<dyn Read + Send> = match inflated {
+            Some(left) => Box::new(Inflated {
+                part: DeflateDecoder::new(part),
+                left,
+            }),
+            None => Box::new(part),
         };
         let scanner = Mutex::new(Scanner::new(source, digests)?);
         Ok(Self { scanner, types })

@@ -20,7 +20,7 @@ pub fn read(line: &[u8]) -> Option<Line> {
     let words: Vec<&[u8]> = line.trim_ascii_end().split(|&byte| byte == b' ').collect();
     let is_date = |word: &&[u8]| word.len() == 14 && word.iter().all(u8::is_ascii_digit);
     let date = words.iter().rposition(is_date)?;
-    let len = std::str::from_utf8(words.last()?).ok()?.parse().ok()?;
+    let len = fields::number(words.last()?)?;
     if date < 2 || date + 2 >= words.len() || !has_scheme(line) || words[date - 1].is_empty() {
         return None;
     }

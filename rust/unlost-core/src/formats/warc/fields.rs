@@ -51,6 +51,11 @@ impl Fields {
             .map(|value| String::from_utf8_lossy(value).into_owned())
     }
 
+    /// The first value of that name as a number.
+    pub fn number(&self, name: &str) -> Option<u64> {
+        self.get(name).and_then(number)
+    }
+
     /// All of them in their order.
     pub fn into_pairs(self) -> Vec<(String, Vec<u8>)> {
         self.fields
@@ -111,4 +116,13 @@ pub fn media_type(value: &[u8]) -> Option<String> {
     let end = value.iter().position(is_end).unwrap_or(value.len());
     let name = String::from_utf8_lossy(&value[..end]).to_ascii_lowercase();
     (!name.is_empty()).then_some(name)
+}
+
+/// A number of nothing but digits.
+pub fn number(value: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(value).ok()?;
+    // Rust would also take a sign.
+    text.bytes()
+        .all(|byte| byte.is_ascii_digit())
+        .then(|| text.parse().ok())?
 }

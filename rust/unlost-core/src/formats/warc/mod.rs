@@ -7,6 +7,7 @@
 mod arc;
 mod fields;
 mod gzip;
+mod head;
 mod problem;
 mod record;
 mod scanner;

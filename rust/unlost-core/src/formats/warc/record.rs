@@ -101,10 +101,10 @@ impl Record {
             .filter(|word| !word.is_empty());
         let is_http = words.next().is_some_and(|word| word.starts_with(b"HTTP/"));
         if is_http {
-            let status = words.next().and_then(|word| std::str::from_utf8(word).ok());
+            let status = words.next().filter(|word| word.len() == 3);
             self.status = status
-                .filter(|word| word.len() == 3)
-                .and_then(|word| word.parse().ok());
+                .and_then(fields::number)
+                .and_then(|status| status.try_into().ok());
             let fields = Fields::read(&head[end..]);
             self.mime = fields.get("Content-Type").and_then(fields::media_type);
             self.location = fields.get("Location").map(fields::address);

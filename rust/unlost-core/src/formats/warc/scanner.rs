@@ -8,15 +8,12 @@ use sha1::{Digest, Sha1};
 
 use super::arc;
 use super::fields::{self, Fields};
+use super::head::{
+    Block, Head, MAX_HEADER, MAX_HTTP_HEAD, begins_warc_record, read_head, read_http, read_line,
+};
 use super::problem::Problem;
 use super::record::{Record, sha1_digest};
 use super::text::{LOOK, Text};
-
-/// The longest header of a record: room for an address of the greatest length that has a key, which is 2 MiB.
-const MAX_HEADER: usize = 3 << 20;
-
-/// The longest head of an HTTP message; servers and browsers give up at a quarter of it.
-const MAX_HTTP_HEAD: usize = 1 << 20;
 
 /// One thing found in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,44 +33,14 @@ pub struct Scanner<R> {
     found: VecDeque<Event>,
 }
 
-/// A record's block, as far as it was read.
-pub(super) struct Block {
-    pub left: u64,
-    pub is_cut: bool,
-}
-
-impl Block {
-    /// How much of the text that is seen belongs to the block; 0 at its end, or where it is cut off.
-    pub fn seen<R: Read>(&mut self, text: &mut Text<R>) -> Result<usize> {
-        if self.left == 0 || self.is_cut {
-            return Ok(0);
-        }
-        if !text.more()? {
-            self.is_cut = true;
-            return Ok(0);
-        }
-        Ok(text
-            .seen()
-            .len()
-            .min(usize::try_from(self.left).unwrap_or(usize::MAX)))
-    }
-
-    pub fn consume<R: Read>(&mut self, text: &mut Text<R>, count: usize) {
-        text.consume(count);
-        self.left -= count as u64;
-    }
-}
-
-/// What became of the reading of a head.
-#[derive(PartialEq, Eq)]
-pub(super) enum Head {
-    Whole,
-    Cut,
-    TooLong,
-}
-
-pub(super) fn begins_warc_record(text: &[u8]) -> bool {
-    text.starts_with(b"WARC/") && text.get(5).is_some_and(u8::is_ascii_digit)
+/// What is known of a payload when the head before it has been read.
+#[derive(Default)]
+struct Payload {
+    has_bad_head: bool,
+    /// What of it was read with the head.
+    start: Vec<u8>,
+    /// Whether nobody knows where it begins.
+    is_lost: bool,
 }
 
 impl<R: Read> Scanner<R> {
@@ -191,7 +158,7 @@ impl<R: Read> Scanner<R> {
     }
 
     fn read_record(&mut self) -> Result<()> {
-        let (offset, skip) = (self.text.offset(), self.text.position());
+        let (offset, skip) = (self.text.offset(), self.text.skip());
         let is_alone = self.text.records == 0;
         self.text.records += 1;
         let mut head = Vec::new();
@@ -258,10 +225,7 @@ impl<R: Read> Scanner<R> {
                 format!("expected `name: value`, found {count} other lines in a header"),
             );
         }
-        let len = fields
-            .get("Content-Length")
-            .and_then(|value| std::str::from_utf8(value).ok());
-        let Some(len) = len.and_then(|value| value.parse::<u64>().ok()) else {
+        let Some(len) = fields.number("Content-Length") else {
             self.report(
                 "no-length",
                 offset,
@@ -282,9 +246,9 @@ impl<R: Read> Scanner<R> {
         block: &mut Block,
         block_digest: Option<String>,
     ) -> Result<()> {
-        let mut is_payload_known = true;
+        let mut payload = Payload::default();
         if record.has_response_head() {
-            is_payload_known = self.read_http_head(record, block)?;
+            payload = self.read_http_head(record, block)?;
         } else {
             record.mime = record
                 .content_type
@@ -295,10 +259,10 @@ impl<R: Read> Scanner<R> {
             }
         }
         let computes = self.with_digests
-            && is_payload_known
+            && !payload.is_lost
             && record.digest.is_none()
             && !matches!(record.kind.as_str(), "revisit" | "request" | "warcinfo");
-        let mut hash = computes.then(Sha1::new);
+        let mut hash = computes.then(|| Sha1::new_with_prefix(&payload.start));
         loop {
             let seen = block.seen(&mut self.text)?;
             if seen == 0 {
@@ -309,40 +273,52 @@ impl<R: Read> Scanner<R> {
             }
             block.consume(&mut self.text, seen);
         }
-        // The digest of half a payload would be that of something else.
-        if let (Some(hash), false) = (hash, block.is_cut) {
+        if block.is_cut {
+            // What is wrong with it is that it is short, and the digest of half a payload is that of something else.
+            return Ok(());
+        }
+        if let Some(hash) = hash {
             record.digest = Some(sha1_digest(&hash.finalize()));
         }
-        Ok(())
-    }
-
-    /// Read the head of the HTTP message in a block. Tells whether it is known where the payload begins.
-    fn read_http_head(&mut self, record: &mut Record, block: &mut Block) -> Result<bool> {
-        if block.seen(&mut self.text)? == 0 {
-            return Ok(true);
-        }
-        let mut head = Vec::new();
-        let begins_well = self.text.peek(5)?.starts_with(b"HTTP/");
-        let read = if begins_well {
-            read_http(&mut self.text, block, &mut head)?
-        } else {
-            Head::Whole
-        };
-        if read == Head::TooLong {
-            self.report(
-                "header-too-long",
-                record.offset,
-                format!("an HTTP head has more than {MAX_HTTP_HEAD} bytes"),
-            );
-        }
-        if !record.add_http(&head) && !block.is_cut && record.kind == "response" {
+        if payload.has_bad_head && record.kind == "response" {
             self.report(
                 "bad-http",
                 record.offset,
                 "expected an HTTP response with a status, found something else",
             );
         }
-        Ok(read != Head::TooLong)
+        Ok(())
+    }
+
+    /// Read the head of the HTTP message in a block.
+    fn read_http_head(&mut self, record: &mut Record, block: &mut Block) -> Result<Payload> {
+        const MARK: &[u8] = b"HTTP/";
+        let mut head = Vec::new();
+        while head.len() < MARK.len() {
+            let seen = block.seen(&mut self.text)?.min(MARK.len() - head.len());
+            if seen == 0 {
+                break;
+            }
+            head.extend_from_slice(&self.text.seen()[..seen]);
+            block.consume(&mut self.text, seen);
+        }
+        if head != MARK {
+            return Ok(Payload {
+                has_bad_head: !head.is_empty(),
+                start: head,
+                is_lost: false,
+            });
+        }
+        let is_lost = read_http(&mut self.text, block, &mut head)? == Head::TooLong;
+        if is_lost {
+            let message = format!("an HTTP head has more than {MAX_HTTP_HEAD} bytes");
+            self.report("header-too-long", record.offset, message);
+        }
+        Ok(Payload {
+            has_bad_head: !record.add_http(&head),
+            start: Vec::new(),
+            is_lost,
+        })
     }
 
     /// The record's length as stored, when its block has been passed.
@@ -357,7 +333,7 @@ impl<R: Read> Scanner<R> {
             }
         }
         if is_alone && (block.is_cut || self.text.peek(1)?.is_empty()) {
-            return Ok(self.text.last_end().map(|end| end - offset));
+            return Ok(self.text.end().map(|end| end - offset));
         }
         self.report(
             "shared-member",
@@ -378,56 +354,4 @@ fn find_arc_record(text: &[u8]) -> Option<usize> {
     memchr::memchr_iter(b'\n', text)
         .map(|at| at + 1)
         .find(|&at| arc::begins_record(&text[at..]))
-}
-
-/// Read a header up to its empty line.
-pub(super) fn read_head<R: Read>(text: &mut Text<R>, head: &mut Vec<u8>) -> Result<Head> {
-    let mut block = Block {
-        left: u64::MAX,
-        is_cut: false,
-    };
-    read_lines(text, &mut block, head, MAX_HEADER)
-}
-
-/// Read the head of an HTTP message up to its empty line, or to the end of the block.
-pub(super) fn read_http<R: Read>(
-    text: &mut Text<R>,
-    block: &mut Block,
-    head: &mut Vec<u8>,
-) -> Result<Head> {
-    read_lines(text, block, head, MAX_HTTP_HEAD)
-}
-
-fn read_lines<R: Read>(
-    text: &mut Text<R>,
-    block: &mut Block,
-    head: &mut Vec<u8>,
-    limit: usize,
-) -> Result<Head> {
-    while head.len() <= limit {
-        let seen = block.seen(text)?.min(limit + 1 - head.len());
-        if seen == 0 {
-            return Ok(Head::Cut);
-        }
-        let before = head.len();
-        head.extend_from_slice(&text.seen()[..seen]);
-        if let Some(end) = fields::end_of_head(head, before) {
-            head.truncate(end);
-            block.consume(text, end - before);
-            return Ok(Head::Whole);
-        }
-        block.consume(text, seen);
-    }
-    Ok(Head::TooLong)
-}
-
-/// Read the line that begins a record of an ARC, which has been seen to be there.
-pub(super) fn read_line<R: Read>(text: &mut Text<R>, line: &mut Vec<u8>) -> Result<Head> {
-    let seen = text.peek(arc::MAX_LINE)?;
-    let Some(end) = memchr::memchr(b'\n', seen) else {
-        return Ok(Head::Cut);
-    };
-    line.extend_from_slice(&seen[..end]);
-    text.consume(end + 1);
-    Ok(Head::Whole)
 }

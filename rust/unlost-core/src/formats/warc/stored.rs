@@ -3,10 +3,10 @@
 use std::io::{Read, Result, Seek, SeekFrom};
 
 use super::arc;
-use super::fields::Fields;
+use super::fields::{self, Fields};
+use super::head::{Block, Head, begins_warc_record, read_head, read_http, read_line};
 use super::problem::Problem;
 use super::record::Record;
-use super::scanner::{Block, Head, begins_warc_record, read_head, read_http, read_line};
 use super::text::Text;
 use super::window::Window;
 use super::zstd;
@@ -31,6 +31,9 @@ impl<R: Read + Seek> StoredRecord<R> {
         let mut text = Text::new(source, offset, begins_warc_record, Some(&dictionary))?;
         if !text.next_member()? || text.offset() != offset || !pass(&mut text, skip)? {
             return Ok(None);
+        }
+        while matches!(text.peek(1)?, [b'\r' | b'\n', ..]) {
+            text.consume(1);
         }
         let mut head = Vec::new();
         if begins_warc_record(text.peek(6)?) {
@@ -68,7 +71,7 @@ impl<R: Read + Seek> StoredRecord<R> {
         let length = fields
             .iter()
             .find(|(name, _)| name.eq_ignore_ascii_case("Content-Length"))
-            .and_then(|(_, value)| std::str::from_utf8(value).ok()?.parse().ok());
+            .and_then(|(_, value)| fields::number(value));
         let Some(left) = length else {
             return Ok(None);
         };

@@ -45,7 +45,8 @@ pub struct Text<R> {
     next: usize,
     member: u64,
     position: u64,
-    last_end: Option<u64>,
+    end: Option<u64>,
+    end_before: Option<u64>,
     stepped_back: u64,
     /// How many records began in this member.
     pub records: u64,
@@ -85,7 +86,8 @@ impl<R: Read> Text<R> {
             next: 0,
             member: offset,
             position: 0,
-            last_end: None,
+            end: None,
+            end_before: None,
             stepped_back: 0,
             records: 0,
             problems: Vec::new(),
@@ -105,14 +107,24 @@ impl<R: Read> Text<R> {
         }
     }
 
+    /// How much of a member's text comes before what is there at [`Text::offset`]; none in plain files.
+    pub fn skip(&self) -> u64 {
+        if self.is_plain() { 0 } else { self.position }
+    }
+
     /// How much of the member's text came before.
     pub fn position(&self) -> u64 {
         self.position
     }
 
-    /// Where the member that was last read to its end ended; None if nobody knows.
-    pub fn last_end(&self) -> Option<u64> {
-        self.last_end
+    /// Where what was read so far ends in the file: the end of this member, or at its very beginning that of the one
+    /// before. None if nobody knows.
+    pub fn end(&self) -> Option<u64> {
+        if self.position == 0 {
+            self.end_before
+        } else {
+            self.end
+        }
     }
 
     pub fn begins_record(&self, text: &[u8]) -> bool {
@@ -171,13 +183,22 @@ impl<R: Read> Text<R> {
         self.seen.clear();
         self.next = 0;
         self.position = 0;
+        self.end_before = self.end;
         self.records = 0;
-        if let State::Over(Some(Damage::Truncated | Damage::Corrupt)) = self.state {
+        if let State::Over(Some(_)) = self.state {
             self.go_back();
             self.find_member()?;
         }
         loop {
             if self.window.peek(1)?.is_empty() {
+                if self.window.is_broken() && self.state != State::End {
+                    let here = self.window.offset();
+                    self.problems.push(Problem::new(
+                        "corrupt-member",
+                        here,
+                        "the rest of the file cannot be decompressed",
+                    ));
+                }
                 self.state = State::End;
                 return Ok(false);
             }
@@ -198,7 +219,7 @@ impl<R: Read> Text<R> {
                 Start::Truncated => {
                     let rest = self.window.peek(1)?.len();
                     self.window.consume(rest);
-                    self.end(Some(Damage::Truncated));
+                    self.report(Damage::Truncated);
                 }
                 // Skippable frames may have been the last ones.
                 Start::Other if self.window.peek(1)?.is_empty() => {}
@@ -243,23 +264,28 @@ impl<R: Read> Text<R> {
         self.seen.truncate(filled + written);
         match step? {
             Step::Text(_) => {}
-            Step::End => self.end(None),
-            Step::Damage(damage) => self.end(Some(damage)),
+            Step::End => self.close(None),
+            Step::Damage(damage) => self.close(Some(damage)),
         }
         Ok(())
     }
 
-    fn end(&mut self, damage: Option<Damage>) {
+    fn close(&mut self, damage: Option<Damage>) {
         self.state = State::Over(damage);
-        self.last_end = (damage != Some(Damage::Corrupt)).then(|| self.window.offset());
+        self.end = (damage != Some(Damage::Corrupt)).then(|| self.window.offset());
         if let Some(damage) = damage {
-            let is_gzip = matches!(self.coding, Coding::Gzip(_));
-            self.problems
-                .push(Problem::damage(self.member, damage, is_gzip));
+            self.report(damage);
         }
     }
 
-    /// Go back to where the damaged member began, since a corrupt one may seem to reach into the next.
+    fn report(&mut self, damage: Damage) {
+        let is_gzip = matches!(self.coding, Coding::Gzip(_));
+        self.problems
+            .push(Problem::damage(self.member, damage, is_gzip));
+    }
+
+    /// Go back to where the damaged member began, since a damaged one may seem to reach into the next,
+    /// and even to end where that ends.
     fn go_back(&mut self) {
         let here = self.window.offset();
         // What is read twice is no more than what is read once, or else input made for it would take for ever.

@@ -16,6 +16,7 @@ pub struct Window<R> {
     base: u64,
     kept_from: u64,
     ended: bool,
+    is_broken: bool,
 }
 
 impl<R: Read> Window<R> {
@@ -27,6 +28,7 @@ impl<R: Read> Window<R> {
             base: offset,
             kept_from: offset,
             ended: false,
+            is_broken: false,
         }
     }
 
@@ -41,6 +43,11 @@ impl<R: Read> Window<R> {
             self.refill()?;
         }
         Ok(&self.bytes[self.next..])
+    }
+
+    /// Whether the input ended because what it is decompressed from is corrupt.
+    pub fn is_broken(&self) -> bool {
+        self.is_broken
     }
 
     /// Step over bytes that were seen.
@@ -76,7 +83,20 @@ impl<R: Read> Window<R> {
             }
         };
         self.bytes.truncate(filled + *read.as_ref().unwrap_or(&0));
-        self.ended = read? == 0;
+        self.ended = match read {
+            Ok(count) => count == 0,
+            // No disk says this, only a decompressor that the input comes from: what came before it counts.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::InvalidInput | ErrorKind::InvalidData
+                ) =>
+            {
+                self.is_broken = true;
+                true
+            }
+            Err(error) => return Err(error),
+        };
         Ok(())
     }
 }
