@@ -47,9 +47,11 @@ demo: $(VENV)/.built ## The keys of some addresses under all policies
 	scripts/demo
 
 test: $(VENV)/.built $(VENV)/.tools $(NEIGHBOURS) ## The tests
+	scripts/need tools
 	$(BIN)/python -m pytest -m "not long" $(PYTEST)
 
 test-long: $(VENV)/.built $(VENV)/.tools $(NEIGHBOURS) ## All tests, with many more random examples
+	scripts/need tools
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest $(PYTEST)
 
 check: $(VENV)/.built $(VENV)/.tools ## Formatting, lints, types, the core's own tests

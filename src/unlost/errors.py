@@ -6,6 +6,7 @@ UnlostError
     ├── UriError            a text that is no address of a web page
     │   └── ForeignSchemeError   an address of something else: `dns:`, `mailto:`, `ftp:` …
     ├── DateError           a text that is no date in the form expected
+    ├── ArchiveFileError    an archive file, or a place in one, that is not what it should be
     └── SuffixListError     a file that is no Public Suffix List
 
 A message is one line for people: what went wrong, then what was expected. It never repeats the whole input, which may
@@ -62,3 +63,7 @@ class DateError(InputError):
 
 class SuffixListError(InputError):
     """A file that is not in the format in which the Public Suffix List is published. Download it again."""
+
+
+class ArchiveFileError(InputError):
+    """An archive file, or a place in one, that is not what it should be. Check the name and the offset."""

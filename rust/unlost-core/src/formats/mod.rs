@@ -6,6 +6,7 @@ mod keys;
 mod lines;
 pub mod linkformat;
 mod source;
+pub mod warc;
 
 pub use keys::{KeyColumn, is_header, read_key_column};
 pub use lines::{Line, Lines};

@@ -2,10 +2,12 @@
 
 mod index;
 mod linkformat;
+mod warc;
 
 use pyo3::prelude::*;
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     index::add_to(module)?;
-    linkformat::add_to(module)
+    linkformat::add_to(module)?;
+    warc::add_to(module)
 }

@@ -1,0 +1,105 @@
+//! Heads and blocks: where a record's header ends, and how much of the text is its block.
+
+use std::io::{Read, Result};
+
+use super::arc;
+use super::fields;
+use super::text::Text;
+
+/// The longest header of a record: room for an address of the greatest length that has a key, which is 2 MiB.
+pub const MAX_HEADER: usize = 3 << 20;
+
+/// The longest head of an HTTP message; servers and browsers give up at a quarter of it.
+pub const MAX_HTTP_HEAD: usize = 1 << 20;
+
+pub fn begins_warc_record(text: &[u8]) -> bool {
+    text.starts_with(b"WARC/") && text.get(5).is_some_and(u8::is_ascii_digit)
+}
+
+/// A record's block, as far as it was read.
+pub struct Block {
+    pub left: u64,
+    pub is_cut: bool,
+}
+
+impl Block {
+    /// How much of the text that is seen belongs to the block; 0 at its end, or where it is cut off.
+    pub fn seen<R: Read>(&mut self, text: &mut Text<R>) -> Result<usize> {
+        if self.left == 0 || self.is_cut {
+            return Ok(0);
+        }
+        if !text.more()? {
+            self.is_cut = true;
+            return Ok(0);
+        }
+        Ok(text
+            .seen()
+            .len()
+            .min(usize::try_from(self.left).unwrap_or(usize::MAX)))
+    }
+
+    pub fn consume<R: Read>(&mut self, text: &mut Text<R>, count: usize) {
+        text.consume(count);
+        self.left -= count as u64;
+    }
+}
+
+/// What became of the reading of a head.
+#[derive(PartialEq, Eq)]
+pub enum Head {
+    Whole,
+    Cut,
+    TooLong,
+}
+
+/// Read a header up to its empty line.
+pub fn read_head<R: Read>(text: &mut Text<R>, head: &mut Vec<u8>) -> Result<Head> {
+    let mut block = Block {
+        left: u64::MAX,
+        is_cut: false,
+    };
+    read_lines(text, &mut block, head, MAX_HEADER)
+}
+
+/// Read the head of an HTTP message up to its empty line, or to the end of the block.
+pub fn read_http<R: Read>(
+    text: &mut Text<R>,
+    block: &mut Block,
+    head: &mut Vec<u8>,
+) -> Result<Head> {
+    read_lines(text, block, head, MAX_HTTP_HEAD)
+}
+
+fn read_lines<R: Read>(
+    text: &mut Text<R>,
+    block: &mut Block,
+    head: &mut Vec<u8>,
+    limit: usize,
+) -> Result<Head> {
+    while head.len() <= limit {
+        let seen = block.seen(text)?.min(limit + 1 - head.len());
+        if seen == 0 {
+            return Ok(Head::Cut);
+        }
+        let before = head.len();
+        head.extend_from_slice(&text.seen()[..seen]);
+        if let Some(end) = fields::end_of_head(head, before) {
+            head.truncate(end);
+            block.consume(text, end - before);
+            return Ok(Head::Whole);
+        }
+        block.consume(text, seen);
+    }
+    Ok(Head::TooLong)
+}
+
+/// Read the line that begins a record of an ARC, which has been seen to be there.
+pub fn read_line<R: Read>(text: &mut Text<R>, line: &mut Vec<u8>) -> Result<Head> {
+    let seen = text.peek(arc::MAX_LINE)?;
+    let Some(end) = memchr::memchr(b'\n', seen) else {
+        return Ok(Head::Cut);
+    };
+    line.extend_from_slice(&seen[..end]);
+    text.consume(end + 1);
+    Ok(Head::Whole)
+}

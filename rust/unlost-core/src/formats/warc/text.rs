@@ -1,0 +1,332 @@
+//! The text of an archive file, member by member: plain files are one member, compressed ones have many.
+//!
+//! After damage it goes on at the next member whose text begins a record.
+
+use std::io::{Read, Result};
+
+use memchr::memmem;
+
+use super::gzip::{Damage, Inflater, Start, Step};
+use super::problem::Problem;
+use super::window::{REACH, Window};
+use super::zstd::{self, Unpacker};
+
+/// Text per step, and the most that can be looked at in one piece.
+pub const LOOK: usize = 1 << 16;
+
+/// How much text tells whether a member begins a record: the longest line that begins one in an ARC.
+const PROBE: usize = 4096;
+
+enum Coding {
+    Plain,
+    Gzip(Box<Inflater>),
+    Zstd(Box<Unpacker>),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Between members.
+    Between,
+    /// In a member, with more to come.
+    Open,
+    /// In a member of which nothing more will come, but some may be left to be seen.
+    Over(Option<Damage>),
+    /// Behind the last member.
+    End,
+}
+
+/// The text of a file. What was wrong with the members piles up in `problems`.
+pub struct Text<R> {
+    window: Window<R>,
+    coding: Coding,
+    begins_record: fn(&[u8]) -> bool,
+    state: State,
+    seen: Vec<u8>,
+    next: usize,
+    member: u64,
+    position: u64,
+    end: Option<u64>,
+    end_before: Option<u64>,
+    stepped_back: u64,
+    /// How many records began in this member.
+    pub records: u64,
+    /// What was found since it was last looked at.
+    pub problems: Vec<Problem>,
+}
+
+impl<R: Read> Text<R> {
+    /// The text of a file, of which `source` gives what comes from `offset` on. `begins_record` tells the text of a
+    /// member that begins a record, which is how the place to go on after damage is found. `dictionary` is that of the
+    /// file if it was read before; else the source must begin with it.
+    pub fn new(
+        source: R,
+        offset: u64,
+        begins_record: fn(&[u8]) -> bool,
+        dictionary: Option<&[u8]>,
+    ) -> Result<Self> {
+        let mut window = Window::new(source, offset);
+        let first = window.peek(8)?;
+        let coding = if first.starts_with(&[0x1f, 0x8b]) {
+            Coding::Gzip(Box::new(Inflater::new()))
+        } else if first.starts_with(&zstd::MAGIC) || zstd::skippable(first).is_some() {
+            let read = match dictionary {
+                Some(_) => Vec::new(),
+                None => zstd::read_dictionary(&mut window)?,
+            };
+            Coding::Zstd(Box::new(Unpacker::new(dictionary.unwrap_or(&read))?))
+        } else {
+            Coding::Plain
+        };
+        Ok(Self {
+            window,
+            coding,
+            begins_record,
+            state: State::Between,
+            seen: Vec::with_capacity(2 * LOOK),
+            next: 0,
+            member: offset,
+            position: 0,
+            end: None,
+            end_before: None,
+            stepped_back: 0,
+            records: 0,
+            problems: Vec::new(),
+        })
+    }
+
+    pub fn is_plain(&self) -> bool {
+        matches!(self.coding, Coding::Plain)
+    }
+
+    /// Where in the file a record is that begins here: its own place, or that of its member.
+    pub fn offset(&self) -> u64 {
+        if self.is_plain() {
+            self.member + self.position
+        } else {
+            self.member
+        }
+    }
+
+    /// How much of a member's text comes before what is there at [`Text::offset`]; none in plain files.
+    pub fn skip(&self) -> u64 {
+        if self.is_plain() { 0 } else { self.position }
+    }
+
+    /// How much of the member's text came before.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Where what was read so far ends in the file: the end of this member, or at its very beginning that of the one
+    /// before. None if nobody knows.
+    pub fn end(&self) -> Option<u64> {
+        if self.position == 0 {
+            self.end_before
+        } else {
+            self.end
+        }
+    }
+
+    pub fn begins_record(&self, text: &[u8]) -> bool {
+        (self.begins_record)(text)
+    }
+
+    /// Tell records by other marks from now on.
+    pub fn set_begins_record(&mut self, begins_record: fn(&[u8]) -> bool) {
+        self.begins_record = begins_record;
+    }
+
+    /// What has been decompressed and not yet consumed.
+    pub fn seen(&self) -> &[u8] {
+        &self.seen[self.next..]
+    }
+
+    /// The text to come in this member: at least `count` bytes (at most [`LOOK`]) unless it ends before.
+    pub fn peek(&mut self, count: usize) -> Result<&[u8]> {
+        while self.seen.len() - self.next < count && self.state == State::Open {
+            self.decompress()?;
+        }
+        Ok(self.seen())
+    }
+
+    /// Step over text that was seen.
+    pub fn consume(&mut self, count: usize) {
+        self.next += count;
+        self.position += count as u64;
+    }
+
+    /// Whether there is more to see of what is being read: in this member, or in the next one if it goes on there.
+    ///
+    /// It does not go on behind damage, nor in a member that begins a record of its own.
+    pub fn more(&mut self) -> Result<bool> {
+        loop {
+            if !self.peek(1)?.is_empty() {
+                return Ok(true);
+            }
+            if self.state != State::Over(None) || self.is_plain() {
+                return Ok(false);
+            }
+            let found = self.problems.len();
+            self.next_member()?;
+            if self.state == State::End || self.problems.len() > found {
+                return Ok(false);
+            }
+            let begins_record = self.begins_record;
+            if begins_record(self.peek(PROBE)?) {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Go to the next member; false if there is none.
+    pub fn next_member(&mut self) -> Result<bool> {
+        self.seen.clear();
+        self.next = 0;
+        self.position = 0;
+        self.end_before = self.end;
+        self.records = 0;
+        if let State::Over(Some(_)) = self.state {
+            self.go_back();
+            self.find_member()?;
+        }
+        loop {
+            if self.window.peek(1)?.is_empty() {
+                if self.window.is_broken() && self.state != State::End {
+                    let here = self.window.offset();
+                    self.problems.push(Problem::new(
+                        "corrupt-member",
+                        here,
+                        "the rest of the file cannot be decompressed",
+                    ));
+                }
+                self.state = State::End;
+                return Ok(false);
+            }
+            self.member = self.window.offset();
+            self.window.keep_from(self.member);
+            let start = match &mut self.coding {
+                Coding::Plain => Start::Header(0),
+                Coding::Gzip(inflater) => inflater.begin(&mut self.window)?,
+                Coding::Zstd(unpacker) => unpacker.begin(&mut self.window)?,
+            };
+            match start {
+                Start::Header(len) => {
+                    // Skippable frames may have come before.
+                    self.member = self.window.offset() - len as u64;
+                    self.state = State::Open;
+                    return Ok(true);
+                }
+                Start::Truncated => {
+                    let rest = self.window.peek(1)?.len();
+                    self.window.consume(rest);
+                    self.report(Damage::Truncated);
+                }
+                // Skippable frames may have been the last ones.
+                Start::Other if self.window.peek(1)?.is_empty() => {}
+                Start::Other => {
+                    let from = self.window.offset();
+                    self.find_member()?;
+                    let len = self.window.offset() - from;
+                    self.problems.push(Problem::garbage(from, len));
+                }
+            }
+        }
+    }
+
+    fn decompress(&mut self) -> Result<()> {
+        if self.next > 0 {
+            self.seen.drain(..self.next);
+            self.next = 0;
+        }
+        let filled = self.seen.len();
+        self.seen.resize(filled + LOOK, 0);
+        let room = &mut self.seen[filled..];
+        let step = match &mut self.coding {
+            Coding::Gzip(inflater) => inflater.step(&mut self.window, room),
+            Coding::Zstd(unpacker) => unpacker.step(&mut self.window, room),
+            Coding::Plain => {
+                let raw = self.window.peek(1)?;
+                let count = raw.len().min(LOOK);
+                room[..count].copy_from_slice(&raw[..count]);
+                self.window.consume(count);
+                Ok(if count == 0 {
+                    Step::End
+                } else {
+                    Step::Text(count)
+                })
+            }
+        };
+        let written = if let Ok(Step::Text(written)) = step {
+            written
+        } else {
+            0
+        };
+        self.seen.truncate(filled + written);
+        match step? {
+            Step::Text(_) => {}
+            Step::End => self.close(None),
+            Step::Damage(damage) => self.close(Some(damage)),
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, damage: Option<Damage>) {
+        self.state = State::Over(damage);
+        self.end = (damage != Some(Damage::Corrupt)).then(|| self.window.offset());
+        if let Some(damage) = damage {
+            self.report(damage);
+        }
+    }
+
+    fn report(&mut self, damage: Damage) {
+        let is_gzip = matches!(self.coding, Coding::Gzip(_));
+        self.problems
+            .push(Problem::damage(self.member, damage, is_gzip));
+    }
+
+    /// Go back to where the damaged member began, since a damaged one may seem to reach into the next,
+    /// and even to end where that ends.
+    fn go_back(&mut self) {
+        let here = self.window.offset();
+        // What is read twice is no more than what is read once, or else input made for it would take for ever.
+        if self.stepped_back + REACH.min(here - self.member) > here + 16 * REACH {
+            return;
+        }
+        self.window.step_back(self.member + 1);
+        self.stepped_back += here - self.window.offset();
+    }
+
+    /// Go to the next place where a member begins whose text begins a record, or to the end.
+    fn find_member(&mut self) -> Result<()> {
+        let magic: &[u8] = match self.coding {
+            Coding::Plain => return Ok(()),
+            Coding::Gzip(_) => &[0x1f, 0x8b, 8],
+            Coding::Zstd(_) => &zstd::MAGIC,
+        };
+        let mut text = [0; PROBE];
+        loop {
+            self.window.keep_from(self.window.offset());
+            let bytes = self.window.peek(2 * LOOK)?;
+            if bytes.is_empty() {
+                return Ok(());
+            }
+            let Some(found) = memmem::find(bytes, magic) else {
+                // The magic number may lie across the end of what is in the window.
+                let passed = (bytes.len() + 1).saturating_sub(magic.len()).max(1);
+                self.window.consume(passed);
+                continue;
+            };
+            self.window.consume(found);
+            let bytes = self.window.peek(LOOK)?;
+            let written = match &mut self.coding {
+                Coding::Plain => 0,
+                Coding::Gzip(inflater) => inflater.probe(bytes, &mut text),
+                Coding::Zstd(unpacker) => unpacker.probe(bytes, &mut text),
+            };
+            if (self.begins_record)(&text[..written]) {
+                return Ok(());
+            }
+            self.window.consume(1);
+        }
+    }
+}

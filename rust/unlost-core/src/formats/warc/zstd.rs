@@ -1,0 +1,136 @@
+//! One zstd frame after the other, with the dictionary that the first one may hold.
+
+use std::io::{Read, Result};
+
+use zstd::stream::raw::{DParameter, Decoder, Operation};
+
+use super::gzip::{Damage, Start, Step};
+use super::window::Window;
+
+/// The first bytes of a frame.
+pub const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+
+/// The proposal for `.warc.zst` allows windows and dictionaries of 8 MiB.
+const WINDOW_LOG: u32 = 23;
+const MAX_DICTIONARY: usize = 1 << WINDOW_LOG;
+const DICTIONARY_MAGIC: u32 = 0x184d_2a5d;
+
+/// Decompresses frames, one at a time.
+pub struct Unpacker {
+    state: Decoder<'static>,
+    is_over: bool,
+}
+
+impl Unpacker {
+    /// An unpacker of frames that need this dictionary, which is empty if they need none.
+    pub fn new(dictionary: &[u8]) -> Result<Self> {
+        let mut state = Decoder::with_dictionary(dictionary)?;
+        state.set_parameter(DParameter::WindowLogMax(WINDOW_LOG))?;
+        Ok(Self {
+            state,
+            is_over: false,
+        })
+    }
+
+    /// Begin a frame at the window's place, if there is one. Skippable frames are skipped.
+    pub fn begin<R: Read>(&mut self, window: &mut Window<R>) -> Result<Start> {
+        while let Some((_, len)) = skippable(window.peek(8)?) {
+            window.consume(8);
+            let mut left = len;
+            while left > 0 {
+                let seen = window
+                    .peek(1)?
+                    .len()
+                    .min(usize::try_from(left).unwrap_or(usize::MAX));
+                if seen == 0 {
+                    break;
+                }
+                window.consume(seen);
+                left -= seen as u64;
+            }
+        }
+        let bytes = window.peek(4)?;
+        let known = bytes.len().min(4);
+        if known == 0 || bytes[..known] != MAGIC[..known] {
+            return Ok(Start::Other);
+        }
+        if known < 4 {
+            return Ok(Start::Truncated);
+        }
+        self.state.reinit()?;
+        self.is_over = false;
+        Ok(Start::Header(0))
+    }
+
+    /// Decompress a little more of the frame into `out`.
+    pub fn step<R: Read>(&mut self, window: &mut Window<R>, out: &mut [u8]) -> Result<Step> {
+        if self.is_over {
+            return Ok(Step::End);
+        }
+        let input = window.peek(1)?;
+        let at_end = input.is_empty();
+        match self.state.run_on_buffers(input, out) {
+            Err(_) => Ok(Step::Damage(Damage::Corrupt)),
+            Ok(done) => {
+                window.consume(done.bytes_read);
+                self.is_over = done.remaining == 0;
+                Ok(if done.bytes_written == 0 && at_end && !self.is_over {
+                    Step::Damage(Damage::Truncated)
+                } else {
+                    Step::Text(done.bytes_written)
+                })
+            }
+        }
+    }
+
+    /// The first bytes of text of the frame that begins here, as far as they can be had from these bytes.
+    pub fn probe(&mut self, bytes: &[u8], out: &mut [u8]) -> usize {
+        if !bytes.starts_with(&MAGIC) || self.state.reinit().is_err() {
+            return 0;
+        }
+        self.state
+            .run_on_buffers(bytes, out)
+            .map_or(0, |done| done.bytes_written)
+    }
+}
+
+/// The dictionary that a file begins with; empty if it has none. Steps over its frame.
+pub fn read_dictionary<R: Read>(window: &mut Window<R>) -> Result<Vec<u8>> {
+    let Some((DICTIONARY_MAGIC, len)) = skippable(window.peek(8)?) else {
+        return Ok(Vec::new());
+    };
+    let Some(len) = usize::try_from(len)
+        .ok()
+        .filter(|&len| len <= MAX_DICTIONARY)
+    else {
+        return Ok(Vec::new());
+    };
+    let frame = window.peek(8 + len)?;
+    let packed = frame[8..frame.len().min(8 + len)].to_vec();
+    window.consume(8 + packed.len());
+    Ok(unpacked(packed))
+}
+
+/// The magic number and length of a skippable frame.
+pub fn skippable(bytes: &[u8]) -> Option<(u32, u64)> {
+    let both = u64::from_le_bytes(*bytes.first_chunk::<8>()?);
+    let magic = u32::try_from(both & 0xffff_ffff).ok()?;
+    (magic & 0xffff_fff0 == 0x184d_2a50).then_some((magic, both >> 32))
+}
+
+/// A dictionary, which may itself be compressed. One that cannot be read is none, and its frames will be corrupt.
+fn unpacked(packed: Vec<u8>) -> Vec<u8> {
+    if !packed.starts_with(&MAGIC) {
+        return packed;
+    }
+    let mut dictionary = Vec::new();
+    let read = zstd::stream::read::Decoder::new(packed.as_slice()).and_then(|decoder| {
+        decoder
+            .take(MAX_DICTIONARY as u64)
+            .read_to_end(&mut dictionary)
+    });
+    if read.is_err() {
+        dictionary.clear();
+    }
+    dictionary
+}

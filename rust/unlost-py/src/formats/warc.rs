@@ -1,0 +1,222 @@
+//! Bindings of `unlost_core::formats::warc`.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use flate2::read::DeflateDecoder;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use unlost_core::formats::warc::{Event, Problem, Record, Scanner, StoredRecord};
+
+/// Records and problems per batch: enough that taking the GIL does not show, few enough to stay small.
+const BATCH: usize = 256;
+
+pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<WarcBody>()?;
+    module.add_class::<WarcRecord>()?;
+    module.add_class::<WarcScanner>()
+}
+
+/// A record of an archive file without its body; see `unlost.formats.warc`.
+#[pyclass(frozen, get_all, module = "unlost._core")]
+struct WarcRecord {
+    offset: u64,
+    skip: u64,
+    length: Option<u64>,
+    r#type: String,
+    uri: Option<String>,
+    date: Option<String>,
+    is_arc: bool,
+    content_type: Option<String>,
+    digest: Option<String>,
+    status: Option<u16>,
+    mime: Option<String>,
+    location: Option<String>,
+    refers_to_uri: Option<String>,
+    refers_to_date: Option<String>,
+    id: Option<String>,
+    is_truncated: bool,
+    is_short: bool,
+}
+
+impl From<Record> for WarcRecord {
+    fn from(record: Record) -> Self {
+        Self {
+            offset: record.offset,
+            skip: record.skip,
+            length: record.length,
+            r#type: record.kind,
+            uri: record.uri,
+            date: record.date,
+            is_arc: record.is_arc,
+            content_type: record.content_type,
+            digest: record.digest,
+            status: record.status,
+            mime: record.mime,
+            location: record.location,
+            refers_to_uri: record.refers_to_uri,
+            refers_to_date: record.refers_to_date,
+            id: record.id,
+            is_truncated: record.is_truncated,
+            is_short: record.is_short,
+        }
+    }
+}
+
+/// A deflated part of a file, which is neither longer nor shorter than it is said to be.
+struct Inflated<R> {
+    part: DeflateDecoder<R>,
+    left: u64,
+}
+
+impl<R: Read> Read for Inflated<R> {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        let most = usize::try_from(self.left).unwrap_or(usize::MAX);
+        let most = most.min(out.len());
+        if most == 0 {
+            return Ok(0);
+        }
+        let count = self.part.read(&mut out[..most])?;
+        self.left -= count as u64;
+        if count == 0 {
+            return Err(std::io::ErrorKind::InvalidData.into());
+        }
+        Ok(count)
+    }
+}
+
+type Found = (&'static str, u64, String);
+
+/// Scans an archive file: WarcScanner(path, digests=True, types=None, start=0, length=None, inflated=None).
+///
+/// next_batch() returns the next records, of the given types only, and problems as (kind, offset, message); None at the
+/// end. `start` and `length` tell the part of the file to read, and `inflated` how long that will be if it is deflated: for
+/// the members of a ZIP. Raises OSError if the file cannot be read. Thread-safe.
+#[pyclass(frozen, module = "unlost._core")]
+struct WarcScanner {
+    scanner: Mutex<Scanner<Box<dyn Read + Send>>>,
+    types: Option<Vec<String>>,
+}
+
+#[pymethods]
+impl WarcScanner {
+    #[new]
+    #[pyo3(signature = (path, digests=true, types=None, start=0, length=None, inflated=None))]
+    fn new(
+        path: PathBuf,
+        digests: bool,
+        types: Option<Vec<String>>,
+        start: u64,
+        length: Option<u64>,
+        inflated: Option<u64>,
+    ) -> PyResult<Self> {
+        let mut file = File::open(path)?;
+        file.seek(SeekFrom::Start(start))?;
+        let part = file.take(length.unwrap_or(u64::MAX));
+        let source: Box<dyn Read + Send> = match inflated {
+            Some(left) => Box::new(Inflated {
+                part: DeflateDecoder::new(part),
+                left,
+            }),
+            None => Box::new(part),
+        };
+        let scanner = Mutex::new(Scanner::new(source, digests)?);
+        Ok(Self { scanner, types })
+    }
+
+    fn next_batch(&self, py: Python<'_>) -> PyResult<Option<(Vec<WarcRecord>, Vec<Found>)>> {
+        let (records, problems, is_over) = py.detach(|| self.scan())?;
+        if is_over && records.is_empty() && problems.is_empty() {
+            return Ok(None);
+        }
+        let records = records.into_iter().map(|record| WarcRecord::from(*record));
+        let problems = problems
+            .into_iter()
+            .map(|problem| (problem.kind, problem.offset, problem.message));
+        Ok(Some((records.collect(), problems.collect())))
+    }
+}
+
+impl WarcScanner {
+    #[allow(clippy::vec_box)] // as the core gives them
+    fn scan(&self) -> std::io::Result<(Vec<Box<Record>>, Vec<Problem>, bool)> {
+        let mut scanner = self.scanner.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut records, mut problems) = (Vec::new(), Vec::new());
+        while records.len() + problems.len() < BATCH {
+            match scanner.next_event()? {
+                None => return Ok((records, problems, true)),
+                Some(Event::Problem(problem)) => problems.push(problem),
+                Some(Event::Record(record)) => {
+                    let types = self.types.as_ref();
+                    if types.is_none_or(|types| types.contains(&record.kind)) {
+                        records.push(record);
+                    }
+                }
+            }
+        }
+        Ok((records, problems, false))
+    }
+}
+
+/// One record with its body: WarcBody.open(path, offset, skip=0), None if no record begins there.
+///
+/// fields: of its header, as (name, value). http_head: of the message in its block, or None. read(count) returns the next
+/// bytes of the body, none at its end; problems() what is wrong with what was read so far. Thread-safe.
+#[pyclass(frozen, module = "unlost._core")]
+struct WarcBody {
+    record: Mutex<StoredRecord<File>>,
+}
+
+impl WarcBody {
+    fn record(&self) -> std::sync::MutexGuard<'_, StoredRecord<File>> {
+        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl WarcBody {
+    #[staticmethod]
+    #[pyo3(signature = (path, offset, skip=0))]
+    fn open(py: Python<'_>, path: PathBuf, offset: u64, skip: u64) -> PyResult<Option<Self>> {
+        let record = py.detach(|| StoredRecord::open(File::open(path)?, offset, skip))?;
+        Ok(record.map(|record| Self {
+            record: Mutex::new(record),
+        }))
+    }
+
+    #[getter]
+    fn fields<'py>(&self, py: Python<'py>) -> Vec<(String, Bound<'py, PyBytes>)> {
+        let record = self.record();
+        let fields = record.fields.iter();
+        fields
+            .map(|(name, value)| (name.clone(), PyBytes::new(py, value)))
+            .collect()
+    }
+
+    #[getter]
+    fn http_head<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        let record = self.record();
+        record.http_head.as_ref().map(|head| PyBytes::new(py, head))
+    }
+
+    fn read<'py>(&self, py: Python<'py>, count: usize) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = py.detach(|| self.record().read(count))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    fn problems(&self) -> Vec<Found> {
+        let record = self.record();
+        let found = record.problems().iter();
+        let mut found: Vec<Found> = found
+            .map(|problem| (problem.kind, problem.offset, problem.message.clone()))
+            .collect();
+        let missing = record.missing();
+        if missing > 0 {
+            let message = format!("{missing} bytes of the block are missing");
+            found.push(("short-block", record.offset(), message));
+        }
+        found
+    }
+}

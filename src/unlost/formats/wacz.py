@@ -1,0 +1,97 @@
+"""WACZ files: the captures of all the WARCs in a ZIP, without unpacking anything."""
+
+import struct
+import zipfile
+from collections.abc import Iterable, Iterator
+from os import PathLike
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO
+
+from unlost._core import WarcScanner
+from unlost.errors import ArchiveFileError
+from unlost.formats._captures import Captures
+from unlost.formats.capture import Capture
+from unlost.formats.problems import Problem, Problems
+from unlost.formats.warc import PAGE_RECORDS
+
+_FOLDER = "archive/"
+_SUFFIXES = (".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz")
+
+# A folder of the ZIP is held in memory: the largest collections published as one WACZ have some thousand WARCs.
+_MAX_MEMBERS = 100_000
+_LOCAL_HEADER = struct.Struct("<4s22xHH")
+_ENCRYPTED = 1
+
+
+def read_captures(
+    path: str | PathLike[str], problems: Problems, *, records: Iterable[str] = PAGE_RECORDS, digests: bool = True
+) -> Iterator[Capture]:
+    """Yield the captures of every WARC in a WACZ, in the order of the ZIP's directory.
+
+    Their `filename` has no `archive/` in front, as in the indexes of WACZ files; offsets are those within the WARC.
+    Nothing is unpacked to disk, and nothing is held in memory but the ZIP's directory. Members that cannot be read
+    (encrypted, in an odd compression, with a name that leads elsewhere) are problems of kind `bad-member`. Arguments
+    are those of `unlost.formats.warc.read_captures`. Raises ArchiveFileError if it is no ZIP, or one made to exhaust
+    its reader, OSError if it cannot be read.
+
+    >>> list(read_captures("no.wacz", Problems()))
+    Traceback (most recent call last):
+    FileNotFoundError: [Errno 2] No such file or directory: 'no.wacz'
+    """
+    wanted = list(records)
+    with Path(path).open("rb") as file:
+        members = _members(file, str(path))
+        for member in members:
+            name = f"{path}/{member.filename}"
+            trouble = _trouble(member)
+            start = None if trouble else _start(file, member)
+            if start is None:
+                message = trouble or "expected a member of the ZIP, found something else"
+                problems.add(Problem("bad-member", name, None, member.header_offset, message))
+                continue
+            inflated = member.file_size if member.compress_type == zipfile.ZIP_DEFLATED else None
+            scanner = WarcScanner(path, digests, wanted, start, member.compress_size, inflated)
+            yield from Captures(scanner, name, member.filename.removeprefix(_FOLDER), problems)
+
+
+def _members(file: BinaryIO, name: str) -> list[zipfile.ZipInfo]:
+    """Return the archive files of a ZIP. Members that overlap, as only those of bombs do, are refused."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            members = archive.infolist()
+    except (zipfile.BadZipFile, ValueError, NotImplementedError, struct.error, UnicodeDecodeError) as error:
+        raise ArchiveFileError(f"{name}: expected a WACZ, which is a ZIP file: {error}") from None
+    if len(members) > _MAX_MEMBERS:
+        raise ArchiveFileError(f"{name}: expected at most {_MAX_MEMBERS} members, found {len(members)}")
+    end = 0
+    for member in sorted(members, key=lambda member: member.header_offset):
+        if member.header_offset < end:
+            raise ArchiveFileError(f"{name}: expected members side by side, found overlapping ones")
+        end = member.header_offset + _LOCAL_HEADER.size + member.compress_size
+    return [member for member in members if _is_archive(member)]
+
+
+def _is_archive(member: zipfile.ZipInfo) -> bool:
+    return _FOLDER in member.filename and member.filename.lower().endswith(_SUFFIXES)
+
+
+def _trouble(member: zipfile.ZipInfo) -> str | None:
+    """Return why a member is not read; None if it is."""
+    path = PurePosixPath(member.filename)
+    if not member.filename.startswith(_FOLDER) or ".." in path.parts or "\\" in member.filename:
+        return "expected a name below `archive/`, found one that leads elsewhere"
+    if member.flag_bits & _ENCRYPTED:
+        return "expected a readable member, found an encrypted one"
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        return f"expected a stored or deflated member, found compression {member.compress_type}"
+    return None
+
+
+def _start(file: BinaryIO, member: zipfile.ZipInfo) -> int | None:
+    """Return where the member's data begins: behind a header whose length only the header itself tells."""
+    file.seek(member.header_offset)
+    header = file.read(_LOCAL_HEADER.size)
+    if len(header) < _LOCAL_HEADER.size or header[:4] != b"PK\x03\x04":
+        return None
+    _, name_bytes, extra_bytes = _LOCAL_HEADER.unpack(header)
+    return member.header_offset + _LOCAL_HEADER.size + int(name_bytes) + int(extra_bytes)

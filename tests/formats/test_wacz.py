@@ -1,0 +1,102 @@
+"""WACZ files: the WARCs in them are read where they are; tricks are refused."""
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.formats.warcs import member, pages, record
+from tests.real_data import DATA
+from unlost.errors import ArchiveFileError
+from unlost.formats import Capture, Problems
+from unlost.formats.wacz import read_captures
+
+WARC = b"".join(member(record(number=number)) for number in range(3))
+
+
+def wacz(path: Path, members: dict[str, bytes], compression: int = zipfile.ZIP_STORED) -> Path:
+    """Write a WACZ with these members."""
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        archive.writestr("datapackage.json", "{}")
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return path
+
+
+def read(path: Path) -> tuple[list[Capture], dict[str, int]]:
+    """Return the captures of a WACZ and the count of its problems."""
+    problems = Problems()
+    return list(read_captures(path, problems)), problems.counts
+
+
+@pytest.mark.parametrize("compression", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED], ids=["stored", "deflated"])
+def test_all_warcs_are_read(compression: int, tmp_path: Path) -> None:
+    """Offsets are those within each WARC, names have no `archive/` in front, other members are left alone."""
+    members = {"archive/a.warc.gz": WARC, "archive/sub/b.warc": record(number=7), "pages/pages.jsonl": b"{}"}
+    found, kinds = read(wacz(tmp_path / "a.wacz", members, compression))
+    assert pages(found) == [0, 1, 2, 7]
+    assert [capture.filename for capture in found] == ["a.warc.gz"] * 3 + ["sub/b.warc"]
+    assert [capture.offset for capture in found] == [0, len(WARC) // 3, 2 * len(WARC) // 3, 0]
+    assert kinds == {}
+
+
+@pytest.mark.real_data
+def test_a_real_crawl_in_a_wacz(tmp_path: Path) -> None:
+    """The 58 captures of iana-2021 are the same from a WACZ as from the WARC."""
+    from unlost.formats.warc import read_captures as read_warc
+
+    path = DATA / "warc" / "iana-2021.warc.gz"
+    found, kinds = read(wacz(tmp_path / "a.wacz", {f"archive/{path.name}": path.read_bytes()}))
+    assert found == list(read_warc(path, Problems()))
+    assert (len(found), kinds) == (58, {})
+
+
+@pytest.mark.parametrize(
+    "name", ["archive/../../etc/a.warc", "/archive/a.warc", "x/archive/a.warc", "archive/..\\a.warc"]
+)
+def test_names_that_lead_elsewhere(name: str, tmp_path: Path) -> None:
+    """A member whose name leads out of `archive/` is not read, and told."""
+    found, kinds = read(wacz(tmp_path / "a.wacz", {name: WARC, "archive/b.warc.gz": WARC}))
+    assert len(found) == 3
+    assert kinds == {"bad-member": 1}
+
+
+def test_odd_compression(tmp_path: Path) -> None:
+    """A member in a compression that WACZ does not know is told."""
+    found, kinds = read(wacz(tmp_path / "a.wacz", {"archive/a.warc": WARC}, zipfile.ZIP_BZIP2))
+    assert (found, kinds) == ([], {"bad-member": 1})
+
+
+def test_overlapping_members(tmp_path: Path) -> None:
+    """A ZIP whose members overlap, as in bombs, is refused."""
+    path = wacz(tmp_path / "a.wacz", {"archive/a.warc.gz": WARC, "archive/b.warc.gz": WARC})
+    data = bytearray(path.read_bytes())
+    first, second = (data.find(b"PK\x01\x02", at) for at in (0, data.rfind(b"PK\x01\x02")))
+    data[second + 42 : second + 46] = data[first + 42 : first + 46]
+    path.write_bytes(data)
+    with pytest.raises(ArchiveFileError, match="overlapping"):
+        read(path)
+
+
+def test_damaged_member(tmp_path: Path) -> None:
+    """Where a deflated member is corrupt, what comes before is kept, and the damage is told."""
+    warc = b"".join(
+        record(number=number, block=b"HTTP/1.1 200 OK\r\n\r\n" + bytes(range(256)) * 99) for number in range(9)
+    )
+    path = wacz(tmp_path / "a.wacz", {"archive/a.warc": warc}, zipfile.ZIP_DEFLATED)
+    data = bytearray(path.read_bytes())
+    middle = len(data) // 2
+    data[middle : middle + 40] = b"\xff" * 40
+    path.write_bytes(data)
+    found, kinds = read(path)
+    assert pages(found)[:2] == [0, 1]
+    assert kinds["corrupt-member"] == 1
+
+
+@pytest.mark.parametrize("data", [b"", b"no zip", WARC], ids=["nothing", "text", "a WARC"])
+def test_no_zip(data: bytes, tmp_path: Path) -> None:
+    """What is no ZIP raises an error that says so."""
+    path = tmp_path / "a.wacz"
+    path.write_bytes(data)
+    with pytest.raises(ArchiveFileError, match="ZIP"):
+        read(path)
