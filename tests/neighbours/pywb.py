@@ -47,17 +47,21 @@ class Pywb:
         status, *lines = head.decode("latin-1").split("\r\n")
         headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
         if headers.get("transfer-encoding") == "chunked":
-            body = _without_chunks(body)
+            body = without_chunks(body)
         return Answer(int(status.split()[1]), headers, body)
 
     def rows(self, uri: str) -> list[dict[str, str]]:
         """Return the rows of pywb's own index server for an address."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        connection.request("GET", f"/t/cdx?url={uri}&output=json")
-        return [json.loads(line) for line in connection.getresponse().read().splitlines()]
+        try:
+            connection.request("GET", f"/t/cdx?url={uri}&output=json")
+            return [json.loads(line) for line in connection.getresponse().read().splitlines()]
+        finally:
+            connection.close()
 
 
-def _without_chunks(body: bytes) -> bytes:
+def without_chunks(body: bytes) -> bytes:
+    """Return a body without the framing of its chunks; what is not framed is left as it is."""
     whole = b""
     while body:
         size, _, rest = body.partition(b"\r\n")

@@ -11,6 +11,8 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
-    "index": Command("unlost.cli.index", "Read, check and convert the files in which archives list what they hold."),
+    "index": Command(
+        "unlost.cli.index", "Make, read, check and convert the files in which archives list what they hold."
+    ),
     "uri": Command("unlost.cli.uri", "Canonical forms, SURTs and URI-Keys of addresses."),
 }

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import click
 
 from unlost.cli.messages import say
 from unlost.errors import InputError, UsageError
-from unlost.formats import cdx, cdxj
+from unlost.formats import cdx, cdxj, warcindex
 from unlost.formats.capture import Capture
 from unlost.formats.index import find_captures, read_captures, read_rows
 from unlost.formats.output import whole_file
@@ -24,11 +25,27 @@ _WANTING = 1
 
 @click.group(name="index")
 def command() -> None:
-    """Read, check and convert the files in which archives list what they hold.
+    """Make, read, check and convert the files in which archives list what they hold.
 
     CDX of 9, 10 or 11 fields or with any header, CDXJ of pywb, OpenWayback, ipwb and Common Crawl, plain, gzip or zstd,
     and ZipNum by its `.idx`. A line that cannot be read is counted by kind, and the rest goes on.
     """
+
+
+@command.command()
+@click.argument("files", type=_FILE, nargs=-1, required=True, metavar="WARC...")
+@click.option("-o", "--output", type=_FILE, required=True, help="Where to: a CDXJ, or a ZipNum if it ends in .idx.")
+@click.pass_context
+def build(ctx: click.Context, files: tuple[Path, ...], output: Path) -> None:
+    """Make a sorted index of WARC, ARC and WACZ files, in the form that pywb serves.
+
+    Damaged files give what can be read of them; what cannot is counted by kind, and the exit code is 3. Nothing is
+    written under the final name until all of it is.
+    """
+    problems = Problems()
+    _write(sorted_lines(warcindex.lines(files, problems)), output, zipnum=output.suffix == ".idx")
+    _report(problems)
+    ctx.exit(InputError.exit_code if problems.total else 0)
 
 
 @command.command()
@@ -123,16 +140,19 @@ def convert(ctx: click.Context, file: Path, output: Path, to: str | None, sort: 
     layouts = {"cdx9": cdx.CDX9, "cdx10": cdx.CDX10, "cdx11": cdx.CDX11}
     lines = cdx.write_rows(rows, layouts[form]) if form in layouts else cdxj.write_rows(rows)
     lines = sorted_lines(lines) if sort else lines
-    try:
-        if form == "zipnum":
-            write_zipnum(lines, output)
-        else:
-            with whole_file(output) as target:
-                target.writelines(lines)
-    except OSError as error:
-        raise InputError(f"{output}: cannot be written: {error.strerror}") from error
+    _write(lines, output, zipnum=form == "zipnum")
     _report(problems)
     ctx.exit(InputError.exit_code if problems.total else 0)
+
+
+def _write(lines: Iterable[bytes], output: Path, *, zipnum: bool) -> None:
+    if not output.parent.is_dir():
+        raise InputError(f"{output}: cannot be written: no such folder")
+    if zipnum:
+        write_zipnum(lines, output)
+    else:
+        with whole_file(output) as target:
+            target.writelines(lines)
 
 
 def _filter(text: str) -> tuple[str, str]:

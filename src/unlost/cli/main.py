@@ -66,7 +66,7 @@ def app(log: str) -> None:
     del log  # read by messages.say
 
 
-def run(arguments: list[str]) -> int:
+def run(arguments: list[str]) -> int:  # noqa: PLR0911  a way out for each way to end
     """Run one command and return its exit code; nothing is raised that a user could cause."""
     try:
         defaults: dict[str, Any] = config.load()
@@ -86,14 +86,18 @@ def run(arguments: list[str]) -> int:
     except UnlostError as error:
         messages.say(str(error))
         return error.exit_code
-    except (KeyboardInterrupt, click.Abort):
-        click.echo(err=True)  # past the ^C
-        messages.say("interrupted")
-        return 130
     except BrokenPipeError:
         # Python flushes stdout once more at exit: give it somewhere to go.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
+    except OSError as error:
+        # A full disk, a folder that may not be written: the system's words, and the file's name where it gives one.
+        messages.say(f"{error.filename or 'input or output'}: {error.strerror or error}")
+        return 3
+    except (KeyboardInterrupt, click.Abort):
+        click.echo(err=True)  # past the ^C
+        messages.say("interrupted")
+        return 130
     return 0
 
 
