@@ -45,6 +45,10 @@ class UriError(InputError):
         super().__init__(message)
         self.kind = kind
 
+    def __reduce__(self) -> tuple[type, tuple[str, ...]]:
+        """Say how to make it again, so that it can go from one process to another."""
+        return type(self), (str(self), self.kind)
+
 
 class ForeignSchemeError(UriError):
     """An address of something that is not a web page, which therefore has no SURT. Pass it on as it stands.
@@ -55,6 +59,10 @@ class ForeignSchemeError(UriError):
     def __init__(self, message: str, kind: str, scheme: str) -> None:
         super().__init__(message, kind)
         self.scheme = scheme
+
+    def __reduce__(self) -> tuple[type, tuple[str, ...]]:
+        """Say how to make it again."""
+        return type(self), (str(self), self.kind, self.scheme)
 
 
 class DateError(InputError):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 import pytest
+from scripts.cli_reference import commands
 
 from tests.cli.run import UNLOST, unlost
 from unlost.cli.commands import COMMANDS
@@ -70,10 +71,38 @@ def test_settings_flag_before_variable_before_file(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text('[uri.surt]\nrules = "papers"\n')
     home = {"UNLOST_HOME": str(tmp_path)}
     assert unlost("uri", "surt", "a.com/B", env=home).stdout == b"com,a)/B\n"
-    assert unlost("uri", "surt", "a.com/B", env={**home, "UNLOST_RULES": "wayback"}).stdout == b"com,a)/b\n"
     assert unlost("uri", "surt", "a.com/B", env={**home, "UNLOST_URI_SURT_RULES": "wayback"}).stdout == b"com,a)/b\n"
-    papers = {"UNLOST_RULES": "papers"}
+    papers = {"UNLOST_URI_SURT_RULES": "papers"}
     assert unlost("uri", "surt", "--rules", "wayback", "a.com/B", env={**home, **papers}).stdout == b"com,a)/b\n"
+
+
+def test_every_option_has_the_name_of_its_flag() -> None:
+    """So that variable and setting are spelt as the flag is."""
+    for name, context in commands(app, ()):
+        for option in context.command.params:
+            if isinstance(option, click.Option):
+                flag = next(flag for flag in option.opts if flag.startswith("--"))
+                assert option.name == flag[2:].replace("-", "_"), f"{name} {flag}"
+
+
+def test_bad_settings_do_not_hide_the_help(tmp_path: Path) -> None:
+    """Nor does a variable named like --version get in the way."""
+    (tmp_path / "config.toml").write_text("nonsense")
+    assert unlost("--help", env={"UNLOST_HOME": str(tmp_path)}).returncode == 0
+    assert unlost("uri", "surt", "a.com", env={"UNLOST_VERSION": "1.2"}).stdout == b"com,a)/\n"
+
+
+def test_messages_cannot_drive_a_terminal() -> None:
+    """Control characters in names are shown, and messages are short."""
+    done = unlost("uri", "keys", "--policy", "\x1b[31m" + "x" * 5000, "http://a.com/")
+    assert b"\x1b" not in done.stderr
+    assert max(map(len, done.stderr.splitlines())) < 1100
+
+
+def test_closed_standard_input_is_one_line() -> None:
+    """And no traceback."""
+    done = subprocess.run(["sh", "-c", f"{UNLOST} uri surt - <&-"], capture_output=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr.count(b"\n")) == (3, 1)
 
 
 def test_settings_are_found_in_the_xdg_folder(tmp_path: Path) -> None:
@@ -91,6 +120,9 @@ def test_settings_are_found_in_the_xdg_folder(tmp_path: Path) -> None:
         ('[uri.surt]\nrule = "papers"\n', "uri.surt.rule: no such option"),
         ("[url]\n", "url: no such command"),
         ("uri = 1\n", "uri: expected a table"),
+        ("[uri.keys]\npsl = {a = 1}\n", "uri.keys.psl: expected text"),
+        ("version = true\n", "version: no such command"),
+        ("a = " + "[" * 100_000, "not TOML"),
         ('[uri.surt]\nrules = "nope"\n', "'nope' is not one of"),
     ],
 )

@@ -88,6 +88,26 @@ def test_a_line_without_end_is_refused_too() -> None:
     assert (done.stdout, done.stderr.count(b"\n"), done.returncode) == (b"", 1, 3)
 
 
+def test_foreign_addresses_leave_as_they_came() -> None:
+    """Byte for byte to a program, in text and, escaped, in JSON."""
+    address = "mailto:a\u00a0b\u200d".encode() + b"\xff\x1b"
+    done = unlost("uri", "surt", "-", stdin=address)
+    assert done.stdout == address + b"\n"
+    (found,) = map(json.loads, unlost("uri", "surt", "--json", "-", stdin=address).stdout.splitlines())
+    assert found["uri"].encode("utf-8", "surrogateescape") == address
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_address() -> None:
+    """Lists from some editors begin with one."""
+    assert unlost("uri", "surt", "-", stdin=b"\xef\xbb\xbfhttp://a.com/\nhttp://b.com/").stdout == b"com,a)/\ncom,b)/\n"
+
+
+def test_tables_of_the_same_address_are_all_shown() -> None:
+    """Asked twice, answered twice."""
+    done = unlost("uri", "keys", "--table", "--policy", "DDom", "http://a.com/", "http://a.com/")
+    assert done.stdout.decode().count("DDom") == 2
+
+
 def test_invalid_utf8_arguments_are_read() -> None:
     """What the shell passes on is passed on."""
     assert unlost("uri", "surt", b"http://a.com/\xfc").stdout == b"com,a)/%fc\n"

@@ -57,8 +57,8 @@ def host_labels(host: str) -> list[str]:
     """Return the labels from the top down."""
     if host.startswith("["):
         return [f"[{ipaddress.IPv6Address(host[1:-1])}]"]
-    host = decode(host).lower().encode("idna" if not host.isascii() else "ascii").decode()
-    labels = [label for label in host.split(".") if label]
+    labels = [label for label in decode(host).lower().split(".") if label]
+    labels = [label if label.isascii() else label.encode("idna").decode() for label in labels]
     while len(labels) > 1 and re.fullmatch(r"www\d*", labels[0]):
         labels = labels[1:]
     if re.fullmatch(r"\d+|0x[0-9a-f]*", labels[-1]):

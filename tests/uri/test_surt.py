@@ -1,5 +1,9 @@
 """SURTs and canonical forms, by example."""
 
+import pickle
+import time
+from collections.abc import Callable
+
 import pytest
 
 from unlost import uri
@@ -113,6 +117,8 @@ def test_foreign_schemes_are_recognised(address: str) -> None:
         (" \n", "empty"),
         ("http://", "no-host"),
         ("http://./", "no-host"),
+        ("/a/b", "no-host"),
+        ("example.com:808080/", "bad-port"),
         ("http://a b/", "bad-host"),
         ("http://a\0b/", "bad-host"),
         (b"http://\xff/", "bad-host"),
@@ -141,6 +147,63 @@ def test_deeply_nested_escapes_are_no_trap() -> None:
     """An address that is all escapes of escapes is decoded in one go, however deep."""
     nested = "http://a.com/%" + "25" * (uri.MAX_URI_BYTES // 2 - 20) + "41"
     assert uri.surt(nested) == "com,a)/a"
+
+
+@pytest.mark.parametrize("surt", ["com,good%2f,evil)/", "com,good%40evil)/", "com,%1b[31mx)/", "com,%0ax)/"])
+def test_surts_of_no_address_do_not_go_back(surt: str) -> None:
+    """A host that an escape hides must not become another host."""
+    with pytest.raises(UriError) as caught:
+        uri.unsurt(surt)
+    assert caught.value.kind == "bad-host"
+    with pytest.raises(UriError):
+        uri.SuffixList().registered_domain(surt)
+
+
+_ID = "0123456789abcdef" * 2
+SHAPES: dict[str, Callable[[int], str]] = {
+    "dots before": lambda n: "http://" + "." * n + "com",
+    "dots behind": lambda n: "http://com" + "." * n,
+    "www": lambda n: "http://" + "www." * (n // 4) + "com",
+    "labels": lambda n: "http://" + "a." * (n // 2) + "com",
+    "escapes": lambda n: "http://a.com/%" + "25" * (n // 2) + "41",
+    "up": lambda n: "http://a.com" + "/a/.." * (n // 5),
+    "slashes": lambda n: "http://a.com" + "/" * n,
+    "sid": lambda n: "http://a.com/?" + f"sid={_ID}&" * (n // 37),
+    "nested sid": lambda n: "http://a.com/?" + "s" * (n // 37) + f"sid={_ID}&" + f"id={_ID}&" * (n // 37),
+    "cfid pairs": lambda n: "http://a.com/?" + "cfid=1&cftoken=2&" * (n // 17),
+    "cfid alone": lambda n: "http://a.com/?" + "cfid=" * (n // 5),
+    "cfid tokens": lambda n: "http://a.com/?" + "cfid=1&" * (n // 14) + "cftoken=1&" * (n // 20),
+    "asp": lambda n: "http://a.com/" + "(4hqa0555fwsecu455xqckv45)/" * (n // 27) + "x.aspx",
+    "parameters": lambda n: "http://a.com/?" + "&".join(str(i) for i in range(n // 8)),
+    "surt": lambda n: "com," + "www," * (n // 4) + "a)/",
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_hostile_addresses_take_linear_time(shape: str) -> None:
+    """Ten times the length takes nowhere near a hundred times as long."""
+
+    def seconds(length: int) -> float:
+        address = SHAPES[shape](length)
+        start = time.process_time()
+        uri.surt_many([address])
+        return time.process_time() - start
+
+    short = min(seconds(100_000) for _ in range(3))
+    assert min(seconds(1_000_000) for _ in range(2)) < 40 * max(short, 0.002)
+
+
+@pytest.mark.parametrize("address", ["", "dns:a.com", "http://a b/"])
+def test_errors_travel_between_processes(address: str) -> None:
+    """What a batch returned can be pickled and is the same again."""
+    (error,) = uri.surt_many([address])
+    again = pickle.loads(pickle.dumps(error))  # noqa: S301  our own bytes
+    assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))
+
+
+def test_surrogates_do_not_spoil_a_batch() -> None:
+    """What an argument or a file name brought is read as the bytes that it stands for."""
+    assert uri.surt_many(["http://a.com/\udcff", "http://b.com/"]) == ["com,a)/%ff", "com,b)/"]
 
 
 def test_unknown_rule_sets_are_named() -> None:

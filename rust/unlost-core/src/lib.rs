@@ -1,7 +1,7 @@
 //! The core of unlost: what is done a billion times or byte by byte.
 //!
 //! Nothing here knows Python, the network or a file's name. The crate `unlost-py` binds it; every function has
-//! a slow Python model in `tests/models/` that it must agree with on random input.
+//! a slow Python model in `tests/models/`, or properties in the tests, that it must agree with on random input.
 
 pub mod formats;
 pub mod uri;

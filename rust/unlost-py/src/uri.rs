@@ -1,5 +1,7 @@
 //! Bindings of `unlost_core::uri`.
 
+use std::borrow::Cow;
+
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
@@ -46,17 +48,23 @@ fn unsurt_form(text: &[u8], rules: RuleSet, out: &mut Vec<u8>) -> Result<(), Uri
     }
     let mut surt = Vec::with_capacity(text.len());
     uri::surt_of_uri(text, rules, &mut surt)?;
-    uri::unsurt(&surt, out);
-    Ok(())
+    uri::unsurt(&surt, rules, out)
 }
 
-/// The bytes of a `str` or `bytes`, borrowed from Python.
-fn text<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<&'a [u8]> {
+/// The bytes of a `str` or `bytes`, borrowed from Python where they are there as such.
+fn text<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
     if let Ok(value) = value.cast::<PyString>() {
-        return Ok(value.to_str()?.as_bytes());
+        if let Ok(text) = value.to_str() {
+            return Ok(Cow::Borrowed(text.as_bytes()));
+        }
+        // Lone surrogates stand for bytes that were not UTF-8, as in arguments and file names, or for nothing at all.
+        let encoded = value
+            .call_method1("encode", ("utf-8", "surrogateescape"))
+            .or_else(|_| value.call_method1("encode", ("utf-8", "surrogatepass")))?;
+        return Ok(Cow::Owned(encoded.extract::<Vec<u8>>()?));
     }
     match value.cast::<PyBytes>() {
-        Ok(value) => Ok(value.as_bytes()),
+        Ok(value) => Ok(Cow::Borrowed(value.as_bytes())),
         Err(_) => Err(PyTypeError::new_err(format!(
             "expected str or bytes, not {}",
             value.get_type().name()?
@@ -77,7 +85,7 @@ fn rule_set(py: Python<'_>, name: &str) -> PyResult<RuleSet> {
 fn one<'py>(form: Form, uri: &Bound<'py, PyAny>, rules: &str) -> PyResult<Bound<'py, PyString>> {
     let py = uri.py();
     let mut out = Vec::new();
-    form(text(uri)?, rule_set(py, rules)?, &mut out).map_err(|error| raise_uri(py, &error))?;
+    form(&text(uri)?, rule_set(py, rules)?, &mut out).map_err(|error| raise_uri(py, &error))?;
     Ok(string(py, &out))
 }
 
@@ -88,7 +96,7 @@ fn many<'py>(form: Form, uris: &Bound<'py, PyAny>, rules: &str) -> PyResult<Boun
     let mut out = Vec::new();
     for uri in uris.try_iter()? {
         out.clear();
-        match form(text(&uri?)?, rules, &mut out) {
+        match form(&text(&uri?)?, rules, &mut out) {
             Ok(()) => results.append(string(py, &out))?,
             Err(error) => results.append(uri_error(py, &error)?)?,
         }
@@ -153,14 +161,14 @@ fn row_key<'py>(
 ) -> PyResult<Bound<'py, PyString>> {
     let py = key.py();
     let mut out = Vec::new();
-    uri::key_of_row(text(key)?, text(uri)?, rule_set(py, rules)?, &mut out)
+    uri::key_of_row(&text(key)?, &text(uri)?, rule_set(py, rules)?, &mut out)
         .map_err(|error| raise_uri(py, &error))?;
     Ok(string(py, &out))
 }
 
 #[pyfunction]
 fn foreign_scheme(uri: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
-    Ok(uri::foreign_scheme(text(uri)?))
+    Ok(uri::foreign_scheme(&text(uri)?))
 }
 
 type Cut<'py> = (
@@ -172,7 +180,8 @@ type Cut<'py> = (
 #[pyfunction]
 fn segments<'py>(key: &Bound<'py, PyAny>) -> PyResult<Cut<'py>> {
     let py = key.py();
-    let cut = Segments::of(text(key)?);
+    let text = text(key)?;
+    let cut = Segments::of(&text);
     Ok((
         cut.host_labels().map(|label| string(py, label)).collect(),
         cut.path_segments().map(|part| string(py, part)).collect(),
@@ -182,7 +191,7 @@ fn segments<'py>(key: &Bound<'py, PyAny>) -> PyResult<Cut<'py>> {
 
 #[pyfunction]
 fn spellings<'py>(key: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyString>>> {
-    let spelled = uri::spellings(text(key)?);
+    let spelled = uri::spellings(&text(key)?);
     Ok(spelled.iter().map(|each| string(key.py(), each)).collect())
 }
 
@@ -239,12 +248,13 @@ impl SuffixList {
     fn registered_domain<'py>(&self, uri: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyString>> {
         let py = uri.py();
         let mut key = Vec::new();
-        uri::key_of_uri(text(uri)?, RuleSet::Wayback, &mut key)
+        uri::key_of_uri(&text(uri)?, RuleSet::Wayback, &mut key)
             .map_err(|error| raise_uri(py, &error))?;
         let mut surt = Vec::new();
         Policy::Domain.write_key(&Segments::of(&key), &self.suffixes, &mut surt);
         let mut address = Vec::new();
-        uri::unsurt(&surt, &mut address);
+        uri::unsurt(&surt, RuleSet::Wayback, &mut address)
+            .map_err(|error| raise_uri(py, &error))?;
         let host = &address[b"http://".len()..address.len() - 1];
         Ok(string(py, host))
     }
@@ -318,7 +328,7 @@ impl KeyPolicies {
 
     fn keys<'py>(&self, uri: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
         let py = uri.py();
-        self.write(py, text(uri)?)?
+        self.write(py, &text(uri)?)?
             .map_err(|error| raise_uri(py, &error))
     }
 
@@ -326,7 +336,7 @@ impl KeyPolicies {
         let py = uris.py();
         let results = PyList::empty(py);
         for uri in uris.try_iter()? {
-            match self.write(py, text(&uri?)?)? {
+            match self.write(py, &text(&uri?)?)? {
                 Ok(keys) => results.append(keys)?,
                 Err(error) => results.append(uri_error(py, &error)?)?,
             }

@@ -8,6 +8,8 @@ import click
 
 from unlost.errors import InputError
 
+_MAX_BYTES = 1 << 20
+
 
 def path() -> Path:
     """Return where the settings are, whether or not the file exists."""
@@ -21,28 +23,36 @@ def load() -> dict[str, Any]:
     """Return the settings, nested like the commands: `[uri.surt]` with `rules = "papers"`. Empty without a file."""
     file = path()
     try:
-        text = file.read_text(encoding="utf-8")
+        with file.open("rb") as opened:
+            data = opened.read(_MAX_BYTES + 1)
+        text = data.decode()
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{file}: cannot be read: {error}") from error
+    if len(data) > _MAX_BYTES:
+        raise InputError(f"{file}: more than {_MAX_BYTES} bytes: not settings")
     import tomllib  # noqa: PLC0415  only who has settings pays for it
 
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{file}: not TOML: {error}") from error
 
 
 def check(settings: dict[str, Any], group: click.Group) -> None:
-    """Raise InputError for a setting that no command has: a misspelt one would otherwise be passed over in silence."""
+    """Raise InputError for a setting that no command has: a misspelt one would otherwise be passed over in silence.
+
+    Numbers become text in place, as flags and variables are.
+    """
     _check(settings, group, click.Context(group), "")
 
 
 def _check(settings: dict[str, Any], command: click.Command, context: click.Context, prefix: str) -> None:
-    options = {parameter.name for parameter in command.params if isinstance(parameter, click.Option)}
+    options = {option.name for option in command.params if isinstance(option, click.Option) and option.expose_value}
     for name, value in settings.items():
         if name in options:
+            settings[name] = _plain(value, f"{prefix}{name}")
             continue
         if not isinstance(command, click.Group):
             raise InputError(
@@ -54,3 +64,13 @@ def _check(settings: dict[str, Any], command: click.Command, context: click.Cont
         if not isinstance(value, dict):
             raise InputError(f"{path()}: {prefix}{name}: expected a table of options")
         _check(value, inner, context, f"{prefix}{name}.")
+
+
+def _plain(value: object, name: str) -> object:
+    if isinstance(value, bool | str):
+        return value
+    if isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, list) and all(isinstance(each, str | int | float) for each in value):
+        return [str(each) for each in value]
+    raise InputError(f"{path()}: {name}: expected text, a number, true, false or a list of them")

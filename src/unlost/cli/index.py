@@ -1,9 +1,9 @@
 """`unlost index`: the files in which archives list what they hold."""
 
-import json
 import sys
 from collections.abc import Iterable
 from dataclasses import asdict
+from json import dumps
 from pathlib import Path
 
 import click
@@ -50,25 +50,29 @@ def build(ctx: click.Context, files: tuple[Path, ...], output: Path) -> None:
 
 @command.command()
 @click.argument("file", type=_FILE)
-@click.option(
-    "--filter", "filters", multiple=True, metavar="FIELD=VALUE", help="Only rows that have it; may be repeated."
-)
+@click.option("--filter", multiple=True, metavar="FIELD=VALUE", help="Only rows that have it; may be repeated.")
 @click.option("--url", help="Only captures of this page; in ZipNum found without reading the rest.")
 @click.option("--limit", type=click.IntRange(min=1), help="Stop after so many rows.")
 @click.pass_context
-def show(ctx: click.Context, file: Path, filters: tuple[str, ...], url: str | None, limit: int | None) -> None:
+def show(
+    ctx: click.Context,
+    file: Path,
+    filter: tuple[str, ...],  # noqa: A002  options are named after their flags
+    url: str | None,
+    limit: int | None,
+) -> None:
     """Print the captures of an index, one JSON object a line.
 
     Fields without a value are left out. `--filter status=200 --filter mime=text/html` asks for both; every field that
     is printed can be asked for, and an empty value asks for rows without the field.
     """
-    wanted = [_filter(text) for text in filters]
+    wanted = [_filter(text) for text in filter]
     problems = Problems()
     shown = 0
     for capture in read_captures(file, problems) if url is None else find_captures(file, url, problems):
         fields = _fields(capture)
         if all(str(fields.get(name, "")) == value for name, value in wanted):
-            sys.stdout.write(json.dumps(fields) + "\n")
+            sys.stdout.write(dumps(fields) + "\n")
             shown += 1
             if shown == limit:
                 break
@@ -78,9 +82,9 @@ def show(ctx: click.Context, file: Path, filters: tuple[str, ...], url: str | No
 
 @command.command()
 @click.argument("file", type=_FILE)
-@click.option("--json", "as_json", is_flag=True, help="The result as one JSON object.")
+@click.option("--json", is_flag=True, help="The result as one JSON object.")
 @click.pass_context
-def check(ctx: click.Context, file: Path, as_json: bool) -> None:
+def check(ctx: click.Context, file: Path, json: bool) -> None:
     """Say whether an index is sorted and which lines cannot be read, with the first of each kind.
 
     The exit code is 1 if anything is wrong.
@@ -108,8 +112,8 @@ def check(ctx: click.Context, file: Path, as_json: bool) -> None:
             kind: {"count": count, "first": str(problems.first[kind])} for kind, count in problems.counts.items()
         },
     }
-    if as_json:
-        click.echo(json.dumps(result))
+    if json:
+        click.echo(dumps(result))
     else:
         click.echo(f"{captures} captures, {foreign} of them not web pages")
         click.echo("sorted" if unsorted is None else f"not sorted: line {unsorted} belongs before the one above it")

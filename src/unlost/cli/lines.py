@@ -5,9 +5,13 @@ import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from unlost.errors import InputError
 from unlost.uri import MAX_URI_BYTES
 
 _READ_BYTES = 1 << 18  # at a time: large enough for speed, small enough that a pipe's reader sees results at once
+
+
+_BOM = b"\xef\xbb\xbf"
 
 
 class Line(NamedTuple):
@@ -15,6 +19,10 @@ class Line(NamedTuple):
 
     place: str
     text: bytes
+
+    def decoded(self) -> str:
+        """Return the bytes as text that can be turned back, also where they are not UTF-8."""
+        return self.text.decode("utf-8", "surrogateescape")
 
 
 def batches(arguments: tuple[str, ...]) -> Iterator[list[Line]]:
@@ -30,6 +38,8 @@ def batches(arguments: tuple[str, ...]) -> Iterator[list[Line]]:
 
 
 def _standard_input() -> Iterator[list[Line]]:
+    if sys.stdin is None:
+        raise InputError("standard input is closed")
     number = 0
     rest = b""
     skipping = False
@@ -38,7 +48,7 @@ def _standard_input() -> Iterator[list[Line]]:
         batch = []
         for i, text in enumerate(complete):
             number += 1
-            line = text.strip()
+            line = text.removeprefix(_BOM).strip() if number == 1 else text.strip()
             if line and not (skipping and i == 0):
                 batch.append(Line(f"<stdin>:{number}: ", line[: MAX_URI_BYTES + 1]))
         if complete:
@@ -49,5 +59,6 @@ def _standard_input() -> Iterator[list[Line]]:
             skipping = True
             rest = b""
         yield batch
-    if rest.strip() and not skipping:
-        yield [Line(f"<stdin>:{number + 1}: ", rest.strip())]
+    last = rest.removeprefix(_BOM).strip() if number == 0 else rest.strip()
+    if last and not skipping:
+        yield [Line(f"<stdin>:{number + 1}: ", last)]

@@ -60,7 +60,15 @@ def _print_version(ctx: click.Context, _param: click.Parameter, wanted: bool) ->
     epilog="Every option can also be set by a variable UNLOST_COMMAND_OPTION or in config.toml; flags win.",
 )
 @click.option("--log", type=click.Choice(["text", "json"]), default="text", help="How messages are written to stderr.")
-@click.option("--version", is_flag=True, callback=_print_version, expose_value=False, is_eager=True, help="Show it.")
+@click.option(
+    "--version",
+    is_flag=True,
+    callback=_print_version,
+    expose_value=False,
+    is_eager=True,
+    help="Show it.",
+    allow_from_autoenv=False,
+)
 def app(log: str) -> None:
     """Know what web archives hold, and bring lost websites back."""
     del log  # read by messages.say
@@ -69,7 +77,9 @@ def app(log: str) -> None:
 def run(arguments: list[str]) -> int:  # noqa: PLR0911  a way out for each way to end
     """Run one command and return its exit code; nothing is raised that a user could cause."""
     try:
-        defaults: dict[str, Any] = config.load()
+        # Bad settings must not keep anybody from reading the help.
+        asks_for_help = not {"-h", "--help", "--version"}.isdisjoint(arguments)
+        defaults: dict[str, Any] = {} if asks_for_help else config.load()
         if defaults:
             config.check(defaults, app)
         if "_UNLOST_COMPLETE" in os.environ:

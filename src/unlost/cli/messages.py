@@ -3,6 +3,7 @@
 import click
 
 _MAX_SHOWN = 100  # characters of somebody's input in a message: enough to recognise it, short enough for one line
+_MAX_MESSAGE = 1000  # characters: no message of ours comes near it, whatever a name in it is
 
 
 def shown(text: bytes, limit: int | None = _MAX_SHOWN) -> str:
@@ -12,18 +13,23 @@ def shown(text: bytes, limit: int | None = _MAX_SHOWN) -> str:
     'http://a\\x1b[31m/'
     """
     head = text if limit is None else text[: limit * 4]
-    line = head.decode("utf-8", "backslashreplace")
-    line = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in line)
+    line = _printable(head.decode("utf-8", "backslashreplace"))
     if limit is not None and (len(line) > limit or len(head) < len(text)):
         return line[:limit] + "…"
     return line
 
 
+def _printable(text: str) -> str:
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
 def say(text: str, *, level: str = "error", **fields: str | int) -> None:
     """Write one message; with `--log json`, as an object with the fields beside it.
 
-    Text comes out as `unlost: ` and the message, fields left out: the message has to say it all.
+    Text comes out as `unlost: ` and the message, fields left out: the message has to say it all. Whatever is in it, it
+    is one line that no terminal acts on.
     """
+    text = _printable(text[:_MAX_MESSAGE])
     context = click.get_current_context(silent=True)
     if context is not None and context.find_root().params.get("log") == "json":
         import json  # noqa: PLC0415  not needed by --help

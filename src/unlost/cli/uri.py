@@ -1,8 +1,8 @@
 """`unlost uri`: what an address becomes in an index, a profile or a map."""
 
-import json
 import sys
 from collections.abc import Callable, Iterator
+from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _UNREADABLE = InputError.exit_code
+_MAX_LIST_BYTES = 16 << 20  # the list has a third of a megabyte
 
 _rules = click.option(
     "--rules",
     type=click.Choice(uri.RULE_SETS),
     default=uri.DEFAULT_RULES,
     show_default=True,
-    envvar="UNLOST_RULES",
     help="Which canonicalisation: what Wayback and pywb indexes use, or the papers' (case kept).",
 )
-_json = click.option("--json", "as_json", is_flag=True, help="One JSON object a line, errors too.")
+_json = click.option("--json", is_flag=True, help="One JSON object a line, errors too.")
 _addresses = click.argument("addresses", metavar="URL...", nargs=-1, required=True)
 
 
@@ -45,12 +45,12 @@ def command() -> None:
 @_rules
 @_json
 @click.pass_context
-def surt(ctx: click.Context, addresses: tuple[str, ...], rules: str, as_json: bool) -> None:
+def surt(ctx: click.Context, addresses: tuple[str, ...], rules: str, json: bool) -> None:
     """Print the SURT of each URL, the sort-friendly form that indexes use.
 
     A SURT given in place of a URL, in whatever spelling an index has it, is brought to its normal form.
     """
-    ctx.exit(_print_forms("surt", lambda texts: uri.surt_many(texts, rules), addresses, as_json))
+    ctx.exit(_print_forms("surt", lambda texts: uri.surt_many(texts, rules), addresses, json))
 
 
 @command.command()
@@ -58,9 +58,9 @@ def surt(ctx: click.Context, addresses: tuple[str, ...], rules: str, as_json: bo
 @_rules
 @_json
 @click.pass_context
-def canonical(ctx: click.Context, addresses: tuple[str, ...], rules: str, as_json: bool) -> None:
+def canonical(ctx: click.Context, addresses: tuple[str, ...], rules: str, json: bool) -> None:
     """Print the canonical form of each URL: one form for all spellings of a page."""
-    ctx.exit(_print_forms("canonical", lambda texts: uri.canonical_many(texts, rules), addresses, as_json))
+    ctx.exit(_print_forms("canonical", lambda texts: uri.canonical_many(texts, rules), addresses, json))
 
 
 @command.command()
@@ -68,26 +68,25 @@ def canonical(ctx: click.Context, addresses: tuple[str, ...], rules: str, as_jso
 @_rules
 @_json
 @click.pass_context
-def unsurt(ctx: click.Context, addresses: tuple[str, ...], rules: str, as_json: bool) -> None:
+def unsurt(ctx: click.Context, addresses: tuple[str, ...], rules: str, json: bool) -> None:
     """Print an address for each SURT: the way back.
 
     A SURT does not tell http from https: it is http, but for port 80, which only https would have shown.
     """
-    ctx.exit(_print_forms("uri", lambda texts: uri.unsurt_many(texts, rules), addresses, as_json, given="surt"))
+    ctx.exit(_print_forms("uri", lambda texts: uri.unsurt_many(texts, rules), addresses, json, given="surt"))
 
 
 @command.command()
 @_addresses
 @click.option(
     "--policy",
-    "policies",
     default="all",
     show_default=True,
     metavar="NAME[,NAME...]|all",
     help="HmPn, DDom, DSub, DPth, DQry, DIni, URIR; `all` for the 23 of the paper.",
 )
 @_rules
-@click.option("--psl", type=click.Path(path_type=Path), envvar="UNLOST_PSL", help="A newer Public Suffix List.")
+@click.option("--psl", type=click.Path(path_type=Path), help="A newer Public Suffix List.")
 @click.option(
     "--suffixes",
     type=click.Choice(["all", "icann"]),
@@ -101,26 +100,26 @@ def unsurt(ctx: click.Context, addresses: tuple[str, ...], rules: str, as_json: 
 def keys(
     ctx: click.Context,
     addresses: tuple[str, ...],
-    policies: str,
+    policy: str,
     rules: str,
     psl: Path | None,
     suffixes: str,
-    as_json: bool,
+    json: bool,
     table: bool,
 ) -> None:
     """Print the URI-Keys of each URL or SURT, a line for each URL and policy."""
-    names, code = _policy_names(policies)
+    names, code = _policy_names(policy)
     maker = uri.KeyPolicies(names, rules, _suffix_list(psl, suffixes))
-    drawn = _KeyTable() if table and not as_json else None
+    drawn = _KeyTable() if table and not json else None
     for batch in lines.batches(addresses):
         out: list[str] = []
         for line, found in zip(batch, maker.keys_many(text for _, text in batch), strict=True):
             if isinstance(found, UriError):
                 code = max(code, _report(line, found))
-                if as_json:
+                if json:
                     out.append(_error_object("uri", line, found))
-            elif as_json:
-                out.append(_object(uri=shown(line.text, None), keys=dict(zip(names, found, strict=True))))
+            elif json:
+                out.append(_object(uri=line.decoded(), keys=dict(zip(names, found, strict=True))))
             elif drawn is not None:
                 drawn.add(shown(line.text), dict(zip(names, found, strict=True)))
             else:
@@ -136,7 +135,7 @@ def _print_forms(
     name: str,
     forms: Callable[[Iterator[bytes]], list[str | UriError]],
     addresses: tuple[str, ...],
-    as_json: bool,
+    json: bool,
     given: str = "uri",
 ) -> int:
     code = 0
@@ -145,12 +144,12 @@ def _print_forms(
         for line, form in zip(batch, forms(text for _, text in batch), strict=True):
             if isinstance(form, UriError):
                 code = max(code, _report(line, form))
-                if as_json:
+                if json:
                     out.append(_error_object(given, line, form))
                 elif isinstance(form, ForeignSchemeError):
-                    out.append(shown(line.text, None) + "\n")
-            elif as_json:
-                out.append(_object(**{given: shown(line.text, None), name: form}))
+                    out.append(_as_it_stands(line.text) + "\n")
+            elif json:
+                out.append(_object(**{given: line.decoded(), name: form}))
             else:
                 out.append(form + "\n")
         _write(out)
@@ -169,16 +168,22 @@ def _error_object(given: str, line: lines.Line, error: UriError) -> str:
     problem = {"kind": error.kind, "message": str(error)}
     if isinstance(error, ForeignSchemeError):
         problem["scheme"] = error.scheme
-    return _object(**{given: shown(line.text, None), "error": problem})
+    return _object(**{given: line.decoded(), "error": problem})
 
 
 def _object(**fields: Any) -> str:  # noqa: ANN401  whatever JSON can hold
-    return json.dumps(fields, ensure_ascii=False) + "\n"
+    return dumps(fields) + "\n"
+
+
+def _as_it_stands(text: bytes) -> str:
+    """Return an address to print: to a program byte for byte, to a terminal without what it would act on."""
+    return shown(text, None) if sys.stdout.isatty() else text.decode("utf-8", "surrogateescape")
 
 
 def _write(out: list[str]) -> None:
     if out:
-        sys.stdout.write("".join(out))
+        # Bytes, whatever the terminal's encoding: an address that is not UTF-8 leaves as it came.
+        sys.stdout.buffer.write("".join(out).encode("utf-8", "surrogateescape"))
         sys.stdout.flush()
 
 
@@ -204,9 +209,14 @@ def _suffix_list(file: Path | None, section: str) -> uri.SuffixList:
     if file is None:
         return uri.SuffixList(section=section)
     try:
-        return uri.SuffixList(file.read_bytes(), section)
+        with file.open("rb") as opened:
+            text = opened.read(_MAX_LIST_BYTES + 1)
     except OSError as error:
         raise InputError(f"{file}: cannot be read: {error.strerror}") from error
+    if len(text) > _MAX_LIST_BYTES:
+        raise InputError(f"{file}: not a Public Suffix List: more than {_MAX_LIST_BYTES} bytes")
+    try:
+        return uri.SuffixList(text, section)
     except InputError as error:
         raise InputError(f"{file}: {error}") from error
 
@@ -215,17 +225,17 @@ class _KeyTable:
     """The keys of a few addresses, for people."""
 
     def __init__(self) -> None:
-        self._columns: dict[str, dict[str, str]] = {}
+        self._keys: list[tuple[str, dict[str, str]]] = []
 
     def add(self, address: str, keys: dict[str, str]) -> None:
-        self._columns[address] = keys
+        self._keys.append((address, keys))
 
     def print(self) -> None:
         from rich.console import Console  # noqa: PLC0415  only for tables
 
         # A pipe has no width: whoever reads it wants the keys whole.
         console = Console(width=None if sys.stdout.isatty() else 10_000)
-        for address, keys in self._columns.items():
+        for address, keys in self._keys:
             console.print(self._table(address, keys))
 
     def _table(self, address: str, keys: dict[str, str]) -> "Table":

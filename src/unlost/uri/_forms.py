@@ -51,10 +51,11 @@ def canonical_many(uris: Iterable[str | bytes], rules: str = DEFAULT_RULES) -> l
 
 
 def unsurt(surt: str | bytes, rules: str = DEFAULT_RULES) -> str:
-    """Return an address whose SURT is the given one: `surt(unsurt(s)) == s` for every s that `surt` made.
+    """Return an address whose SURT is the given one: `surt(unsurt(s)) == surt(s)`, always.
 
     A SURT does not tell http from https: the answer is http, but for port 80, which only https would have shown.
-    Every spelling in which indexes write SURTs is read. Raises UriError of kind `not-surt`.
+    Every spelling in which indexes write SURTs is read. Raises UriError of kind `not-surt`, or `bad-host` where no
+    address can have that host.
 
     >>> unsurt("uk,co,bbc,news)/images?height=80")
     'http://news.bbc.co.uk/images?height=80'

@@ -63,9 +63,10 @@ def segments(key: str | bytes) -> Segments:
 
 
 def spellings(key: str | bytes) -> list[str]:
-    """Return every spelling under which an index in the field may keep this key, the usual one first.
+    """Return the spellings under which indexes in the field keep this key, the usual one first.
 
-    For asking an index that unlost did not make: what unlost makes has one spelling only.
+    With and without a trailing slash, IP addresses forwards and backwards. For asking an index that unlost did not
+    make: what unlost makes has one spelling only.
 
     >>> spellings("4,3,2,1)/a")
     ['4,3,2,1)/a', '4,3,2,1)/a/', '1.2.3.4)/a', '1.2.3.4)/a/']

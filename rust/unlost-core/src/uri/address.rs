@@ -28,8 +28,7 @@ const NEVER_A_HOST: [&[u8]; 9] = [
 pub struct Address<'a>(Form<'a>);
 
 enum Form<'a> {
-    /// One that the standard's parser would leave as it is, so that it need not run; most real addresses are such
-    /// (`bench/results/uri.md` has the share and what it saves).
+    /// One that the standard's parser would leave as it is, so that it need not run; most real addresses are such.
     Plain {
         scheme: &'static str,
         host: &'a [u8],
@@ -105,11 +104,12 @@ fn plain(text: &[u8]) -> Option<Form<'_>> {
         return None;
     }
     let tail = &tail[..memchr::memchr(b'#', tail).unwrap_or(tail.len())];
-    // The parser resolves dot segments before escapes are decoded: without escapes the order does not matter.
-    if tail
-        .iter()
-        .any(|&byte| byte == b'%' || !(b' '..0x7f).contains(&byte))
-    {
+    // The parser resolves dot segments before escapes are decoded and before empty segments are dropped.
+    let has_dots = tail
+        .windows(2)
+        .any(|pair| matches!(pair[0], b'/' | b'\\') && pair[1] == b'.');
+    let needs_parser = |&byte: &u8| byte == b'%' || !(b' '..0x7f).contains(&byte);
+    if has_dots || tail.iter().any(needs_parser) {
         return None;
     }
     Some(Form::Plain { scheme, host, tail })
@@ -121,6 +121,10 @@ fn parse(text: &[u8]) -> Result<Url, UriError> {
     }
     if let Some(scheme) = foreign_scheme(text) {
         return Err(UriError::Foreign { scheme });
+    }
+    // A path alone is not an address, although the parser would take its first segment for a host.
+    if text[0] == b'/' && text.get(1) != Some(&b'/') {
+        return Err(UriError::NoHost);
     }
     let text = valid_utf8(text);
     let parsed = if has_web_scheme(text.as_bytes()) {
@@ -151,14 +155,16 @@ pub fn foreign_scheme(text: &[u8]) -> Option<String> {
         return None;
     }
     let scheme = scheme.to_ascii_lowercase();
-    if !NEVER_A_HOST.contains(&scheme.as_slice()) && starts_with_port(rest) {
+    // No scheme in use has a dot in it; hosts have, and their port may be wrong.
+    let may_be_host = !NEVER_A_HOST.contains(&scheme.as_slice());
+    if may_be_host && (scheme.contains(&b'.') || rest.is_empty() || starts_with_port(rest)) {
         return None;
     }
     String::from_utf8(scheme).ok()
 }
 
 /// Without the white space and control characters around it.
-fn trim(text: &[u8]) -> &[u8] {
+pub(super) fn trim(text: &[u8]) -> &[u8] {
     let kept = |byte: &u8| *byte > b' ';
     let start = text.iter().position(kept).unwrap_or(text.len());
     let end = text.iter().rposition(kept).map_or(start, |last| last + 1);
@@ -222,6 +228,8 @@ mod tests {
             ("HTTPS:example.com", None),
             ("localhost:8080/x", None),
             ("example.com:80", None),
+            ("example.com:808080/", None),
+            ("localhost:", None),
             ("example.com/a:b", None),
             ("//example.com", None),
         ] {
@@ -234,12 +242,11 @@ mod tests {
         for text in [
             "http://example.com",
             "https://example.com/",
-            "http://www.a_b.example.com/a/./b/../c//d",
+            "http://www.a_b.example.com/a//b///c/",
             "http://example.com?q",
             "http://example.com#f",
             "http://example.com/a b\\c?d'e\"f<g>#h?i",
             "http://..example..com/",
-            "http://example.com/..",
             "http://example.com/;a,b)c",
         ] {
             let plain = plain(text.as_bytes()).map(Address).expect("plain");
@@ -260,6 +267,8 @@ mod tests {
         for (text, kind) in [
             (&b"  "[..], "empty"),
             (b"http://", "no-host"),
+            (b"/a/b", "no-host"),
+            (b"a.com:80:80/", "bad-port"),
             (b"http://a b/", "bad-host"),
             (b"http://a\0b/", "bad-host"),
             (b"http://\xff.com/", "bad-host"),

@@ -45,14 +45,16 @@ fn write_name(name: &[u8], usage: Use, out: &mut Vec<u8>) -> Result<(), UriError
 ///
 /// All of them go, so that a SURT read back is itself; indexes drop only the first, and their `,www)` goes when
 /// their keys are normalised.
-fn without_www(mut name: &[u8]) -> &[u8] {
+fn without_www(name: &[u8]) -> &[u8] {
+    let end = name.iter().rposition(|&byte| byte != b'.');
+    let mut name = &name[..end.map_or(0, |last| last + 1)];
+    // Without dots at the end, something is left behind every dot.
     while let Some(dot) = memchr::memchr(b'.', name) {
-        let (first, rest) = (&name[..dot], &name[dot + 1..]);
-        let is_last = rest.iter().all(|&byte| byte == b'.');
-        if is_last || !(first.is_empty() || is_www(first)) {
+        let first = &name[..dot];
+        if !(first.is_empty() || is_www(first)) {
             break;
         }
-        name = rest;
+        name = &name[dot + 1..];
     }
     name
 }
@@ -108,5 +110,6 @@ pub(super) fn write_ipv4(address: Ipv4Addr, out: &mut Vec<u8>) {
 
 /// In brackets, so that a port behind it can be told from its last group.
 pub(super) fn write_ipv6(address: Ipv6Addr, out: &mut Vec<u8>) {
-    out.extend_from_slice(format!("[{address}]").as_bytes());
+    // The standard's own spelling, which has no dotted end.
+    out.extend_from_slice(Host::<&str>::Ipv6(address).to_string().as_bytes());
 }

@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use url::Host;
 
-use super::address::{MAX_BYTES, foreign_scheme};
+use super::address::{MAX_BYTES, foreign_scheme, trim};
 use super::escape::decode_fully;
 use super::tail::{self, Use};
 use super::{Address, RuleSet, Segments, UriError, host, surt};
@@ -69,6 +69,7 @@ pub fn normal_key(key: &[u8], rules: RuleSet, out: &mut Vec<u8>) -> Result<(), U
 }
 
 fn write(text: &[u8], rules: RuleSet, usage: Use, out: &mut Vec<u8>) -> Result<(), UriError> {
+    let text = trim(text);
     let start = out.len();
     let result = match split_surt(text) {
         Some(_) if text.len() > MAX_BYTES => Err(UriError::TooLong),

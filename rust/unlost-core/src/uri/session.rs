@@ -8,66 +8,84 @@
 use memchr::memmem;
 
 /// Removes every session id from a lower-case, decoded query; says whether there was one.
+///
+/// From left to right: where an `&` or the end completes an id, it goes with the `&`, and what follows joins what came
+/// before. So an id that only the dropping of another makes is found too, in one pass over the query.
 pub(super) fn drop_from_query(query: &mut Vec<u8>) -> bool {
-    let mut found = false;
     // Every pattern has `id` in its name and a value; the shortest is `cfid=1&cftoken=2`. Most queries have neither.
-    while query.len() >= b"cfid=1&cftoken=2".len() && query.windows(2).any(|pair| pair == b"id") {
-        let Some((start, end)) = last_session(query) else {
-            break;
-        };
-        query.drain(start..end);
-        found = true;
+    if query.len() < b"cfid=1&cftoken=2".len() || !query.windows(2).any(|pair| pair == b"id") {
+        return false;
     }
+    let mut kept: Vec<u8> = Vec::with_capacity(query.len());
+    // Where each parameter of `kept` begins.
+    let mut starts = vec![0];
+    let mut found = false;
+    for (i, parameter) in query.split(|&byte| byte == b'&').enumerate() {
+        if i > 0 && !dropped_at_end(&mut kept, &mut starts, &mut found) {
+            kept.push(b'&');
+            starts.push(kept.len());
+        }
+        kept.extend_from_slice(parameter);
+    }
+    dropped_at_end(&mut kept, &mut starts, &mut found);
+    *query = kept;
     found
 }
 
-/// How many bytes at the start are a session's value, if it has the right form.
-type ValueLength = fn(&[u8]) -> Option<usize>;
-
-/// Longer names before those that they end in.
-const PATTERNS: [(&[u8], ValueLength); 5] = [
-    (b"jsessionid=", token),
-    (b"phpsessid=", token),
-    (b"sid=", token),
-    (b"aspsessionid", asp_value),
-    (b"cfid=", cold_fusion_pair),
-];
-
-/// The range of the last id of the first pattern that is there.
-fn last_session(query: &[u8]) -> Option<(usize, usize)> {
-    PATTERNS.iter().find_map(|&(name, value_length)| {
-        memmem::rfind_iter(query, name).find_map(|start| {
-            let value = start + name.len();
-            let end = value + value_length(&query[value..])?;
-            match query.get(end) {
-                None => Some((start, end)),
-                Some(b'&') => Some((start, end + 1)),
-                Some(_) => None,
-            }
-        })
-    })
+/// Cuts off a session id that ends here.
+fn dropped_at_end(kept: &mut Vec<u8>, starts: &mut Vec<usize>, found: &mut bool) -> bool {
+    let Some(start) = session_at_end(kept, starts) else {
+        return false;
+    };
+    kept.truncate(start);
+    while starts.last().is_some_and(|&last| last > start) {
+        starts.pop();
+    }
+    *found = true;
+    true
 }
 
-fn token(value: &[u8]) -> Option<usize> {
-    let token = value.get(..32)?;
-    token.iter().all(u8::is_ascii_alphanumeric).then_some(32)
+/// Where the session id begins that the text ends with.
+fn session_at_end(text: &[u8], starts: &[usize]) -> Option<usize> {
+    named_token(text)
+        .or_else(|| asp_session(text))
+        .or_else(|| cold_fusion_pair(text, starts))
 }
 
-fn asp_value(value: &[u8]) -> Option<usize> {
-    let value = value.get(..33)?;
+/// `jsessionid=`, `phpsessid=` or `sid=`, and 32 letters or digits.
+fn named_token(text: &[u8]) -> Option<usize> {
+    let token = text.len().checked_sub(32)?;
+    let (before, value) = text.split_at(token);
+    if !value.iter().all(u8::is_ascii_alphanumeric) {
+        return None;
+    }
+    // Longer names before those that they end in.
+    [&b"jsessionid="[..], b"phpsessid=", b"sid="]
+        .into_iter()
+        .find_map(|name| before.strip_suffix(name))
+        .map(<[u8]>::len)
+}
+
+/// `aspsessionid`, 8 letters, `=` and 24 letters.
+fn asp_session(text: &[u8]) -> Option<usize> {
+    let (before, value) = text.split_at(text.len().checked_sub(33)?);
     let letters = |text: &[u8]| text.iter().all(u8::is_ascii_alphabetic);
-    (letters(&value[..8]) && value[8] == b'=' && letters(&value[9..])).then_some(33)
+    let fits = letters(&value[..8]) && value[8] == b'=' && letters(&value[9..]);
+    let start = before.strip_suffix(b"aspsessionid")?.len();
+    fits.then_some(start)
 }
 
-fn cold_fusion_pair(value: &[u8]) -> Option<usize> {
-    let id = until_ampersand(value);
-    let token = value[id..].strip_prefix(b"&cftoken=")?;
-    let token = until_ampersand(token);
-    (id > 0 && token > 0).then_some(id + b"&cftoken=".len() + token)
-}
-
-fn until_ampersand(value: &[u8]) -> usize {
-    memchr::memchr(b'&', value).unwrap_or(value.len())
+/// `cfid=` with a value at the end of one parameter, and `cftoken=` with a value as the next.
+fn cold_fusion_pair(text: &[u8], starts: &[usize]) -> Option<usize> {
+    let [.., id, token] = *starts else {
+        return None;
+    };
+    let value = text[token..].strip_prefix(b"cftoken=")?;
+    let id_parameter = &text[id..token - 1];
+    // From the right, since what stands left of the last one may be long and is looked at again when more follows it.
+    let start = memmem::rfind(id_parameter, b"cfid=")?;
+    let has_value = start + b"cfid=".len() < id_parameter.len();
+    (has_value && !value.is_empty()).then_some(id + start)
 }
 
 /// Whether a lower-case path segment is an ASP.NET session, `(s(24 letters or digits))` or `(24 letters or digits)`.

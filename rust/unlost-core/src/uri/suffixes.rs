@@ -14,6 +14,9 @@ pub enum Section {
     Icann,
 }
 
+/// A host has at most 253 bytes; rules of other scripts take a few more before they are punycode.
+const MAX_RULE_BYTES: usize = 1000;
+
 enum List {
     BuiltIn,
     Read(Box<publicsuffix::List>),
@@ -37,6 +40,15 @@ impl Suffixes {
 
     /// A list in the format in which it is published.
     pub fn read(text: &[u8], section: Section) -> Result<Self, SuffixError> {
+        let too_long = |line: &&[u8]| !line.starts_with(b"//") && line.len() > MAX_RULE_BYTES;
+        if text
+            .split(|&byte| byte == b'\n')
+            .any(|line| too_long(&line))
+        {
+            return Err(SuffixError {
+                reason: format!("a rule of more than {MAX_RULE_BYTES} bytes"),
+            });
+        }
         // Lines outside the sections do not count, so that no other file passes for a list.
         let list = publicsuffix::List::from_bytes(text).map_err(|error| SuffixError {
             reason: match error {
@@ -158,5 +170,11 @@ mod tests {
     fn rubbish_is_no_list() {
         assert!(Suffixes::read(b"\xff\xfe", Section::All).is_err());
         assert!(Suffixes::read(b"// nothing\n", Section::All).is_err());
+        let deep = [
+            &b"// ===BEGIN ICANN DOMAINS===\n"[..],
+            &b"a.".repeat(500_000),
+        ]
+        .concat();
+        assert!(Suffixes::read(&deep, Section::All).is_err());
     }
 }

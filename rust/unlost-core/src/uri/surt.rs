@@ -38,15 +38,26 @@ pub fn canonical(address: &Address<'_>, rules: RuleSet, out: &mut Vec<u8>) -> Re
 /// Appends an address whose SURT is the given one. SURTs do not tell http from https: it is http, but for port 80,
 /// which only https would have shown.
 ///
-/// The key must be normal, as [`super::normal_key`] makes it.
-pub fn unsurt(key: &[u8], out: &mut Vec<u8>) {
-    let segments = Segments::of(key);
+/// The SURT must be normal, as [`super::surt_of_uri`] makes it. One whose host no address can have is an error.
+pub fn unsurt(surt: &[u8], rules: RuleSet, out: &mut Vec<u8>) -> Result<(), UriError> {
+    let segments = Segments::of(surt);
     let scheme = if segments.port() == Some(b"80") {
         "https"
     } else {
         "http"
     };
+    let start = out.len();
     write_address(scheme, &segments, out);
+    let mut again = Vec::with_capacity(surt.len());
+    let read = Address::read(&out[start..])
+        .and_then(|address| write(&address, rules, Use::Surt, &mut again));
+    if read.is_err() || again != surt {
+        out.truncate(start);
+        return Err(UriError::BadHost {
+            reason: "no address has it".to_owned(),
+        });
+    }
+    Ok(())
 }
 
 fn write_address(scheme: &str, segments: &Segments<'_>, out: &mut Vec<u8>) {
