@@ -15,7 +15,7 @@ export PYTHONDONTWRITEBYTECODE ?= 1
 .PHONY: help build demo test test-long check bench docs fuzz clean
 
 help: ## List the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | column -t -s "$$(printf '\t')"
+	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1: \2/p' $(MAKEFILE_LIST)
 
 build: $(VENV)/.built ## Make .venv and .venv/bin/unlost
 

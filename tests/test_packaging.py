@@ -25,7 +25,9 @@ def test_crates_are_pinned_exactly() -> None:
     manifests = [ROOT / name for name in tracked() if name.endswith("Cargo.toml")]
     assert len(manifests) >= 3
     for manifest in manifests:
-        for name, crate in tomllib.loads(manifest.read_text()).get("dependencies", {}).items():
+        tables = tomllib.loads(manifest.read_text())
+        crates = [*tables.get("dependencies", {}).items(), *tables.get("dev-dependencies", {}).items()]
+        for name, crate in [*crates, *tables.get("build-dependencies", {}).items()]:
             version = crate if isinstance(crate, str) else crate.get("version")
             is_ours = not isinstance(crate, str) and "path" in crate
             assert is_ours or re.fullmatch(r"=\d+\.\d+\.\d+", version or ""), f"{manifest}: {name}"
@@ -38,6 +40,15 @@ def test_python_packages_are_pinned_exactly() -> None:
     done = subprocess.run([sys.executable, "-m", "pip", "freeze"], capture_output=True, text=True, check=True)
     installed = {line for line in done.stdout.splitlines() if re.match(r"[A-Za-z0-9_.-]+==", line)}
     assert installed - set(lines) - {line for line in installed if line.startswith("unlost==")} == set()
+
+
+def test_what_builds_and_what_is_run_beside_us_is_pinned_too() -> None:
+    """The build back end, and every environment of a neighbour."""
+    back_end = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
+    neighbours = [file.read_text().splitlines() for file in (ROOT / "tests" / "neighbours").glob("*.txt")]
+    assert len(neighbours) >= 3
+    for requirement in [*back_end, *(line for lines in neighbours for line in lines)]:
+        assert requirement.startswith("#") or re.fullmatch(r"[A-Za-z0-9_.-]+==[0-9a-z.]+", requirement), requirement
 
 
 def test_no_lock_file_is_kept() -> None:
