@@ -1,0 +1,46 @@
+"""`scripts/need`: what the Makefile installs, and what it says where it may not."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def need(what: str, folder: Path, *programs: str, user: int = 1000) -> subprocess.CompletedProcess[str]:
+    """Run it where only these programs exist, as a user of this number."""
+    for name in ("bash", "dirname", "sed", "cut", "sort", "head", *programs):
+        (folder / name).symlink_to(shutil.which(name) or f"/bin/{name}")
+    fakes = {"id": f"echo {user}", "apt-get": 'echo "$@" >> "$0.log"'}
+    for name, action in fakes.items():
+        (folder / name).write_text(f"#!{folder}/bash\n{action}\n")
+        (folder / name).chmod(0o755)
+    command: list[str | Path] = [folder / "bash", ROOT / "scripts" / "need", what]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env={"PATH": str(folder)})
+
+
+@pytest.mark.parametrize(("what", "package"), [("rust", "gcc"), ("lints", "rust-clippy"), ("tools", "zstd")])
+def test_who_is_not_root_is_told_what_to_install(tmp_path: Path, what: str, package: str) -> None:
+    """One line with the packages, and nothing is tried."""
+    done = need(what, tmp_path)
+    assert done.returncode == 1
+    assert "needs root" in done.stderr
+    assert package in done.stderr
+    assert not (tmp_path / "apt-get.log").exists()
+
+
+def test_root_gets_what_is_missing(tmp_path: Path) -> None:
+    """By apt-get, after its lists were brought up to date."""
+    need("tools", tmp_path, user=0)
+    calls = (tmp_path / "apt-get.log").read_text().splitlines()
+    assert calls[0].startswith("update")
+    assert calls[1].endswith(" zstd")
+
+
+def test_what_is_there_is_not_installed(tmp_path: Path) -> None:
+    """Nobody's machine is changed without need."""
+    done = need("tools", tmp_path, "zstd", user=0)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not (tmp_path / "apt-get.log").exists()
