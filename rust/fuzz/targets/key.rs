@@ -7,6 +7,13 @@ use unlost_core::uri::{
 };
 
 fuzz_target!(|row: &[u8]| {
+    // Names of policies are read from the same bytes: one that is read is written as a name of the same policy.
+    if let Some(policy) = std::str::from_utf8(row)
+        .ok()
+        .and_then(|name| name.parse::<Policy>().ok())
+    {
+        assert_eq!(policy.to_string().parse(), Ok(policy));
+    }
     let (key, uri) = match row.iter().position(|&byte| byte == b' ') {
         Some(space) => (&row[..space], &row[space + 1..]),
         None => (row, &b""[..]),

@@ -7,7 +7,10 @@ use unlost_core::formats::{httpdate, linkformat};
 fuzz_target!(|text: &[u8]| {
     let found = linkformat::read(text);
     for memento in &found.mementos {
-        assert_eq!(httpdate::from_digits(&memento.datetime), Some(memento.datetime));
+        assert_eq!(
+            httpdate::from_digits(&memento.datetime),
+            Some(memento.datetime)
+        );
         assert!(!memento.uri.is_empty() && !memento.uri.contains(['<', '\n', '\r', '\0']));
     }
     let faults: usize = found.faults.iter().map(|(times, _)| times).sum();

@@ -15,11 +15,19 @@ fuzz_target!(|file: &[u8]| {
             Event::Problem(problem) => assert!(problem.offset <= size),
             Event::Record(record) => {
                 assert!(last <= record.offset && record.offset < size);
-                assert!(record.length.is_none_or(|length| record.offset + length <= size));
+                assert!(
+                    record
+                        .length
+                        .is_none_or(|length| record.offset + length <= size)
+                );
                 last = record.offset;
                 let stored = StoredRecord::open(Cursor::new(file), record.offset, record.skip);
                 let mut stored = stored.expect("memory does not fail").expect("a record");
-                while !stored.read(1 << 16).expect("memory does not fail").is_empty() {}
+                while !stored
+                    .read(1 << 16)
+                    .expect("memory does not fail")
+                    .is_empty()
+                {}
                 assert_eq!(stored.missing() > 0, record.is_short);
             }
         }
