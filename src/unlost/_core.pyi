@@ -1,6 +1,6 @@
 # The Rust core. Import from the packages that speak for it (`unlost.uri`), where things are explained.
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from os import PathLike
 from typing import Final, TypeAlias, final
 
@@ -47,7 +47,7 @@ class SuffixList:
 @final
 class KeyPolicies:
     def __new__(
-        cls, policies: Iterable[str], rules: str = "wayback", suffixes: SuffixList | None = None
+        cls, policies: Sequence[str], rules: str = "wayback", suffixes: SuffixList | None = None
     ) -> KeyPolicies: ...
     @property
     def policies(self) -> list[str]: ...

@@ -85,6 +85,12 @@ def test_convert_there_and_back(index: str, tmp_path: Path) -> None:
     assert (tmp_path / "c.cdx").read_bytes().startswith(b" CDX N b a m s k r M S V g\ncom,a)/ 20140210000001 ")
 
 
+def test_convert_writes_to_a_pipe(index: str) -> None:
+    """`-o /dev/stdout` is standard output, and stays a device."""
+    done = unlost("index", "convert", index, "--to", "cdxj", "-o", "/dev/stdout")
+    assert (done.returncode, done.stdout, done.stderr) == (0, ROWS, b"")
+
+
 def test_convert_sorts_when_asked(tmp_path: Path) -> None:
     """Only sorted rows can become a ZipNum, and the message says so."""
     file = tmp_path / "a.cdxj"

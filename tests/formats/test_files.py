@@ -1,5 +1,6 @@
 """Files that appear whole, and sorting in bounded memory."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,27 @@ def test_a_failure_leaves_nothing_behind(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_device_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    """As root, a file renamed to the name of a pipe or device would take its place."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    with whole_file(pipe) as file:
+        file.write(b"text")
+    assert os.read(reader, 10) == b"text"
+    os.close(reader)
+    assert pipe.is_fifo()
+
+
+def test_a_link_is_followed(tmp_path: Path) -> None:
+    """What it leads to is written anew; the link stays one."""
+    (tmp_path / "link").symlink_to(tmp_path / "a")
+    with whole_file(tmp_path / "link") as file:
+        file.write(b"text")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "a").read_text() == "text"
 
 
 @given(st.lists(st.binary(max_size=5).map(lambda text: text.replace(b"\n", b"") + b"\n")), st.integers(1, 40))

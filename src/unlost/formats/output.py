@@ -12,9 +12,15 @@ from typing import BinaryIO
 def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file to write that gets its name only when the block ends well; otherwise nothing is left behind.
 
-    What stood under the name before stays until then. Raises OSError as `open` does.
+    What stood under the name before stays until then. A link is followed; a device or a pipe is written to as it is,
+    since a file in its place would break it for everybody. Raises OSError as `open` does.
     """
-    target = Path(path)
+    given = Path(path)
+    if given.exists() and not given.is_file():
+        with given.open("wb") as file:
+            yield file
+        return
+    target = given.resolve()
     handle, aside = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
     try:
         with os.fdopen(handle, "wb", buffering=1 << 20) as file:
