@@ -4,4 +4,5 @@
 //! a slow Python model in `tests/models/`, or properties in the tests, that it must agree with on random input.
 
 pub mod formats;
+pub mod holdings;
 pub mod uri;

@@ -1,0 +1,268 @@
+//! How much is held under a key: `[m][+-~][/[r][+-~]]`, so many copies (URI-Ms) of so many pages (URI-Rs).
+
+use std::io::Write;
+
+/// More than all archives together hold; 18 digits fit 64 bits with room for one addition.
+const MAX_COUNT: u64 = 999_999_999_999_999_999;
+
+/// It may be more than the number says.
+const MORE: u8 = 1;
+/// It may be less than the number says. Both together are "about".
+const LESS: u8 = 2;
+/// No number is known at all.
+const UNKNOWN: u8 = 4;
+
+/// A number and how sure it is. What is unknown is "0 or more" in sums, so sums never claim too much.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Count {
+    value: u64,
+    bounds: u8,
+}
+
+impl Count {
+    /// No number is known.
+    pub const UNKNOWN: Self = Self {
+        value: 0,
+        bounds: MORE | UNKNOWN,
+    };
+
+    /// So many, neither more nor less.
+    #[must_use]
+    pub fn exactly(value: u64) -> Self {
+        Self { value, bounds: 0 }
+    }
+
+    /// The number, if one is known.
+    #[must_use]
+    pub fn value(self) -> Option<u64> {
+        (self.bounds & UNKNOWN == 0).then_some(self.value)
+    }
+
+    /// How sure the number is, as files write it: nothing, `+`, `-` or `~`.
+    #[must_use]
+    pub fn bound(self) -> &'static str {
+        match self.bounds {
+            0 => "",
+            MORE => "+",
+            LESS => "-",
+            bounds if bounds & UNKNOWN == 0 => "~",
+            _ => "",
+        }
+    }
+
+    /// Whether it is zero for sure.
+    #[must_use]
+    pub fn is_none(self) -> bool {
+        self.value == 0 && self.bounds & MORE == 0
+    }
+
+    /// The sum: numbers add, doubts join. In any order, any grouping, the same. `None` if it has more than 18 digits.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Option<Self> {
+        let value = self.value + other.value;
+        let unknown = self.bounds & other.bounds & UNKNOWN;
+        (value <= MAX_COUNT).then_some(Self {
+            value,
+            bounds: (self.bounds | other.bounds) & (MORE | LESS) | unknown,
+        })
+    }
+
+    /// The sum of two counts of things of which some may be the same: an upper bound.
+    #[must_use]
+    pub fn plus_overlapping(self, other: Self) -> Option<Self> {
+        let overlaps = self.value > 0 && other.value > 0;
+        self.plus(other).map(|sum| Self {
+            bounds: sum.bounds | if overlaps { LESS } else { 0 },
+            ..sum
+        })
+    }
+
+    fn parse(text: &[u8]) -> Option<Self> {
+        let (digits, bounds) = match text.split_last() {
+            Some((b'+', digits)) => (digits, MORE),
+            Some((b'-', digits)) => (digits, LESS),
+            Some((b'~', digits)) => (digits, MORE | LESS),
+            _ => (text, 0),
+        };
+        // A bound without a number says nothing.
+        if digits.is_empty() {
+            return Some(Self::UNKNOWN);
+        }
+        if digits.len() > 18 {
+            return None;
+        }
+        let mut value = 0;
+        for &digit in digits {
+            if !digit.is_ascii_digit() {
+                return None;
+            }
+            value = value * 10 + u64::from(digit - b'0');
+        }
+        Some(Self { value, bounds })
+    }
+
+    fn write(self, out: &mut Vec<u8>) {
+        if let Some(value) = self.value() {
+            write_number(value, out);
+            out.extend_from_slice(self.bound().as_bytes());
+        }
+    }
+}
+
+/// So many copies of so many pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Frequency {
+    /// URI-Ms.
+    pub mementos: Count,
+    /// URI-Rs.
+    pub resources: Count,
+}
+
+impl Frequency {
+    /// So many copies, of an unknown number of pages.
+    #[must_use]
+    pub fn of(mementos: u64) -> Self {
+        Self {
+            mementos: Count::exactly(mementos),
+            resources: Count::UNKNOWN,
+        }
+    }
+
+    /// Reads what files write. `None` if it is something else, or has more than 18 digits.
+    #[must_use]
+    pub fn parse(text: &[u8]) -> Option<Self> {
+        if text.is_empty() {
+            return None;
+        }
+        let slash = memchr::memchr(b'/', text);
+        let (mementos, resources) = match slash {
+            None => (text, &b""[..]),
+            Some(at) => (&text[..at], &text[at + 1..]),
+        };
+        Some(Self {
+            mementos: Count::parse(mementos)?,
+            resources: Count::parse(resources)?,
+        })
+    }
+
+    /// Appends its shortest text.
+    pub fn write(self, out: &mut Vec<u8>) {
+        self.mementos.write(out);
+        if self.resources.value().is_some() {
+            out.push(b'/');
+            self.resources.write(out);
+        } else if self.mementos.value().is_none() {
+            out.push(b'/');
+        }
+    }
+
+    /// Whether there is, or may be, something to be had: everything but a sure 0.
+    #[must_use]
+    pub fn is_held(self) -> bool {
+        !self.mementos.is_none()
+    }
+
+    /// Whether it says for sure that nothing is held or known, so that it adds nothing to a sum.
+    fn is_exclusion(self) -> bool {
+        !self.is_held() && self.resources.value().is_none_or(|pages| pages == 0)
+    }
+
+    /// The sum over different keys of one archive. `None` if it has more than 18 digits.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Option<Self> {
+        self.add(other, Count::plus)
+    }
+
+    /// The sum for one key over archives, which may hold the same pages, though never the same copies.
+    #[must_use]
+    pub fn plus_overlapping(self, other: Self) -> Option<Self> {
+        self.add(other, Count::plus_overlapping)
+    }
+
+    fn add(self, other: Self, add_resources: fn(Count, Count) -> Option<Count>) -> Option<Self> {
+        if self.is_exclusion() {
+            return Some(other);
+        }
+        if other.is_exclusion() {
+            return Some(self);
+        }
+        Some(Self {
+            mementos: self.mementos.plus(other.mementos)?,
+            resources: add_resources(self.resources, other.resources)?,
+        })
+    }
+}
+
+fn write_number(value: u64, out: &mut Vec<u8>) {
+    // Writing to memory does not fail.
+    let _ = write!(out, "{value}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Frequency {
+        Frequency::parse(text.as_bytes()).expect(text)
+    }
+
+    fn text(frequency: Frequency) -> String {
+        let mut out = Vec::new();
+        frequency.write(&mut out);
+        String::from_utf8(out).expect("ascii")
+    }
+
+    #[test]
+    fn every_form_reads_back() {
+        for form in ["7", "0", "300+/20-", "2500~/900", "/5", "/5+", "0/20", "/"] {
+            assert_eq!(text(read(form)), form);
+        }
+        assert_eq!(text(read("+/~")), "/");
+        for bad in [
+            "",
+            "x",
+            "1x",
+            "1++",
+            "1/2/3",
+            "-1",
+            "1234567890123456789",
+            " 1",
+        ] {
+            assert_eq!(Frequency::parse(bad.as_bytes()), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn sums_join_doubts() {
+        for (a, b, sum) in [
+            ("3", "4", "7"),
+            ("3+", "4", "7+"),
+            ("3+", "4-", "7~"),
+            ("3~", "4", "7~"),
+            ("3", "/", "3+"),
+            ("3-", "/", "3~"),
+            ("/", "/", "/"),
+            ("3/2", "4/1", "7/3"),
+            ("3/2", "4", "7/2+"),
+            ("0", "4/1", "4/1"),
+            ("0", "0", "0"),
+            ("0/20", "4/1", "4/21"),
+        ] {
+            assert_eq!(text(read(a).plus(read(b)).expect(sum)), sum, "{a} + {b}");
+            assert_eq!(text(read(b).plus(read(a)).expect(sum)), sum, "{b} + {a}");
+        }
+        let overlapping = read("3/2").plus_overlapping(read("4/1")).expect("small");
+        assert_eq!(text(overlapping), "7/3-");
+        assert_eq!(read("999999999999999999").plus(read("1")), None);
+    }
+
+    #[test]
+    fn what_may_be_there_is_held() {
+        for held in ["1", "0+", "0~", "/", "/5"] {
+            assert!(read(held).is_held(), "{held}");
+        }
+        for excluded in ["0", "0-", "0/0", "0/20"] {
+            assert!(!read(excluded).is_held(), "{excluded}");
+        }
+    }
+}
