@@ -78,7 +78,7 @@ def ipv4(parts: list[str]) -> int:
 
 def escape_label(label: str, *, as_key: bool) -> str:
     """Escape what has a meaning in SURTs and map files."""
-    special = ",()!%" + ("*" if as_key else "")
+    special = ",()!%" + ("*+" if as_key else "")
     return "".join(f"%{ord(char):02x}" if char in special else char for char in label)
 
 

@@ -2,50 +2,59 @@
 
 use std::io::Write;
 
-/// More than all archives together hold; 18 digits fit 64 bits with room for one addition.
+/// More than all archives together hold; 18 digits fit a word beside the flags, with room for one addition.
 const MAX_COUNT: u64 = 999_999_999_999_999_999;
 
 /// It may be more than the number says.
-const MORE: u8 = 1;
-/// It may be less than the number says. Both together are "about".
-const LESS: u8 = 2;
+const MORE: u64 = 1;
+/// It may be less than the number says.
+const LESS: u64 = 2;
+/// Both.
+const ABOUT: u64 = MORE | LESS;
 /// No number is known at all.
-const UNKNOWN: u8 = 4;
+const UNKNOWN: u64 = 4;
+/// How many bits the flags take below the number.
+const SHIFT: u32 = 3;
 
-/// A number and how sure it is. What is unknown is "0 or more" in sums, so sums never claim too much.
+/// A number and how sure it is, in one word. What is unknown is "0 or more" in sums, so sums never claim too much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Count {
-    value: u64,
-    bounds: u8,
-}
+pub struct Count(u64);
 
 impl Count {
     /// No number is known.
-    pub const UNKNOWN: Self = Self {
-        value: 0,
-        bounds: MORE | UNKNOWN,
-    };
+    pub const UNKNOWN: Self = Self::new(0, MORE | UNKNOWN);
 
-    /// So many, neither more nor less.
+    const fn new(value: u64, bounds: u64) -> Self {
+        Self(value << SHIFT | bounds)
+    }
+
+    const fn number(self) -> u64 {
+        self.0 >> SHIFT
+    }
+
+    const fn bounds(self) -> u64 {
+        self.0 & (MORE | LESS | UNKNOWN)
+    }
+
+    /// So many, neither more nor less. At most 18 digits.
     #[must_use]
     pub fn exactly(value: u64) -> Self {
-        Self { value, bounds: 0 }
+        Self::new(value.min(MAX_COUNT), 0)
     }
 
     /// The number, if one is known.
     #[must_use]
     pub fn value(self) -> Option<u64> {
-        (self.bounds & UNKNOWN == 0).then_some(self.value)
+        (self.bounds() & UNKNOWN == 0).then_some(self.number())
     }
 
     /// How sure the number is, as files write it: nothing, `+`, `-` or `~`.
     #[must_use]
     pub fn bound(self) -> &'static str {
-        match self.bounds {
-            0 => "",
+        match self.bounds() {
             MORE => "+",
             LESS => "-",
-            bounds if bounds & UNKNOWN == 0 => "~",
+            ABOUT => "~",
             _ => "",
         }
     }
@@ -53,35 +62,31 @@ impl Count {
     /// Whether it is zero for sure.
     #[must_use]
     pub fn is_none(self) -> bool {
-        self.value == 0 && self.bounds & MORE == 0
+        self.number() == 0 && self.bounds() & MORE == 0
     }
 
     /// The sum: numbers add, doubts join. In any order, any grouping, the same. `None` if it has more than 18 digits.
     #[must_use]
     pub fn plus(self, other: Self) -> Option<Self> {
-        let value = self.value + other.value;
-        let unknown = self.bounds & other.bounds & UNKNOWN;
-        (value <= MAX_COUNT).then_some(Self {
-            value,
-            bounds: (self.bounds | other.bounds) & (MORE | LESS) | unknown,
-        })
+        let value = self.number() + other.number();
+        let unknown = self.bounds() & other.bounds() & UNKNOWN;
+        let bounds = (self.bounds() | other.bounds()) & ABOUT | unknown;
+        (value <= MAX_COUNT).then_some(Self::new(value, bounds))
     }
 
     /// The sum of two counts of things of which some may be the same: an upper bound.
     #[must_use]
     pub fn plus_overlapping(self, other: Self) -> Option<Self> {
-        let overlaps = self.value > 0 && other.value > 0;
-        self.plus(other).map(|sum| Self {
-            bounds: sum.bounds | if overlaps { LESS } else { 0 },
-            ..sum
-        })
+        let overlaps = self.number() > 0 && other.number() > 0;
+        let sum = self.plus(other)?;
+        Some(Self(sum.0 | if overlaps { LESS } else { 0 }))
     }
 
     fn parse(text: &[u8]) -> Option<Self> {
         let (digits, bounds) = match text.split_last() {
             Some((b'+', digits)) => (digits, MORE),
             Some((b'-', digits)) => (digits, LESS),
-            Some((b'~', digits)) => (digits, MORE | LESS),
+            Some((b'~', digits)) => (digits, ABOUT),
             _ => (text, 0),
         };
         // A bound without a number says nothing.
@@ -98,7 +103,7 @@ impl Count {
             }
             value = value * 10 + u64::from(digit - b'0');
         }
-        Some(Self { value, bounds })
+        Some(Self::new(value, bounds))
     }
 
     fn write(self, out: &mut Vec<u8>) {
@@ -119,6 +124,12 @@ pub struct Frequency {
 }
 
 impl Frequency {
+    /// Nothing is known.
+    pub const UNKNOWN: Self = Self {
+        mementos: Count::UNKNOWN,
+        resources: Count::UNKNOWN,
+    };
+
     /// So many copies, of an unknown number of pages.
     #[must_use]
     pub fn of(mementos: u64) -> Self {

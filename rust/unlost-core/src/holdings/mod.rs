@@ -1,5 +1,36 @@
 //! What an archive holds: counted, compacted, looked up.
+//!
+//! Data flows one way:
+//!
+//! ```text
+//! files ─ blocks ─ rows (keys, filters) ─ table ─ sorter ─┬─ map
+//!                                                         ├─ compaction ─ smaller map
+//!                                                         └─ policies ─ profiles
+//! ```
 
+mod blocks;
+mod build;
+mod compact;
+mod entry;
+mod error;
 mod frequency;
+mod order;
+mod progress;
+mod reader;
+mod scan;
+mod sorter;
+mod spool;
+mod table;
+mod tally;
+mod totals;
 
+pub use build::{Builder, Counts, Effort};
+pub use compact::{Compaction, Compactor, Curve, Shape};
+pub use entry::Entry;
+pub use error::HoldingsError;
 pub use frequency::{Count, Frequency};
+pub use progress::Progress;
+pub use reader::MapReader;
+pub use scan::{Excluded, Wanted};
+pub use table::Table;
+pub use tally::{Tally, Trouble};

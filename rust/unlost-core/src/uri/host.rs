@@ -93,7 +93,9 @@ pub(super) fn write_label(label: &[u8], usage: Use, out: &mut Vec<u8>) {
         return;
     }
     for &byte in label {
-        let special = b",()!%/?#:@[]\\<>^|".contains(&byte) || (byte == b'*' && usage == Use::Key);
+        // In keys nothing in a label may sort between `)` and `,`, so that a host's subdomains follow it at once.
+        let in_key = usage == Use::Key && matches!(byte, b'*' | b'+');
+        let special = in_key || b",()!%/?#:@[]\\<>^|".contains(&byte);
         if special || byte <= b' ' || byte >= 0x7f {
             push_escape(byte, true, out);
         } else {

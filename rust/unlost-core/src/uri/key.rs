@@ -91,12 +91,27 @@ pub fn looks_like_surt(text: &[u8]) -> bool {
     split_surt(text).is_some()
 }
 
+/// The fast way for a key without a query: the normal key, if the given one is that already but for a slash at its end.
+/// May give `None` for one that is normal.
+#[must_use]
+pub fn plain_page(key: &[u8]) -> Option<&[u8]> {
+    let end = memchr::memchr(b')', key)?;
+    let (host, path) = (&key[..end], &key[end + 1..]);
+    if !is_plain_host(host) || !tail::is_plain_path(path) {
+        return None;
+    }
+    Some(match path {
+        [b'/', .., b'/'] => &key[..key.len() - 1],
+        _ => key,
+    })
+}
+
 /// Every spelling under which indexes in the field may keep a key, the usual one first; for asking an index that was
 /// not normalised. The key must be normal.
 #[must_use]
 pub fn spellings(key: &[u8]) -> Vec<Vec<u8>> {
     let segments = Segments::of(key);
-    let mut hosts = vec![key[..key.len() - segments.tail().len()].to_vec()];
+    let mut hosts = vec![unescaped(&key[..key.len() - segments.tail().len()])];
     if segments.is_ip() {
         let mut forwards = Vec::with_capacity(hosts[0].len());
         if let Some(bare) = segments
@@ -116,7 +131,7 @@ pub fn spellings(key: &[u8]) -> Vec<Vec<u8>> {
         forwards.push(b')');
         hosts.push(forwards);
     }
-    let tail = replace_asterisks(segments.tail());
+    let tail = unescaped(segments.tail());
     let path_len = memchr::memchr(b'?', &tail).unwrap_or(tail.len());
     let (path, query) = tail.split_at(path_len);
     let other_path: Vec<u8> = match path {
@@ -129,17 +144,17 @@ pub fn spellings(key: &[u8]) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Indexes write an asterisk as it is.
-fn replace_asterisks(tail: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(tail.len());
-    let mut rest = tail;
+/// Indexes write asterisks, and the plus of a label, as they are. In paths a plus never is escaped.
+fn unescaped(part: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(part.len());
+    let mut rest = part;
     while let Some(at) = memchr::memmem::find(rest, b"%2") {
         let (before, escape) = rest.split_at(at);
         out.extend_from_slice(before);
-        if matches!(escape.get(2), Some(b'a' | b'A')) {
-            out.push(b'*');
-        } else {
-            out.extend_from_slice(&escape[..escape.len().min(3)]);
+        match escape.get(2) {
+            Some(b'a' | b'A') => out.push(b'*'),
+            Some(b'b' | b'B') => out.push(b'+'),
+            _ => out.extend_from_slice(&escape[..escape.len().min(3)]),
         }
         rest = &escape[escape.len().min(3)..];
     }
@@ -322,6 +337,29 @@ mod tests {
     }
 
     #[test]
+    fn plain_pages_are_normal() {
+        for (key, expected) in [
+            ("com,example)/", Some("com,example)/")),
+            ("com,example)/a/b.html", Some("com,example)/a/b.html")),
+            ("com,example)/a/", Some("com,example)/a")),
+            ("com,example)", None),
+            ("com,example)//", None),
+            ("com,example)/a/./b", None),
+            ("com,example)/A", None),
+            ("com,example)/a%20b", None),
+            ("com,example)/a?b", None),
+            ("com,example,www)/", None),
+            ("com,example,)/", None),
+        ] {
+            let found = plain_page(key.as_bytes());
+            assert_eq!(found, expected.map(str::as_bytes), "{key}");
+            if let Some(expected) = expected {
+                assert_eq!(normal(key).as_deref(), Ok(expected));
+            }
+        }
+    }
+
+    #[test]
     fn what_is_no_page_is_said_to_be_none() {
         assert_eq!(normal("dns:www.archive.org"), Err("foreign-scheme"));
         assert_eq!(normal("warcinfo:/x.warc.gz/y)z"), Err("foreign-scheme"));
@@ -359,6 +397,7 @@ mod tests {
             "4,3,2,1:81)/a",
             "[2001:db8::1])/a",
             "com,example)/%2a/%25b",
+            "com,a%2bb)/",
         ] {
             let spelled = spellings(key.as_bytes());
             assert!(spelled.len() >= 2, "{key}");

@@ -47,6 +47,18 @@ const NEEDS_CARE: [bool; 256] = {
     }
 };
 
+/// Whether a path without a query is in its one form under every rule set, but for a slash at its end.
+pub(super) fn is_plain_path(path: &[u8]) -> bool {
+    let mut last = 0;
+    let mut plain = path.first() == Some(&b'/');
+    for &byte in path {
+        let care = NEEDS_CARE[usize::from(byte)] || byte == b'?' || byte.is_ascii_uppercase();
+        plain &= !(care || last == b'/' && matches!(byte, b'/' | b'.'));
+        last = byte;
+    }
+    plain
+}
+
 /// Path, and what stands behind the first `?`; empty if there is none.
 fn split_query(tail: &[u8]) -> (&[u8], &[u8]) {
     match memchr::memchr(b'?', tail) {

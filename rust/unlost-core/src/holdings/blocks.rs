@@ -1,0 +1,180 @@
+//! A file's text in blocks of whole lines, for any number of threads at once.
+
+use std::io::{self, Read};
+use std::sync::{Mutex, PoisonError};
+
+use crate::formats::{Damage, Source};
+
+/// How much text a thread looks at before it asks for more. A line in between is copied once.
+pub(super) const BLOCK_BYTES: usize = 1 << 20;
+
+/// Whole lines of a file.
+#[derive(Debug, Default)]
+pub(super) struct Block {
+    /// Which block of the file, from 0.
+    pub(super) index: u64,
+    /// Where its first line begins in the text.
+    pub(super) offset: u64,
+    pub(super) text: Vec<u8>,
+}
+
+/// Hands out the blocks of a file in their order. Whoever asks reads, and inflates, while the others work on theirs.
+pub(super) struct Blocks<R: Read> {
+    state: Mutex<State<R>>,
+    limit: usize,
+    block_bytes: usize,
+}
+
+struct State<R: Read> {
+    source: Source<R>,
+    /// The beginning of the next block: what stood behind the last line end.
+    carry: Vec<u8>,
+    index: u64,
+    offset: u64,
+    at_end: bool,
+}
+
+impl<R: Read> Blocks<R> {
+    /// A line of more than `limit` bytes comes cut to one byte more than that.
+    pub(super) fn new(source: Source<R>, limit: usize, block_bytes: usize) -> Self {
+        Self {
+            state: Mutex::new(State {
+                source,
+                carry: Vec::new(),
+                index: 0,
+                offset: 0,
+                at_end: false,
+            }),
+            limit,
+            block_bytes,
+        }
+    }
+
+    /// Fills a block with what comes next; says whether there was anything.
+    pub(super) fn next(&self, block: &mut Block) -> io::Result<bool> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.next(block, self.block_bytes, self.limit)
+    }
+
+    /// What ended the text early, once the last block was read.
+    pub(super) fn damage(&self) -> Option<Damage> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.source.damage()
+    }
+}
+
+impl<R: Read> State<R> {
+    fn next(&mut self, block: &mut Block, block_bytes: usize, limit: usize) -> io::Result<bool> {
+        let text = &mut block.text;
+        text.clear();
+        text.append(&mut self.carry);
+        block.index = self.index;
+        block.offset = self.offset;
+        let (mut skipped, mut start) = (0, 0);
+        loop {
+            if !self.at_end {
+                self.read_more(text, block_bytes)?;
+            }
+            // A line whose middle was skipped ends its block, so that offsets within blocks stay true.
+            let find = if skipped > 0 {
+                memchr::memchr
+            } else {
+                memchr::memrchr
+            };
+            if let Some(end) = find(b'\n', &text[start..]) {
+                self.carry.extend_from_slice(&text[start + end + 1..]);
+                text.truncate(start + end + 1);
+                break;
+            }
+            if self.at_end {
+                if text.is_empty() {
+                    return Ok(false);
+                }
+                text.push(b'\n');
+                break;
+            }
+            // Still inside one line: its beginning tells that it is too long, and nobody needs its rest. What came
+            // before its end is not lost, since blocks begin at lines.
+            if text.len() > limit + block_bytes {
+                skipped += text.len() - (limit + 1);
+                text.truncate(limit + 1);
+            }
+            start = text.len();
+        }
+        self.index += 1;
+        self.offset += (text.len() + skipped) as u64;
+        Ok(true)
+    }
+
+    fn read_more(&mut self, text: &mut Vec<u8>, count: usize) -> io::Result<()> {
+        let start = text.len();
+        text.resize(start + count, 0);
+        let mut filled = start;
+        while filled < text.len() {
+            match self.source.read(&mut text[filled..]) {
+                Ok(0) => {
+                    self.at_end = true;
+                    break;
+                }
+                Ok(read) => filled += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        text.truncate(filled);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn blocks(text: &[u8], limit: usize, block_bytes: usize) -> Vec<(u64, Vec<u8>)> {
+        let blocks = Blocks::new(Source::new(text).expect("memory"), limit, block_bytes);
+        let mut found = Vec::new();
+        let mut block = Block::default();
+        while blocks.next(&mut block).expect("memory") {
+            assert_eq!(block.index, found.len() as u64);
+            found.push((block.offset, block.text.clone()));
+        }
+        found
+    }
+
+    #[test]
+    fn blocks_end_with_lines() {
+        let text: Vec<u8> = (0..1000)
+            .flat_map(|i| format!("line {i}\n").into_bytes())
+            .collect();
+        for block_bytes in [1, 7, 100, 1 << 20] {
+            for cut in [text.len(), text.len() - 1] {
+                let mut offset = 0;
+                let mut whole = Vec::new();
+                for (start, block) in blocks(&text[..cut], 50, block_bytes) {
+                    assert_eq!(start, offset);
+                    assert_eq!(block.last(), Some(&b'\n'));
+                    offset += block.len() as u64;
+                    whole.extend(block);
+                }
+                assert_eq!(whole, text, "{block_bytes}");
+            }
+        }
+        assert_eq!(blocks(b"", 50, 7), []);
+        assert_eq!(blocks(b"\n", 50, 7), [(0, b"\n".to_vec())]);
+    }
+
+    #[test]
+    fn a_line_without_end_takes_bounded_memory() {
+        let text = [b"ab\n".to_vec(), vec![b'x'; 10_000], b"\ncd\n".to_vec()].concat();
+        let found = blocks(&text, 100, 10);
+        assert_eq!(found[0].1, b"ab\n");
+        let long = &found[1];
+        assert_eq!(long.0, 3);
+        assert!(
+            long.1.len() > 100 && long.1.len() <= 100 + 21,
+            "{}",
+            long.1.len()
+        );
+        assert_eq!(found[2], (10_004, b"cd\n".to_vec()));
+    }
+}

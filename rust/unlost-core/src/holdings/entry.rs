@@ -1,0 +1,73 @@
+//! One line of a map: its key, how much is held, and whatever else stands behind.
+
+use super::Frequency;
+
+/// One line of a map, lent from where it was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry<'a> {
+    /// The key, and the further key fields where a map has any, with single spaces between: `com,a)/b 2014`.
+    pub key: &'a [u8],
+    /// How much is held under it.
+    pub frequency: Frequency,
+    /// What follows the frequency, if anything: further values, an object.
+    pub tail: &'a [u8],
+}
+
+impl<'a> Entry<'a> {
+    /// An entry without a tail.
+    #[must_use]
+    pub fn new(key: &'a [u8], frequency: Frequency) -> Self {
+        Self {
+            key,
+            frequency,
+            tail: b"",
+        }
+    }
+
+    /// Reads a line that [`Entry::write`] wrote, or another with single spaces between its fields. `fields` is how many
+    /// of them are keys. A frequency that cannot be read is unknown, and then the second of the results says no: a map
+    /// must not lose keys. `None` if there are fewer fields than keys.
+    #[must_use]
+    pub fn read(line: &'a [u8], fields: usize) -> Option<(Self, bool)> {
+        let mut spaces = memchr::memchr_iter(b' ', line);
+        let key_end = spaces.nth(fields - 1);
+        let (key, rest) = match key_end {
+            Some(end) => (&line[..end], &line[end + 1..]),
+            None if memchr::memchr_iter(b' ', line).count() + 1 == fields => (line, &b""[..]),
+            None => return None,
+        };
+        if key.is_empty() {
+            return None;
+        }
+        let end = memchr::memchr(b' ', rest).unwrap_or(rest.len());
+        let tail = rest.get(end + 1..).unwrap_or_default();
+        let frequency = Frequency::parse(&rest[..end]);
+        let entry = Self {
+            key,
+            frequency: frequency.unwrap_or(Frequency::UNKNOWN),
+            tail,
+        };
+        Some((entry, frequency.is_some()))
+    }
+
+    /// Appends the line, with its end.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.key);
+        out.push(b' ');
+        self.frequency.write(out);
+        if !self.tail.is_empty() {
+            out.push(b' ');
+            out.extend_from_slice(self.tail);
+        }
+        out.push(b'\n');
+    }
+
+    /// The first key field and the rest of them: `com,a)/b` and `2014`.
+    #[must_use]
+    pub fn surt_and_extra(&self) -> (&'a [u8], &'a [u8]) {
+        match memchr::memchr(b' ', self.key) {
+            Some(space) => (&self.key[..space], &self.key[space + 1..]),
+            None => (self.key, b""),
+        }
+    }
+}

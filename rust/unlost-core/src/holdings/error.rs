@@ -1,0 +1,56 @@
+//! What ends a piece of work on holdings.
+
+use std::{fmt, io};
+
+/// Why a map or profile could not be made. What is wrong with single lines is counted instead.
+#[derive(Debug)]
+pub enum HoldingsError {
+    /// A file could not be read or written; the system says why.
+    Io(io::Error),
+    /// A count grew past 18 digits.
+    Overflow {
+        /// Under which key.
+        key: Vec<u8>,
+    },
+    /// A line stands before the one above it, where sorted input was promised.
+    Unsorted {
+        /// Which line, from 1.
+        line: u64,
+    },
+    /// Something in a file makes everything behind it unreadable.
+    Unreadable {
+        /// Which line, from 1.
+        line: u64,
+        /// What was expected, and what to do.
+        message: String,
+    },
+    /// Whoever asked for it does not want it any more.
+    Cancelled,
+}
+
+impl fmt::Display for HoldingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(error) => error.fmt(f),
+            Self::Overflow { key } => write!(
+                f,
+                "a frequency of more than 18 digits under {}",
+                String::from_utf8_lossy(&key[..key.len().min(100)])
+            ),
+            Self::Unsorted { line } => write!(
+                f,
+                "line {line} belongs before the one above it: sort the file by bytes (LC_ALL=C sort), or leave out the promise that it is sorted"
+            ),
+            Self::Unreadable { line, message } => write!(f, "line {line}: {message}"),
+            Self::Cancelled => f.write_str("cancelled"),
+        }
+    }
+}
+
+impl std::error::Error for HoldingsError {}
+
+impl From<io::Error> for HoldingsError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}

@@ -1,0 +1,306 @@
+//! From lines of an index to counted keys.
+
+use super::blocks::Block;
+use super::tally::Tally;
+use super::{Entry, Frequency, HoldingsError, Table};
+use crate::formats::{Layout, Row, is_header};
+use crate::uri::{RuleSet, UriError, key_of_row, plain_page};
+
+/// What is counted, and under which keys.
+#[derive(Debug, Clone, Default)]
+pub struct Wanted {
+    /// The rules by which keys are brought to one form.
+    pub rules: RuleSet,
+    /// Whether keys keep their query: URI-Rs, not pages of a tree.
+    pub queries: bool,
+    /// Whether each year has its own entry.
+    pub by_year: bool,
+    /// Only rows with one of these statuses, if there are any.
+    pub status: Vec<Vec<u8>>,
+    /// Only rows of one of these media types, in lower case, if there are any.
+    pub mime: Vec<Vec<u8>>,
+    /// Without pages of these kinds.
+    pub without: Vec<Excluded>,
+}
+
+/// Pages that are for machines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Excluded {
+    /// `/robots.txt`.
+    Robots,
+    /// Files whose name begins with `sitemap` and ends in `.xml` or `.xml.gz`.
+    Sitemaps,
+}
+
+impl Wanted {
+    /// Whether a row's key is all that matters, so that lines with the same need not be read.
+    fn only_keys(&self) -> bool {
+        !self.by_year && self.status.is_empty() && self.mime.is_empty()
+    }
+
+    fn has(&self, row: &Row<'_>) -> bool {
+        let status =
+            self.status.is_empty() || self.status.iter().any(|status| *status == *row.status);
+        status && (self.mime.is_empty() || self.has_type(&row.mime))
+    }
+
+    fn has_type(&self, mime: &[u8]) -> bool {
+        let end = mime
+            .iter()
+            .position(|byte| *byte == b';' || byte.is_ascii_whitespace());
+        let mime = &mime[..end.unwrap_or(mime.len())];
+        self.mime
+            .iter()
+            .any(|wanted| wanted.eq_ignore_ascii_case(mime))
+    }
+
+    /// Whether the page of a key is one of those that are left out.
+    fn leaves_out(&self, key: &[u8]) -> bool {
+        if self.without.is_empty() {
+            return false;
+        }
+        let path = &key[memchr::memchr(b')', key).map_or(key.len(), |end| end + 1)..];
+        let path = &path[..memchr::memchr2(b'?', b' ', path).unwrap_or(path.len())];
+        let name = &path[memchr::memrchr(b'/', path).map_or(0, |slash| slash + 1)..];
+        self.without.iter().any(|excluded| match excluded {
+            Excluded::Robots => path == b"/robots.txt",
+            Excluded::Sitemaps => {
+                let is_xml = name.ends_with(b".xml") || name.ends_with(b".xml.gz");
+                name.starts_with(b"sitemap") && is_xml
+            }
+        })
+    }
+}
+
+/// Reads blocks of one file.
+pub(super) struct Scanner<'a> {
+    pub(super) layout: &'a Layout,
+    pub(super) wanted: &'a Wanted,
+    /// Lines of more bytes are counted and left out.
+    pub(super) line_limit: usize,
+}
+
+/// What a block came to.
+#[derive(Debug, Default)]
+pub(super) struct Scanned {
+    pub(super) table: Table,
+    pub(super) tally: Tally,
+    /// The first and last key column, to see whether blocks follow each other in order.
+    pub(super) first: Vec<u8>,
+    pub(super) last: Vec<u8>,
+    /// The first line that stands before the one above it.
+    pub(super) unsorted: Option<u64>,
+}
+
+/// The key that is being counted.
+#[derive(Default)]
+struct Current {
+    /// The beginning of lines that have the same key for sure: the key column, or what stands before its query.
+    stem: Vec<u8>,
+    /// Whether what follows the stem's `?` does not matter.
+    any_query: bool,
+    /// The key itself, with the year if that is wanted; empty if nothing is being counted.
+    key: Vec<u8>,
+    count: u64,
+}
+
+impl Current {
+    fn flush(&mut self, table: &mut Table) -> Result<(), HoldingsError> {
+        if self.count > 0 {
+            table.push(&Entry::new(&self.key, Frequency::of(self.count)))?;
+        }
+        self.count = 0;
+        Ok(())
+    }
+
+    /// Where the key column ends, if the line has the same key as the lines before.
+    fn repeated_in(&self, line: &[u8]) -> Option<usize> {
+        if self.stem.is_empty() || !line.starts_with(&self.stem) {
+            return None;
+        }
+        match line.get(self.stem.len())? {
+            b' ' => Some(self.stem.len()),
+            b'?' if self.any_query => {
+                memchr::memchr(b' ', &line[self.stem.len()..]).map(|end| self.stem.len() + end)
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Scanner<'_> {
+    pub(super) fn scan(&self, block: &Block, out: &mut Scanned) -> Result<(), HoldingsError> {
+        out.table.clear();
+        out.tally = Tally::default();
+        out.unsorted = None;
+        out.first.clear();
+        out.last.clear();
+        let fast = self.wanted.only_keys() && self.layout.begins_with_key();
+        let mut current = Current::default();
+        let mut start = 0;
+        for end in memchr::memchr_iter(b'\n', &block.text) {
+            let line = &block.text[start..end];
+            let offset = block.offset + start as u64;
+            start = end + 1;
+            out.tally.lines += 1;
+            if fast {
+                if let Some(key_end) = current.repeated_in(line) {
+                    // The key says nothing about the scheme: that of every row is looked at.
+                    if self.layout.is_surely_web(&line[key_end + 1..])
+                        && line.len() <= self.line_limit
+                    {
+                        current.count += 1;
+                        out.tally.counted += 1;
+                        continue;
+                    }
+                }
+            }
+            self.line(line, offset, &mut current, out)?;
+        }
+        current.flush(&mut out.table)?;
+        out.table.sort(super::order::Order::Bytes)
+    }
+
+    fn line(
+        &self,
+        line: &[u8],
+        offset: u64,
+        current: &mut Current,
+        out: &mut Scanned,
+    ) -> Result<(), HoldingsError> {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if line.len() > self.line_limit {
+            out.tally.problem("too-long", offset, line);
+            return Ok(());
+        }
+        if line.trim_ascii().is_empty() {
+            return Ok(());
+        }
+        if is_header(line) {
+            if self.layout.is_changed_by(line) {
+                return Err(HoldingsError::Unreadable {
+                    line: out.tally.lines,
+                    message: "a header with other columns in the middle of the file: split the file there".to_owned(),
+                });
+            }
+            return Ok(());
+        }
+        let Some(row) = self.layout.row(line) else {
+            out.tally.problem("bad-row", offset, line);
+            return Ok(());
+        };
+        note_order(row.key, out);
+        let problem = self.take(&row, current, &mut out.table, &mut out.tally)?;
+        if let Some(kind) = problem {
+            out.tally.problem(kind, offset, line);
+        }
+        Ok(())
+    }
+
+    /// Counts a row that was read elsewhere.
+    pub(super) fn row(
+        &self,
+        row: &Row<'_>,
+        tally: &mut Tally,
+        table: &mut Table,
+    ) -> Result<(), HoldingsError> {
+        let mut current = Current::default();
+        if let Some(kind) = self.take(row, &mut current, table, tally)? {
+            tally.problem(kind, 0, &row.url);
+        }
+        current.flush(table)
+    }
+
+    /// Makes a row the current one, if it is wanted. Returns what is wrong with it.
+    fn take(
+        &self,
+        row: &Row<'_>,
+        current: &mut Current,
+        table: &mut Table,
+        tally: &mut Tally,
+    ) -> Result<Option<&'static str>, HoldingsError> {
+        if !self.wanted.has(row) {
+            tally.filtered += 1;
+            return Ok(None);
+        }
+        current.flush(table)?;
+        current.key.clear();
+        current.stem.clear();
+        match self.write_key(row, current) {
+            Ok(()) if self.wanted.leaves_out(&current.key) => {
+                tally.filtered += 1;
+                current.stem.clear();
+            }
+            Ok(()) => {
+                current.count = 1;
+                tally.counted += 1;
+            }
+            Err(UriError::Foreign { .. }) => tally.foreign += 1,
+            Err(error) => {
+                // What was written of its key until then must not be gone on with.
+                current.stem.clear();
+                return Ok(Some(error.kind()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Brings a row's key to its one form.
+    fn write_key(&self, row: &Row<'_>, current: &mut Current) -> Result<(), UriError> {
+        let query = memchr::memchr(b'?', row.key);
+        let page = &row.key[..query.unwrap_or(row.key.len())];
+        let is_web = row.url.starts_with(b"http:") || row.url.starts_with(b"https:");
+        let plain = if is_web && (query.is_none() || !self.wanted.queries) {
+            plain_page(page)
+        } else {
+            None
+        };
+        if let Some(plain) = plain {
+            current.key.extend_from_slice(plain);
+            current.stem.extend_from_slice(page);
+            current.any_query = !self.wanted.queries;
+        } else {
+            key_of_row(row.key, &row.url, self.wanted.rules, &mut current.key)?;
+            if speaks_for_itself(row.key) {
+                current.stem.extend_from_slice(row.key);
+            }
+            current.any_query = false;
+            if !self.wanted.queries {
+                if let Some(query) = memchr::memchr(b'?', &current.key) {
+                    current.key.truncate(query);
+                }
+            }
+        }
+        if self.wanted.by_year {
+            current.key.push(b' ');
+            current.key.extend_from_slice(year(row.date));
+        }
+        Ok(())
+    }
+}
+
+/// Keeps what tells whether the file is sorted.
+fn note_order(key: &[u8], out: &mut Scanned) {
+    if out.first.is_empty() {
+        out.first.extend_from_slice(key);
+    } else if out.unsorted.is_none() && key < out.last.as_slice() {
+        out.unsorted = Some(out.tally.lines);
+    }
+    out.last.clear();
+    out.last.extend_from_slice(key);
+}
+
+/// Whether rows with this key column have the same key whatever their addresses are. Without a host in it, with a port
+/// that may be part of an IPv6 address, or with two question marks, the address may have been asked.
+fn speaks_for_itself(key: &[u8]) -> bool {
+    memchr::memchr2(b')', b':', key).is_some_and(|end| end > 0 && key[end] == b')')
+        && memchr::memchr_iter(b'?', key).nth(1).is_none()
+}
+
+/// The year of a date, `-` if it has none: a page must not be lost for that.
+fn year(date: &[u8]) -> &[u8] {
+    match date.get(..4) {
+        Some(year) if year.iter().all(u8::is_ascii_digit) => year,
+        _ => b"-",
+    }
+}

@@ -1,0 +1,390 @@
+//! Sorting more entries than fit in memory: sorted runs, then one merge. Entries that come in order make one run, which
+//! is then the result as it stands.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+use std::io::{BufRead, Write};
+
+use super::order::Order;
+use super::spool::Spool;
+use super::{Entry, Frequency, HoldingsError, Table};
+
+/// So many runs are merged into one before another is begun: each takes an open file and a buffer.
+const MAX_RUNS: usize = 64;
+
+/// Entries that came in order leave the table when it is larger than this.
+const SETTLE_BYTES: usize = 4 << 20;
+
+/// Sorts entries, and makes one of those that have the same key.
+pub(super) struct Sorter {
+    order: Order,
+    /// How many fields of a line are keys.
+    fields: usize,
+    /// How much memory the table may take; text in memory takes up to half as much again.
+    memory: usize,
+    table: Table,
+    /// Whether the hosts of the table came in order.
+    is_ordered: bool,
+    settle_at: usize,
+    runs: Vec<Run>,
+}
+
+struct Run {
+    text: Spool,
+    last: Vec<u8>,
+}
+
+impl Sorter {
+    pub(super) fn new(order: Order, fields: usize, memory: usize) -> Self {
+        Self {
+            order,
+            fields,
+            memory,
+            table: Table::default(),
+            is_ordered: true,
+            settle_at: SETTLE_BYTES.min(memory),
+            runs: Vec::new(),
+        }
+    }
+
+    pub(super) fn push(&mut self, entry: &Entry<'_>) -> Result<(), HoldingsError> {
+        self.table.push(entry)?;
+        if self.table.size() > self.memory {
+            self.spill()?;
+        }
+        Ok(())
+    }
+
+    /// Takes the entries of a sorted table.
+    pub(super) fn push_sorted(&mut self, table: &Table) -> Result<(), HoldingsError> {
+        if let (Some(last), Some(first)) = (self.table.iter().next_back(), table.iter().next()) {
+            self.is_ordered &= host(last.key) <= host(first.key);
+        }
+        for entry in table.iter() {
+            self.table.push(&entry)?;
+        }
+        if self.is_ordered && self.table.size() > self.settle_at {
+            self.settle()?;
+        }
+        if self.table.size() > self.memory {
+            self.spill()?;
+        }
+        Ok(())
+    }
+
+    /// Writes out the hosts that came in order, but for the last, of which more may come.
+    fn settle(&mut self) -> Result<(), HoldingsError> {
+        self.table.sort(self.order)?;
+        let last = self.table.iter().next_back().map(|entry| host(entry.key));
+        let open = self
+            .table
+            .iter()
+            .rev()
+            .take_while(|entry| Some(host(entry.key)) == last)
+            .count();
+        let settled = self.table.len() - open;
+        let table = std::mem::take(&mut self.table);
+        self.write_run(&table, settled)?;
+        for entry in table.iter().skip(settled) {
+            self.table.push(&entry)?;
+        }
+        // Not before it has doubled, or a large host would be looked through again and again.
+        self.settle_at = (2 * self.table.size()).max(SETTLE_BYTES.min(self.memory));
+        Ok(())
+    }
+
+    fn spill(&mut self) -> Result<(), HoldingsError> {
+        self.table.sort(self.order)?;
+        let mut table = std::mem::take(&mut self.table);
+        self.write_run(&table, table.len())?;
+        table.clear();
+        self.table = table;
+        self.is_ordered = true;
+        Ok(())
+    }
+
+    /// Appends the first entries of a sorted table to the last run if they go on where it ends, else begins another.
+    fn write_run(&mut self, table: &Table, count: usize) -> Result<(), HoldingsError> {
+        if count == 0 {
+            return Ok(());
+        }
+        let (first, last) = (table.get(0), table.get(count - 1));
+        let goes_on = self
+            .runs
+            .last()
+            .is_some_and(|run| self.order.compare(&run.last, first.key).is_lt());
+        if !goes_on {
+            if self.runs.len() == MAX_RUNS {
+                self.merge_runs()?;
+            }
+            if let Some(run) = self.runs.last_mut() {
+                run.text.leave_memory()?;
+            }
+            self.runs.push(Run {
+                text: Spool::new(self.memory / 2),
+                last: Vec::new(),
+            });
+        }
+        if let Some(run) = self.runs.last_mut() {
+            for entry in table.iter().take(count) {
+                run.text.append(|text| entry.write(text))?;
+            }
+            run.last.clear();
+            run.last.extend_from_slice(last.key);
+        }
+        Ok(())
+    }
+
+    fn merge_runs(&mut self) -> Result<(), HoldingsError> {
+        let mut text = Spool::new(self.memory / 2);
+        let mut last = Vec::new();
+        let mut merge = Merge::of(std::mem::take(&mut self.runs), self.order, self.fields)?;
+        while let Some(entry) = merge.next_entry()? {
+            text.append(|text| entry.write(text))?;
+            last.clear();
+            last.extend_from_slice(entry.key);
+        }
+        self.runs.push(Run { text, last });
+        Ok(())
+    }
+
+    /// Everything that was pushed, in order.
+    pub(super) fn finish(mut self) -> Result<Sorted, HoldingsError> {
+        if self.runs.is_empty() {
+            self.table.sort(self.order)?;
+            return Ok(Sorted(Inner::Table(self.table, 0)));
+        }
+        self.spill()?;
+        Ok(Sorted(Inner::Merge(Merge::of(
+            self.runs,
+            self.order,
+            self.fields,
+        )?)))
+    }
+
+    /// Writes everything that was pushed, in order, as lines.
+    pub(super) fn write_to(mut self, out: &mut impl Write) -> Result<(), HoldingsError> {
+        self.spill()?;
+        if self.runs.len() <= 1 {
+            if let Some(run) = self.runs.pop() {
+                run.text.copy_to(out)?;
+            }
+            return Ok(());
+        }
+        let mut sorted = self.finish()?;
+        let mut line = Vec::new();
+        while let Some(entry) = sorted.next_entry()? {
+            line.clear();
+            entry.write(&mut line);
+            out.write_all(&line)?;
+        }
+        Ok(())
+    }
+}
+
+/// A key's host, by which entries are told to go together.
+fn host(key: &[u8]) -> &[u8] {
+    &key[..memchr::memchr(b')', key).unwrap_or(key.len())]
+}
+
+/// Entries in order, each key once.
+pub(super) struct Sorted(Inner);
+
+enum Inner {
+    Table(Table, usize),
+    Merge(Merge),
+}
+
+impl Sorted {
+    pub(super) fn next_entry(&mut self) -> Result<Option<Entry<'_>>, HoldingsError> {
+        match &mut self.0 {
+            Inner::Table(table, next) => {
+                *next += 1;
+                Ok((*next <= table.len()).then(|| table.get(*next - 1)))
+            }
+            Inner::Merge(merge) => merge.next_entry(),
+        }
+    }
+}
+
+/// Reads runs side by side.
+struct Merge {
+    order: Order,
+    fields: usize,
+    heads: BinaryHeap<Head>,
+    current: Head,
+}
+
+/// The first line of a run that was not taken yet.
+struct Head {
+    order: Order,
+    line: Vec<u8>,
+    key_len: usize,
+    frequency: Frequency,
+    tail: usize,
+    rest: Box<dyn BufRead + Send>,
+}
+
+impl Head {
+    fn key(&self) -> &[u8] {
+        &self.line[..self.key_len]
+    }
+
+    fn entry(&self) -> Entry<'_> {
+        Entry {
+            key: self.key(),
+            frequency: self.frequency,
+            tail: &self.line[self.tail..],
+        }
+    }
+
+    /// Goes on to the next line; says whether there is one.
+    fn advance(&mut self, fields: usize) -> Result<bool, HoldingsError> {
+        self.line.clear();
+        if self.rest.read_until(b'\n', &mut self.line)? == 0 {
+            return Ok(false);
+        }
+        self.line.pop();
+        // Runs are what we wrote ourselves.
+        if let Some((entry, _)) = Entry::read(&self.line, fields) {
+            self.frequency = entry.frequency;
+            self.tail = self.line.len() - entry.tail.len();
+            self.key_len = entry.key.len();
+        }
+        Ok(true)
+    }
+}
+
+impl PartialEq for Head {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Head {}
+
+impl PartialOrd for Head {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Head {
+    /// The heap gives its largest first: the smallest key.
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.order.compare(other.key(), self.key())
+    }
+}
+
+impl Merge {
+    fn of(runs: Vec<Run>, order: Order, fields: usize) -> Result<Self, HoldingsError> {
+        let empty = |rest| Head {
+            order,
+            line: Vec::new(),
+            key_len: 0,
+            frequency: Frequency::UNKNOWN,
+            tail: 0,
+            rest,
+        };
+        let mut heads = BinaryHeap::with_capacity(runs.len());
+        for run in runs {
+            let mut first = empty(run.text.into_reader()?);
+            if first.advance(fields)? {
+                heads.push(first);
+            }
+        }
+        Ok(Self {
+            order,
+            fields,
+            heads,
+            current: empty(Box::new(std::io::empty())),
+        })
+    }
+
+    fn next_entry(&mut self) -> Result<Option<Entry<'_>>, HoldingsError> {
+        let Some(mut first) = self.heads.peek_mut() else {
+            return Ok(None);
+        };
+        // The line moves to where it can be lent from, and its buffer is used again.
+        std::mem::swap(&mut self.current.line, &mut first.line);
+        self.current.key_len = first.key_len;
+        self.current.frequency = first.frequency;
+        self.current.tail = first.tail;
+        if first.advance(self.fields)? {
+            drop(first);
+        } else {
+            PeekMut::pop(first);
+        }
+        while let Some(mut next) = self.heads.peek_mut() {
+            if self.order.compare(next.key(), self.current.key()).is_ne() {
+                break;
+            }
+            let sum = self.current.frequency.plus(next.frequency);
+            self.current.frequency = sum.ok_or_else(|| HoldingsError::Overflow {
+                key: self.current.key().to_vec(),
+            })?;
+            if next.entry().tail != self.current.entry().tail {
+                self.current.line.truncate(self.current.key_len);
+                self.current.tail = self.current.key_len;
+            }
+            if !next.advance(self.fields)? {
+                PeekMut::pop(next);
+            }
+        }
+        Ok(Some(self.current.entry()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn drain(mut sorted: Sorted) -> Vec<(String, u64)> {
+        let mut found = Vec::new();
+        while let Some(entry) = sorted.next_entry().expect("disk") {
+            let key = String::from_utf8(entry.key.to_vec()).expect("ascii");
+            found.push((key, entry.frequency.mementos.value().expect("known")));
+        }
+        found
+    }
+
+    #[test]
+    fn entries_are_sorted_whatever_the_memory() {
+        let mut expected = BTreeMap::new();
+        let keys: Vec<String> = (0..5000_u64)
+            .map(|i| format!("com,h{:03})/{}", i * 7919 % 300, i * 104_729 % 1000))
+            .collect();
+        for key in &keys {
+            *expected.entry(key.clone()).or_insert(0) += 2;
+        }
+        let expected: Vec<(String, u64)> = expected.into_iter().collect();
+        for memory in [0, 1000, 100_000, 1 << 30] {
+            let mut sorter = Sorter::new(Order::Bytes, 1, memory);
+            for key in &keys {
+                let entry = Entry::new(key.as_bytes(), Frequency::of(2));
+                sorter.push(&entry).expect("disk");
+            }
+            assert_eq!(drain(sorter.finish().expect("disk")), expected, "{memory}");
+        }
+    }
+
+    #[test]
+    fn what_comes_in_order_is_one_run() {
+        let mut sorter = Sorter::new(Order::Bytes, 1, 20_000);
+        for block in 0..200 {
+            let mut table = Table::default();
+            for i in 0..50 {
+                let key = format!("com,h{:04})/{}", block / 3, i);
+                table
+                    .push(&Entry::new(key.as_bytes(), Frequency::of(1)))
+                    .expect("small");
+            }
+            table.sort(Order::Bytes).expect("small");
+            sorter.push_sorted(&table).expect("disk");
+        }
+        assert_eq!(sorter.runs.len(), 1);
+        assert_eq!(drain(sorter.finish().expect("disk")).len(), 67 * 50);
+    }
+}

@@ -1,0 +1,173 @@
+//! Entries of a map in memory, in one piece.
+
+use super::order::Order;
+use super::{Entry, Frequency, HoldingsError};
+
+/// Entries in the order in which they came, until they are sorted.
+#[derive(Debug, Default)]
+pub struct Table {
+    bytes: Vec<u8>,
+    places: Vec<Place>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    start: usize,
+    key_len: u32,
+    tail_len: u32,
+    frequency: Frequency,
+}
+
+impl Place {
+    fn key<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
+        &bytes[self.start..self.start + self.key_len as usize]
+    }
+}
+
+impl Table {
+    /// Appends an entry; if it has the key of the last one, they become one.
+    pub fn push(&mut self, entry: &Entry<'_>) -> Result<(), HoldingsError> {
+        if let Some(last) = self.places.last_mut() {
+            if last.key(&self.bytes) == entry.key {
+                return join(last, entry, &self.bytes);
+            }
+        }
+        // Lines are at most some megabytes long.
+        let length = |part: &[u8]| u32::try_from(part.len()).unwrap_or(u32::MAX);
+        let place = Place {
+            start: self.bytes.len(),
+            key_len: length(entry.key),
+            tail_len: length(entry.tail),
+            frequency: entry.frequency,
+        };
+        self.bytes.extend_from_slice(entry.key);
+        self.bytes.extend_from_slice(entry.tail);
+        self.places.push(place);
+        Ok(())
+    }
+
+    /// How much memory the entries take.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.bytes.len() + self.places.len() * size_of::<Place>()
+    }
+
+    /// How many entries there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// Forgets all entries and keeps the memory.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.places.clear();
+    }
+
+    /// The entry at a position.
+    #[must_use]
+    pub fn get(&self, index: usize) -> Entry<'_> {
+        let place = self.places[index];
+        let tail = place.start + place.key_len as usize;
+        Entry {
+            key: place.key(&self.bytes),
+            frequency: place.frequency,
+            tail: &self.bytes[tail..tail + place.tail_len as usize],
+        }
+    }
+
+    /// The entries in their order.
+    #[must_use]
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Entry<'_>> + ExactSizeIterator {
+        (0..self.places.len()).map(|index| self.get(index))
+    }
+
+    /// Sorts the entries; those of one key become one. In time linear in their number if they are in order already.
+    pub(super) fn sort(&mut self, order: Order) -> Result<(), HoldingsError> {
+        let bytes = &self.bytes;
+        let compare = |a: &Place, b: &Place| order.compare(a.key(bytes), b.key(bytes));
+        if self.places.is_sorted_by(|a, b| compare(a, b).is_lt()) {
+            return Ok(());
+        }
+        self.places.sort_by(compare);
+        let mut failure = Ok(());
+        let mut kept = 0;
+        for next in 1..self.places.len() {
+            let place = self.places[next];
+            if place.key(bytes) == self.places[kept].key(bytes) {
+                let tail = place.start + place.key_len as usize;
+                let entry = Entry {
+                    key: place.key(bytes),
+                    frequency: place.frequency,
+                    tail: &bytes[tail..tail + place.tail_len as usize],
+                };
+                failure = failure.and(join(&mut self.places[kept], &entry, bytes));
+            } else {
+                kept += 1;
+                self.places[kept] = place;
+            }
+        }
+        self.places.truncate(kept + 1);
+        failure
+    }
+}
+
+/// Adds an entry to the one of the same key. A tail stays only if both have it: what was said of one of two things
+/// cannot be said of both.
+fn join(place: &mut Place, entry: &Entry<'_>, bytes: &[u8]) -> Result<(), HoldingsError> {
+    let overflow = || HoldingsError::Overflow {
+        key: place.key(bytes).to_vec(),
+    };
+    let sum = place.frequency.plus(entry.frequency).ok_or_else(overflow)?;
+    let tail = place.start + place.key_len as usize;
+    if &bytes[tail..tail + place.tail_len as usize] != entry.tail {
+        place.tail_len = 0;
+    }
+    place.frequency = sum;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(lines: &[&str]) -> Table {
+        let mut table = Table::default();
+        for line in lines {
+            let (entry, _) = Entry::read(line.as_bytes(), 1).expect(line);
+            table.push(&entry).expect("small");
+        }
+        table
+    }
+
+    fn lines(table: &Table) -> Vec<String> {
+        let line = |entry: Entry<'_>| {
+            let mut out = Vec::new();
+            entry.write(&mut out);
+            String::from_utf8(out).expect("ascii").trim_end().to_owned()
+        };
+        table.iter().map(line).collect()
+    }
+
+    #[test]
+    fn equal_keys_become_one() {
+        let mut table = table(&["b 1", "b 2", "a 1 {x}", "b 1+", "a 2 {x}", "c 1 {x}", "c 1"]);
+        table.sort(Order::Bytes).expect("small");
+        assert_eq!(lines(&table), ["a 3 {x}", "b 4+", "c 2"]);
+        table.sort(Order::Bytes).expect("small");
+        assert_eq!(lines(&table), ["a 3 {x}", "b 4+", "c 2"]);
+    }
+
+    #[test]
+    fn what_overflows_is_said() {
+        let mut table = table(&["a 999999999999999999", "b 1", "a 1"]);
+        let error = table.sort(Order::Bytes).expect_err("too much");
+        assert!(error.to_string().contains("under a"), "{error}");
+    }
+}

@@ -1,0 +1,238 @@
+//! Bindings of building and compacting maps.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use unlost_core::formats::{Damage, Layout, Row};
+use unlost_core::holdings::{
+    self, Builder, Compactor, Effort, Excluded, HoldingsError, MapReader, Tally, Wanted,
+};
+use unlost_core::uri::RuleSet;
+
+use super::convert::{self, MapShape, PyCompaction, PyTally, raise};
+
+pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Progress>()?;
+    module.add_class::<MapShape>()?;
+    module.add_class::<MapBuilder>()?;
+    module.add_function(wrap_pyfunction!(compact_map, module)?)
+}
+
+/// How far a piece of work is.
+#[pyclass(frozen, module = "unlost._core")]
+#[derive(Default)]
+pub struct Progress(pub holdings::Progress);
+
+#[pymethods]
+impl Progress {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    #[getter]
+    fn bytes(&self) -> u64 {
+        self.0.bytes()
+    }
+
+    #[getter]
+    fn lines(&self) -> u64 {
+        self.0.lines()
+    }
+
+    fn cancel(&self) {
+        self.0.cancel();
+    }
+}
+
+/// Counts what indexes hold, then writes it once.
+#[pyclass(frozen, module = "unlost._core")]
+struct MapBuilder(Mutex<Option<Builder>>);
+
+impl MapBuilder {
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut Builder) -> Result<T, HoldingsError> + Send,
+    ) -> PyResult<T> {
+        let result = py.detach(|| {
+            let mut builder = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            builder.as_mut().map(work)
+        });
+        match result {
+            Some(result) => result.map_err(|error| raise(py, error)),
+            None => Err(PyValueError::new_err("the map was written already")),
+        }
+    }
+}
+
+type RowColumns = (Vec<u8>, Vec<u8>, Vec<u8>, Vec<u8>, Vec<u8>);
+
+#[pymethods]
+impl MapBuilder {
+    #[new]
+    #[pyo3(signature = (*, rules, queries, by_year, status, mime, exclude, is_sorted, line_limit, threads=None, memory=None, block=None))]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        rules: &str,
+        queries: bool,
+        by_year: bool,
+        status: Vec<Vec<u8>>,
+        mime: Vec<Vec<u8>>,
+        exclude: Vec<String>,
+        is_sorted: bool,
+        line_limit: usize,
+        threads: Option<usize>,
+        memory: Option<usize>,
+        block: Option<usize>,
+    ) -> PyResult<Self> {
+        let excluded = |name: &String| match name.as_str() {
+            "robots" => Ok(Excluded::Robots),
+            "sitemaps" => Ok(Excluded::Sitemaps),
+            _ => Err(PyValueError::new_err(format!("nothing is called {name}"))),
+        };
+        let wanted = Wanted {
+            rules: rules
+                .parse::<RuleSet>()
+                .map_err(|error| PyValueError::new_err(error.to_string()))?,
+            queries,
+            by_year,
+            status,
+            mime,
+            without: exclude.iter().map(excluded).collect::<PyResult<_>>()?,
+        };
+        let usual = Effort::default();
+        let effort = Effort {
+            threads: threads.unwrap_or(usual.threads),
+            memory: memory.unwrap_or(usual.memory),
+            line_limit,
+            block_bytes: block.unwrap_or(usual.block_bytes).max(1),
+        };
+        Ok(Self(Mutex::new(Some(Builder::new(
+            wanted, effort, is_sorted,
+        )))))
+    }
+
+    /// Counts the rows of an index, or with `urls` the addresses of a list, in a column from 0 of a table if one is given.
+    #[pyo3(signature = (path, progress, urls=false, column=None))]
+    fn add_file(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        progress: &Progress,
+        urls: bool,
+        column: Option<usize>,
+    ) -> PyResult<(PyTally, Option<&'static str>)> {
+        let layout = urls.then_some(Layout::Urls { column });
+        let (tally, damage) = self.with(py, |builder| {
+            builder.add_file(File::open(path)?, layout, &progress.0)
+        })?;
+        Ok((convert::tally(tally), damage.map(Damage::kind)))
+    }
+
+    /// Counts rows that were read elsewhere: key, address, date, media type, status.
+    fn add_rows(&self, py: Python<'_>, rows: Vec<RowColumns>) -> PyResult<PyTally> {
+        let tally = self.with(py, |builder| {
+            let mut tally = Tally::default();
+            for (key, url, date, mime, status) in &rows {
+                let row = Row {
+                    key,
+                    date,
+                    url: url.into(),
+                    mime: mime.into(),
+                    status: status.into(),
+                };
+                builder.add_row(&row, &mut tally)?;
+            }
+            Ok(tally)
+        })?;
+        Ok(convert::tally(tally))
+    }
+
+    /// Adds the entries of another map.
+    fn add_map(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        fields: usize,
+        line_limit: usize,
+        progress: &Progress,
+    ) -> PyResult<PyTally> {
+        let tally = self.with(py, |builder| {
+            let mut reader = MapReader::new(File::open(path)?, fields, line_limit)?;
+            reader.any_order = true;
+            builder.add_map(&mut reader, &progress.0)?;
+            Ok(std::mem::take(&mut reader.tally))
+        })?;
+        Ok(convert::tally(tally))
+    }
+
+    /// Writes the map to a file that is there already, behind its headers.
+    fn write(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        headers: Vec<u8>,
+        compaction: Option<PyCompaction>,
+        progress: &Progress,
+    ) -> PyResult<Option<MapShape>> {
+        let compaction = compaction.map(convert::compaction);
+        let taken = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(builder) = taken else {
+            return Err(PyValueError::new_err("the map was written already"));
+        };
+        let shape = py.detach(|| {
+            let mut out = open(&path)?;
+            out.write_all(&headers)?;
+            let shape = builder
+                .finish()?
+                .write(compaction.as_ref(), &mut out, &progress.0)?;
+            out.flush()?;
+            Ok(shape)
+        });
+        let shape = shape.map_err(|error| raise(py, error))?;
+        Ok(shape.map(MapShape::from))
+    }
+}
+
+/// Files that will get their name when they are whole; devices and pipes as they are.
+fn open(path: &Path) -> Result<BufWriter<File>, HoldingsError> {
+    let file = OpenOptions::new().write(true).open(path)?;
+    Ok(BufWriter::with_capacity(1 << 20, file))
+}
+
+/// Compacts a map that is sorted.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)]
+fn compact_map(
+    py: Python<'_>,
+    source: PathBuf,
+    fields: usize,
+    line_limit: usize,
+    target: PathBuf,
+    headers: Vec<u8>,
+    compaction: PyCompaction,
+    memory: Option<usize>,
+    progress: &Progress,
+) -> PyResult<(MapShape, PyTally)> {
+    let compaction = convert::compaction(compaction);
+    let memory = memory.unwrap_or(Effort::default().memory);
+    let result = py.detach(|| {
+        let mut reader = MapReader::new(File::open(source)?, fields, line_limit)?;
+        let mut out = open(&target)?;
+        out.write_all(&headers)?;
+        let mut compactor = Compactor::new(&compaction, memory, &mut out);
+        while let Some(entry) = reader.next_entry()? {
+            compactor.push(&entry, &progress.0)?;
+        }
+        let shape = compactor.finish()?;
+        out.flush()?;
+        Ok((shape, std::mem::take(&mut reader.tally)))
+    });
+    let (shape, tally): (holdings::Shape, Tally) = result.map_err(|error| raise(py, error))?;
+    Ok((shape.into(), convert::tally(tally)))
+}

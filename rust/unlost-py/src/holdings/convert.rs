@@ -1,0 +1,91 @@
+//! What travels between Python and the core: options in, counts and errors out.
+
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+use unlost_core::holdings::{Compaction, Curve, HoldingsError, Shape, Tally};
+
+use crate::errors::raise_input;
+
+/// Errors of files stay `OSError`, so that whoever called can say which file.
+pub fn raise(py: Python<'_>, error: HoldingsError) -> PyErr {
+    match error {
+        HoldingsError::Io(error) => error.into(),
+        HoldingsError::Cancelled => PyKeyboardInterrupt::new_err(()),
+        other => raise_input(py, other.to_string()),
+    }
+}
+
+/// Lines, counted, foreign, filtered; then kind, count, line, offset and example of each problem.
+pub type PyTally = (
+    u64,
+    u64,
+    u64,
+    u64,
+    Vec<(&'static str, u64, u64, u64, Vec<u8>)>,
+);
+
+pub fn tally(tally: Tally) -> PyTally {
+    let problems = tally
+        .problems
+        .into_iter()
+        .map(|(kind, trouble)| {
+            (
+                kind,
+                trouble.count,
+                trouble.line,
+                trouble.offset,
+                trouble.example,
+            )
+        })
+        .collect();
+    (
+        tally.lines,
+        tally.counted,
+        tally.foreign,
+        tally.filtered,
+        problems,
+    )
+}
+
+/// a, k, weight and depth of hosts and of paths, and the keys that are rolled up in any case.
+pub type PyCompaction = ((f64, f64, f64, usize), (f64, f64, f64, usize), Vec<Vec<u8>>);
+
+pub fn compaction((host, path, forced): PyCompaction) -> Compaction {
+    let curve = |(a, k, weight, depth): (f64, f64, f64, usize)| Curve {
+        a,
+        k,
+        weight,
+        depth: depth.clamp(1, 64),
+    };
+    Compaction {
+        host: curve(host),
+        path: curve(path),
+        forced,
+    }
+}
+
+/// What a map's tree is like, and what compacting did to it.
+#[pyclass(frozen, get_all, module = "unlost._core")]
+pub struct MapShape {
+    parents: Vec<u64>,
+    children: Vec<u64>,
+    rollups: Vec<u64>,
+    host_levels: usize,
+    lines_in: u64,
+    lines_out: u64,
+    trace: Vec<(u64, u64)>,
+}
+
+impl From<Shape> for MapShape {
+    fn from(shape: Shape) -> Self {
+        Self {
+            parents: shape.parents,
+            children: shape.children,
+            rollups: shape.rollups,
+            host_levels: shape.host_levels,
+            lines_in: shape.lines_in,
+            lines_out: shape.lines_out,
+            trace: shape.trace,
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Bindings of `unlost_core::holdings`.
+
+mod build;
+mod convert;
+
+use pyo3::prelude::*;
+
+pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    build::add_to(module)
+}
