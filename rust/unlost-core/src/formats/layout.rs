@@ -122,11 +122,12 @@ impl Layout {
         url.starts_with(b"http:") || url.starts_with(b"https:")
     }
 
-    /// Reads a row. `None` if it is none: too few columns, or something else in place of the date.
+    /// Reads a row, its media type and status only if `details` are wanted. `None` if it is none: too few columns, or
+    /// something else in place of the date.
     #[must_use]
-    pub fn row<'a>(&self, line: &'a [u8]) -> Option<Row<'a>> {
+    pub fn row<'a>(&self, line: &'a [u8], details: bool) -> Option<Row<'a>> {
         match self {
-            Self::Cdxj => cdxj_row(line),
+            Self::Cdxj => cdxj_row(line, details),
             Self::Cdx(columns) => columns.row(line),
             Self::Urls { column } => {
                 let url = match column {
@@ -143,7 +144,7 @@ impl Layout {
     }
 }
 
-fn cdxj_row(line: &[u8]) -> Option<Row<'_>> {
+fn cdxj_row(line: &[u8], details: bool) -> Option<Row<'_>> {
     let key_end = memchr::memchr(b' ', line)?;
     let rest = &line[key_end + 1..];
     let date_end = memchr::memchr(b' ', rest)?;
@@ -151,12 +152,19 @@ fn cdxj_row(line: &[u8]) -> Option<Row<'_>> {
     // OpenWayback has the record's type in between.
     let object = &rest[memchr::memchr(b'{', rest)?..];
     let value = |names: &[&[u8]]| member(object, names).unwrap_or_default();
+    let detail = |names| {
+        if details {
+            value(names)
+        } else {
+            Cow::default()
+        }
+    };
     is_date(date).then(|| Row {
         key: &line[..key_end],
         date,
         url: value(&[b"url", b"uri", b"original_uri"]),
-        mime: value(&[b"mime", b"mct", b"mime_type", b"mimetype"]),
-        status: value(&[b"status", b"hsc", b"status_code", b"statuscode"]),
+        mime: detail(&[b"mime", b"mct", b"mime_type", b"mimetype"]),
+        status: detail(&[b"status", b"hsc", b"status_code", b"statuscode"]),
     })
 }
 
@@ -219,7 +227,9 @@ mod tests {
         let other = Layout::told_by(b"\tCDX\ta\tb\ts").expect("header");
         assert!(!other.begins_with_key());
         assert_eq!(
-            other.row(b"http://a.com/\t2014\t200").map(|row| row.status),
+            other
+                .row(b"http://a.com/\t2014\t200", true)
+                .map(|row| row.status),
             Some(Cow::Borrowed(&b"200"[..]))
         );
         assert!(other.is_changed_by(b" CDX N b a"));
@@ -232,7 +242,7 @@ mod tests {
     #[test]
     fn rows_have_what_they_are_counted_by() {
         let line = br#"com,a)/ 20140102030405 response {"uri": "dns:a.com", "hsc": 200, "mct": "text/html"}"#;
-        let row = Layout::Cdxj.row(line).expect("row");
+        let row = Layout::Cdxj.row(line, true).expect("row");
         assert_eq!(
             (row.key, row.date),
             (&b"com,a)/"[..], &b"20140102030405"[..])
@@ -241,9 +251,9 @@ mod tests {
             (&*row.url, &*row.status, &*row.mime),
             (&b"dns:a.com"[..], &b"200"[..], &b"text/html"[..])
         );
-        assert_eq!(Layout::Cdxj.row(b"com,a)/ x {}"), None);
-        assert_eq!(Layout::Cdxj.row(b"com,a)/ 2014"), None);
-        assert_eq!(Layout::Cdx(USUAL).row(b"- 2014 -"), None);
+        assert_eq!(Layout::Cdxj.row(b"com,a)/ x {}", true), None);
+        assert_eq!(Layout::Cdxj.row(b"com,a)/ 2014", true), None);
+        assert_eq!(Layout::Cdx(USUAL).row(b"- 2014 -", true), None);
     }
 
     #[test]

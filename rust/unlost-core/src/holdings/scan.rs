@@ -113,6 +113,15 @@ impl Current {
         Ok(())
     }
 
+    fn begin(&mut self, stem: &[u8], key: &[u8], any_query: bool) {
+        self.stem.clear();
+        self.stem.extend_from_slice(stem);
+        self.any_query = any_query;
+        self.key.clear();
+        self.key.extend_from_slice(key);
+        self.count = 1;
+    }
+
     /// Where the key column ends, if the line has the same key as the lines before.
     fn repeated_in(&self, line: &[u8]) -> Option<usize> {
         if self.stem.is_empty() || !line.starts_with(&self.stem) {
@@ -143,22 +152,57 @@ impl Scanner<'_> {
             let offset = block.offset + start as u64;
             start = end + 1;
             out.tally.lines += 1;
-            if fast {
-                if let Some(key_end) = current.repeated_in(line) {
-                    // The key says nothing about the scheme: that of every row is looked at.
-                    if self.layout.is_surely_web(&line[key_end + 1..])
-                        && line.len() <= self.line_limit
-                    {
-                        current.count += 1;
-                        out.tally.counted += 1;
-                        continue;
-                    }
-                }
+            if fast && line.len() <= self.line_limit && self.fast_line(line, &mut current, out)? {
+                continue;
             }
             self.line(line, offset, &mut current, out)?;
         }
         current.flush(&mut out.table)?;
         out.table.sort(super::order::Order::Bytes)
+    }
+
+    /// Counts a row whose key column is a normal key already, and whose address is a web page's, without reading more
+    /// of it. Says whether it did.
+    fn fast_line(
+        &self,
+        line: &[u8],
+        current: &mut Current,
+        out: &mut Scanned,
+    ) -> Result<bool, HoldingsError> {
+        if let Some(key_end) = current.repeated_in(line) {
+            // The key says nothing about the scheme: that of every row is looked at.
+            let is_web = self.layout.is_surely_web(&line[key_end + 1..]);
+            if is_web {
+                current.count += 1;
+                out.tally.counted += 1;
+            }
+            return Ok(is_web);
+        }
+        let Some(key_end) = memchr::memchr(b' ', line) else {
+            return Ok(false);
+        };
+        let key = &line[..key_end];
+        let Some((page, plain)) = self.plain_page(key) else {
+            return Ok(false);
+        };
+        if !self.layout.is_surely_web(&line[key_end + 1..]) || self.wanted.leaves_out(plain) {
+            return Ok(false);
+        }
+        note_order(key, out);
+        current.flush(&mut out.table)?;
+        current.begin(page, plain, !self.wanted.queries);
+        out.tally.counted += 1;
+        Ok(true)
+    }
+
+    /// What of a key column rows of one page have in common, and that page's normal key, if both can be told at once.
+    fn plain_page<'k>(&self, key: &'k [u8]) -> Option<(&'k [u8], &'k [u8])> {
+        let page = match memchr::memchr(b'?', key) {
+            Some(_) if self.wanted.queries => return None,
+            Some(query) => &key[..query],
+            None => key,
+        };
+        plain_page(page).map(|plain| (page, plain))
     }
 
     fn line(
@@ -185,7 +229,8 @@ impl Scanner<'_> {
             }
             return Ok(());
         }
-        let Some(row) = self.layout.row(line) else {
+        let details = !(self.wanted.status.is_empty() && self.wanted.mime.is_empty());
+        let Some(row) = self.layout.row(line, details) else {
             out.tally.problem("bad-row", offset, line);
             return Ok(());
         };
@@ -247,28 +292,14 @@ impl Scanner<'_> {
 
     /// Brings a row's key to its one form.
     fn write_key(&self, row: &Row<'_>, current: &mut Current) -> Result<(), UriError> {
-        let query = memchr::memchr(b'?', row.key);
-        let page = &row.key[..query.unwrap_or(row.key.len())];
-        let is_web = row.url.starts_with(b"http:") || row.url.starts_with(b"https:");
-        let plain = if is_web && (query.is_none() || !self.wanted.queries) {
-            plain_page(page)
-        } else {
-            None
-        };
-        if let Some(plain) = plain {
-            current.key.extend_from_slice(plain);
-            current.stem.extend_from_slice(page);
-            current.any_query = !self.wanted.queries;
-        } else {
-            key_of_row(row.key, &row.url, self.wanted.rules, &mut current.key)?;
-            if speaks_for_itself(row.key) {
-                current.stem.extend_from_slice(row.key);
-            }
-            current.any_query = false;
-            if !self.wanted.queries {
-                if let Some(query) = memchr::memchr(b'?', &current.key) {
-                    current.key.truncate(query);
-                }
+        key_of_row(row.key, &row.url, self.wanted.rules, &mut current.key)?;
+        current.any_query = false;
+        if speaks_for_itself(row.key) {
+            current.stem.extend_from_slice(row.key);
+        }
+        if !self.wanted.queries {
+            if let Some(query) = memchr::memchr(b'?', &current.key) {
+                current.key.truncate(query);
             }
         }
         if self.wanted.by_year {
