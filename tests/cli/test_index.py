@@ -1,6 +1,7 @@
 """`unlost index`."""
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,21 @@ def test_check_tells_what_is_wrong(tmp_path: Path) -> None:
         "bad-field-count": 2,
         "bad-date": 1,
     }
+
+
+def test_a_zstd_index_is_read_like_any_other(tmp_path: Path) -> None:
+    """By every command, whatever its name; cut off, it gives what is there."""
+    file = tmp_path / "a.cdxj.zst"
+    packed = subprocess.run(["zstd", "-c"], input=ROWS, capture_output=True, check=True).stdout
+    file.write_bytes(packed)
+    assert len(unlost("index", "show", str(file)).stdout.splitlines()) == 3
+    assert unlost("index", "check", str(file)).returncode == 0
+    assert unlost("index", "convert", str(file), "-o", str(tmp_path / "b.cdxj")).returncode == 0
+    assert (tmp_path / "b.cdxj").read_bytes() == ROWS
+    file.write_bytes(packed + packed[:-3])
+    done = unlost("index", "show", str(file))
+    assert (len(done.stdout.splitlines()), done.returncode) == (6, 3)
+    assert b"1 truncated, first: " in done.stderr
 
 
 def test_convert_there_and_back(index: str, tmp_path: Path) -> None:

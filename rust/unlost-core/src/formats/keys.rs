@@ -38,10 +38,15 @@ pub fn read_key_column<R: Read + Send + 'static>(file: R, limit: usize) -> io::R
             column.rows += 1;
             continue;
         }
-        if text.is_empty() || is_header(text) {
+        if is_header(text) || text.trim_ascii().is_empty() {
             continue;
         }
         let key = &text[..memchr::memchr(b' ', text).unwrap_or(text.len())];
+        // An empty key, or one that fills its line.
+        if column.rows > 0 && key == last {
+            column.rows += 1;
+            continue;
+        }
         if column.first_unsorted.is_none() && key < last.as_slice() {
             column.first_unsorted = Some(line.number);
         }
@@ -72,5 +77,12 @@ mod tests {
                 damage: None
             }
         );
+    }
+
+    #[test]
+    fn runs_of_odd_keys_count_once() {
+        let text = b" 2014\n 2015\n \t \r\ncom,a)/\ncom,a)/\ncom,a)/ 2014\n";
+        let column = read_key_column(Cursor::new(text), 1000).expect("memory");
+        assert_eq!((column.rows, column.keys), (5, 2));
     }
 }

@@ -73,7 +73,10 @@ impl<R: Read> Text<R> {
                 Some(_) => Vec::new(),
                 None => zstd::read_dictionary(&mut window)?,
             };
-            Coding::Zstd(Box::new(Unpacker::new(dictionary.unwrap_or(&read))?))
+            Coding::Zstd(Box::new(Unpacker::new(
+                dictionary.unwrap_or(&read),
+                zstd::WINDOW_LOG,
+            )?))
         } else {
             Coding::Plain
         };
