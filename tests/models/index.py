@@ -11,6 +11,7 @@ from typing import NamedTuple
 from tests.models.warc import gzip_header, inflate
 
 _FRAME = b"\x28\xb5\x2f\xfd"
+_WINDOW = 1 << 10  # bytes; no block is larger
 
 
 class Line(NamedTuple):
@@ -73,36 +74,40 @@ def _zstd_text(data: bytes) -> tuple[bytes, str | None]:
             break
         if not _FRAME.startswith(data[at : at + 4]):
             return text, "corrupt" if at == 0 else "trailing-garbage"
-        found, end = _frame(data[at + 4 :])
+        found, end, damage = _frame(data[at + 4 :])
         text += found
-        if end is None:
-            return text, "truncated"
+        if damage:
+            return text, damage
         at = _behind_padding(data, at + 4 + end)
     return text, None
 
 
-def _frame(data: bytes) -> tuple[bytes, int | None]:
-    """Return the text of a frame without dictionary, size and checksum, and where it ends; None if it is cut off."""
+def _frame(data: bytes) -> tuple[bytes, int, str | None]:
+    """Return the text of a frame as `zstd_frame` writes it, where it ends, and its damage."""
     text, at = b"", 2
     while True:
-        header = int.from_bytes(data[at : at + 3], "little")
         if len(data) < at + 3:
-            return text, None
-        is_last, is_run, size = header & 1, header >> 1 & 3 == 1, header >> 3
+            return text, at, "truncated"
+        header = int.from_bytes(data[at : at + 3], "little")
+        is_last, kind, size = header & 1, header >> 1 & 3, header >> 3
+        assert kind != 2, "compressed blocks are not for the model"
+        if kind == 3 or size > _WINDOW:
+            return text, at, "corrupt"
         at += 3
+        is_run = kind == 1
         stored = data[at : at + (1 if is_run else size)]
         if len(stored) < (1 if is_run else size):
             # Half a raw block is still text.
-            return (text if is_run else text + stored), None
+            return (text if is_run else text + stored), at, "truncated"
         text += stored * size if is_run else stored
         at += len(stored)
         if is_last:
-            return text, at
+            return text, at, None
 
 
 def zstd_frame(texts: list[bytes]) -> bytes:
     """Return a frame with a raw block for each text, or a run where all its bytes are the same."""
-    frame = _FRAME + b"\0\0"  # no size, no checksum; a window of 1 KiB
+    frame = _FRAME + b"\0\0"  # no size, no checksum; the smallest window
     for place, text in enumerate(texts):
         is_run = len(text) > 1 and len(set(text)) == 1
         is_last = place == len(texts) - 1

@@ -28,12 +28,16 @@ pub fn is_header(line: &[u8]) -> bool {
 pub fn read_key_column<R: Read + Send + 'static>(file: R, limit: usize) -> io::Result<KeyColumn> {
     let mut lines = Lines::new(Source::new(file)?, limit);
     let mut column = KeyColumn::default();
-    let mut last = Vec::new();
+    let mut last: Vec<u8> = Vec::new();
     while let Some(line) = lines.next_line()? {
         let text = line.text;
-        // Most lines repeat the key of the line before: one comparison tells, without looking for its end.
-        let repeats =
-            !last.is_empty() && text.starts_with(&last) && text.get(last.len()) == Some(&b' ');
+        // Most lines repeat the key of the line before: one comparison tells, without looking for its end. Not those that
+        // begin with white space, which may be blank.
+        let repeats = last
+            .first()
+            .is_some_and(|first| !first.is_ascii_whitespace())
+            && text.starts_with(&last)
+            && text.get(last.len()) == Some(&b' ');
         if repeats {
             column.rows += 1;
             continue;

@@ -260,5 +260,16 @@ mod tests {
         assert_eq!(read(deflated), (b"abc".to_vec(), Some(Damage::Corrupt)));
         let frame = b"\x28\xb5\x2f\xfd\0\0\x18\0\0abc\x06\0\0rest";
         assert_eq!(read(frame), (b"abc".to_vec(), Some(Damage::Corrupt)));
+        // However little room there is for it.
+        for file in [&deflated[..], &deflated[..18], &frame[..], &frame[..12]] {
+            let mut source = Source::new(file).expect("memory");
+            let mut text = Vec::new();
+            let mut room = [0; 2];
+            while let read @ 1.. = source.read(&mut room).expect("memory") {
+                text.extend_from_slice(&room[..read]);
+            }
+            assert_eq!(text, b"abc");
+            assert!(source.damage().is_some());
+        }
     }
 }

@@ -20,6 +20,8 @@ pub struct Unpacker {
     state: Decoder<'static>,
     /// How much the decoder asks for next.
     hint: usize,
+    /// Whether it may hold text for which there was no room.
+    is_full: bool,
     is_over: bool,
 }
 
@@ -35,6 +37,7 @@ impl Unpacker {
         Ok(Self {
             state,
             hint: 0,
+            is_full: false,
             is_over: false,
         })
     }
@@ -66,6 +69,7 @@ impl Unpacker {
         }
         self.state.reinit()?;
         self.hint = MAGIC.len();
+        self.is_full = false;
         self.is_over = false;
         Ok(Start::Header(0))
     }
@@ -77,18 +81,20 @@ impl Unpacker {
         }
         let input = window.peek(1)?;
         let at_end = input.is_empty();
-        // A block at a time: with an error, the decoder forgets what it wrote in the same call.
-        let wanted = if self.hint > BLOCK_HEADER {
-            self.hint - BLOCK_HEADER
-        } else {
-            self.hint
+        // A block at a time, and none before the text of the last one is out: with an error, the decoder forgets what it
+        // wrote in the same call.
+        let wanted = match self.hint {
+            _ if self.is_full => 0,
+            hint if hint > BLOCK_HEADER => hint - BLOCK_HEADER,
+            hint => hint.max(1),
         };
-        let input = &input[..input.len().min(wanted.max(1))];
+        let input = &input[..input.len().min(wanted)];
         match self.state.run_on_buffers(input, out) {
             Err(_) => Ok(Step::Damage(Damage::Corrupt)),
             Ok(done) => {
                 window.consume(done.bytes_read);
                 self.hint = done.remaining;
+                self.is_full = done.bytes_written == out.len();
                 self.is_over = done.remaining == 0;
                 Ok(if done.bytes_written == 0 && at_end && !self.is_over {
                     Step::Damage(Damage::Truncated)
