@@ -78,6 +78,23 @@ def test_a_line_of_100_megabytes_costs_no_memory(name: str, long_line: bytes, tm
     assert grown < MOST_KIB
 
 
+def test_a_line_of_100_megabytes_in_a_zipnum_costs_no_memory(long_line: bytes, tmp_path: Path) -> None:
+    """It is passed over like anywhere else, and the next block is read."""
+    example = EXAMPLES["cdxj"]
+    blocks = [gzip.compress(example.first), long_line, gzip.compress(example.second)]
+    (tmp_path / "a.cdx.gz").write_bytes(b"".join(blocks))
+    starts = [sum(map(len, blocks[:place])) for place in range(3)]
+    listing = [
+        f"com,a)/ 2014\ta.cdx.gz\t{start}\t{len(block)}\t1\n" for start, block in zip(starts, blocks, strict=True)
+    ]
+    (tmp_path / "a.idx").write_text("".join(listing))
+    command = [sys.executable, "-m", "tests.formats.readers", "cdxj", str(tmp_path / "a.idx")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    count, problems, grown = json.loads(done.stdout)
+    assert (count, problems) == (2, {"too-long": 1})
+    assert grown < MOST_KIB
+
+
 def test_places_behind_a_long_line_are_those_of_the_file(tmp_path: Path) -> None:
     """Also of a TimeMap, which is read as a whole."""
     example, problems = EXAMPLES["link-format"], Problems()
