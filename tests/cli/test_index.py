@@ -1,11 +1,15 @@
 """`unlost index`."""
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.cli.run import unlost
+from tests.formats.test_wacz import wacz
+from tests.formats.test_warc_forms import ARC_1, arc_record
+from tests.formats.warcs import member, record
 
 ROWS = (
     b'com,a)/ 20140210000001 {"url": "http://a.com/", "mime": "text/html", "status": "200", "digest": "X"}\n'
@@ -53,6 +57,85 @@ def test_show_refuses_bad_questions(index: str, arguments: list[str]) -> None:
     assert unlost("index", "show", index, *arguments).returncode == 2
 
 
+def test_show_repeats_an_address_that_is_none(index: str) -> None:
+    """The message says which one, and nothing in it acts on a terminal."""
+    done = unlost("index", "show", index, "--url", "http://:x/\x1b[31m")
+    assert (done.returncode, done.stdout) == (3, b"")
+    assert done.stderr.startswith(b"unlost: http://:x/\\x1b[31m: no host")
+
+
+WARC = b"".join(
+    member(record(number=number, kind=kind)) for number, kind in enumerate(["warcinfo", "response", "revisit"])
+)
+
+
+@pytest.fixture(params=["WARC", "ARC", "WACZ", "zstd", "damaged"])
+def archive(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Return an archive file with two captures and a name that tells nothing, or only a name that tells it."""
+    file = tmp_path / "a.bin"
+    if request.param == "WARC":
+        file.write_bytes(WARC)
+    elif request.param == "ARC":
+        file.write_bytes(ARC_1 + arc_record(0, b"") + arc_record(1, b""))
+    elif request.param == "WACZ":
+        wacz(file, {"archive/a.warc.gz": WARC})
+    elif request.param == "zstd":
+        packed = [
+            subprocess.run(["zstd", "-c"], input=record(number=number), capture_output=True, check=True)
+            for number in (0, 1)
+        ]
+        file.write_bytes(b"".join(done.stdout for done in packed))
+    else:
+        file = tmp_path / "a.warc.gz"
+        file.write_bytes(b"rubbish\n" + record(number=0) + record(number=1))
+    return str(file)
+
+
+def test_archives_are_shown_checked_and_converted(archive: str, tmp_path: Path) -> None:
+    """Their contents tell what they are; what `show` prints is what `build` writes."""
+    code = 3 if archive.endswith(".warc.gz") else 0
+    done = unlost("index", "show", archive)
+    assert done.returncode == code
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [row["uri"].rpartition("/")[0] for row in rows] == ["http://example.com"] * 2
+    one = unlost("index", "show", archive, "--url", rows[1]["uri"])
+    assert [json.loads(line) for line in one.stdout.splitlines()] == rows[1:]
+    checked = unlost("index", "check", archive)
+    assert checked.returncode == bool(code)
+    assert b" records: " in checked.stdout
+    assert b"2 captures, 0 of them not web pages\n" in checked.stdout
+    assert b"sorted" not in checked.stdout
+    assert (b"1 garbage, first: " in checked.stdout) == bool(code)
+    for command in (["build"], ["convert", "--sort"]):
+        assert unlost("index", *command, archive, "-o", str(tmp_path / f"{command[0]}.cdxj")).returncode == code
+    assert (tmp_path / "build.cdxj").read_bytes() == (tmp_path / "convert.cdxj").read_bytes()
+    again = [json.loads(line) for line in unlost("index", "show", str(tmp_path / "build.cdxj")).stdout.splitlines()]
+    # An index has `warc/revisit` in the place of a revisit's type.
+    assert again == [{name: row[name] for name in row if name != "mime" or "revisit" not in row} for row in rows]
+
+
+def test_check_counts_records_by_type(tmp_path: Path) -> None:
+    """Also those that are no captures, and what is wrong by kind."""
+    file = tmp_path / "a.warc.gz"
+    file.write_bytes(WARC + member(record(number=9))[:-20])
+    result = json.loads(unlost("index", "check", "--json", str(file)).stdout)
+    assert result["records"] == {"response": 2, "warcinfo": 1, "revisit": 1}
+    assert (result["captures"], result["not_web_pages"]) == (3, 0)
+    assert {kind: problem["count"] for kind, problem in result["problems"].items()} == {
+        "truncated-gzip": 1,
+        "short-block": 1,
+    }
+
+
+def test_an_index_may_be_called_anything(tmp_path: Path) -> None:
+    """An index in a pipe is read, though nobody can look at it before."""
+    done = unlost("index", "show", "/dev/stdin", stdin=ROWS)
+    assert (len(done.stdout.splitlines()), done.returncode) == (3, 0)
+    file = tmp_path / "a"
+    file.write_bytes(ROWS)
+    assert unlost("index", "check", str(file)).returncode == 0
+
+
 def test_check_praises_a_sound_index(index: str) -> None:
     """Sorted, nothing wrong, exit code 0."""
     done = unlost("index", "check", index)
@@ -74,6 +157,21 @@ def test_check_tells_what_is_wrong(tmp_path: Path) -> None:
         "bad-field-count": 2,
         "bad-date": 1,
     }
+
+
+def test_a_zstd_index_is_read_like_any_other(tmp_path: Path) -> None:
+    """By every command, whatever its name; cut off, it gives what is there."""
+    file = tmp_path / "a.cdxj.zst"
+    packed = subprocess.run(["zstd", "-c"], input=ROWS, capture_output=True, check=True).stdout
+    file.write_bytes(packed)
+    assert len(unlost("index", "show", str(file)).stdout.splitlines()) == 3
+    assert unlost("index", "check", str(file)).returncode == 0
+    assert unlost("index", "convert", str(file), "-o", str(tmp_path / "b.cdxj")).returncode == 0
+    assert (tmp_path / "b.cdxj").read_bytes() == ROWS
+    file.write_bytes(packed + packed[:-3])
+    done = unlost("index", "show", str(file))
+    assert (len(done.stdout.splitlines()), done.returncode) == (6, 3)
+    assert b"1 truncated, first: " in done.stderr
 
 
 def test_convert_there_and_back(index: str, tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
 """Reading and writing CDX and CDXJ."""
 
 import gzip
+import subprocess
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -85,15 +87,35 @@ def test_openwayback_rows(tmp_path: Path) -> None:
     assert capture.revisit_of == ("http://example.com/", "20130101000000")
 
 
-@pytest.mark.parametrize("compress", [gzip.compress, lambda data: gzip.compress(data[:50]) + gzip.compress(data[50:])])
-def test_compressed_files_read_alike(tmp_path: Path, compress: object) -> None:
-    """One member or many."""
-    assert callable(compress)
+def zstd(data: bytes) -> bytes:
+    """Return a text as `zstd` compresses it."""
+    return subprocess.run(["zstd", "-c"], input=data, capture_output=True, check=True).stdout
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstd], ids=["gzip", "zstd"])
+@pytest.mark.parametrize("cut", [0, 50], ids=["one", "two"])
+def test_compressed_files_read_alike(tmp_path: Path, pack: Callable[[bytes], bytes], cut: int) -> None:
+    """In one member or frame or in several, with padding behind or not."""
     plain, packed = tmp_path / "a.cdxj", tmp_path / "a.cdxj.gz"
     plain.write_bytes(SAMPLE * 100)
-    packed.write_bytes(compress(SAMPLE * 100))
+    text = SAMPLE * 100
+    packed.write_bytes(pack(text[:cut]) + pack(text[cut:]) + b"\0" * cut)
     assert read(packed) == read(plain)
     assert len(read(packed)[0]) == 100
+
+
+def test_truncated_zstd_keeps_what_came_before(tmp_path: Path) -> None:
+    """To the last whole block, and the damage is one problem."""
+    file = tmp_path / "a.cdxj.zst"
+    whole = zstd(b"".join(SAMPLE.replace(b"com,a", f"com,a{i}".encode()) for i in range(5000)))
+    file.write_bytes(whole[:-9])
+    rows, problems = read(file)
+    assert problems.pop("truncated") == 1
+    assert len(rows) > 1000
+    assert sum(problems.values()) <= 1, "at most the line in which it broke off"
+    file.write_bytes(whole + b"rubbish")
+    rows, problems = read(file)
+    assert (len(rows), problems) == (5000, {"trailing-garbage": 1})
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,9 @@ from tests.formats.warcs import member, pages, record
 from tests.real_data import DATA
 from unlost.errors import ArchiveFileError
 from unlost.formats import Capture, Problems
-from unlost.formats.wacz import read_captures
+from unlost.formats.wacz import open_record, read_captures
+from unlost.formats.warc import open_record as open_warc
+from unlost.formats.warc import read_captures as read_warc
 
 WARC = b"".join(member(record(number=number)) for number in range(3))
 
@@ -40,15 +42,49 @@ def test_all_warcs_are_read(compression: int, tmp_path: Path) -> None:
     assert kinds == {}
 
 
+def test_records_are_opened_where_they_are(tmp_path: Path) -> None:
+    """By the name and the offset that captures have, as if each WARC were a file of its own."""
+    members = {"archive/a.warc.gz": WARC, "archive/sub/b.warc": record(number=7), "archive/c.warc": record(length=999)}
+    path = wacz(tmp_path / "a.wacz", members)
+    found, kinds = read(path)
+    assert (len(found), kinds) == (5, {"short-block": 1})
+    for capture in found:
+        opened = open_record(path, capture.filename or "", capture.offset or 0)
+        assert opened.header("WARC-Target-URI") == capture.uri
+        assert opened.body.read().startswith(b"<p>hello</p>")
+        places = [(problem.kind, problem.file) for problem in opened.problems()]
+        assert places == [("short-block", f"{path}/archive/c.warc")] * (capture.filename == "c.warc")
+
+
+@pytest.mark.parametrize(
+    ("name", "offset", "compression", "message"),
+    [
+        ("b.warc", 0, zipfile.ZIP_STORED, "expected a member 'archive/b.warc', found none"),
+        ("a.warc", 7, zipfile.ZIP_STORED, "archive/a.warc: expected a record at byte 7, found none"),
+        ("a.warc", 10**6, zipfile.ZIP_STORED, "expected a record at byte 1000000, found none"),
+        ("a.warc", 0, zipfile.ZIP_DEFLATED, "archive/a.warc: expected a member stored as it is, found a deflated one"),
+        ("a.warc", 0, zipfile.ZIP_BZIP2, "found compression 12"),
+    ],
+)
+def test_records_that_cannot_be_opened(name: str, offset: int, compression: int, message: str, tmp_path: Path) -> None:
+    """The message names the file, the member and what is wrong."""
+    path = wacz(tmp_path / "a.wacz", {"archive/a.warc": record(), "archive/z.warc": record()}, compression)
+    with pytest.raises(ArchiveFileError, match=message):
+        open_record(path, name, offset)
+
+
 @pytest.mark.real_data
 def test_a_real_crawl_in_a_wacz(tmp_path: Path) -> None:
     """The 58 captures of iana-2021 are the same from a WACZ as from the WARC."""
-    from unlost.formats.warc import read_captures as read_warc
-
     path = DATA / "warc" / "iana-2021.warc.gz"
     found, kinds = read(wacz(tmp_path / "a.wacz", {f"archive/{path.name}": path.read_bytes()}))
     assert found == list(read_warc(path, Problems()))
     assert (len(found), kinds) == (58, {})
+    for capture in found:
+        place = capture.offset or 0
+        stored, inside = open_warc(path, place), open_record(tmp_path / "a.wacz", path.name, place)
+        assert (inside.headers, inside.http_headers) == (stored.headers, stored.http_headers)
+        assert inside.body.read() == stored.body.read()
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.formats import strategies
 from unlost.errors import InputError
-from unlost.formats import Problems, cdxj
+from unlost.formats import Problems, cdxj, zipnum
 from unlost.formats.index import find_captures, read_rows
 from unlost.formats.row import Row
 from unlost.formats.zipnum import ZipNum, write_zipnum
@@ -28,12 +29,15 @@ def test_every_key_is_found_and_no_other(tmp_path: Path, rows: list[Row], size: 
     lines = lines_of(rows)
     write_zipnum(lines, tmp_path / "a.idx", size)
     with ZipNum(tmp_path / "a.idx") as index:
-        assert [line + b"\n" for block in index.blocks() for line in index.block_lines(block)] == lines
+        problems = Problems()
+        found = [line.text + b"\n" for block in index.blocks() for line in index.block_lines(block, problems)]
+        assert found == lines
         for key in {row.key.encode() for row in rows} | {wanted.encode(), b"", b"zzz"}:
-            found = [line + b"\n" for line in index.lines(key)]
+            found = [line + b"\n" for line in index.lines(key, problems)]
             assert found == [line for line in lines if line.split(b" ")[0] == key]
-            below = [line + b"\n" for line in index.lines(key, prefix=True)]
+            below = [line + b"\n" for line in index.lines(key, problems, prefix=True)]
             assert below == [line for line in lines if line.split(b" ")[0].startswith(key)]
+        assert problems.counts == {}
 
 
 def test_the_same_lines_make_the_same_bytes(tmp_path: Path) -> None:
@@ -91,18 +95,55 @@ def test_unsorted_lines_are_refused_and_nothing_is_left(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("listing", "message"),
     [
-        ("com,a)/ 2014\ta.cdx.gz\tx\t7\t1\n", "expected `key date`"),
-        ("rubbish\n", "expected `key date`"),
-        ("com,a)/ 2014\tnone.gz\t0\t7\t1\n", "none.gz.*cannot be read"),
-        ("com,a)/ 2014\t../../../etc/passwd\t0\t7\t1\n", "passwd.*cannot be read"),
-        ("com,a)/ 2014\ta.cdx.gz\t3\t7\t1\n", "expected a gzip member"),
-        ("com,a)/ 2014\ta.cdx.gz\t0\t20\t1\n", "ends in the middle"),
-        ('!meta 0 {"x": 1}\n', "behind !meta"),
+        (b"com,a)/ 2014\ta.cdx.gz\tx\t7\t1\n", "expected `key date`"),
+        (b"rubbish\n", "expected `key date`"),
+        (b'!meta 0 {"x": 1}\n', "behind !meta"),
+        (b"x" * (9 << 20), "expected lines of less than"),
     ],
+    ids=["offset", "rubbish", "meta", "a long line"],
 )
-def test_bad_lists_and_blocks_are_named(tmp_path: Path, listing: str, message: str) -> None:
-    """The message has the file and the byte; a list leads nowhere outside its folder."""
-    (tmp_path / "a.cdx.gz").write_bytes(gzip.compress(b'com,a)/ 2014 {"url": "http://a.com/"}\n'))
-    (tmp_path / "a.idx").write_text(listing)
+def test_bad_lists_are_named(tmp_path: Path, listing: bytes, message: str) -> None:
+    """The message has the file and the byte."""
+    (tmp_path / "a.idx").write_bytes(listing)
     with pytest.raises(InputError, match=message):
         list(read_rows(tmp_path / "a.idx", Problems()))
+
+
+ROW = b'com,%b)/ 2014 {"url": "http://%b.com/"}\n'
+
+
+@pytest.mark.parametrize(
+    ("part", "offset", "length", "rows", "message"),
+    [
+        ("none.gz", 0, 7, 1, "none.gz .byte 0.: bad-block: expected a gzip member: No such file"),
+        ("../../../etc/passwd", 0, 7, 1, "passwd .byte 0.: bad-block: expected a gzip member: No such file"),
+        ("a.cdx.gz", 3, 7, 1, "a.cdx.gz .byte 3.: bad-block: expected a gzip member: .*incorrect header"),
+        ("a.cdx.gz", 0, 20, 1, "a.cdx.gz .byte 0.: bad-block: expected a gzip member: it ends in the middle"),
+        ("a.cdx.gz", 0, -4, 2, "a.cdx.gz .byte 0.: bad-block: expected a gzip member: it ends in the middle"),
+    ],
+)
+def test_a_bad_block_costs_itself(tmp_path: Path, part: str, offset: int, length: int, rows: int, message: str) -> None:
+    """It is counted, with its part and byte, as far as it can be read it is, and the next one is read."""
+    blocks = [gzip.compress(ROW % (name, name)) for name in (b"a", b"b")]
+    (tmp_path / "a.cdx.gz").write_bytes(b"".join(blocks))
+    size = length if length > 0 else len(blocks[0]) + length
+    listing = (
+        f"com,a)/ 2014\t{part}\t{offset}\t{size}\t1\ncom,b)/ 2014\ta.cdx.gz\t{len(blocks[0])}\t{len(blocks[1])}\t2\n"
+    )
+    (tmp_path / "a.idx").write_text(listing)
+    problems = Problems()
+    assert [row.key for row in read_rows(tmp_path / "a.idx", problems)][-rows:] == ["com,a)/", "com,b)/"][-rows:]
+    assert problems.counts == {"bad-block": 1}
+    assert re.search(message, str(problems.first["bad-block"]))
+
+
+def test_a_block_that_never_ends_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bomb is read as far as any block may go, its line of 100 MB is passed over, and the rows before it are kept."""
+    monkeypatch.setattr(zipnum, "MAX_BLOCK_BYTES", 50_000_000)
+    bomb = gzip.compress(ROW % (b"a", b"a") + b"x" * 100_000_000 + b"\n", 1)
+    (tmp_path / "a.cdx.gz").write_bytes(bomb)
+    (tmp_path / "a.idx").write_text(f"com,a)/ 2014\ta.cdx.gz\t0\t{len(bomb)}\t1\n")
+    problems = Problems()
+    assert [row.key for row in read_rows(tmp_path / "a.idx", problems)] == ["com,a)/"]
+    assert problems.counts == {"bad-block": 1, "too-long": 1}
+    assert problems.first["bad-block"].message.endswith("larger than any index block")

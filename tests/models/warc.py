@@ -124,7 +124,9 @@ class Model:
             return False
         self._next_member()
         here = self.members[self.at]
-        return not here.after_garbage and not _STARTS_RECORD.match(here.text)
+        goes_on = not here.after_garbage and not _STARTS_RECORD.match(here.text)
+        self.count = int(goes_on)
+        return goes_on
 
     def _take(self, count: int) -> tuple[bytes, bool]:
         """Take that many bytes of text; tell whether they are cut off."""
@@ -190,7 +192,9 @@ class Model:
                 self._garbage()
         if is_alone and (is_short or not self._rest()):
             return None if ended.end is None else ended.end - offset
-        self.problems.append(("shared-member", offset))
+        shared = ("shared-member", self.members[self.at].start if is_alone else offset)
+        if shared not in self.problems:
+            self.problems.append(shared)
         return None
 
     def _payload(

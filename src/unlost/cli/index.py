@@ -1,21 +1,26 @@
 """`unlost index`: the files in which archives list what they hold."""
 
+import os
 import sys
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from json import dumps
 from pathlib import Path
+from typing import Any
 
 import click
 
-from unlost.cli.messages import say
-from unlost.errors import InputError, UsageError
+from unlost import uri
+from unlost.cli.messages import say, shown
+from unlost.cli.progress import Bar, progress
+from unlost.errors import InputError, UriError, UsageError
 from unlost.formats import cdx, cdxj, warcindex
 from unlost.formats.capture import Capture
 from unlost.formats.index import find_captures, read_captures, read_rows
 from unlost.formats.output import whole_file
 from unlost.formats.problems import Problem, Problems
-from unlost.formats.row import RowError
+from unlost.formats.row import Row, RowError
 from unlost.formats.sorting import sorted_lines
 from unlost.formats.zipnum import write_zipnum
 
@@ -43,7 +48,9 @@ def build(ctx: click.Context, files: tuple[Path, ...], output: Path) -> None:
     written under the final name until all of it is.
     """
     problems = Problems()
-    _write(sorted_lines(warcindex.lines(files, problems)), output, zipnum=output.suffix == ".idx")
+    with progress("building", sum(map(_size, files))) as bar:
+        lines = cdxj.write_rows(bar.lines(_archive_rows(files, problems, bar)))
+        _write(sorted_lines(lines), output, zipnum=output.suffix == ".idx")
     _report(problems)
     ctx.exit(InputError.exit_code if problems.total else 0)
 
@@ -61,20 +68,20 @@ def show(
     url: str | None,
     limit: int | None,
 ) -> None:
-    """Print the captures of an index, one JSON object a line.
+    """Print the captures of an index, or of a WARC, ARC or WACZ file, one JSON object a line.
 
     Fields without a value are left out. `--filter status=200 --filter mime=text/html` asks for both; every field that
     is printed can be asked for, and an empty value asks for rows without the field.
     """
     wanted = [_filter(text) for text in filter]
     problems = Problems()
-    shown = 0
-    for capture in read_captures(file, problems) if url is None else find_captures(file, url, problems):
+    count = 0
+    for capture in _captures(file, url, problems):
         fields = _fields(capture)
         if all(str(fields.get(name, "")) == value for name, value in wanted):
             sys.stdout.write(dumps(fields) + "\n")
-            shown += 1
-            if shown == limit:
+            count += 1
+            if count == limit:
                 break
     _report(problems)
     ctx.exit(InputError.exit_code if problems.total else 0)
@@ -87,9 +94,29 @@ def show(
 def check(ctx: click.Context, file: Path, json: bool) -> None:
     """Say whether an index is sorted and which lines cannot be read, with the first of each kind.
 
-    The exit code is 1 if anything is wrong.
+    Of a WARC, ARC or WACZ file, say how many records of each type there are, and what is wrong with them. The exit code
+    is 1 if anything is wrong.
     """
     problems = Problems()
+    check_file = _check_archive if warcindex.is_archive(file) else _check_index
+    result = {"file": str(file), **check_file(file, problems)}
+    if json:
+        firsts = {kind: {"count": count, "first": str(problems.first[kind])} for kind, count in problems.counts.items()}
+        click.echo(dumps({**result, "problems": firsts}))
+    else:
+        if "records" in result:
+            types = ", ".join(f"{count} {shown(kind.encode())}" for kind, count in result["records"].items())
+            click.echo(f"{sum(result['records'].values())} records: {types}")
+        click.echo(f"{result['captures']} captures, {result['not_web_pages']} of them not web pages")
+        if "sorted" in result:
+            line = result["first_unsorted_line"]
+            click.echo("sorted" if line is None else f"not sorted: line {line} belongs before the one above it")
+        for kind, count in problems.counts.items():
+            click.echo(f"{count} {kind}, first: {problems.first[kind]}")
+    ctx.exit(_WANTING if problems.total or not result.get("sorted", True) else 0)
+
+
+def _check_index(file: Path, problems: Problems) -> dict[str, Any]:
     captures, foreign, unsorted = 0, 0, None
     last = b""
     for row in read_rows(file, problems):
@@ -102,24 +129,21 @@ def check(ctx: click.Context, file: Path, json: bool) -> None:
             captures += 1
         except RowError as error:
             problems.add(Problem(error.kind, str(file), row.number, row.place, str(error)))
-    result = {
-        "file": str(file),
+    return {
         "captures": captures,
         "not_web_pages": foreign,
         "sorted": unsorted is None,
         "first_unsorted_line": unsorted,
-        "problems": {
-            kind: {"count": count, "first": str(problems.first[kind])} for kind, count in problems.counts.items()
-        },
     }
-    if json:
-        click.echo(dumps(result))
-    else:
-        click.echo(f"{captures} captures, {foreign} of them not web pages")
-        click.echo("sorted" if unsorted is None else f"not sorted: line {unsorted} belongs before the one above it")
-        for kind, count in problems.counts.items():
-            click.echo(f"{count} {kind}, first: {problems.first[kind]}")
-    ctx.exit(_WANTING if problems.total or unsorted is not None else 0)
+
+
+def _check_archive(file: Path, problems: Problems) -> dict[str, Any]:
+    tally: Counter[str] = Counter()
+    captures, foreign = 0, 0
+    for capture in warcindex.read_archive(file, problems, tally=tally):
+        captures += 1
+        foreign += capture.key is None
+    return {"records": dict(tally.most_common()), "captures": captures, "not_web_pages": foreign}
 
 
 @command.command()
@@ -131,7 +155,7 @@ def check(ctx: click.Context, file: Path, json: bool) -> None:
 @click.option("--sort", is_flag=True, help="Sort the rows by bytes, and keep equal ones once.")
 @click.pass_context
 def convert(ctx: click.Context, file: Path, output: Path, to: str | None, sort: bool) -> None:
-    """Write an index in another format: CDX, CDXJ or ZipNum.
+    """Write an index in another format: CDX, CDXJ or ZipNum. A WARC, ARC or WACZ gives its captures in its own order.
 
     The ending of the output is `.cdx` (11 fields), `.cdxj` or `.idx` (ZipNum, with its `.cdx.gz` and `.loc` beside it).
     Keys and dates stay as they are. Nothing is written under the final name until all of it is.
@@ -140,13 +164,41 @@ def convert(ctx: click.Context, file: Path, output: Path, to: str | None, sort: 
     form = to or {".cdx": "cdx11", ".cdxj": "cdxj", ".idx": "zipnum"}.get(output.suffix)
     if form is None:
         raise UsageError(f"{output}: its ending does not tell the format: expected .cdx, .cdxj or .idx, or give --to")
-    rows = read_rows(file, problems)
+    read = warcindex.rows if warcindex.is_archive(file) else read_rows
     layouts = {"cdx9": cdx.CDX9, "cdx10": cdx.CDX10, "cdx11": cdx.CDX11}
-    lines = cdx.write_rows(rows, layouts[form]) if form in layouts else cdxj.write_rows(rows)
-    lines = sorted_lines(lines) if sort else lines
-    _write(lines, output, zipnum=form == "zipnum")
+    # The list of a ZipNum says nothing about how much there is to read.
+    with progress("converting", None if file.suffix == ".idx" else _size(file) or None) as bar:
+        rows = bar.lines(read(file, problems, bar.read))
+        lines = cdx.write_rows(rows, layouts[form]) if form in layouts else cdxj.write_rows(rows)
+        lines = sorted_lines(lines) if sort else lines
+        _write(lines, output, zipnum=form == "zipnum")
     _report(problems)
     ctx.exit(InputError.exit_code if problems.total else 0)
+
+
+def _captures(file: Path, url: str | None, problems: Problems) -> Iterator[Capture]:
+    try:
+        key = None if url is None else uri.key(url)
+    except UriError as error:
+        raise InputError(f"{shown(os.fsencode(url or ''))}: {error}") from error
+    if warcindex.is_archive(file):
+        found = warcindex.read_archive(file, problems)
+        return found if url is None else (capture for capture in found if capture.key == key)
+    return read_captures(file, problems) if url is None else find_captures(file, url, problems)
+
+
+def _archive_rows(files: Iterable[Path], problems: Problems, bar: Bar) -> Iterator[Row]:
+    for file in files:
+        yield from warcindex.rows(file, problems, bar.read)
+        bar.next_file(_size(file))
+
+
+def _size(file: Path) -> int:
+    """Return a file's size in bytes; nothing for what has none, or is not there: whoever reads it says so."""
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0
 
 
 def _write(lines: Iterable[bytes], output: Path, *, zipnum: bool) -> None:

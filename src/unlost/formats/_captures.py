@@ -1,6 +1,7 @@
 """From the records of a scanner to captures."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 from unlost import dates, uri
@@ -22,19 +23,30 @@ class Captures:
     file: its name in problems.
     filename: its name in captures.
     problems: where problems go.
+    wanted: the types of records that are captures.
+    tally: gets how many records there are of each type; the scanner must give them all.
+    on_read: is told how far the file was read, in bytes from its beginning.
     """
 
     scanner: WarcScanner
     file: str
     filename: str
     problems: Problems
+    wanted: Collection[str]
+    tally: Counter[str] | None = None
+    on_read: Callable[[int], object] | None = None
 
     def __iter__(self) -> Iterator[Capture]:
         """Yield them in the order of the file."""
         while (batch := self.scanner.next_batch()) is not None:
             records, found = batch
+            if self.on_read is not None:
+                self.on_read(self.scanner.position)
             for kind, offset, message in found:
                 self._report(kind, offset, message)
+            if self.tally is not None:
+                self.tally.update(record.type for record in records)
+                records = [record for record in records if record.type in self.wanted]
             for record, key in zip(records, uri.key_many(record.uri or "" for record in records), strict=True):
                 capture = self._capture(record, key)
                 if capture:

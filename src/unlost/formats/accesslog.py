@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 
 from unlost.dates import from_datetime
-from unlost.formats.lines import Line, Readable, read_lines
+from unlost.formats.lines import Line
 from unlost.formats.problems import Problem, Problems
+from unlost.formats.textfile import Source, lines_of, name_of
 
 KINDS = {
     "too-long": "a line longer than unlost.formats.lines.MAX_LINE_BYTES",
@@ -69,14 +70,14 @@ _BARE_REPLAY = re.compile(
 
 
 def read_access_log(
-    file: Readable, problems: Problems, name: str, *, host: str | None = None, archive: bool = False
+    file: Source, problems: Problems, name: str | None = None, *, host: str | None = None, archive: bool = False
 ) -> Iterator[Hit]:
     r"""Yield the requests of a log, in its order and in bounded memory.
 
     host: whose log it is, for logs that have only paths and no virtual host: `example.com`, or with `https://` in
     front. archive: it is the log of an archive; the page is the one whose copy was asked for, as in
     `/web/20010101000000id_/http://example.com/`. What cannot be read is counted in `problems` under `name`, by the
-    kinds of `KINDS`. Raises only what reading the file raises.
+    kinds of `KINDS`. file, name and what is raised: as `unlost.formats.textfile.lines_of` has them.
 
     >>> from io import BytesIO
     >>> log = BytesIO(b'192.0.2.1 - ann [10/Oct/2000:13:55:36 -0700] "GET /a HTTP/1.0" 200 2326 "-" "Mozilla"\n')
@@ -84,14 +85,15 @@ def read_access_log(
     [Hit(uri='http://example.com/a', datetime='20001010205536', status=200, method='GET', mime=None, sent=2326)]
     """
     base = None if host is None else (host if "://" in host else f"http://{host}").rstrip("/").encode()
-    for line in read_lines(file, problems, name):
+    called = name_of(file, name)
+    for line in lines_of(file, problems, name):
         if not line.text.strip():
             continue
         found = _hit(line, base, archive=archive)
         if isinstance(found, Hit):
             yield found
         else:
-            problems.add(Problem(found, name, line.number, line.offset, KINDS[found]))
+            problems.add(Problem(found, called, line.number, line.offset, KINDS[found]))
 
 
 def _hit(line: Line, base: bytes | None, *, archive: bool) -> Hit | str:

@@ -17,13 +17,16 @@ from unlost.formats.zipnum import ZipNum
 _RowReader = Callable[[bytes, int, int], Row]
 
 
-def read_rows(path: str | PathLike[str], problems: Problems) -> Iterator[Row]:
+def read_rows(
+    path: str | PathLike[str], problems: Problems, on_read: Callable[[int], object] | None = None
+) -> Iterator[Row]:
     """Yield the rows of a CDX or CDXJ file, plain, gzip or zstd, or of a ZipNum given by its `.idx`, in their order.
 
-    A line that is no row is counted in `problems` (kinds: docs/index.md) and the next is read. Raises InputError if the
-    file cannot be read at all.
+    A line that is no row is counted in `problems` (kinds: docs/index.md) and the next is read. on_read: is told now and
+    then how many bytes of the file have been read, as they are stored; not of a ZipNum. Raises InputError if the file
+    cannot be read at all.
     """
-    return _rows(_lines(path, problems), fspath(path), problems)
+    return _rows(_lines(path, problems, on_read), fspath(path), problems)
 
 
 def _rows(lines: Iterable[Line], name: str, problems: Problems) -> Iterator[Row]:
@@ -44,18 +47,18 @@ def _rows(lines: Iterable[Line], name: str, problems: Problems) -> Iterator[Row]
             problems.add(Problem(error.kind, name, line.number, line.offset, str(error)))
 
 
-def _lines(path: str | PathLike[str], problems: Problems) -> Iterator[Line]:
+def _lines(path: str | PathLike[str], problems: Problems, on_read: Callable[[int], object] | None) -> Iterator[Line]:
     """Yield the lines of a text file, or of all blocks of a ZipNum, with offsets as if they were one text."""
     if Path(path).suffix != ".idx":
-        yield from read_lines(path, problems)
+        yield from read_lines(path, problems, on_read=on_read)
         return
     number = offset = 0
     with ZipNum(path) as index:
         for block in index.blocks():
-            for line in index.block_lines(block):
+            for line in index.block_lines(block, problems):
                 number += 1
-                yield Line(number, offset, line)
-                offset += len(line) + 1
+                yield Line(number, offset, line.text)
+                offset += len(line.text) + 1
 
 
 def _told_by(line: Line) -> _RowReader:
@@ -77,7 +80,7 @@ def find_captures(path: str | PathLike[str], address: str, problems: Problems) -
         return
     with ZipNum(path) as index:
         for spelling in uri.spellings(key):
-            for line in index.lines(spelling.encode()):
+            for line in index.lines(spelling.encode(), problems):
                 yield from _captures(_rows([Line(0, 0, line)], fspath(path), problems), fspath(path), problems)
 
 

@@ -20,7 +20,7 @@ class Readable(Protocol):
 
 
 class Line(NamedTuple):
-    """A line. number: from 1; offset: of its first byte; text: without its end (LF, or CR and LF)."""
+    """A line. number: from 1; offset: of its first byte; text: without its end: LF, CR and LF, CR at the file's end."""
 
     number: int
     offset: int
@@ -41,12 +41,13 @@ def read_lines(file: Readable, problems: Problems, name: str, limit: int = MAX_L
     'x:2 (byte 3): too-long: expected a line of at most 4 bytes'
     """
     number, offset = 0, 0
-    while raw := file.readline(limit + 1):
+    while raw := file.readline(limit + len(b"\r\n")):
         number += 1
         begin, offset = offset, offset + len(raw)
-        if len(raw) <= limit or raw.endswith(b"\n"):
-            text = raw.removesuffix(b"\n")
-            yield Line(number, begin, text.removesuffix(b"\r") if text is not raw else text)
+        is_whole = raw.endswith(b"\n") or len(raw) <= limit + 1
+        text = raw.removesuffix(b"\n").removesuffix(b"\r") if is_whole else raw
+        if len(text) <= limit:
+            yield Line(number, begin, text)
             continue
         problems.add(Problem("too-long", name, number, begin, f"expected a line of at most {limit} bytes"))
         while raw and not raw.endswith(b"\n"):

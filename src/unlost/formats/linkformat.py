@@ -8,13 +8,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import starmap
+from os import PathLike, fspath
 from typing import NamedTuple
 from urllib.parse import quote
 
 from unlost import _core, dates
 from unlost.formats.problems import Problem, Problems
+from unlost.formats.textfile import read_lines
 
 MEDIA_TYPE = "application/link-format"
+
+MAX_FILE_BYTES = 1 << 28
+"""A TimeMap is held in memory: of a file that has more text, the rest is left out. Two million copies need less."""
 
 KINDS = {
     "html": "expected link-format, found HTML or XML: an error page, most likely",
@@ -24,6 +29,8 @@ KINDS = {
     "bad-parameter": "expected `;` and a name before `=`",
     "no-rel": "expected a `rel`, found none",
     "no-date": "expected a `datetime`, or 14 digits in the address, found neither",
+    "too-long": "a line longer than unlost.formats.lines.MAX_LINE_BYTES",
+    "too-large": "a file with more text than MAX_FILE_BYTES: the rest was left out",
 }
 """The kinds of problems, and what each means."""
 
@@ -87,8 +94,8 @@ def read_timemap(body: bytes, problems: Problems, name: str = "timemap") -> Time
     r"""Return what a link-format TimeMap tells, in time linear in its length. Raises nothing.
 
     Entries that cannot be read are left out and counted in `problems` under `name`, by the kinds of `KINDS`, with the
-    byte at which the first of each kind begins. A readable `datetime` is believed; else 14 digits of the URI-M are
-    taken.
+    line and byte at which the first of each kind begins. A readable `datetime` is believed; else 14 digits of the URI-M
+    are taken.
 
     >>> problems = Problems()
     >>> body = b'<a.com>;rel=original,\n<w/20140210000001/a.com>; rel="memento", <x; rel="memento"'
@@ -99,7 +106,8 @@ def read_timemap(body: bytes, problems: Problems, name: str = "timemap") -> Time
     """
     original, itself, timegate, timemaps, mementos, others, faults = _core.read_timemap(body)
     for kind, times, offset in faults:
-        problems.add(Problem(kind, name, None, offset, KINDS[kind]), times)
+        line = body.count(b"\n", 0, offset) + 1
+        problems.add(Problem(kind, name, line, offset, KINDS[kind]), times)
     return TimeMap(
         original,
         ListLink(*itself) if itself else None,
@@ -108,6 +116,40 @@ def read_timemap(body: bytes, problems: Problems, name: str = "timemap") -> Time
         tuple(map(_memento, zip(*mementos, strict=True))),
         others,
     )
+
+
+def read_timemap_file(path: str | PathLike[str], problems: Problems) -> TimeMap:
+    """Return what a file with a link-format TimeMap tells, plain, gzip or zstd, as `read_timemap` does.
+
+    Memory is bounded by `MAX_FILE_BYTES`. Damaged files are read up to the damage, with the problems of
+    `unlost.formats.textfile.read_lines`. Raises InputError if the file cannot be read at all.
+    """
+    name = fspath(path)
+    body = bytearray()
+    # Where lines were left out, from which byte of the body on, and how many bytes and lines are missing before it.
+    gaps = [(0, 0, 0)]
+    last = 0
+    for line in read_lines(path, problems):
+        missing, missing_lines = gaps[-1][1:]
+        between = line.offset - missing - len(body)
+        if line.number > last + 1:
+            missing, missing_lines = missing + between - 1, missing_lines + line.number - last - 1
+            gaps.append((len(body) + 1, missing, missing_lines))
+            between = 1
+        if len(body) + between + len(line.text) > MAX_FILE_BYTES:
+            problems.add(Problem("too-large", name, line.number, line.offset, KINDS["too-large"]))
+            break
+        body += b"\r\n"[-between:] if between else b""
+        body += line.text
+        last = line.number
+    found = Problems()
+    timemap = read_timemap(bytes(body), found, name)
+    for kind, first in found.first.items():
+        _, missing, missing_lines = max(gap for gap in gaps if gap[0] <= first.offset)
+        line_number = (first.line or 0) + missing_lines
+        placed = Problem(kind, name, line_number, first.offset + missing, first.message)
+        problems.add(placed, found.counts[kind])
+    return timemap
 
 
 def timemap_lines(timemap: TimeMap) -> Iterator[str]:

@@ -1,12 +1,17 @@
 """The lines of a file, plain, gzip or zstd, with what is wrong with the file itself counted."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from os import PathLike, fspath
+from typing import TypeAlias
 
 from unlost import _core
 from unlost.errors import InputError
-from unlost.formats.lines import MAX_LINE_BYTES, Line
+from unlost.formats import lines
+from unlost.formats.lines import MAX_LINE_BYTES, Line, Readable
 from unlost.formats.problems import Problem, Problems
+
+Source: TypeAlias = str | PathLike[str] | Readable
+"""The path of a file, however it is compressed, or one that is open and gives its text."""
 
 _BATCH = 4096
 
@@ -17,19 +22,46 @@ _DAMAGE = {
 }
 
 
-def read_lines(path: str | PathLike[str], problems: Problems, limit: int = MAX_LINE_BYTES) -> Iterator[Line]:
+def lines_of(source: Source, problems: Problems, name: str | None = None) -> Iterator[Line]:
+    """Yield the lines of a file by its path, or of one that is open, in bounded memory.
+
+    name: what to call it in problems; a path is called by itself, anything else needs one. Problems and errors are
+    those of `read_lines`; reading what is open raises what that raises.
+    """
+    if isinstance(source, str | PathLike):
+        return read_lines(source, problems, name=name)
+    return lines.read_lines(source, problems, name_of(source, name))
+
+
+def name_of(source: Source, name: str | None) -> str:
+    """Return what `lines_of` calls it in problems."""
+    return name or (fspath(source) if isinstance(source, str | PathLike) else "<stream>")
+
+
+def read_lines(
+    path: str | PathLike[str],
+    problems: Problems,
+    limit: int = MAX_LINE_BYTES,
+    *,
+    name: str | None = None,
+    on_read: Callable[[int], object] | None = None,
+) -> Iterator[Line]:
     """Yield the lines of a file, however it is compressed; offsets are of the decompressed text.
 
     Memory is bounded by `limit`, not by the file. `unlost.formats.lines` does the same for what is already open.
+    name: what to call it in problems, if not by its path. on_read: is told now and then how many bytes of the file have
+    been read, as they are stored.
 
     Problems: `too-long` lines, and `truncated`, `corrupt` or `trailing-garbage` compression, before which everything is
     yielded. Raises InputError if the file cannot be read at all.
     """
-    name = fspath(path)
+    name = name or fspath(path)
     end = Line(0, 0, b"")
     try:
         reader = _core.LineReader(path, limit)
         while batch := reader.batch(_BATCH):
+            if on_read is not None:
+                on_read(reader.position)
             for number, offset, text, too_long in batch:
                 end = Line(number, offset, text)
                 if too_long:

@@ -13,10 +13,11 @@ from pathlib import Path
 
 from unlost.errors import InputError
 from unlost.formats.frequency import Frequency
-from unlost.formats.lines import Line, Readable, read_lines
+from unlost.formats.lines import Line
 from unlost.formats.looseobject import read_json
 from unlost.formats.output import whole_file
 from unlost.formats.problems import Problem, Problems
+from unlost.formats.textfile import Source, lines_of, name_of
 
 KINDS = {
     "too-long": "a line longer than unlost.formats.lines.MAX_LINE_BYTES; skipped",
@@ -72,7 +73,7 @@ class UkvsReader:
     r"""A UKVS file being read: `header` at once, then the rows by iterating, once, in bounded memory.
 
     UkvsReader(file, problems, name): what cannot be read is counted in `problems` under `name`, by the kinds of
-    `KINDS`. Raises only what reading the file raises.
+    `KINDS`. file, name and what is raised: as `unlost.formats.textfile.lines_of` has them.
 
     >>> from io import BytesIO
     >>> reader = UkvsReader(BytesIO(b'!meta {name: "Example"}\ncom,* 10000+\n'), Problems(), "a.ukvs")
@@ -80,10 +81,10 @@ class UkvsReader:
     ({'name': 'Example'}, [(('com,*',), '10000+')])
     """
 
-    def __init__(self, file: Readable, problems: Problems, name: str) -> None:
+    def __init__(self, file: Source, problems: Problems, name: str | None = None) -> None:
         self._problems = problems
-        self._name = name
-        self._lines = (line for line in read_lines(file, problems, name) if line.text.strip())
+        self._name = name_of(file, name)
+        self._lines = (line for line in lines_of(file, problems, name) if line.text.strip())
         self._first: Line | None = None
         self.header = self._read_header()
 

@@ -12,8 +12,8 @@ from typing import Literal, Protocol, get_args
 
 from unlost.dates import from_iso, pad
 from unlost.errors import DateError, InputError
-from unlost.formats.lines import Readable, read_lines
 from unlost.formats.problems import Problem, Problems
+from unlost.formats.textfile import Source, lines_of, name_of
 
 Endpoint = Literal["timemap", "timegate"]
 """What was asked."""
@@ -97,12 +97,12 @@ class Writable(Protocol):
         ...
 
 
-def read_answers(file: Readable, problems: Problems, name: str) -> Iterator[Answer]:
+def read_answers(file: Source, problems: Problems, name: str | None = None) -> Iterator[Answer]:
     r"""Yield the answers of a log, in its order and in bounded memory.
 
     Strict: a line with a field that is missing or has a value that it cannot have is left out and counted in
-    `problems` under `name`, by the kinds of `KINDS`. Fields of later versions are ignored. Raises only what reading the
-    file raises.
+    `problems` under `name`, by the kinds of `KINDS`. Fields of later versions are ignored. file, name and what is
+    raised: as `unlost.formats.textfile.lines_of` has them.
 
     >>> from io import BytesIO
     >>> line = Answer("2026-01-31T12:00:00Z", "ia", "http://a.com/", "timemap", "hit", "routed", mementos=7)
@@ -112,14 +112,15 @@ def read_answers(file: Readable, problems: Problems, name: str) -> Iterator[Answ
     >>> str(problems.first["missing-field"])
     'x:2 (byte 184): missing-field: expected `archive`'
     """
-    for line in read_lines(file, problems, name):
+    called = name_of(file, name)
+    for line in lines_of(file, problems, name):
         if not line.text.strip():
             continue
         found = _answer(line.text)
         if isinstance(found, Answer):
             yield found
         else:
-            problems.add(Problem(found[0], name, line.number, line.offset, found[1]))
+            problems.add(Problem(found[0], called, line.number, line.offset, found[1]))
 
 
 def answer_line(answer: Answer) -> bytes:

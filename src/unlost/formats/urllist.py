@@ -3,8 +3,9 @@
 import re
 from collections.abc import Iterator
 
-from unlost.formats.lines import Line, Readable, read_lines
+from unlost.formats.lines import Line
 from unlost.formats.problems import Problem, Problems
+from unlost.formats.textfile import Source, lines_of, name_of
 
 KINDS = {
     "too-long": "a line longer than unlost.formats.lines.MAX_LINE_BYTES",
@@ -16,19 +17,23 @@ KINDS = {
 _CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
 
 
-def read_urls(file: Readable, problems: Problems, name: str, *, column: int | None = None) -> Iterator[Line]:
+def read_urls(
+    file: Source, problems: Problems, name: str | None = None, *, column: int | None = None
+) -> Iterator[Line]:
     r"""Yield the addresses of a list, as they stand, in bytes, each with where its line is.
 
     Blank lines and those that begin with `#` are passed over, and white space around an address is. column: which one,
     from 1, of columns separated by tabs. That they are good addresses is not promised: `unlost.uri` tells. Lines that
-    cannot be read are counted in `problems` under `name`, by the kinds of `KINDS`. Raises only what reading raises.
+    cannot be read are counted in `problems` under `name`, by the kinds of `KINDS`. file, name and what is raised: as
+    `unlost.formats.textfile.lines_of` has them.
 
     >>> from io import BytesIO
     >>> table = BytesIO(b"# time, place, address\n1356998400\tpics\thttp://a.com/\n")
     >>> list(read_urls(table, Problems(), "links.tsv", column=3))
     [Line(number=2, offset=23, text=b'http://a.com/')]
     """
-    for line in read_lines(file, problems, name):
+    called = name_of(file, name)
+    for line in lines_of(file, problems, name):
         text = line.text.removeprefix(b"\xef\xbb\xbf") if line.number == 1 else line.text
         if not text.strip() or text.startswith(b"#"):
             continue
@@ -42,6 +47,6 @@ def read_urls(file: Readable, problems: Problems, name: str, *, column: int | No
         if _CONTROL.search(text):
             kind = "bad-uri"
         if kind:
-            problems.add(Problem(kind, name, line.number, line.offset, KINDS[kind]))
+            problems.add(Problem(kind, called, line.number, line.offset, KINDS[kind]))
         else:
             yield Line(line.number, line.offset, text)

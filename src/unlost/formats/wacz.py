@@ -1,18 +1,19 @@
-"""WACZ files: the captures of all the WARCs in a ZIP, without unpacking anything."""
+"""WACZ files: the captures of all the WARCs in a ZIP, and single records, without unpacking anything."""
 
 import struct
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from os import PathLike
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from unlost._core import WarcScanner
+from unlost._core import WarcBody, WarcScanner
 from unlost.errors import ArchiveFileError
 from unlost.formats._captures import Captures
 from unlost.formats.capture import Capture
 from unlost.formats.problems import Problem, Problems
-from unlost.formats.warc import PAGE_RECORDS
+from unlost.formats.warc import PAGE_RECORDS, StoredRecord, stored_record
 
 _FOLDER = "archive/"
 _SUFFIXES = (".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz")
@@ -24,7 +25,13 @@ _ENCRYPTED = 1
 
 
 def read_captures(
-    path: str | PathLike[str], problems: Problems, *, records: Iterable[str] = PAGE_RECORDS, digests: bool = True
+    path: str | PathLike[str],
+    problems: Problems,
+    *,
+    records: Iterable[str] = PAGE_RECORDS,
+    digests: bool = True,
+    tally: Counter[str] | None = None,
+    on_read: Callable[[int], object] | None = None,
 ) -> Iterator[Capture]:
     """Yield the captures of every WARC in a WACZ, in the order of the ZIP's directory.
 
@@ -43,15 +50,49 @@ def read_captures(
         members = _members(file, str(path))
         for member in members:
             name = f"{path}/{member.filename}"
-            trouble = _trouble(member)
-            start = None if trouble else _start(file, member)
-            if start is None:
-                message = trouble or "expected a member of the ZIP, found something else"
-                problems.add(Problem("bad-member", name, None, member.header_offset, message))
+            try:
+                start = _start(file, member)
+            except _MemberError as error:
+                problems.add(Problem("bad-member", name, None, member.header_offset, str(error)))
                 continue
             inflated = member.file_size if member.compress_type == zipfile.ZIP_DEFLATED else None
-            scanner = WarcScanner(path, digests, wanted, start, member.compress_size, inflated)
-            yield from Captures(scanner, name, member.filename.removeprefix(_FOLDER), problems)
+            types = wanted if tally is None else None
+            scanner = WarcScanner(path, digests, types, start, member.compress_size, inflated)
+            filename = member.filename.removeprefix(_FOLDER)
+            yield from Captures(scanner, name, filename, problems, wanted, tally, on_read)
+
+
+def open_record(path: str | PathLike[str], filename: str, offset: int, skip: int = 0) -> StoredRecord:
+    """Return a record of a WARC in a WACZ, by the WARC's name and the offset that captures have.
+
+    skip and what is returned: as `unlost.formats.warc.open_record` has them. The WARC must be stored in the ZIP as it
+    is, as WACZ demands: a place in a deflated one cannot be found without reading everything before it. Raises
+    ArchiveFileError if there is no such WARC, if it is deflated or cannot be read, or if no record begins there;
+    OSError if the file cannot be read.
+
+    >>> open_record("no.wacz", "a.warc.gz", 0)
+    Traceback (most recent call last):
+    FileNotFoundError: [Errno 2] No such file or directory: 'no.wacz'
+    """
+    with Path(path).open("rb") as file:
+        wanted = _FOLDER + filename
+        member = next((each for each in _members(file, str(path)) if each.filename == wanted), None)
+        if member is None:
+            raise ArchiveFileError(f"{path}: expected a member {ascii(wanted)[:100]}, found none")
+        name = f"{path}/{wanted}"
+        try:
+            start = _start(file, member)
+        except _MemberError as error:
+            raise ArchiveFileError(f"{name}: {error}") from None
+    if member.compress_type != zipfile.ZIP_STORED:
+        raise ArchiveFileError(
+            f"{name}: expected a member stored as it is, found a deflated one: take the WARC out of the ZIP to read it"
+        )
+    return stored_record(WarcBody.open(path, offset, skip, start, member.compress_size), name, offset)
+
+
+class _MemberError(Exception):
+    """A member that is not read; the message says why. Never seen by users."""
 
 
 def _members(file: BinaryIO, name: str) -> list[zipfile.ZipInfo]:
@@ -75,23 +116,18 @@ def _is_archive(member: zipfile.ZipInfo) -> bool:
     return _FOLDER in member.filename and member.filename.lower().endswith(_SUFFIXES)
 
 
-def _trouble(member: zipfile.ZipInfo) -> str | None:
-    """Return why a member is not read; None if it is."""
+def _start(file: BinaryIO, member: zipfile.ZipInfo) -> int:
+    """Return where the member's data begins: behind a header whose length only the header itself tells."""
     path = PurePosixPath(member.filename)
     if not member.filename.startswith(_FOLDER) or ".." in path.parts or "\\" in member.filename:
-        return "expected a name below `archive/`, found one that leads elsewhere"
+        raise _MemberError("expected a name below `archive/`, found one that leads elsewhere")
     if member.flag_bits & _ENCRYPTED:
-        return "expected a readable member, found an encrypted one"
+        raise _MemberError("expected a readable member, found an encrypted one")
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        return f"expected a stored or deflated member, found compression {member.compress_type}"
-    return None
-
-
-def _start(file: BinaryIO, member: zipfile.ZipInfo) -> int | None:
-    """Return where the member's data begins: behind a header whose length only the header itself tells."""
+        raise _MemberError(f"expected a stored or deflated member, found compression {member.compress_type}")
     file.seek(member.header_offset)
     header = file.read(_LOCAL_HEADER.size)
     if len(header) < _LOCAL_HEADER.size or header[:4] != b"PK\x03\x04":
-        return None
+        raise _MemberError("expected a member of the ZIP, found something else")
     _, name_bytes, extra_bytes = _LOCAL_HEADER.unpack(header)
     return member.header_offset + _LOCAL_HEADER.size + int(name_bytes) + int(extra_bytes)

@@ -4,7 +4,8 @@ docs/warc.md says what is read and lists the kinds of problems.
 """
 
 import io
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -30,6 +31,8 @@ def read_captures(
     records: Iterable[str] = PAGE_RECORDS,
     digests: bool = True,
     filename: str | None = None,
+    tally: Counter[str] | None = None,
+    on_read: Callable[[int], object] | None = None,
 ) -> Iterator[Capture]:
     r"""Yield the captures of a WARC or ARC file in its order, in bounded memory.
 
@@ -37,6 +40,8 @@ def read_captures(
     records: the types wanted; others are `request`, `metadata`, `warcinfo`, `conversion`, `continuation`.
     digests: whether to compute the SHA-1 of payloads that come without a digest.
     filename: the name to give in captures; the file's own by default.
+    tally: gets how many records of each type there are, wanted or not.
+    on_read: is told now and then how many bytes of the file have been read, as they are stored.
 
     A record cut short is a capture, too, and a problem. `length` is None where a compressed member holds more than the
     record. Raises OSError if the file cannot be opened or read.
@@ -50,8 +55,9 @@ def read_captures(
     >>> found[0].key, found[0].datetime, found[0].mime, found[0].length, problems.total
     ('com,example)/a', '20140210000001', 'text/plain', 152, 0)
     """
-    scanner = WarcScanner(path, digests, list(records))
-    return iter(Captures(scanner, str(path), filename or Path(path).name, problems))
+    wanted = list(records)
+    scanner = WarcScanner(path, digests, wanted if tally is None else None)
+    return iter(Captures(scanner, str(path), filename or Path(path).name, problems, wanted, tally, on_read))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +120,17 @@ def open_record(path: str | PathLike[str], offset: int, skip: int = 0) -> Stored
     >>> record.header("warc-type"), record.http_line, record.http_headers, record.body.read(), record.problems()
     ('response', 'HTTP/1.1 200 OK', (('Content-Length', '2'),), b'hi', [])
     """
-    source = WarcBody.open(path, offset, skip)
+    return stored_record(WarcBody.open(path, offset, skip), str(path), offset)
+
+
+def stored_record(source: WarcBody | None, file: str, offset: int) -> StoredRecord:
+    """Return what was opened in a file. Raises ArchiveFileError if that is nothing."""
     if source is None:
-        raise ArchiveFileError(f"{path}: expected a record at byte {offset}, found none")
+        raise ArchiveFileError(f"{file}: expected a record at byte {offset}, found none")
     headers = tuple((name, value.decode("utf-8", "replace")) for name, value in source.fields)
     line, http_headers = _http(source.http_head)
     body = io.BufferedReader(_Body(source))
-    return StoredRecord(headers, line, http_headers, body, source, str(path))
+    return StoredRecord(headers, line, http_headers, body, source, file)
 
 
 def _http(head: bytes | None) -> tuple[str | None, tuple[tuple[str, str], ...]]:

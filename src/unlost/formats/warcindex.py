@@ -1,34 +1,82 @@
 """Rows of an index from archive files, in the form that pywb serves."""
 
-from collections.abc import Iterable, Iterator
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
 from os import PathLike
 from pathlib import Path
 
-from unlost import uri
+from unlost import _core, uri
 from unlost.errors import InputError, UriError
-from unlost.formats import cdxj, wacz, warc
+from unlost.formats import wacz, warc
 from unlost.formats.capture import Capture
 from unlost.formats.problems import Problems
 from unlost.formats.row import REVISIT, Row
 
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+_ZSTD_DICTIONARY = b"\x5d\x2a\x4d\x18"  # a `.warc.zst` may begin with one, and without it nothing can be read
+_MARK = re.compile(rb"WARC/\d|filedesc://")
+_MARK_BYTES = 64
+_ENDINGS = (".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz")
 
-def read_archive(path: str | PathLike[str], problems: Problems) -> Iterator[Capture]:
-    """Yield the captures of a WARC, ARC or WACZ file, told by its ending. Raises InputError if it cannot be read."""
-    reader = wacz.read_captures if Path(path).suffix.lower() == ".wacz" else warc.read_captures
+
+def is_archive(path: str | PathLike[str]) -> bool:
+    """Return whether a file is a WARC, ARC or WACZ: its first bytes tell, and if they tell nothing, its name.
+
+    A pipe is told by its name, since what is read of it is gone. Raises InputError if the file cannot be read.
+    """
+    return _form(path) is not None
+
+
+def read_archive(
+    path: str | PathLike[str],
+    problems: Problems,
+    *,
+    tally: Counter[str] | None = None,
+    on_read: Callable[[int], object] | None = None,
+) -> Iterator[Capture]:
+    """Yield the captures of a WARC, ARC or WACZ file, told as `is_archive` does.
+
+    tally, on_read: as `unlost.formats.warc.read_captures` has them. Raises InputError if it cannot be read.
+    """
+    reader = wacz.read_captures if _form(path) == "wacz" else warc.read_captures
     try:
-        yield from reader(path, problems)
+        yield from reader(path, problems, tally=tally, on_read=on_read)
     except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
+        raise _unreadable(path, error) from error
 
 
-def lines(paths: Iterable[str | PathLike[str]], problems: Problems) -> Iterator[bytes]:
-    """Yield one CDXJ line, with its end, for each capture of the files, in their order.
+def _form(path: str | PathLike[str]) -> str | None:
+    if not Path(path).exists() or Path(path).is_file():
+        try:
+            with Path(path).open("rb") as file:
+                magic = file.read(4)
+            first = _core.LineReader(path, _MARK_BYTES).batch(1)
+        except OSError as error:
+            raise _unreadable(path, error) from error
+        if magic in _ZIP:
+            return "wacz"
+        if magic == _ZSTD_DICTIONARY or (first and _MARK.match(first[0][2])):
+            return "warc"
+    name = Path(path).name.lower()
+    if name.endswith(".wacz"):
+        return "wacz"
+    return "warc" if name.endswith(_ENDINGS) else None
+
+
+def _unreadable(path: str | PathLike[str], error: OSError) -> InputError:
+    return InputError(f"{path}: cannot be read: {error.strerror or error}")
+
+
+def rows(
+    path: str | PathLike[str], problems: Problems, on_read: Callable[[int], object] | None = None
+) -> Iterator[Row]:
+    """Yield one row for each capture of a file, in its order.
 
     Only captures of pages and their parts: metadata about a page would share its key and date, and be served in its
     place.
     """
-    for path in paths:
-        yield from cdxj.write_rows(row(capture) for capture in read_archive(path, problems))
+    return map(row, read_archive(path, problems, on_read=on_read))
 
 
 def row(capture: Capture) -> Row:

@@ -6,21 +6,31 @@ file that says where the parts are), as Wayback and Common Crawl have them, and 
 served by pywb.
 """
 
+import io
 import json
 import zlib
 from collections.abc import Iterable, Iterator
 from os import PathLike
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, Self
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Self
 
 from unlost.errors import InputError
+from unlost.formats.lines import Line, read_lines
 from unlost.formats.output import whole_file
+from unlost.formats.problems import Problem, Problems
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 BLOCK_LINES = 3000
 """Lines a block, as the field has them."""
 
 MAX_BLOCK_BYTES = 256 << 20
-"""A block that inflates to more is refused: 3000 lines of an index never do."""
+"""A block that inflates to more is read no further: 3000 lines of an index never do."""
+
+_READ_BYTES = 64 << 10  # of a block at a time
+_MAX_LISTED_BYTES = 8 << 20  # of a line of the list, as of any line
+_MAX_LOCATIONS_BYTES = 16 << 20  # of a `.loc` file: a line for each part, and the largest indexes have some hundred
 
 
 class Block(NamedTuple):
@@ -67,39 +77,45 @@ class ZipNum:
 
     def blocks(self, first: bytes = b"") -> Iterator[Block]:
         """Yield the blocks that may hold keys from `first` on, in order."""
-        self._file.seek(self._last_before(first))
-        place = self._file.tell()
-        for line in self._file:
+        place = self._last_before(first)
+        while True:
+            # Blocks may be looked up while others are being read.
+            self._file.seek(place)
+            if not (line := self._listed()):
+                return
             if not line.startswith(b"!") and line.strip():
                 yield self._block(line, place)
             place += len(line)
 
-    def lines(self, key: bytes, *, prefix: bool = False) -> Iterator[bytes]:
-        """Yield the lines, without their ends, whose key is this one; with `prefix`, begins with it."""
+    def lines(self, key: bytes, problems: Problems, *, prefix: bool = False) -> Iterator[bytes]:
+        """Yield the lines, without their ends, whose key is this one; with `prefix`, begins with it.
+
+        What cannot be read is counted as `block_lines` does.
+        """
         for block in self.blocks(key):
             if not (block.key <= key or (prefix and block.key.startswith(key))):
                 return
-            for line in self.block_lines(block):
-                found = line.split(b" ", 1)[0]
+            for line in self.block_lines(block, problems):
+                found = line.text.split(b" ", 1)[0]
                 if found == key or (prefix and found.startswith(key)):
-                    yield line
+                    yield line.text
 
-    def block_lines(self, block: Block) -> Iterator[bytes]:
-        """Yield the lines of a block, without their ends."""
-        where = f"{block.part} (byte {block.offset})"
+    def block_lines(self, block: Block, problems: Problems) -> Iterator[Line]:
+        """Yield the lines of a block, with numbers and offsets that begin with it, in bounded memory.
+
+        Problems: `too-long` lines, and `bad-block` for one that is not there, no gzip member, damaged, or too large;
+        what comes before the damage is yielded. Their file is the part, their offset that of the block in it.
+        """
+        name = str(block.part)
+        found = Problems()
         try:
-            with block.part.open("rb") as file:
-                file.seek(block.offset)
-                inflate = zlib.decompressobj(wbits=31)
-                text = inflate.decompress(file.read(block.length), MAX_BLOCK_BYTES)
-        except OSError as error:
-            raise InputError(f"{where}: cannot be read: {error.strerror}") from error
-        except zlib.error as error:
-            raise InputError(f"{where}: expected a gzip member: {error}") from error
-        if not inflate.eof:
-            reason = "is larger than any index block" if len(text) >= MAX_BLOCK_BYTES else "ends in the middle"
-            raise InputError(f"{where}: the block {reason}")
-        yield from text.splitlines()
+            with _BlockText(block) as text:
+                yield from read_lines(text, found, name)
+        except (OSError, zlib.error, EOFError) as error:
+            reason = error.strerror or "not there" if isinstance(error, OSError) else str(error)
+            problems.add(Problem("bad-block", name, None, block.offset, f"expected a gzip member: {reason}"))
+        for kind, first in found.first.items():
+            problems.add(Problem(kind, name, None, block.offset, first.message), found.counts[kind])
 
     def _last_before(self, key: bytes) -> int:
         """Return where the last line begins whose key is smaller than `key`, or the start.
@@ -122,9 +138,16 @@ class ZipNum:
         """Return the first line that begins at or behind a place, and where it begins."""
         self._file.seek(max(place - 1, 0))
         if place:
-            self._file.readline()
+            self._listed()
         start = self._file.tell()
-        return start, self._file.readline()
+        return start, self._listed()
+
+    def _listed(self) -> bytes:
+        line = self._file.readline(_MAX_LISTED_BYTES)
+        if len(line) == _MAX_LISTED_BYTES:
+            place = self._file.tell() - len(line)
+            raise InputError(f"{self.path} (byte {place}): expected lines of less than {_MAX_LISTED_BYTES} bytes")
+        return line
 
     def _block(self, line: bytes, place: int) -> Block:
         try:
@@ -146,12 +169,16 @@ class ZipNum:
         file = self.path.with_suffix(".loc")
         if not file.is_file():
             return {}
-        rows = (line.split("\t") for line in file.read_text().splitlines() if "\t" in line)
+        with file.open("rb") as opened:
+            text = opened.read(_MAX_LOCATIONS_BYTES + 1)
+        if len(text) > _MAX_LOCATIONS_BYTES:
+            raise InputError(f"{file}: expected at most {_MAX_LOCATIONS_BYTES} bytes, found more")
+        rows = (line.split("\t") for line in text.decode("utf-8", "surrogateescape").splitlines() if "\t" in line)
         return {row[0]: file.parent / row[1] for row in rows}
 
     def _read_meta(self) -> str:
         """Return the one part of the dialect of objects."""
-        first = self._file.readline()
+        first = self._listed()
         if first.startswith(b"!meta"):
             try:
                 # Some tools write the path that they were given: the part is always beside the list.
@@ -159,6 +186,45 @@ class ZipNum:
             except (ValueError, KeyError, TypeError) as error:
                 raise InputError(f"{self.path} (byte 0): expected an object with `filename` behind !meta") from error
         return self.path.with_suffix(".cdx.gz").name
+
+
+class _BlockText(io.BufferedReader):
+    """The text of a block. Raises zlib.error or EOFError where it is damaged, once everything before was read."""
+
+    def __init__(self, block: Block) -> None:
+        super().__init__(_Inflated(block), _READ_BYTES)
+
+
+class _Inflated(io.RawIOBase):
+    def __init__(self, block: Block) -> None:
+        self._file = block.part.open("rb")
+        self._file.seek(block.offset)
+        self._stored = block.length
+        self._room = MAX_BLOCK_BYTES
+        self._inflate = zlib.decompressobj(wbits=31)
+
+    def readable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+    def readinto(self, buffer: "WriteableBuffer") -> int:
+        view = memoryview(buffer).cast("B")
+        text = b""
+        while not text and not self._inflate.eof:
+            stored = self._inflate.unconsumed_tail or self._file.read(min(_READ_BYTES, self._stored))
+            if not self._inflate.unconsumed_tail:
+                self._stored -= len(stored)
+            text = self._inflate.decompress(stored, len(view))
+            if not stored and not text:
+                raise EOFError("it ends in the middle")
+        self._room -= len(text)
+        if self._room < 0:
+            raise EOFError("it is larger than any index block")
+        view[: len(text)] = text
+        return len(text)
 
 
 def write_zipnum(lines: Iterable[bytes], path: str | PathLike[str], block_lines: int = BLOCK_LINES) -> int:

@@ -28,20 +28,29 @@ pub fn is_header(line: &[u8]) -> bool {
 pub fn read_key_column<R: Read + Send + 'static>(file: R, limit: usize) -> io::Result<KeyColumn> {
     let mut lines = Lines::new(Source::new(file)?, limit);
     let mut column = KeyColumn::default();
-    let mut last = Vec::new();
+    let mut last: Vec<u8> = Vec::new();
     while let Some(line) = lines.next_line()? {
         let text = line.text;
-        // Most lines repeat the key of the line before: one comparison tells, without looking for its end.
-        let repeats =
-            !last.is_empty() && text.starts_with(&last) && text.get(last.len()) == Some(&b' ');
+        // Most lines repeat the key of the line before: one comparison tells, without looking for its end. Not those that
+        // begin with white space, which may be blank.
+        let repeats = last
+            .first()
+            .is_some_and(|first| !first.is_ascii_whitespace())
+            && text.starts_with(&last)
+            && text.get(last.len()) == Some(&b' ');
         if repeats {
             column.rows += 1;
             continue;
         }
-        if text.is_empty() || is_header(text) {
+        if is_header(text) || text.trim_ascii().is_empty() {
             continue;
         }
         let key = &text[..memchr::memchr(b' ', text).unwrap_or(text.len())];
+        // An empty key, or one that fills its line.
+        if column.rows > 0 && key == last {
+            column.rows += 1;
+            continue;
+        }
         if column.first_unsorted.is_none() && key < last.as_slice() {
             column.first_unsorted = Some(line.number);
         }
@@ -72,5 +81,12 @@ mod tests {
                 damage: None
             }
         );
+    }
+
+    #[test]
+    fn runs_of_odd_keys_count_once() {
+        let text = b" 2014\n 2015\n \t \r\ncom,a)/\ncom,a)/\ncom,a)/ 2014\n";
+        let column = read_key_column(Cursor::new(text), 1000).expect("memory");
+        assert_eq!((column.rows, column.keys), (5, 2));
     }
 }

@@ -1,11 +1,13 @@
 //! The text of a file, whether it is stored plain, as gzip (of any number of members) or as zstd.
 
-use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::io::{self, Cursor, Read};
 
-use flate2::bufread::GzDecoder;
+use super::warc::gzip::{self, Inflater, Start, Step};
+use super::warc::window::Window;
+use super::warc::zstd::Unpacker;
 
-/// How much is read from the file at a time.
-const BUFFER_BYTES: usize = 256 << 10;
+/// Windows of frames up to what `zstd --ultra` makes without being told to: 128 MiB.
+const ZSTD_WINDOW_LOG: u32 = 27;
 
 /// How a compressed file ends before its end. What came before was delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,14 +34,23 @@ impl Damage {
 
 /// The first bytes, which were looked at, and the rest of the file.
 type Whole<R> = io::Chain<Cursor<Vec<u8>>, R>;
-type Raw<R> = BufReader<Whole<R>>;
 
-enum Text<R: Read> {
+enum Coding {
+    Gzip(Box<Inflater>),
+    Zstd(Box<Unpacker>),
+}
+
+struct Packed<R> {
+    coding: Coding,
+    window: Window<Whole<R>>,
+    /// Whether a member or frame is being read.
+    is_open: bool,
+}
+
+enum Text<R> {
     /// Without a buffer: whoever reads text has one, and a second would cost a copy.
     Plain(Whole<R>),
-    /// The decoder of the member that is being read; the file itself between members.
-    Gzip(Option<Box<GzDecoder<Raw<R>>>>),
-    Zstd(Box<zstd::stream::read::Decoder<'static, Raw<R>>>),
+    Packed(Packed<R>),
     End,
 }
 
@@ -68,16 +79,25 @@ impl<R: Read> Source<R> {
         let is_zstd =
             magic == b"\x28\xb5\x2f\xfd" || matches!(magic[..], [0x50..=0x5f, 0x2a, 0x4d, 0x18]);
         let whole = Cursor::new(magic).chain(file);
-        let buffered = |whole| BufReader::with_capacity(BUFFER_BYTES, whole);
-        let text = if is_gzip {
-            Text::Gzip(Some(Box::new(GzDecoder::new(buffered(whole)))))
+        let coding = if is_gzip {
+            Coding::Gzip(Box::new(Inflater::new()))
         } else if is_zstd {
-            let decoder = zstd::stream::read::Decoder::with_buffer(buffered(whole))?;
-            Text::Zstd(Box::new(decoder))
+            Coding::Zstd(Box::new(Unpacker::new(&[], ZSTD_WINDOW_LOG)?))
         } else {
-            Text::Plain(whole)
+            return Ok(Self {
+                text: Text::Plain(whole),
+                damage: None,
+            });
         };
-        Ok(Self { text, damage: None })
+        let window = Window::new(whole, 0);
+        Ok(Self {
+            text: Text::Packed(Packed {
+                coding,
+                window,
+                is_open: false,
+            }),
+            damage: None,
+        })
     }
 
     /// What ended the text early, once the end was read.
@@ -85,84 +105,84 @@ impl<R: Read> Source<R> {
     pub fn damage(&self) -> Option<Damage> {
         self.damage
     }
-
-    fn end(&mut self, damage: Option<Damage>) -> usize {
-        self.text = Text::End;
-        self.damage = damage;
-        0
-    }
-
-    /// Goes on to the next gzip member; says whether there is one.
-    fn next_member(&mut self) -> io::Result<bool> {
-        let Text::Gzip(decoder) = &mut self.text else {
-            return Ok(false);
-        };
-        let Some(finished) = decoder.take() else {
-            return Ok(false);
-        };
-        let mut raw = finished.into_inner();
-        // Tapes and some tools pad the end with NULs.
-        loop {
-            let buffer = raw.fill_buf()?;
-            match buffer.iter().position(|&byte| byte != 0) {
-                Some(start) => {
-                    raw.consume(start);
-                    break;
-                }
-                None if buffer.is_empty() => {
-                    self.end(None);
-                    return Ok(false);
-                }
-                None => {
-                    let all = buffer.len();
-                    raw.consume(all);
-                }
-            }
-        }
-        if raw.fill_buf()?.first() != Some(&0x1f) {
-            self.end(Some(Damage::TrailingGarbage));
-            return Ok(false);
-        }
-        *decoder = Some(Box::new(GzDecoder::new(raw)));
-        Ok(true)
-    }
 }
 
-/// Errors of the file are passed on; errors of its contents are damage.
-fn damage_of(error: &io::Error) -> Option<Damage> {
-    match error.kind() {
-        io::ErrorKind::UnexpectedEof => Some(Damage::Truncated),
-        io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData | io::ErrorKind::Other => {
-            Some(Damage::Corrupt)
+impl<R: Read> Packed<R> {
+    /// Some text, or how it ends.
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<Result<usize, Option<Damage>>> {
+        loop {
+            // Nobody goes back here.
+            self.window.keep_from(self.window.offset());
+            if !self.is_open {
+                if let Err(end) = self.begin()? {
+                    return Ok(Err(end));
+                }
+                self.is_open = true;
+            }
+            let step = match &mut self.coding {
+                Coding::Gzip(inflater) => inflater.step(&mut self.window, buffer)?,
+                Coding::Zstd(unpacker) => unpacker.step(&mut self.window, buffer)?,
+            };
+            match step {
+                Step::Text(0) => {}
+                Step::Text(written) => return Ok(Ok(written)),
+                Step::End => self.is_open = false,
+                Step::Damage(gzip::Damage::Truncated) => {
+                    return Ok(Err(Some(Damage::Truncated)));
+                }
+                Step::Damage(_) => return Ok(Err(Some(Damage::Corrupt))),
+            }
         }
-        _ => None,
+    }
+
+    /// Begins the next member or frame, or tells how the file ends.
+    fn begin(&mut self) -> io::Result<Result<(), Option<Damage>>> {
+        let is_first = self.window.offset() == 0;
+        // Tapes and some tools pad the end with NULs.
+        loop {
+            let bytes = self.window.peek(1)?;
+            let padding = bytes.iter().take_while(|&&byte| byte == 0).count();
+            if bytes.is_empty() {
+                return Ok(Err(None));
+            }
+            if padding == 0 {
+                break;
+            }
+            self.window.consume(padding);
+            self.window.keep_from(self.window.offset());
+        }
+        let start = match &mut self.coding {
+            Coding::Gzip(inflater) => inflater.begin(&mut self.window)?,
+            Coding::Zstd(unpacker) => unpacker.begin(&mut self.window)?,
+        };
+        Ok(match start {
+            Start::Header(_) => Ok(()),
+            Start::Truncated => Err(Some(Damage::Truncated)),
+            // Skippable frames may have been the last ones.
+            Start::Other if self.window.peek(1)?.is_empty() => Err(None),
+            Start::Other if is_first => Err(Some(Damage::Corrupt)),
+            Start::Other => Err(Some(Damage::TrailingGarbage)),
+        })
     }
 }
 
 impl<R: Read> Read for Source<R> {
+    /// Errors of the file are passed on; errors of its contents are damage.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
-            let result = match &mut self.text {
-                Text::Plain(whole) => return whole.read(buffer),
-                Text::Gzip(Some(decoder)) => decoder.read(buffer),
-                Text::Zstd(decoder) => decoder.read(buffer),
-                Text::Gzip(None) | Text::End => return Ok(0),
-            };
-            match result {
-                Ok(0) if buffer.is_empty() => return Ok(0),
-                Ok(0) => {
-                    if !self.next_member()? {
-                        return Ok(0);
-                    }
-                }
-                Ok(read) => return Ok(read),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => return Err(error),
-                Err(error) => match damage_of(&error) {
-                    Some(damage) => return Ok(self.end(Some(damage))),
-                    None => return Err(error),
-                },
-            }
+        if buffer.is_empty() {
+            return Ok(0);
         }
+        let end = match &mut self.text {
+            Text::Plain(whole) => return whole.read(buffer),
+            Text::Packed(packed) => match packed.read(buffer)? {
+                Ok(written) => return Ok(written),
+                Err(end) => end,
+            },
+            Text::End => return Ok(0),
+        };
+        self.text = Text::End;
+        self.damage = end;
+        Ok(0)
     }
 }
 
@@ -228,5 +248,28 @@ mod tests {
         let frame = zstd::encode_all(&text[..], 3).expect("memory");
         let (_, damage) = read(&frame[..frame.len() - 3]);
         assert_eq!(damage, Some(Damage::Truncated));
+        let (before, damage) = read(&[&frame[..], b"rubbish"].concat());
+        assert_eq!(damage, Some(Damage::TrailingGarbage));
+        assert_eq!(before, text);
+    }
+
+    #[test]
+    fn text_before_a_damage_is_kept_to_the_byte() {
+        // A stored block of deflate, or a raw one of zstd, then one of a type that does not exist.
+        let deflated = b"\x1f\x8b\x08\0\0\0\0\0\0\x03\0\x03\0\xfc\xffabc\x07rest";
+        assert_eq!(read(deflated), (b"abc".to_vec(), Some(Damage::Corrupt)));
+        let frame = b"\x28\xb5\x2f\xfd\0\0\x18\0\0abc\x06\0\0rest";
+        assert_eq!(read(frame), (b"abc".to_vec(), Some(Damage::Corrupt)));
+        // However little room there is for it.
+        for file in [&deflated[..], &deflated[..18], &frame[..], &frame[..12]] {
+            let mut source = Source::new(file).expect("memory");
+            let mut text = Vec::new();
+            let mut room = [0; 2];
+            while let read @ 1.. = source.read(&mut room).expect("memory") {
+                text.extend_from_slice(&room[..read]);
+            }
+            assert_eq!(text, b"abc");
+            assert!(source.damage().is_some());
+        }
     }
 }

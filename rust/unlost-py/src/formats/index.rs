@@ -9,6 +9,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 use unlost_core::formats::{Damage, Lines, Source, read_key_column};
 
+use super::counted::{Counted, Counter};
+
+/// A batch ends behind the line with which it has so much text: lines may be long, and batches are held in memory.
+const BATCH_BYTES: usize = 1 << 20;
+
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<LineReader>()?;
     module.add_class::<KeyColumn>()?;
@@ -21,35 +26,61 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
 struct LineReader {
     // Threads take turns; what they share is only ever one batch apart.
     lines: Mutex<Lines>,
+    read: Counter,
 }
 
 #[pymethods]
 impl LineReader {
     #[new]
     fn new(path: PathBuf, limit: usize) -> PyResult<Self> {
-        let source = Source::new(File::open(path)?)?;
+        let file = Counted::new(File::open(path)?, 0);
+        let read = file.counter();
         Ok(Self {
-            lines: Mutex::new(Lines::new(source, limit)),
+            lines: Mutex::new(Lines::new(Source::new(file)?, limit)),
+            read,
         })
     }
 
     fn batch<'py>(&self, py: Python<'py>, count: usize) -> PyResult<Bound<'py, PyList>> {
         let batch = PyList::empty(py);
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        while batch.len() < count {
-            let Some(line) = lines.next_line()? else {
-                break;
-            };
-            let text = PyBytes::new(py, line.text);
-            batch.append((line.number, line.offset, text, line.too_long))?;
+        let (text, lines) = py.detach(|| self.next_lines(count))?;
+        let mut rest = text.as_slice();
+        for (number, offset, length, too_long) in lines {
+            let (text, after) = rest.split_at(length);
+            rest = after;
+            batch.append((number, offset, PyBytes::new(py, text), too_long))?;
         }
         Ok(batch)
+    }
+
+    /// How many bytes of the file have been read so far, as they are stored.
+    #[getter]
+    fn position(&self) -> u64 {
+        self.read.get()
     }
 
     #[getter]
     fn damage(&self) -> Option<&'static str> {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         lines.damage().map(Damage::kind)
+    }
+}
+
+type Placed = (u64, u64, usize, bool);
+
+impl LineReader {
+    /// Some lines: their text in one piece, and of each its number, offset, length and whether it is too long.
+    fn next_lines(&self, count: usize) -> std::io::Result<(Vec<u8>, Vec<Placed>)> {
+        let (mut text, mut placed) = (Vec::new(), Vec::new());
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        while placed.len() < count && text.len() < BATCH_BYTES {
+            let Some(line) = lines.next_line()? else {
+                break;
+            };
+            text.extend_from_slice(line.text);
+            placed.push((line.number, line.offset, line.text.len(), line.too_long));
+        }
+        Ok((text, placed))
     }
 }
 

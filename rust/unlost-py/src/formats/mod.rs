@@ -1,5 +1,6 @@
 //! Bindings of `unlost_core::formats`.
 
+mod counted;
 mod index;
 mod linkformat;
 mod warc;

@@ -1,7 +1,7 @@
 //! Bindings of `unlost_core::formats::warc`.
 
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::Read;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
@@ -9,6 +9,8 @@ use flate2::read::DeflateDecoder;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use unlost_core::formats::warc::{Event, Problem, Record, Scanner, StoredRecord};
+
+use super::counted::{Counted, Counter, Part};
 
 /// Records and problems per batch: enough that taking the GIL does not show, few enough to stay small.
 const BATCH: usize = 256;
@@ -93,11 +95,13 @@ type Found = (&'static str, u64, String);
 ///
 /// next_batch() returns the next records, of the given types only, and problems as (kind, offset, message); None at the
 /// end. `start` and `length` tell the part of the file to read, and `inflated` how long that will be if it is deflated: for
-/// the members of a ZIP. Raises OSError if the file cannot be read. Thread-safe.
+/// the members of a ZIP. `position` is how far the file was read, in bytes from its beginning. Raises OSError if the file
+/// cannot be read. Thread-safe.
 #[pyclass(frozen, module = "unlost._core")]
 struct WarcScanner {
     scanner: Mutex<Scanner<Box<dyn Read + Send>>>,
     types: Option<Vec<String>>,
+    read: Counter,
 }
 
 #[pymethods]
@@ -112,9 +116,9 @@ impl WarcScanner {
         length: Option<u64>,
         inflated: Option<u64>,
     ) -> PyResult<Self> {
-        let mut file = File::open(path)?;
-        file.seek(SeekFrom::Start(start))?;
-        let part = file.take(length.unwrap_or(u64::MAX));
+        let part = Part::new(File::open(path)?, start, length.unwrap_or(u64::MAX))?;
+        let part = Counted::new(part, start);
+        let read = part.counter();
         let source: Box<dyn Read + Send> = match inflated {
             Some(left) => Box::new(Inflated {
                 part: DeflateDecoder::new(part),
@@ -123,7 +127,16 @@ impl WarcScanner {
             None => Box::new(part),
         };
         let scanner = Mutex::new(Scanner::new(source, digests)?);
-        Ok(Self { scanner, types })
+        Ok(Self {
+            scanner,
+            types,
+            read,
+        })
+    }
+
+    #[getter]
+    fn position(&self) -> u64 {
+        self.read.get()
     }
 
     fn next_batch(&self, py: Python<'_>) -> PyResult<Option<(Vec<WarcRecord>, Vec<Found>)>> {
@@ -160,17 +173,18 @@ impl WarcScanner {
     }
 }
 
-/// One record with its body: WarcBody.open(path, offset, skip=0), None if no record begins there.
+/// One record with its body: WarcBody.open(path, offset, skip=0, start=0, length=None), None if no record begins there.
 ///
+/// `start` and `length` tell the part of the file in which the archive is stored, offsets are of that part.
 /// fields: of its header, as (name, value). http_head: of the message in its block, or None. read(count) returns the next
 /// bytes of the body, none at its end; problems() what is wrong with what was read so far. Thread-safe.
 #[pyclass(frozen, module = "unlost._core")]
 struct WarcBody {
-    record: Mutex<StoredRecord<File>>,
+    record: Mutex<StoredRecord<Part<File>>>,
 }
 
 impl WarcBody {
-    fn record(&self) -> std::sync::MutexGuard<'_, StoredRecord<File>> {
+    fn record(&self) -> std::sync::MutexGuard<'_, StoredRecord<Part<File>>> {
         self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -178,9 +192,19 @@ impl WarcBody {
 #[pymethods]
 impl WarcBody {
     #[staticmethod]
-    #[pyo3(signature = (path, offset, skip=0))]
-    fn open(py: Python<'_>, path: PathBuf, offset: u64, skip: u64) -> PyResult<Option<Self>> {
-        let record = py.detach(|| StoredRecord::open(File::open(path)?, offset, skip))?;
+    #[pyo3(signature = (path, offset, skip=0, start=0, length=None))]
+    fn open(
+        py: Python<'_>,
+        path: PathBuf,
+        offset: u64,
+        skip: u64,
+        start: u64,
+        length: Option<u64>,
+    ) -> PyResult<Option<Self>> {
+        let record = py.detach(|| {
+            let part = Part::new(File::open(path)?, start, length.unwrap_or(u64::MAX))?;
+            StoredRecord::open(part, offset, skip)
+        })?;
         Ok(record.map(|record| Self {
             record: Mutex::new(record),
         }))

@@ -118,9 +118,8 @@ impl Inflater {
             return self.check(window);
         }
         let input = window.peek(1)?;
-        if input.is_empty() {
-            return Ok(Step::Damage(Damage::Truncated));
-        }
+        // At the end of the file, the state may still hold text for which there was no room.
+        let is_over = input.is_empty();
         let (read, written) = (self.state.total_in(), self.state.total_out());
         let outcome = self.state.decompress(input, out, FlushDecompress::None);
         let read = usize::try_from(self.state.total_in() - read).unwrap_or(0);
@@ -132,6 +131,7 @@ impl Inflater {
             Ok(_) if read > 0 || written > 0 => {}
             // Bytes before the damage come first; asked again, the state is the same.
             _ if written > 0 => {}
+            _ if is_over => return Ok(Step::Damage(Damage::Truncated)),
             _ => return Ok(Step::Damage(Damage::Corrupt)),
         }
         Ok(Step::Text(written))

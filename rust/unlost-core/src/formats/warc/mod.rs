@@ -6,15 +6,15 @@
 
 mod arc;
 mod fields;
-mod gzip;
+pub(super) mod gzip;
 mod head;
 mod problem;
 mod record;
 mod scanner;
 mod stored;
 mod text;
-mod window;
-mod zstd;
+pub(super) mod window;
+pub(super) mod zstd;
 
 pub use problem::Problem;
 pub use record::Record;

@@ -30,6 +30,8 @@ pub struct Scanner<R> {
     has_begun: bool,
     is_arc: bool,
     with_digests: bool,
+    /// The last member that was told to be shared.
+    shared: Option<u64>,
     found: VecDeque<Event>,
 }
 
@@ -51,6 +53,7 @@ impl<R: Read> Scanner<R> {
             has_begun: false,
             is_arc: false,
             with_digests,
+            shared: None,
             found: VecDeque::new(),
         })
     }
@@ -335,11 +338,15 @@ impl<R: Read> Scanner<R> {
         if is_alone && (block.is_cut || self.text.peek(1)?.is_empty()) {
             return Ok(self.text.end().map(|end| end - offset));
         }
-        self.report(
-            "shared-member",
-            offset,
-            "a compressed member holds more than one record",
-        );
+        // A record that was alone where it began shares the member in which it ended.
+        let member = if is_alone { self.text.offset() } else { offset };
+        if self.shared.replace(member) != Some(member) {
+            self.report(
+                "shared-member",
+                member,
+                "a compressed member holds more than one record",
+            );
+        }
         Ok(None)
     }
 }

@@ -48,7 +48,7 @@ pub struct Text<R> {
     end: Option<u64>,
     end_before: Option<u64>,
     stepped_back: u64,
-    /// How many records began in this member.
+    /// How many records this member holds something of, so far.
     pub records: u64,
     /// What was found since it was last looked at.
     pub problems: Vec<Problem>,
@@ -73,7 +73,10 @@ impl<R: Read> Text<R> {
                 Some(_) => Vec::new(),
                 None => zstd::read_dictionary(&mut window)?,
             };
-            Coding::Zstd(Box::new(Unpacker::new(dictionary.unwrap_or(&read))?))
+            Coding::Zstd(Box::new(Unpacker::new(
+                dictionary.unwrap_or(&read),
+                zstd::WINDOW_LOG,
+            )?))
         } else {
             Coding::Plain
         };
@@ -175,6 +178,8 @@ impl<R: Read> Text<R> {
             if begins_record(self.peek(PROBE)?) {
                 return Ok(false);
             }
+            // The record that goes on here is one of those that the member holds.
+            self.records = 1;
         }
     }
 

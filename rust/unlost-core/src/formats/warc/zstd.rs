@@ -11,23 +11,33 @@ use super::window::Window;
 pub const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// The proposal for `.warc.zst` allows windows and dictionaries of 8 MiB.
-const WINDOW_LOG: u32 = 23;
+pub const WINDOW_LOG: u32 = 23;
 const MAX_DICTIONARY: usize = 1 << WINDOW_LOG;
 const DICTIONARY_MAGIC: u32 = 0x184d_2a5d;
 
 /// Decompresses frames, one at a time.
 pub struct Unpacker {
     state: Decoder<'static>,
+    /// How much the decoder asks for next.
+    hint: usize,
+    /// Whether it may hold text for which there was no room.
+    is_full: bool,
     is_over: bool,
 }
 
+/// Bytes of the header of a block, which the decoder asks for together with the block before.
+const BLOCK_HEADER: usize = 3;
+
 impl Unpacker {
-    /// An unpacker of frames that need this dictionary, which is empty if they need none.
-    pub fn new(dictionary: &[u8]) -> Result<Self> {
+    /// An unpacker of frames that need this dictionary, which is empty if they need none, and windows of at most
+    /// `1 << window_log` bytes.
+    pub fn new(dictionary: &[u8], window_log: u32) -> Result<Self> {
         let mut state = Decoder::with_dictionary(dictionary)?;
-        state.set_parameter(DParameter::WindowLogMax(WINDOW_LOG))?;
+        state.set_parameter(DParameter::WindowLogMax(window_log))?;
         Ok(Self {
             state,
+            hint: 0,
+            is_full: false,
             is_over: false,
         })
     }
@@ -58,6 +68,8 @@ impl Unpacker {
             return Ok(Start::Truncated);
         }
         self.state.reinit()?;
+        self.hint = MAGIC.len();
+        self.is_full = false;
         self.is_over = false;
         Ok(Start::Header(0))
     }
@@ -69,10 +81,20 @@ impl Unpacker {
         }
         let input = window.peek(1)?;
         let at_end = input.is_empty();
+        // A block at a time, and none before the text of the last one is out: with an error, the decoder forgets what it
+        // wrote in the same call.
+        let wanted = match self.hint {
+            _ if self.is_full => 0,
+            hint if hint > BLOCK_HEADER => hint - BLOCK_HEADER,
+            hint => hint.max(1),
+        };
+        let input = &input[..input.len().min(wanted)];
         match self.state.run_on_buffers(input, out) {
             Err(_) => Ok(Step::Damage(Damage::Corrupt)),
             Ok(done) => {
                 window.consume(done.bytes_read);
+                self.hint = done.remaining;
+                self.is_full = done.bytes_written == out.len();
                 self.is_over = done.remaining == 0;
                 Ok(if done.bytes_written == 0 && at_end && !self.is_over {
                     Step::Damage(Damage::Truncated)

@@ -1,0 +1,55 @@
+//! Any bytes as an index file, after one for the longest line: the lines are those of the text, the key column is that of
+//! the lines; never a panic.
+#![no_main]
+
+use std::io::{Cursor, Read};
+
+use libfuzzer_sys::fuzz_target;
+use unlost_core::formats::{Lines, Source, is_header, read_key_column};
+
+fuzz_target!(|input: &[u8]| {
+    let Some((&limit, file)) = input.split_first() else {
+        return;
+    };
+    let limit = usize::from(limit);
+    // A few bytes of a frame may stand for gigabytes of text: what is compared is its beginning.
+    let mut source = Source::new(file).expect("memory does not fail");
+    let mut text = Vec::new();
+    let most = 1 << 20;
+    source
+        .by_ref()
+        .take(most)
+        .read_to_end(&mut text)
+        .expect("memory does not fail");
+    if text.len() as u64 == most {
+        return;
+    }
+
+    let owned = file.to_vec();
+    let again = Source::new(Cursor::new(owned.clone())).expect("memory does not fail");
+    let mut lines = Lines::new(again, limit);
+    let (mut at, mut count) = (0, 0);
+    let (mut rows, mut keys, mut last) = (0, 0, None);
+    while let Some(line) = lines.next_line().expect("memory does not fail") {
+        count += 1;
+        assert_eq!((line.number, line.offset), (count, at as u64));
+        let end = text[at..].iter().position(|&byte| byte == b'\n');
+        let whole = &text[at..end.map_or(text.len(), |end| at + end)];
+        at += whole.len() + usize::from(end.is_some());
+        let whole = whole.strip_suffix(b"\r").unwrap_or(whole);
+        assert_eq!(line.text, &whole[..whole.len().min(limit)]);
+        assert_eq!(line.too_long, whole.len() > limit);
+        if !is_header(line.text) && !line.text.trim_ascii().is_empty() {
+            let key = line.text.split(|&byte| byte == b' ').next().map(<[u8]>::to_vec);
+            rows += 1;
+            keys += u64::from(key != last);
+            last = key;
+        }
+    }
+    assert_eq!(at, text.len());
+    assert_eq!(lines.damage(), source.damage());
+
+    let column = read_key_column(Cursor::new(owned), limit).expect("memory does not fail");
+    assert_eq!((column.rows, column.keys), (rows, keys));
+    assert_eq!(column.damage, source.damage());
+});

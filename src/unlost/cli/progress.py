@@ -1,0 +1,96 @@
+"""How far long work has come: a bar on the terminal, nothing anywhere else."""
+
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, Task, TaskID
+
+_T = TypeVar("_T")
+_STEP = 1000  # lines between two looks at the bar: each costs as much as reading some lines
+
+
+class Bar:
+    """What long work tells about itself. Both methods cost next to nothing where no bar is shown."""
+
+    def __init__(self, shown: "Progress | None", task: "TaskID | None") -> None:
+        self._shown = shown
+        self._task = task
+        self._before = 0
+        self._lines = 0
+
+    def read(self, done: int) -> None:
+        """Say how many bytes of the present file have been read; readers take this method as `on_read`."""
+        if self._shown is not None and self._task is not None:
+            self._shown.update(self._task, completed=self._before + done, lines=self._lines)
+
+    def next_file(self, size: int) -> None:
+        """Say that a file of so many bytes is done, and that what is read from now on is of the next."""
+        self._before += size
+        self.read(0)
+
+    def lines(self, lines: Iterable[_T]) -> Iterator[_T]:
+        """Yield the lines, or whatever is counted like them, and count them."""
+        if self._shown is None or self._task is None:
+            yield from lines
+            return
+        for line in lines:
+            self._lines += 1
+            if self._lines % _STEP == 0:
+                self._shown.update(self._task, lines=self._lines)
+            yield line
+
+
+@contextmanager
+def progress(label: str, total: int | None = None) -> Iterator[Bar]:
+    """Show a bar on stderr while the block runs: bytes of `total`, lines, lines a second, and the time that is left.
+
+    label: what is being done. total: bytes to read; None if nobody knows, and then lines are all that is shown. The bar
+    goes when the block ends, also when it is interrupted. Without a terminal, and with `--log json`, there is none.
+
+    >>> with progress("reading a.cdxj", 512) as bar:
+    ...     list(bar.lines([b"a", b"b"]))
+    [b'a', b'b']
+    """
+    if not _is_wanted():
+        yield Bar(None, None)
+        return
+    shown = _drawn(total)
+    with shown:
+        yield Bar(shown, shown.add_task(label, total=total, lines=0))
+
+
+def _is_wanted() -> bool:
+    context = click.get_current_context(silent=True)
+    if context is not None and context.find_root().params.get("log") == "json":
+        return False
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
+def _drawn(total: int | None) -> "Progress":
+    # Here, so that nobody else waits for it.
+    from rich import progress as parts  # noqa: PLC0415
+    from rich.console import Console  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    class Lines(parts.ProgressColumn):
+        """How many lines, and how many a second."""
+
+        def render(self, task: "Task") -> Text:
+            """Return both, with commas."""
+            count = int(task.fields["lines"])
+            speed = count / task.elapsed if task.elapsed else 0
+            return Text(f"{count:,} lines, {speed:,.0f}/s")
+
+    columns: list[parts.ProgressColumn] = [parts.TextColumn("{task.description}", markup=False), Lines()]
+    if total is not None:
+        columns[1:1] = [parts.BarColumn(), parts.DownloadColumn()]
+        columns.append(parts.TimeRemainingColumn(compact=True))
+    # Not more: stdout is the user's, and what is written there must come out as it is.
+    return parts.Progress(
+        *columns, console=Console(stderr=True), transient=True, redirect_stdout=False, redirect_stderr=False
+    )

@@ -1,0 +1,134 @@
+"""The bar of long work: on a terminal, and only there."""
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run import UNLOST, unlost
+from tests.formats.warcs import member, record
+
+ROW = b'com,a)/%07d 20140210000001 {"url": "http://a.com/%d"}\n'
+HIDDEN, SHOWN = b"\x1b[?25l", b"\x1b[?25h"
+
+
+class Terminal:
+    """A command that runs with a terminal as its stderr. `seen` is what it wrote there so far."""
+
+    def __init__(self, *arguments: str) -> None:
+        self._end, other = pty.openpty()
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("UNLOST_")}
+        environment |= {"UNLOST_HOME": "/nonexistent", "COLUMNS": "120", "LINES": "24", "TERM": "xterm"}
+        self.process = subprocess.Popen(
+            [UNLOST, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=other, env=environment
+        )
+        os.close(other)
+        self.seen = b""
+
+    def read_until(self, mark: bytes) -> None:
+        """Read until something is there."""
+        while mark not in self.seen:
+            more = self._read()
+            assert more, self.seen
+            self.seen += more
+
+    def read_all(self) -> int:
+        """Read to the end and return the exit code."""
+        while more := self._read():
+            self.seen += more
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        os.close(self._end)
+        return self.process.wait(timeout=60)
+
+    def _read(self) -> bytes:
+        try:
+            return os.read(self._end, 1 << 16)
+        except OSError:  # how Linux tells that the other end is closed
+            return b""
+
+
+@contextmanager
+def endless(path: Path) -> Iterator[None]:
+    """Be a pipe that gives rows for as long as somebody reads them."""
+    os.mkfifo(path)
+
+    def write() -> None:
+        try:
+            with path.open("wb") as pipe:
+                for number in range(10**7):
+                    pipe.write(ROW % (number, number))
+        except BrokenPipeError:
+            pass
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    yield
+    writer.join(timeout=60)
+    assert not writer.is_alive()
+
+
+def test_a_terminal_sees_bytes_lines_speed_and_what_is_left(tmp_path: Path) -> None:
+    """The bar goes when the work is done, the cursor comes back, and the result is there."""
+    source, target = tmp_path / "a.cdxj", tmp_path / "b.cdxj"
+    source.write_bytes(b"".join(ROW % (number, number) for number in range(20_000)))
+    terminal = Terminal("index", "convert", str(source), "-o", str(target))
+    assert terminal.read_all() == 0
+    assert b"converting" in terminal.seen
+    assert b"MB" in terminal.seen
+    assert b" lines, " in terminal.seen
+    assert b"--:--" in terminal.seen or b"0:0" in terminal.seen
+    assert terminal.seen.rfind(SHOWN) > terminal.seen.rfind(HIDDEN) > -1
+    assert target.read_bytes() == source.read_bytes()
+
+
+def test_building_an_index_shows_it_too(tmp_path: Path) -> None:
+    """Bytes are those of all files."""
+    for name in ("a.warc.gz", "b.warc.gz"):
+        (tmp_path / name).write_bytes(b"".join(member(record(number=number)) for number in range(300)))
+    files = [str(tmp_path / "a.warc.gz"), str(tmp_path / "b.warc.gz")]
+    terminal = Terminal("index", "build", *files, "-o", str(tmp_path / "c.cdxj"))
+    assert terminal.read_all() == 0
+    assert b"building" in terminal.seen
+    size = sum(Path(file).stat().st_size for file in files)
+    assert f"{size / 1000:.1f} kB".encode() in terminal.seen
+
+
+def test_ctrl_c_leaves_the_terminal_clean(tmp_path: Path) -> None:
+    """The bar is erased, the cursor comes back, one line says why, and no file is left."""
+    with endless(tmp_path / "pipe"):
+        terminal = Terminal("index", "convert", str(tmp_path / "pipe"), "-o", str(tmp_path / "b.cdxj"))
+        terminal.read_until(b"000 lines, ")
+        terminal.process.send_signal(signal.SIGINT)
+        assert terminal.read_all() == 130
+    after = terminal.seen[terminal.seen.rfind(SHOWN) :]
+    assert HIDDEN not in after
+    assert after.endswith(b"unlost: interrupted\r\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
+
+
+@pytest.mark.parametrize("options", [[], ["--log", "json"]], ids=["no terminal", "messages as JSON"])
+def test_nobody_else_sees_anything(options: list[str], tmp_path: Path) -> None:
+    """Neither a pipe nor whoever asked for JSON."""
+    source, target = tmp_path / "a.cdxj", tmp_path / "b.cdxj"
+    source.write_bytes(ROW % (1, 1))
+    arguments = [*options, "index", "convert", str(source), "-o", str(target)]
+    if options:
+        terminal = Terminal(*arguments)
+        assert (terminal.read_all(), terminal.seen) == (0, b"")
+    else:
+        done = unlost(*arguments)
+        assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_rich_is_not_imported_without_a_bar() -> None:
+    """Whoever sees no bar does not wait for it."""
+    code = "import sys; import unlost.cli.index; sys.exit('rich' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
