@@ -1,7 +1,8 @@
 """Files that appear whole or not at all."""
 
 import os
-import tempfile
+import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,29 +10,53 @@ from typing import BinaryIO
 
 
 @contextmanager
-def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a file to write that gets its name only when the block ends well; otherwise nothing is left behind.
+def whole_path(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Give the path of an empty file to write, which gets its name only when the block ends well.
 
-    What stood under the name before stays until then. A link is followed; a device or a pipe is written to as it is,
-    since a file in its place would break it for everybody. Raises OSError as `open` does.
+    Otherwise nothing is left behind. What stood under the name before stays until then, and the new file gets its mode.
+    A link is followed; a device or a pipe is written to as it is, since a file in its place would break it for everybody.
+    Raises OSError as `open` does, also for a full disk, with the name of the file.
     """
     given = Path(path)
-    if given.exists() and not given.is_file():
-        with given.open("wb") as file:
-            yield file
+    try:
+        with _aside(given) as aside:
+            yield aside
+    except OSError as error:
+        if error.filename is None:
+            error.filename = str(given)
+        raise
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a file to write that gets its name only when the block ends well, as `whole_path` has it."""
+    with whole_path(path) as aside, aside.open("wb", buffering=1 << 20) as file:
+        yield file
+
+
+@contextmanager
+def _aside(given: Path) -> Iterator[Path]:
+    try:
+        before = given.stat()
+    except FileNotFoundError:
+        before = None
+    if before and not stat.S_ISREG(before.st_mode):
+        yield given
         return
     target = given.resolve()
-    handle, aside = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    # No longer than a name may be, whatever the target's is.
+    aside = target.with_name(f".{target.name[:50]}.{secrets.token_hex(8)}.part")
     try:
-        with os.fdopen(handle, "wb", buffering=1 << 20) as file:
-            yield file
-            file.flush()
+        os.close(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(given)) from error
+    try:
+        if before:
+            aside.chmod(stat.S_IMODE(before.st_mode))
+        yield aside
+        with aside.open("rb+") as file:
             os.fsync(file.fileno())
-        # mkstemp makes private files; a result has the mode of any other new file.
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(aside).chmod(0o666 & ~mask)
-        Path(aside).replace(target)
+        aside.replace(target)
     except BaseException:
-        Path(aside).unlink(missing_ok=True)
+        aside.unlink(missing_ok=True)
         raise

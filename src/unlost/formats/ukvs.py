@@ -213,10 +213,7 @@ def write_ukvs(path: Path, header: Header, rows: Iterable[Row]) -> None:
     else does (`!`, `{`).
     """
     with whole_file(path) as file:
-        # In the order of their bytes too, so that `LC_ALL=C sort --check` holds for the whole file.
-        fields = {"keys": header.keys, "values": header.values}
-        for name, value in (("context", header.context), ("fields", fields), ("id", header.id), ("meta", header.meta)):
-            file.write(f"!{name} {_json(value)}\n".encode())
+        file.write(header_lines(header))
         last = b""
         for row in rows:
             line = _line(row, len(header.keys))
@@ -227,6 +224,14 @@ def write_ukvs(path: Path, header: Header, rows: Iterable[Row]) -> None:
                 )
             last = key
             file.write(line + b"\n")
+
+
+def header_lines(header: Header) -> bytes:
+    """Return the lines that stand above the rows, in strict JSON."""
+    # In the order of their bytes too, so that `LC_ALL=C sort --check` holds for the whole file.
+    fields = {"keys": header.keys, "values": header.values}
+    parts = {"context": header.context, "fields": fields, "id": header.id, "meta": header.meta}
+    return "".join(f"!{name} {_json(value)}\n" for name, value in parts.items()).encode()
 
 
 def _line(row: Row, width: int) -> bytes:

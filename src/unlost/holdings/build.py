@@ -1,0 +1,135 @@
+"""Building MementoMaps from whatever lists what an archive holds."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import Literal
+
+from unlost import _core
+from unlost._core import Progress
+from unlost.errors import UsageError
+from unlost.formats.lines import MAX_LINE_BYTES
+from unlost.formats.output import whole_path
+from unlost.formats.ukvs import Header, header_lines
+from unlost.holdings.compaction import NO_LIMIT, Compaction
+from unlost.holdings.inputs import Kind, count_inputs
+from unlost.holdings.report import Report
+from unlost.holdings.work import Watch, watched
+from unlost.uri import DEFAULT_RULES
+
+CONTEXT = ("https://git.io/mementomap",)
+"""What explains the format, as the second paper has it."""
+
+FORMAT_VERSION = 1
+
+EXCLUDABLE = ("robots", "sitemaps")
+"""Pages that can be left out: `/robots.txt`; files named `sitemap*.xml`, also gzipped."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapOptions:
+    """What goes into a map, and how it is made.
+
+    host_weight, path_weight: compact the map with these weights; None for no compaction.
+    compaction: everything else about compacting; its weights are replaced by those two where they are given.
+    by_year: one line for each year, with a second key field, `datetime`.
+    urir: count URI-Rs too, and write `m/r`.
+    status, mime: only rows with one of these; an empty set is all.
+    exclude: kinds of pages to leave out, of `EXCLUDABLE`.
+    rules: by which addresses become keys.
+    name, id: of the archive, for the header.
+    kind, column, host: what the inputs are, where that cannot be told by looking at them; see `unlost.holdings.inputs`.
+    sorted: the inputs are promised to be sorted; one that is not is an error.
+    threads, memory, block: how many threads, how many bytes of entries before temporary files are used, and how many
+        bytes of text at a time; none of them shows in the result.
+    """
+
+    host_weight: float | None = None
+    path_weight: float | None = None
+    compaction: Compaction | None = None
+    by_year: bool = False
+    urir: bool = False
+    status: frozenset[str] = frozenset()
+    mime: frozenset[str] = frozenset()
+    exclude: frozenset[Literal["robots", "sitemaps"] | str] = field(default_factory=frozenset)
+    rules: str = DEFAULT_RULES
+    name: str | None = None
+    id: str | None = None
+    kind: Kind | None = None
+    column: int | None = None
+    host: str | None = None
+    sorted: bool = False
+    threads: int | None = None
+    memory: int | None = None
+    block: int | None = None
+
+    def compacts(self) -> Compaction | None:
+        """Return how the map is compacted, if it is."""
+        if self.host_weight is None and self.path_weight is None:
+            return self.compaction
+        return (self.compaction or Compaction()).weighing(
+            NO_LIMIT if self.host_weight is None else self.host_weight,
+            NO_LIMIT if self.path_weight is None else self.path_weight,
+        )
+
+    def header(self) -> Header:
+        """Return what stands above the map's rows. It depends on nothing but the options."""
+        compaction = self.compacts()
+        meta: dict[str, object] = {
+            "type": "MementoMap",
+            "version": FORMAT_VERSION,
+            "rules": self.rules,
+            **({"name": self.name} if self.name else {}),
+            **{name: sorted(wanted) for name in ("status", "mime", "exclude") if (wanted := getattr(self, name))},
+            **(compaction.meta() if compaction else {}),
+        }
+        keys = ("surt", "datetime") if self.by_year else ("surt",)
+        return Header(CONTEXT, {"uri": self.id} if self.id else {}, keys, ("frequency",), meta)
+
+
+def build_map(
+    inputs: Sequence[str | PathLike[str]],
+    output: str | PathLike[str],
+    options: MapOptions | None = None,
+    watch: Watch | None = None,
+) -> Report:
+    """Write the map of what the inputs hold, and return what became of their lines.
+
+    Inputs may be of any kind that `unlost.holdings.inputs` knows, sorted or not, of any size. The map appears under its
+    name once it is whole. Raises InputError for an input that cannot be read at all, OSError for an output that cannot
+    be written.
+    """
+    wanted = options or MapOptions()
+    unknown = wanted.exclude - set(EXCLUDABLE)
+    if unknown:
+        raise UsageError(f"{min(unknown)}: cannot be left out: expected {' or '.join(EXCLUDABLE)}")
+    compaction = wanted.compacts()
+    report = Report()
+    counter = _core.MapBuilder(
+        rules=wanted.rules,
+        queries=wanted.urir,
+        by_year=wanted.by_year,
+        status=_encoded(wanted.status),
+        mime=_encoded(wanted.mime),
+        exclude=sorted(wanted.exclude),
+        is_sorted=wanted.sorted,
+        line_limit=MAX_LINE_BYTES,
+        threads=wanted.threads,
+        memory=wanted.memory,
+        block=wanted.block,
+    )
+
+    def work(progress: Progress) -> None:
+        count_inputs(
+            inputs, counter, report, progress, kind=wanted.kind, column=wanted.column, host=wanted.host
+        )
+        with whole_path(output) as aside:
+            head = header_lines(wanted.header())
+            report.shape = counter.write(aside, head, compaction.curves() if compaction else None, progress)
+
+    watched(work, watch)
+    return report
+
+
+def _encoded(texts: Iterable[str]) -> list[bytes]:
+    return sorted(text.encode() for text in texts)

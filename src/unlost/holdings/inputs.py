@@ -1,0 +1,143 @@
+"""What holdings are counted from: indexes, archive files, lists of addresses, access logs, other maps."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Literal, Protocol, get_args
+
+from unlost._core import Progress, RowColumns, Tally
+from unlost.errors import InputError
+from unlost.formats import accesslog, warcindex
+from unlost.formats.lines import MAX_LINE_BYTES
+from unlost.formats.problems import Problems
+from unlost.formats.textfile import read_lines
+from unlost.formats.ukvs import UkvsReader
+from unlost.formats.zipnum import ZipNum
+from unlost.holdings.report import Report
+
+Kind = Literal["index", "zipnum", "archive", "urls", "log", "map"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+_BATCH = 10_000
+_LOOKED_AT = 1000
+"""So many lines are looked at to tell what a file is."""
+
+_LOG = re.compile(rb"\[\d{1,2}/[A-Za-z]{3}/\d{4}:")
+_FREQUENCY = re.compile(rb"(?=.)(\d{1,18}[+~-]?)?(/(\d{1,18}[+~-]?)?)?")
+
+
+class Counter(Protocol):
+    """What counts: `unlost._core.MapBuilder`, or something that is fed the same way."""
+
+    def add_file(
+        self, path: str, progress: Progress, urls: bool = False, column: int | None = None
+    ) -> tuple[Tally, str | None]: ...
+    def add_rows(self, rows: list[RowColumns]) -> Tally: ...
+    def add_map(self, path: str, fields: int, line_limit: int, progress: Progress) -> Tally: ...
+
+
+def kind_of(path: str | PathLike[str]) -> Kind:
+    """Tell what a file is by its contents; a ZipNum by its ending `.idx`. Raises InputError if it cannot be read."""
+    if Path(path).suffix == ".idx":
+        return "zipnum"
+    if warcindex.is_archive(path):
+        return "archive"
+    has_fields = False
+    for line in islice(read_lines(path, Problems()), _LOOKED_AT):
+        text = line.text
+        has_fields |= text.startswith(b"!fields ")
+        if text[1:4] == b"CDX" and not text[:1].isalnum():
+            return "index"
+        if text.strip() and text[:1] not in b"!@#":
+            return "map" if has_fields else _kind_of_line(text)
+    return "map" if has_fields else "index"
+
+
+def _kind_of_line(text: bytes) -> Kind:
+    columns = text.split()
+    if _LOG.search(text[:1000]):
+        return "log"
+    if len(columns) == 1 or b"\t" in text or b"://" in columns[0]:
+        return "urls"
+    if len(columns) == 2 and _FREQUENCY.fullmatch(columns[1]):
+        return "map"
+    return "index"
+
+
+def count_inputs(
+    paths: Sequence[str | PathLike[str]],
+    counter: Counter,
+    report: Report,
+    progress: Progress,
+    *,
+    kind: Kind | None = None,
+    column: int | None = None,
+    host: str | None = None,
+) -> None:
+    """Count all that the files hold.
+
+    kind: what the files are; told by their contents if not given.
+    column: from 1, the column of a table with tabs that holds the addresses of a list.
+    host: whose access log it is, where the log's lines do not tell.
+
+    Raises InputError for a file that cannot be read at all.
+    """
+    for path in paths:
+        name = fspath(path)
+        try:
+            _count(name, kind or kind_of(path), counter, report, progress, column, host)
+        except OSError as error:
+            raise InputError(f"{name}: cannot be read: {error.strerror or error}") from error
+        except InputError as error:
+            raise InputError(str(error) if str(error).startswith(name) else f"{name}: {error}") from error
+
+
+def _count(
+    name: str, kind: Kind, counter: Counter, report: Report, progress: Progress, column: int | None, host: str | None
+) -> None:
+    if kind in ("index", "urls"):
+        at = None if column is None else column - 1
+        tally, damage = counter.add_file(name, progress, kind == "urls", at)
+        report.add(tally, name, damage)
+    elif kind == "zipnum":
+        for part in _parts(name):
+            tally, damage = counter.add_file(part, progress)
+            report.add(tally, part, damage)
+    elif kind == "map":
+        fields = len(UkvsReader(name, Problems()).header.keys)
+        report.add(counter.add_map(name, fields, MAX_LINE_BYTES, progress), name)
+    else:
+        rows = _captures(name, report.problems) if kind == "archive" else _hits(name, report.problems, host)
+        for batch in _batches(rows):
+            report.add(counter.add_rows(batch), name)
+
+
+def _parts(name: str) -> Iterable[str]:
+    """Return the files of a ZipNum in the order of their first blocks."""
+    with ZipNum(name) as index:
+        return dict.fromkeys(fspath(block.part) for block in index.blocks())
+
+
+def _captures(name: str, problems: Problems) -> Iterator[RowColumns]:
+    for capture in warcindex.read_archive(name, problems):
+        status = "" if capture.status is None else str(capture.status)
+        yield (
+            b"",
+            capture.uri.encode("utf-8", "surrogateescape"),
+            capture.datetime.encode(),
+            (capture.mime or "").encode("utf-8", "surrogateescape"),
+            status.encode(),
+        )
+
+
+def _hits(name: str, problems: Problems, host: str | None) -> Iterator[RowColumns]:
+    for hit in accesslog.read_access_log(name, problems, host=host):
+        status = "" if hit.status is None else str(hit.status)
+        yield b"", hit.uri.encode(), hit.datetime.encode(), b"", status.encode()
+
+
+def _batches(rows: Iterator[RowColumns]) -> Iterator[list[RowColumns]]:
+    while batch := list(islice(rows, _BATCH)):
+        yield batch

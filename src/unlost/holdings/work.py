@@ -1,0 +1,51 @@
+"""Work of the core that may take hours: watched, and ended by Ctrl-C."""
+
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+from unlost._core import Progress
+
+Watch = Callable[[int, int], None]
+"""Called now and then with the bytes and the lines that have been read."""
+
+T = TypeVar("T")
+
+_SECONDS_BETWEEN_LOOKS = 0.1
+
+
+def watched(work: Callable[[Progress], T], watch: Watch | None = None) -> T:
+    """Return what `work` returns, or raise what it raises.
+
+    It runs in a thread of its own, so that this one sees Ctrl-C: the work is then told to end, which it does within
+    moments, and nothing of it is left behind.
+    """
+    progress = Progress()
+    results: list[T] = []
+    failures: list[BaseException] = []
+    done = threading.Event()
+
+    def run() -> None:
+        try:
+            results.append(work(progress))
+        except BaseException as error:  # noqa: BLE001  raised again in the thread that waits
+            failures.append(error)
+        finally:
+            done.set()
+
+    thread = threading.Thread(target=run, name="unlost-work")
+    thread.start()
+    try:
+        while not done.wait(_SECONDS_BETWEEN_LOOKS):
+            if watch is not None:
+                watch(progress.bytes, progress.lines)
+    except BaseException:
+        progress.cancel()
+        raise
+    finally:
+        thread.join()
+    if watch is not None:
+        watch(progress.bytes, progress.lines)
+    if failures:
+        raise failures[0]
+    return results[0]
