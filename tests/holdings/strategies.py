@@ -1,0 +1,217 @@
+"""Random keys, rows and maps that go where it hurts: byte order around `/`, deep trees, ports, addresses, spellings.
+
+Keys are normal by construction, and every spelling of one is made from it, so nothing here needs a normaliser.
+"""
+
+import json
+from dataclasses import dataclass
+
+from hypothesis import strategies as st
+
+from tests.models.frequency import Frequency
+from tests.models.holdings import Compaction, Lines, domain, folder, host_labels, page, split
+
+# Few of each, so that they meet: as siblings, and as parent and child. `-`, `.` and `+` sort before `/`, `0` behind it;
+# `*` and `,` are always escaped in keys.
+SEGMENTS = ["a", "b", "a-b", "a.html", "a0", "a+b", "a,b", "%2a", "a%2a", "%25", "%c3%bc", "~", "a)b", "(", "!", "a:1"]
+LABELS = ["a", "b", "c", "a-b", "a0", "a+b", "a_b", "%2a", "a%2cb", "%21", "xn--bcher-kva"]
+TOPS = ["com", "uk", "localhost", "co"]
+ADDRESSES = ["4,3,2,1", "4,3,2,10", "1,2,3,4", "[2001:db8::1]"]
+LONG = "x" * 5000  # longer than a page of memory
+QUERIES = ["", "", "", "?q", "?a=1&b=2", "?q=/a/b", "?%2a"]
+YEARS = ["1996", "2013", "2014", "2015"]
+
+_segments = st.sampled_from(SEGMENTS)
+_paths = st.one_of(
+    st.lists(_segments, max_size=3),
+    st.lists(st.sampled_from(SEGMENTS[:2]), max_size=12),  # past the limit of 9
+    st.builds(lambda n: ["a", f"p{n}"], st.integers(0, 40)),  # past every cut-off of the second depth
+    st.builds(lambda n: [f"p{n}"], st.integers(0, 60)),
+    st.lists(st.sampled_from(["a", LONG]), max_size=2),
+)
+
+
+def _name(top: str, labels: list[str]) -> str:
+    return ",".join([top, *labels])
+
+
+_names = st.one_of(
+    st.builds(_name, st.sampled_from(TOPS), st.lists(st.sampled_from(LABELS), max_size=3)),
+    st.builds(_name, st.just("com"), st.lists(st.sampled_from(LABELS[:2]), max_size=10)),  # past the limit of 8
+    st.builds(lambda n: f"com,a,s{n}", st.integers(0, 30)),  # past the cut-off
+    st.builds(lambda n: f"com,a,b,s{n}", st.integers(0, 20)),
+    st.just("com,a"),
+)
+HOSTS = st.builds(
+    lambda host, port: host + port,
+    st.one_of(_names, _names, _names, st.sampled_from(ADDRESSES)),
+    st.sampled_from(["", "", "", "", ":81", ":8080"]),
+)
+
+PAGES = st.builds(lambda host, path: f"{host})/{'/'.join(path)}", HOSTS, _paths)
+"""Keys without a query, as they stand in maps."""
+
+KEYS = st.builds(lambda page, query: page + query, PAGES, st.sampled_from(QUERIES))
+"""Whole keys."""
+
+
+@st.composite
+def bushes(draw: st.DrawFn) -> list[str]:
+    """Draw a page or a host with many children, around the cut-offs at weight 1."""
+    labels, segments = host_labels(draw(HOSTS)), draw(st.lists(_segments, max_size=3))
+    size = draw(st.sampled_from([2, 4, 6, 8, 10, 25, 30]))
+    if segments or ":" in labels[-1] or "," in labels[0] or draw(st.booleans()):
+        return [page(labels, [*segments, f"p{n}"]) for n in range(size)]
+    return [page([*labels, f"s{n}"], []) for n in range(size)]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of an index, and the key that it must come to.
+
+    key: None if it is no page. spelling: what stands in the key column.
+    """
+
+    key: str | None
+    spelling: str
+    url: str
+    timestamp: str
+    status: str = "200"
+    mime: str = "text/html"
+
+    def cdxj(self) -> bytes:
+        """Return it as a line of CDXJ."""
+        fields = {"url": self.url, "mime": self.mime, "status": self.status, "digest": "AB", "length": "9"}
+        return f"{self.spelling} {self.timestamp} {json.dumps(fields | {'offset': '7', 'filename': 'a'})}\n".encode()
+
+    def cdx(self) -> bytes:
+        """Return it as a line of CDX with 11 columns."""
+        return f"{self.spelling} {self.timestamp} {self.url} {self.mime} {self.status} AB - - 9 7 a\n".encode()
+
+
+def url(key: str) -> str:
+    """Return the address of a normal key."""
+    host_and_port, _, tail = key.partition(")")
+    host, colon, port = host_and_port.rpartition(":")
+    if not colon or "]" in port:
+        host, colon, port = host_and_port, "", ""
+    name = host if host.startswith("[") else ".".join(reversed(host.split(",")))
+    return f"http://{name}{colon}{port}{tail}"
+
+
+def spellings(key: str) -> list[str]:
+    """Return ways in which indexes in the field write a key, itself first."""
+    head, _, tail = key.partition(")")
+    path, mark, query = tail.partition("?")
+    plain = host_labels(head)[0] != head or "," not in head  # else it is an address of four numbers
+    bare = ":" not in head and "[" not in head
+    rest = mark + query
+    found = [key, key.upper(), key.replace("%2a", "*"), "-", url(key), url(key).removeprefix("http://")]
+    found.append(f"{head}){'' if path == '/' else path + '/'}{rest}")  # with or without the slash at the end
+    found.append(f"{head}){path.replace('/', '//')}{rest}")  # empty segments
+    found.append(f"http://({head}){tail}")
+    if not mark:
+        found.append(key + "?")
+    if "[" in head:
+        found.append(key.replace("[", "").replace("]", "") if head.endswith("]") else key)
+    elif not plain:
+        numbers, colon, port = head.partition(":")
+        found.append(f"{'.'.join(reversed(numbers.split(',')))}{colon}{port}){tail}")
+    else:
+        name, colon, port = head.partition(":")
+        found += [f"{name},www{colon}{port}){tail}", f"{name},www2{colon}{port}){tail}"]
+    if bare and plain:
+        found += [f"{head},){tail}", f"http://({head},){tail}", f"http://({head},www,){tail}"]
+    return found
+
+
+@st.composite
+def _pages(draw: st.DrawFn, keys: st.SearchStrategy[str]) -> Row:
+    key = draw(keys)
+    timestamp = draw(st.sampled_from(YEARS)) + draw(st.sampled_from(["0101000000", "0611123000", "1231235959"]))
+    status = draw(st.sampled_from(["200", "200", "404", "301"]))
+    mime = draw(st.sampled_from(["text/html", "text/html", "image/png"]))
+    return Row(key, draw(st.sampled_from(spellings(key))), url(key), timestamp, status, mime)
+
+
+PAGE_ROWS = _pages(KEYS)
+"""Rows of pages, in any spelling."""
+
+DNS_ROWS = st.builds(
+    lambda name, key: Row(None, key, f"dns:{name}", "20140101000000", "200", "text/dns"),
+    st.sampled_from(["a.com", "b.a.com"]),
+    st.sampled_from(["com,a)/", "dns:a.com"]),
+)
+"""Rows that may bear the key of a page and are none."""
+
+
+def _bush_rows(keys: list[str]) -> list[Row]:
+    """Return rows that differ in spelling and year without a draw for each."""
+    return [
+        Row(key, spellings(key)[n % len(spellings(key))], url(key), YEARS[n % len(YEARS)] + "0101000000")
+        for n, key in enumerate(keys)
+    ]
+
+
+ROWS = st.builds(
+    lambda rows, bushes: [row for part in [rows, *bushes] for row in part],
+    st.lists(st.one_of(PAGE_ROWS, PAGE_ROWS, PAGE_ROWS, DNS_ROWS), max_size=30),
+    st.lists(bushes().map(_bush_rows), max_size=3),
+).filter(lambda rows: any(row.key for row in rows))
+"""Whole indexes, in no order."""
+
+
+def captures(rows: list[Row]) -> list[tuple[str, str]]:
+    """Return what the model counts: the key and the timestamp of every page."""
+    return [(row.key, row.timestamp) for row in rows if row.key is not None]
+
+
+HELD = st.sampled_from(["1", "3", "12", "5+", "7-", "9~", "0+", "/", "4/2", "6~/3+", "/5", "8/1-"])
+EXCLUDED = st.sampled_from(["0", "0", "0/20"])
+
+
+@st.composite
+def wildcards(draw: st.DrawFn) -> str:
+    """Draw a wildcard above a page, or over it."""
+    labels, segments = split(draw(PAGES))
+    if draw(st.booleans()):
+        return folder(labels, segments[: draw(st.integers(0, len(segments)))])
+    n = draw(st.integers(1, len(labels)))
+    return domain(labels[:n])
+
+
+def _maps(frequencies: st.SearchStrategy[str], years: list[str]) -> st.SearchStrategy[Lines]:
+    def build(lines: dict[tuple[str, str], str], bushes: list[list[str]], cycle: list[str]) -> Lines:
+        keys = [key for bush in bushes for key in bush]
+        grown = {(key, years[n % len(years)]): cycle[n % len(cycle)] for n, key in enumerate(keys)}
+        return {place: Frequency.parse(text) for place, text in (grown | lines).items()}
+
+    places = st.tuples(st.one_of(PAGES, PAGES, wildcards()), st.sampled_from(years))
+    lines = st.dictionaries(places, frequencies, min_size=1, max_size=20)
+    return st.builds(build, lines, st.lists(bushes(), max_size=3), st.lists(frequencies, min_size=1, max_size=9))
+
+
+MAPS = _maps(st.one_of(HELD, HELD, EXCLUDED), [""])
+"""Maps with wildcards, exclusions and all kinds of frequencies, without a total."""
+
+YEARLY_MAPS = _maps(HELD, YEARS)
+"""Maps by year; nothing is excluded."""
+
+WEIGHTS = [float("inf"), 4.0, 2.0, 1.0, 0.5, 0.25, 0.0]
+
+COMPACTIONS = st.builds(Compaction, st.sampled_from(WEIGHTS), st.sampled_from(WEIGHTS))
+"""Compactions by weight only."""
+
+ODD_COMPACTIONS = st.builds(
+    Compaction,
+    st.sampled_from([0.0, 0.25, 1.0]),
+    st.sampled_from([0.0, 0.25, 1.0]),
+    host_a=st.sampled_from([16.329, 5.0]),
+    host_k=st.sampled_from([0.714, 2.0]),
+    path_a=st.sampled_from([24.546, 5.0]),
+    path_k=st.sampled_from([1.429, 0.0]),
+    host_depth=st.integers(1, 10),
+    path_depth=st.integers(1, 12),
+    rollup=st.lists(wildcards(), max_size=2).map(tuple),
+)
+"""Compactions with every parameter changed, and forced roll-ups."""
