@@ -1,6 +1,6 @@
 # The Rust core. Import from the packages that speak for it (`unlost.uri`), where things are explained.
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
 from typing import Final, TypeAlias, final
 
@@ -137,3 +137,21 @@ class WarcScanner:
     @property
     def position(self) -> int: ...
     def next_batch(self) -> tuple[list[WarcRecord], list[tuple[str, int, str]]] | None: ...
+
+@final
+class SynthUrls:
+    def __new__(cls, path: str | PathLike[str], column: int | None) -> SynthUrls: ...
+    @property
+    def is_empty(self) -> bool: ...
+    @property
+    def refused(self) -> list[tuple[str, int, int, int, str]]: ...
+
+def write_synthetic_index(
+    write: Callable[[bytes], object],
+    lines: int,
+    seed: int,
+    urls: SynthUrls | None,
+    largest_host: int | None,
+    shuffled: bool,
+    packing: str,
+) -> None: ...

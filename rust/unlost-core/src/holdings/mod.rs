@@ -20,6 +20,7 @@ mod reader;
 mod scan;
 mod sorter;
 mod spool;
+pub mod synth;
 mod table;
 mod tally;
 mod totals;

@@ -1,0 +1,136 @@
+//! Where lines go: in order or shuffled, plain or compressed.
+
+use std::io::{self, Write};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use zstd::stream::write::Encoder;
+
+use super::random::Random;
+
+/// How the file is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Packing {
+    /// As it is.
+    Plain,
+    /// As gzip, of one member.
+    Gzip,
+    /// As zstd, of one frame.
+    Zstd,
+}
+
+const BUFFER_BYTES: usize = 1 << 20;
+
+/// How many lines wait to be written when they are shuffled: about 84 MB.
+const POOL_LINES: usize = 1 << 18;
+
+enum Packer<W: Write> {
+    Plain(W),
+    Gzip(GzEncoder<W>),
+    Zstd(Encoder<'static, W>),
+}
+
+pub(super) struct Output<W: Write> {
+    packer: Packer<W>,
+    /// Whole lines and the beginning of the one that is being written.
+    buffer: Vec<u8>,
+    shuffle: Option<Shuffle>,
+}
+
+/// Each new line takes the place of one that waits, which is written: lines move by a quarter of a million on average,
+/// some much further, and memory is bounded.
+struct Shuffle {
+    random: Random,
+    pool: Vec<Vec<u8>>,
+}
+
+impl<W: Write> Output<W> {
+    /// Lines come out in order, or shuffled by a seed.
+    pub(super) fn new(out: W, packing: Packing, shuffle: Option<u64>) -> io::Result<Self> {
+        let packer = match packing {
+            Packing::Plain => Packer::Plain(out),
+            Packing::Gzip => Packer::Gzip(GzEncoder::new(out, Compression::default())),
+            Packing::Zstd => Packer::Zstd(Encoder::new(out, 0)?),
+        };
+        Ok(Self {
+            packer,
+            buffer: Vec::with_capacity(BUFFER_BYTES + (1 << 16)),
+            shuffle: shuffle.map(|seed| Shuffle {
+                random: Random::new(seed),
+                pool: Vec::new(),
+            }),
+        })
+    }
+
+    /// What a line is appended to, before `end_line`.
+    pub(super) fn line(&mut self) -> &mut Vec<u8> {
+        &mut self.buffer
+    }
+
+    pub(super) fn end_line(&mut self) -> io::Result<()> {
+        if self.shuffle.is_some() {
+            self.swap_line()
+        } else if self.buffer.len() >= BUFFER_BYTES {
+            self.flush()
+        } else {
+            Ok(())
+        }
+    }
+
+    fn swap_line(&mut self) -> io::Result<()> {
+        let Some(Shuffle { random, pool }) = &mut self.shuffle else {
+            return Ok(());
+        };
+        if pool.len() < POOL_LINES {
+            pool.push(self.buffer.clone());
+        } else {
+            let place = &mut pool[index(random, POOL_LINES)];
+            self.packer.write_all(place)?;
+            place.clear();
+            place.extend_from_slice(&self.buffer);
+        }
+        self.buffer.clear();
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.packer.write_all(&self.buffer)?;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    /// Writes what waits, and the end of what is compressed.
+    pub(super) fn finish(mut self) -> io::Result<()> {
+        self.flush()?;
+        if let Some(Shuffle {
+            mut random,
+            mut pool,
+        }) = self.shuffle.take()
+        {
+            while !pool.is_empty() {
+                let place = index(&mut random, pool.len());
+                self.packer.write_all(&pool.swap_remove(place))?;
+            }
+        }
+        match self.packer {
+            Packer::Plain(mut out) => out.flush(),
+            Packer::Gzip(encoder) => encoder.finish()?.flush(),
+            Packer::Zstd(encoder) => encoder.finish()?.flush(),
+        }
+    }
+}
+
+#[allow(clippy::cast_possible_truncation)] // below a length
+fn index(random: &mut Random, length: usize) -> usize {
+    random.below(length as u64) as usize
+}
+
+impl<W: Write> Packer<W> {
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Plain(out) => out.write_all(bytes),
+            Self::Gzip(encoder) => encoder.write_all(bytes),
+            Self::Zstd(encoder) => encoder.write_all(bytes),
+        }
+    }
+}

@@ -1,0 +1,1 @@
+"""What archives hold."""
