@@ -8,6 +8,7 @@ use unlost_core::uri::UriError;
 static URI_ERROR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 static FOREIGN_SCHEME_ERROR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 static USAGE_ERROR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+static INPUT_ERROR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 static SUFFIX_LIST_ERROR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 
 const MODULE: &str = "unlost.errors";
@@ -30,6 +31,10 @@ pub fn raise_uri(py: Python<'_>, error: &UriError) -> PyErr {
 
 pub fn raise_usage(py: Python<'_>, message: String) -> PyErr {
     raise(py, &USAGE_ERROR, "UsageError", message)
+}
+
+pub fn raise_input(py: Python<'_>, message: String) -> PyErr {
+    raise(py, &INPUT_ERROR, "InputError", message)
 }
 
 pub fn raise_suffix_list(py: Python<'_>, message: String) -> PyErr {

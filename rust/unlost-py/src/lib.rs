@@ -2,6 +2,7 @@
 
 mod errors;
 mod formats;
+mod holdings;
 mod uri;
 
 use pyo3::prelude::*;
@@ -10,5 +11,6 @@ use pyo3::prelude::*;
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
     uri::add_to(module)?;
-    formats::add_to(module)
+    formats::add_to(module)?;
+    holdings::add_to(module)
 }

@@ -10,4 +10,4 @@ pub mod warc;
 
 pub use keys::{KeyColumn, is_header, read_key_column};
 pub use lines::{Line, Lines};
-pub use source::{Damage, Source};
+pub use source::{Damage, Source, is_compressed};

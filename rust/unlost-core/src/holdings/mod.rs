@@ -1,5 +1,6 @@
 //! What an archive holds: counted, compacted, looked up.
 
 mod frequency;
+pub mod lookup;
 
 pub use frequency::{Count, Frequency};
