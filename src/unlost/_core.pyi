@@ -5,6 +5,7 @@ from os import PathLike
 from typing import Final, TypeAlias, final
 
 from unlost.errors import UriError
+from unlost.formats.frequency import Frequency
 
 VERSION: Final[str]
 MAX_URI_BYTES: Final[int]
@@ -155,3 +156,96 @@ def write_synthetic_index(
     shuffled: bool,
     packing: str,
 ) -> None: ...
+
+@final
+class Answer:
+    def __new__(
+        cls, key: str, held: bool, matched: str | None = None, frequency: Frequency | str | None = None
+    ) -> Answer: ...
+    @property
+    def key(self) -> str: ...
+    @property
+    def held(self) -> bool: ...
+    @property
+    def matched(self) -> str | None: ...
+    @property
+    def frequency(self) -> Frequency | None: ...
+    def __hash__(self) -> int: ...
+
+@final
+class MapSource:
+    @staticmethod
+    def open(path: str | PathLike[str]) -> MapSource: ...
+    @staticmethod
+    def load(path: str | PathLike[str], limit: int) -> MapSource: ...
+    @property
+    def header(self) -> bytes: ...
+    def rows(self, frequency: int | None, rolled_up: bool) -> MapRows: ...
+
+@final
+class MapRows:
+    def lookup(self, uri: str | bytes, rules: str) -> Answer: ...
+    def lookup_many(
+        self, uris: Iterable[str | bytes], rules: str, threads: int | None = None
+    ) -> list[Answer | UriError]: ...
+    def lookup_keys_many(self, keys: Iterable[str | bytes], threads: int | None = None) -> list[Answer]: ...
+
+Tally: TypeAlias = tuple[int, int, int, int, list[tuple[str, int, int, int, bytes]]]
+CompactionCurves: TypeAlias = tuple[tuple[float, float, float, int], tuple[float, float, float, int], list[bytes]]
+RowColumns: TypeAlias = tuple[bytes, bytes, bytes, bytes, bytes]
+
+@final
+class Progress:
+    def __new__(cls) -> Progress: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def lines(self) -> int: ...
+    def cancel(self) -> None: ...
+
+@final
+class MapShape:
+    parents: list[int]
+    children: list[int]
+    rollups: list[int]
+    host_levels: int
+    lines_in: int
+    lines_out: int
+    trace: list[tuple[int, int]]
+
+@final
+class MapBuilder:
+    def __new__(
+        cls,
+        *,
+        rules: str,
+        queries: bool,
+        by_year: bool,
+        status: Sequence[bytes],
+        mime: Sequence[bytes],
+        exclude: Sequence[str],
+        is_sorted: bool,
+        line_limit: int,
+        threads: int | None = None,
+        memory: int | None = None,
+        block: int | None = None,
+    ) -> MapBuilder: ...
+    def add_file(
+        self, path: str | PathLike[str], progress: Progress, urls: bool = False, column: int | None = None
+    ) -> tuple[Tally, str | None]: ...
+    def add_rows(self, rows: list[RowColumns]) -> Tally: ...
+    def add_map(self, path: str | PathLike[str], fields: int, line_limit: int, progress: Progress) -> Tally: ...
+    def write(
+        self, path: str | PathLike[str], headers: bytes, compaction: CompactionCurves | None, progress: Progress
+    ) -> MapShape | None: ...
+
+def compact_map(
+    source: str | PathLike[str],
+    fields: int,
+    line_limit: int,
+    target: str | PathLike[str],
+    headers: bytes,
+    compaction: CompactionCurves,
+    memory: int | None,
+    progress: Progress,
+) -> tuple[MapShape, Tally]: ...

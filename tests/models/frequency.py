@@ -76,6 +76,8 @@ class Frequency:
 
     def plus(self, other: "Frequency", *, overlapping: bool = False) -> "Frequency":
         """Return the sum; exclusions add nothing to it. Copies never overlap, pages may."""
+        if self.is_exclusion and other.is_exclusion and self != other:
+            return Frequency.parse("0")
         if self.is_exclusion:
             return other
         if other.is_exclusion:

@@ -5,4 +5,5 @@
 
 pub mod formats;
 pub mod holdings;
+pub mod mapping;
 pub mod uri;

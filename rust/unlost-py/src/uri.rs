@@ -52,7 +52,7 @@ fn unsurt_form(text: &[u8], rules: RuleSet, out: &mut Vec<u8>) -> Result<(), Uri
 }
 
 /// The bytes of a `str` or `bytes`, borrowed from Python where they are there as such.
-fn text<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
+pub fn text<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
     if let Ok(value) = value.cast::<PyString>() {
         if let Ok(text) = value.to_str() {
             return Ok(Cow::Borrowed(text.as_bytes()));
@@ -73,11 +73,11 @@ fn text<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
 }
 
 /// What the core writes is ASCII throughout.
-fn string<'py>(py: Python<'py>, ascii: &[u8]) -> Bound<'py, PyString> {
+pub fn string<'py>(py: Python<'py>, ascii: &[u8]) -> Bound<'py, PyString> {
     PyString::new(py, &String::from_utf8_lossy(ascii))
 }
 
-fn rule_set(py: Python<'_>, name: &str) -> PyResult<RuleSet> {
+pub fn rule_set(py: Python<'_>, name: &str) -> PyResult<RuleSet> {
     name.parse()
         .map_err(|error| raise_usage(py, format!("{name}: {error}")))
 }

@@ -1,1 +1,17 @@
-"""What archives hold."""
+"""What an archive holds: MementoMaps, made from its index, compacted, merged, looked up.
+
+>>> from pathlib import Path
+>>> from tempfile import TemporaryDirectory
+>>> with TemporaryDirectory() as folder:
+...     file = Path(folder, "a.ukvs")
+...     _ = file.write_text("com,* 10000+\\norg,arxiv)/* 2500~/900\\norg,arxiv)/pdf/* 0\\n")
+...     Map.open(file).lookup("https://arxiv.org/pdf/1234")
+Answer(key='org,arxiv)/pdf/1234', held=False, matched='org,arxiv)/pdf/*', frequency='0')
+"""
+
+from unlost.holdings.build import MapOptions, build_map
+from unlost.holdings.compaction import NO_LIMIT, Compaction, compact_map
+from unlost.holdings.map import Answer, Map
+from unlost.holdings.report import Report
+
+__all__ = ["NO_LIMIT", "Answer", "Compaction", "Map", "MapOptions", "Report", "build_map", "compact_map"]

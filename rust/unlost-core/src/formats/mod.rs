@@ -14,4 +14,4 @@ pub use keys::{KeyColumn, is_header, read_key_column};
 pub use layout::{Layout, Row};
 pub use lines::{Line, Lines};
 pub use object::member;
-pub use source::{Damage, Source};
+pub use source::{Damage, Source, is_compressed};

@@ -32,6 +32,24 @@ impl Damage {
     }
 }
 
+fn is_gzip(head: &[u8]) -> bool {
+    head.starts_with(b"\x1f\x8b")
+}
+
+/// A frame, or one of the 16 kinds of skippable frames that may come before it.
+fn is_zstd(head: &[u8]) -> bool {
+    matches!(
+        head,
+        [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..]
+    )
+}
+
+/// Whether a file that begins so has to be decompressed.
+#[must_use]
+pub fn is_compressed(head: &[u8]) -> bool {
+    is_gzip(head) || is_zstd(head)
+}
+
 /// The first bytes, which were looked at, and the rest of the file.
 type Whole<R> = io::Chain<Cursor<Vec<u8>>, R>;
 
@@ -74,10 +92,7 @@ impl<R: Read> Source<R> {
             }
         }
         magic.truncate(filled);
-        let is_gzip = magic.starts_with(b"\x1f\x8b");
-        // A frame, or one of the 16 kinds of skippable frames that may come before it.
-        let is_zstd =
-            magic == b"\x28\xb5\x2f\xfd" || matches!(magic[..], [0x50..=0x5f, 0x2a, 0x4d, 0x18]);
+        let (is_gzip, is_zstd) = (is_gzip(&magic), is_zstd(&magic));
         let whole = Cursor::new(magic).chain(file);
         let coding = if is_gzip {
             Coding::Gzip(Box::new(Inflater::new()))

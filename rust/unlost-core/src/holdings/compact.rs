@@ -189,7 +189,7 @@ impl Tree {
                 let mut key = self.key[..node.end].to_vec();
                 key.extend([self.separator, b'*']);
                 self.spool.append(|text| {
-                    for (extra, sum) in node.sums.iter().filter(|(_, sum)| sum.is_held()) {
+                    for (extra, sum) in node.sums.iter().filter(|(_, sum)| !sum.is_exclusion()) {
                         write_line(&key, extra, sum, text);
                     }
                 })?;

@@ -174,7 +174,7 @@ impl Frequency {
     }
 
     /// Whether it says for sure that nothing is held or known, so that it adds nothing to a sum.
-    fn is_exclusion(self) -> bool {
+    pub(super) fn is_exclusion(self) -> bool {
         !self.is_held() && self.resources.value().is_none_or(|pages| pages == 0)
     }
 
@@ -191,6 +191,10 @@ impl Frequency {
     }
 
     fn add(self, other: Self, add_resources: fn(Count, Count) -> Option<Count>) -> Option<Self> {
+        if self.is_exclusion() && other.is_exclusion() && self != other {
+            // Whichever comes first: exclusions are all alike.
+            return Some(Self::of(0));
+        }
         if self.is_exclusion() {
             return Some(other);
         }
@@ -258,6 +262,8 @@ mod tests {
             ("0", "4/1", "4/1"),
             ("0", "0", "0"),
             ("0/20", "4/1", "4/21"),
+            ("0-", "0", "0"),
+            ("0-", "0-", "0-"),
         ] {
             assert_eq!(text(read(a).plus(read(b)).expect(sum)), sum, "{a} + {b}");
             assert_eq!(text(read(b).plus(read(a)).expect(sum)), sum, "{b} + {a}");

@@ -14,6 +14,7 @@ mod compact;
 mod entry;
 mod error;
 mod frequency;
+pub mod lookup;
 mod order;
 mod progress;
 mod reader;

@@ -51,6 +51,36 @@ impl<'a> Segments<'a> {
             .filter(|label| !label.is_empty())
     }
 
+    /// How many bytes of the key its host and port are.
+    #[must_use]
+    pub fn host_end(&self) -> usize {
+        self.host_and_port.len()
+    }
+
+    /// How many bytes the key has without its query.
+    #[must_use]
+    pub fn path_end(&self) -> usize {
+        // What has no `)` has no tail.
+        self.host_end() + usize::from(!self.tail.is_empty()) + self.path_len
+    }
+
+    /// How many bytes of the key end in the comma behind each label but the last: those of `uk,` and `uk,co,`. An
+    /// address is one label and has none.
+    pub fn host_stems(&self) -> impl Iterator<Item = usize> + use<'a> {
+        let names = if self.is_ip() {
+            &[]
+        } else {
+            self.host_and_port
+        };
+        memchr::memchr_iter(b',', names).map(|comma| comma + 1)
+    }
+
+    /// How many bytes of the key end in each slash of the path: those of `uk,co,bbc)/` and `uk,co,bbc)/a/`.
+    pub fn path_stems(&self) -> impl Iterator<Item = usize> + use<'a> {
+        let before = self.host_end() + 2;
+        memchr::memchr_iter(b'/', &self.tail[..self.path_len]).map(move |slash| before + slash)
+    }
+
     /// Path and query as they stand, with the leading `/`.
     #[must_use]
     pub fn tail(&self) -> &'a [u8] {
@@ -135,6 +165,26 @@ mod tests {
             (vec!["localhost"], vec!["a)b"], None)
         );
         assert_eq!(cut("com,example"), (vec!["com", "example"], vec![], None));
+    }
+
+    #[test]
+    fn stems_are_where_wildcards_may_stand() {
+        let stems = |key: &'static str| -> Vec<&str> {
+            let cut = Segments::of(key.as_bytes());
+            cut.host_stems()
+                .chain(cut.path_stems())
+                .map(|stem| &key[..stem])
+                .collect()
+        };
+        assert_eq!(
+            stems("uk,co,bbc:81)/a/b?c/d,e"),
+            ["uk,", "uk,co,", "uk,co,bbc:81)/", "uk,co,bbc:81)/a/"]
+        );
+        assert_eq!(stems("4,3,2,1)/a"), ["4,3,2,1)/"]);
+        assert_eq!(stems("com,example"), ["com,"]);
+        for (key, end) in [("a)/b?c", 4), ("a)/b", 4), ("a)", 2), ("a", 1), ("a)?b", 2)] {
+            assert_eq!(Segments::of(key.as_bytes()).path_end(), end, "{key}");
+        }
     }
 
     #[test]

@@ -1,12 +1,16 @@
 //! Bindings of `unlost_core::holdings`.
 
+mod answer;
 mod build;
 mod convert;
+mod lookup;
 mod synth;
 
 use pyo3::prelude::*;
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    answer::add_to(module)?;
     build::add_to(module)?;
+    lookup::add_to(module)?;
     synth::add_to(module)
 }

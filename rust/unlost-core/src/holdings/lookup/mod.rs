@@ -1,0 +1,50 @@
+//! Looking a key up in a map: in its text as it stands in the file, or in an automaton in memory.
+//!
+//! ```text
+//! address ─ key (normal, without query) ─ candidates, general to specific ─┬─ TextMap: one narrowing binary search
+//!                                                                          └─ MemoryMap: one walk through an fst
+//! ```
+//!
+//! Of the candidates that the map has, the most specific answers.
+
+mod candidates;
+mod many;
+mod memory;
+mod row;
+mod text;
+
+use std::fmt;
+
+use super::Frequency;
+
+pub use many::{Answer, Answers, Asked, Form, Questions, ask_many, ask_one};
+pub use memory::{MemoryMap, MemoryMapBuilder};
+pub use row::{Layout, NotAMap, check_first_row, header_end};
+pub use text::{TextMap, TextSeeker};
+
+/// The rows are not in the order of their keys' bytes, so that searching them finds nothing for sure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotSorted {
+    /// Where the row begins that stands in the wrong place, or beside which one does; in bytes of the text.
+    pub offset: u64,
+}
+
+impl fmt::Display for NotSorted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "not sorted: the row at byte {} and those before it are not in the order of their bytes",
+            self.offset
+        )
+    }
+}
+
+impl std::error::Error for NotSorted {}
+
+/// Adds what another row says about the same key. A sum that is too large to be written is unknown, and held.
+fn add(sum: Frequency, other: Frequency) -> Frequency {
+    sum.plus_overlapping(other).unwrap_or(row::UNKNOWN)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,131 @@
+//! The lines of a map: `KEY[ EXTRA…] FREQUENCY[ more]`, below headers that begin with `!`.
+
+use std::fmt;
+
+use super::super::{Count, Frequency};
+
+/// What is held, but nobody knows how much.
+pub(super) const UNKNOWN: Frequency = Frequency {
+    mementos: Count::UNKNOWN,
+    resources: Count::UNKNOWN,
+};
+
+/// What a map's header says about its rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    /// Which field the frequency is, the key being 0; `None` if rows have none.
+    pub frequency: Option<usize>,
+    /// Whether everything was rolled up into the `*` row, which is otherwise only the total.
+    pub rolled_up: bool,
+}
+
+impl Default for Layout {
+    fn default() -> Self {
+        Self {
+            frequency: Some(1),
+            rolled_up: false,
+        }
+    }
+}
+
+/// Whether a byte ends a key or another field. White space, and whatever else no key contains.
+pub(super) fn ends_field(byte: u8) -> bool {
+    byte <= b' '
+}
+
+/// Where the key begins in a line; `None` if the line is blank or a header.
+pub(super) fn key_start(line: &[u8]) -> Option<usize> {
+    let start = line.iter().position(|&byte| !ends_field(byte))?;
+    (line[start] != b'!').then_some(start)
+}
+
+/// The key of a row that begins with it.
+pub(super) fn key(row: &[u8]) -> &[u8] {
+    let end = row.iter().position(|&byte| ends_field(byte));
+    &row[..end.unwrap_or(row.len())]
+}
+
+/// The frequency of a row. What cannot be read is held, and unknown: a map must not lose keys.
+pub(super) fn frequency(row: &[u8], layout: Layout) -> Frequency {
+    let field = layout.frequency.and_then(|field| {
+        row.split(|&byte| ends_field(byte))
+            .filter(|field| !field.is_empty())
+            .take_while(|field| field[0] != b'{')
+            .nth(field)
+    });
+    field.and_then(Frequency::parse).unwrap_or(UNKNOWN)
+}
+
+/// The line that begins at an offset, without its end, and where the next one begins.
+pub(super) fn line_at(text: &[u8], start: usize) -> (&[u8], usize) {
+    match memchr::memchr(b'\n', &text[start..]) {
+        Some(length) => (&text[start..start + length], start + length + 1),
+        None => (&text[start..], text.len()),
+    }
+}
+
+/// How many bytes the headers have, with the blank lines between them.
+#[must_use]
+pub fn header_end(text: &[u8]) -> usize {
+    let mut start = 0;
+    while start < text.len() {
+        let (line, next) = line_at(text, start);
+        if key_start(line).is_some() {
+            break;
+        }
+        start = next;
+    }
+    start
+}
+
+/// Why a file is no map, as far as its first lines tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotAMap {
+    /// Neither headers nor rows.
+    Empty,
+    /// Its first row is one of an index.
+    Index,
+    /// It has the headers of a profile.
+    Profile,
+    /// Its first row is something else.
+    Else,
+}
+
+impl fmt::Display for NotAMap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Empty => "empty: expected a map, with at least a header such as `!fields`",
+            Self::Index => "an index, not a map: `unlost map build` makes one of it",
+            Self::Profile => "a profile, not a map: `unlost profile lookup` reads it",
+            Self::Else => "not a map: expected rows such as `com,example)/* 10`",
+        })
+    }
+}
+
+impl std::error::Error for NotAMap {}
+
+/// Looks at the first row of a map, if there is one, below its headers.
+pub fn check_first_row(headers: &[u8], row: Option<&[u8]>) -> Result<(), NotAMap> {
+    let Some(row) = row else {
+        return if headers.contains(&b'!') {
+            Ok(())
+        } else {
+            Err(NotAMap::Empty)
+        };
+    };
+    let row = &row[key_start(row).unwrap_or(0)..];
+    let key = key(row);
+    if key.first() == Some(&b'@') {
+        return Err(NotAMap::Profile);
+    }
+    let mut fields = row.split(|&byte| ends_field(byte)).skip(1);
+    let is_date = |field: &[u8]| field.len() == 14 && field.iter().all(u8::is_ascii_digit);
+    if key == b"CDX" || fields.next().is_some_and(is_date) && fields.next().is_some() {
+        return Err(NotAMap::Index);
+    }
+    if key.ends_with(b"*") || key.contains(&b')') {
+        Ok(())
+    } else {
+        Err(NotAMap::Else)
+    }
+}

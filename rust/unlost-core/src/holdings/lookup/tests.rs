@@ -1,0 +1,178 @@
+use super::*;
+
+const SAMPLE: &str = "!context [\"https://git.io/mementomap\"]\n!meta {}\n* 54321/20000\ncom,* 10000+\norg,arxiv)/ 100\n\
+org,arxiv)/* 2500~/900\norg,arxiv)/pdf/* 0\nuk,co,bbc)/images/* 300+/20-\n";
+
+fn memory(text: &str, layout: Layout) -> MemoryMap {
+    let mut builder = MemoryMapBuilder::new(layout);
+    for line in text.split('\n') {
+        builder.push(line.as_bytes(), 0).expect("sorted");
+    }
+    builder.finish()
+}
+
+/// What both forms say: the key that matched, and its frequency.
+fn ask(text: &str, layout: Layout, key: &str) -> Option<(String, String)> {
+    let string = |bytes: Vec<u8>| String::from_utf8(bytes).expect("ascii");
+    let mut matched = Vec::new();
+    let by_text = TextMap::new(text, layout)
+        .seeker()
+        .seek(key.as_bytes(), &mut matched)
+        .expect("sorted");
+    let mut also_matched = Vec::new();
+    let by_memory = memory(text, layout).seek(key.as_bytes(), &mut also_matched);
+    assert_eq!((by_text, &matched), (by_memory, &also_matched), "{key}");
+    by_text.map(|frequency| {
+        let mut written = Vec::new();
+        frequency.write(&mut written);
+        (string(matched), string(written))
+    })
+}
+
+fn says(text: &str, layout: Layout, key: &str, expected: Option<(&str, &str)>) {
+    let found = ask(text, layout, key);
+    let found = found
+        .as_ref()
+        .map(|(matched, frequency)| (matched.as_str(), frequency.as_str()));
+    assert_eq!(found, expected, "{key}");
+}
+
+#[test]
+fn the_papers_sample_map() {
+    for (key, expected) in [
+        ("com,example)/", Some(("com,*", "10000+"))),
+        ("org,arxiv)/", Some(("org,arxiv)/", "100"))),
+        ("org,arxiv)/abs/1", Some(("org,arxiv)/*", "2500~/900"))),
+        ("org,arxiv)/pdf/1/2", Some(("org,arxiv)/pdf/*", "0"))),
+        // The exclusion of what is below does not deny the page itself.
+        ("org,arxiv)/pdf", Some(("org,arxiv)/*", "2500~/900"))),
+        (
+            "uk,co,bbc)/images",
+            Some(("uk,co,bbc)/images/*", "300+/20-")),
+        ),
+        ("uk,co,bbc)/", None),
+        ("com)/", Some(("com,*", "10000+"))),
+        ("org)/", None),
+    ] {
+        says(SAMPLE, Layout::default(), key, expected);
+    }
+    let rolled_up = Layout {
+        rolled_up: true,
+        ..Layout::default()
+    };
+    says(SAMPLE, rolled_up, "de)/", Some(("*", "54321/20000")));
+    says(SAMPLE, Layout::default(), "*", None);
+}
+
+#[test]
+fn rows_of_one_key_answer_together() {
+    let layout = Layout {
+        frequency: Some(2),
+        rolled_up: false,
+    };
+    let text =
+        "com,a)/ 2001 0\ncom,a)/ 2002 3/1\n\ncom,a)/ 2003 4/1 {}\ncom,b)/ 2001 x\ncom,c)/ 2001";
+    says(text, layout, "com,a)/", Some(("com,a)/", "7/2-")));
+    says(text, layout, "com,b)/", Some(("com,b)/", "/")));
+    says(text, layout, "com,c)/", Some(("com,c)/", "/")));
+    let text = "com,a)/ 999999999999999999\ncom,a)/ 1";
+    says(text, Layout::default(), "com,a)/", Some(("com,a)/", "/")));
+}
+
+#[test]
+fn other_spellings_are_found() {
+    let text = "1.2.3.4)/a 1\n2001:db8::1)/* 2\ncom,a) 3\ncom,b)/x/ 4\r\n";
+    for (key, expected) in [
+        ("4,3,2,1)/a", Some(("1.2.3.4)/a", "1"))),
+        ("[2001:db8::1])/b", Some(("2001:db8::1)/*", "2"))),
+        ("com,a)/", Some(("com,a)", "3"))),
+        ("com,b)/x", Some(("com,b)/x/", "4"))),
+    ] {
+        says(text, Layout::default(), key, expected);
+    }
+}
+
+#[test]
+fn rows_that_are_not_sorted_are_told() {
+    let rows: Vec<String> = (0..100).map(|i| format!("com,a{i:02})/ 1\n")).collect();
+    let shuffled = [&rows[50..], &rows[..50]].concat().concat();
+    let map = TextMap::new(&shuffled, Layout::default());
+    let mut told = 0;
+    for row in &rows {
+        let key = &row.as_bytes()[..row.len() - 3];
+        told += usize::from(map.seeker().seek(key, &mut Vec::new()).is_err());
+    }
+    assert!(told > 0);
+    let mut builder = MemoryMapBuilder::new(Layout::default());
+    builder.push(b"com,b)/ 1", 0).expect("the first");
+    assert_eq!(
+        builder.push(b"com,a)/ 1", 10),
+        Err(NotSorted { offset: 10 })
+    );
+}
+
+#[test]
+fn what_is_no_map_is_told_by_its_first_row() {
+    for (text, problem) in [
+        ("", Some(NotAMap::Empty)),
+        ("\n \r\n", Some(NotAMap::Empty)),
+        ("!meta {}\n", None),
+        ("com,a)/ 20140101000000 {}", Some(NotAMap::Index)),
+        (" CDX N b a m s k r M S V g", Some(NotAMap::Index)),
+        ("@context []", Some(NotAMap::Profile)),
+        ("<html>", Some(NotAMap::Else)),
+        ("com,* 1", None),
+        ("com,a)", None),
+    ] {
+        let end = header_end(text.as_bytes());
+        let row = Some(&text.as_bytes()[end..]).filter(|row| !row.is_empty());
+        assert_eq!(
+            check_first_row(&text.as_bytes()[..end], row).err(),
+            problem,
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn the_order_of_questions_does_not_matter() {
+    let rows: String = ["%20", "*", "a", "a-b", "a.html", "a/*", "a/b", "b/c/*"]
+        .iter()
+        .flat_map(|path| [format!("com,a)/{path} 1\n")])
+        .collect();
+    let text = format!("com,* 1\n{rows}com,a,* 2\ncom,b,c)/ 0\n");
+    let map = TextMap::new(&text, Layout::default());
+    let keys = [
+        "com,a)/",
+        "com,a)/%20",
+        "com,a)/a",
+        "com,a)/a-b/c",
+        "com,a)/b",
+        "com,a)/b/c/d",
+        "com,a,b)/",
+        "com,b,c)/",
+        "com,!)/",
+        "com)/",
+        "4,3,2,1)/",
+        "4,3,2,x)/",
+        "com,a:81)/",
+        "com,a!)/",
+    ];
+    for first in keys {
+        for second in keys {
+            let mut seeker = map.seeker();
+            let (mut matched, mut alone) = (Vec::new(), Vec::new());
+            seeker
+                .seek(first.as_bytes(), &mut Vec::new())
+                .expect("sorted");
+            let after = seeker
+                .seek(second.as_bytes(), &mut matched)
+                .expect("sorted");
+            let fresh = map
+                .seeker()
+                .seek(second.as_bytes(), &mut alone)
+                .expect("sorted");
+            assert_eq!((after, matched), (fresh, alone), "{first}, {second}");
+        }
+    }
+}

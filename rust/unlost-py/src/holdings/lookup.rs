@@ -1,0 +1,220 @@
+//! Bindings of the look-up in maps.
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::thread::available_parallelism;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList};
+use unlost_core::formats::{Damage, Lines, Source, is_compressed};
+use unlost_core::holdings::lookup::{
+    Answers, Asked, Form, Layout, MemoryMapBuilder, NotSorted, Questions, TextMap, ask_many,
+    ask_one, check_first_row, header_end,
+};
+use unlost_core::mapping::Mapping;
+
+use super::answer::Answer;
+use crate::errors::{raise_input, raise_uri, raise_usage, uri_error};
+use crate::uri::{rule_set, text};
+
+pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<MapSource>()?;
+    module.add_class::<MapRows>()
+}
+
+enum Opened {
+    Mapped(Mapping),
+    Streamed {
+        lines: Box<Lines>,
+        first: Option<(u64, Vec<u8>)>,
+    },
+}
+
+/// A map of which the header was read: MapSource.open(path) maps the file, MapSource.load(path, limit) reads it.
+#[pyclass(frozen, module = "unlost._core")]
+struct MapSource {
+    header: Vec<u8>,
+    opened: Mutex<Option<Opened>>,
+}
+
+impl MapSource {
+    fn new(header: Vec<u8>, opened: Opened) -> Self {
+        Self {
+            header,
+            opened: Mutex::new(Some(opened)),
+        }
+    }
+}
+
+#[pymethods]
+impl MapSource {
+    #[staticmethod]
+    fn open(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        let file = File::open(path)?;
+        if !file.metadata()?.is_file() {
+            return Err(raise_input(py, "not a regular file".to_owned()));
+        }
+        let mapping = Mapping::of(&file)?;
+        let bytes = mapping.as_ref();
+        if is_compressed(bytes) {
+            let message = "compressed: decompress it first, or use Map.load, which reads it";
+            return Err(raise_input(py, message.to_owned()));
+        }
+        let end = py.detach(|| header_end(bytes));
+        let row = bytes[end..].split(|&byte| byte == b'\n').next();
+        check_first_row(&bytes[..end], row.filter(|_| end < bytes.len()))
+            .map_err(|problem| raise_input(py, problem.to_string()))?;
+        let header = bytes[..end].to_vec();
+        Ok(Self::new(header, Opened::Mapped(mapping)))
+    }
+
+    #[staticmethod]
+    fn load(py: Python<'_>, path: PathBuf, limit: usize) -> PyResult<Self> {
+        let mut lines = Box::new(Lines::new(Source::new(File::open(path)?)?, limit));
+        let mut header = Vec::new();
+        let mut first = None;
+        while let Some(line) = lines.next_line()? {
+            if header_end(line.text) < line.text.len() {
+                first = Some((line.offset, line.text.to_vec()));
+                break;
+            }
+            header.extend_from_slice(line.text);
+            header.push(b'\n');
+        }
+        if first.is_none() {
+            check_damage(py, &lines)?;
+        }
+        check_first_row(&header, first.as_ref().map(|(_, row)| row.as_slice()))
+            .map_err(|problem| raise_input(py, problem.to_string()))?;
+        Ok(Self::new(header, Opened::Streamed { lines, first }))
+    }
+
+    #[getter]
+    fn header<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.header)
+    }
+
+    /// The rows, once; `frequency` is the number of that field, the key being 0.
+    fn rows(&self, py: Python<'_>, frequency: Option<usize>, rolled_up: bool) -> PyResult<MapRows> {
+        let layout = Layout {
+            frequency,
+            rolled_up,
+        };
+        let opened = {
+            let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+            opened.take()
+        };
+        let form = match opened {
+            None => return Err(raise_usage(py, "the rows were taken before".to_owned())),
+            Some(Opened::Mapped(mapping)) => Form::Text(TextMap::new(mapping, layout)),
+            Some(Opened::Streamed { mut lines, first }) => {
+                let mut builder = MemoryMapBuilder::new(layout);
+                py.detach(|| push_all(&mut builder, first, &mut lines))?
+                    .map_err(|error| raise_input(py, error.to_string()))?;
+                check_damage(py, &lines)?;
+                Form::Memory(py.detach(|| builder.finish()))
+            }
+        };
+        Ok(MapRows { form })
+    }
+}
+
+fn push_all(
+    builder: &mut MemoryMapBuilder,
+    first: Option<(u64, Vec<u8>)>,
+    lines: &mut Lines,
+) -> std::io::Result<Result<(), NotSorted>> {
+    if let Some((offset, row)) = first {
+        if let Err(error) = builder.push(&row, offset) {
+            return Ok(Err(error));
+        }
+    }
+    while let Some(line) = lines.next_line()? {
+        if let Err(error) = builder.push(line.text, line.offset) {
+            return Ok(Err(error));
+        }
+    }
+    Ok(Ok(()))
+}
+
+/// A part of a map is no map: what it lost would count as not held.
+fn check_damage(py: Python<'_>, lines: &Lines) -> PyResult<()> {
+    let message = match lines.damage() {
+        None => return Ok(()),
+        Some(Damage::Truncated) => "the compressed file ends in the middle: get it again",
+        Some(Damage::Corrupt) => "the compressed data is damaged: get it again",
+        Some(Damage::TrailingGarbage) => "there are bytes behind the end of the compressed data",
+    };
+    Err(raise_input(py, message.to_owned()))
+}
+
+/// A map to look things up in. Thread-safe; others run while it searches.
+#[pyclass(frozen, module = "unlost._core")]
+struct MapRows {
+    form: Form<Mapping>,
+}
+
+impl MapRows {
+    fn ask<'py>(
+        &self,
+        texts: &Bound<'py, PyAny>,
+        asked: Asked,
+        threads: Option<usize>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let py = texts.py();
+        let mut questions = Questions::default();
+        for each in texts.try_iter()? {
+            questions.push(&text(&each?)?);
+        }
+        let threads = threads.unwrap_or_else(|| available_parallelism().map_or(1, usize::from));
+        let answers: Vec<Answers> = py
+            .detach(|| ask_many(&self.form, &questions, asked, threads))
+            .map_err(|error| raise_input(py, error.to_string()))?;
+        let mut found: Vec<Bound<'py, PyAny>> = Vec::with_capacity(questions.len());
+        for answer in answers.iter().flat_map(Answers::iter) {
+            found.push(match answer {
+                Ok(answer) => Bound::new(py, Answer::from(answer))?.into_any(),
+                Err(error) => uri_error(py, error)?,
+            });
+        }
+        PyList::new(py, found)
+    }
+}
+
+#[pymethods]
+impl MapRows {
+    fn lookup(&self, uri: &Bound<'_, PyAny>, rules: &str) -> PyResult<Answer> {
+        let py = uri.py();
+        let asked = Asked::Uris(rule_set(py, rules)?);
+        let question = text(uri)?;
+        let answers = py
+            .detach(|| ask_one(&self.form, &question, asked))
+            .map_err(|error| raise_input(py, error.to_string()))?;
+        match answers.iter().next() {
+            Some(Ok(answer)) => Ok(answer.into()),
+            Some(Err(error)) => Err(raise_uri(py, error)),
+            None => unreachable!("one question has one answer"),
+        }
+    }
+
+    #[pyo3(signature = (uris, rules, threads=None))]
+    fn lookup_many<'py>(
+        &self,
+        uris: &Bound<'py, PyAny>,
+        rules: &str,
+        threads: Option<usize>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let rules = rule_set(uris.py(), rules)?;
+        self.ask(uris, Asked::Uris(rules), threads)
+    }
+
+    #[pyo3(signature = (keys, threads=None))]
+    fn lookup_keys_many<'py>(
+        &self,
+        keys: &Bound<'py, PyAny>,
+        threads: Option<usize>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        self.ask(keys, Asked::Keys, threads)
+    }
+}

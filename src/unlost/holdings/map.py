@@ -1,0 +1,114 @@
+"""A MementoMap to look pages up in: in its file, or in memory."""
+
+from collections.abc import Callable, Iterable
+from io import BytesIO
+from os import PathLike, fspath
+from typing import Self
+
+from unlost import _core
+from unlost._core import Answer
+from unlost.errors import InputError, UriError
+from unlost.formats.lines import MAX_LINE_BYTES
+from unlost.formats.problems import Problems
+from unlost.formats.ukvs import Header, UkvsReader
+from unlost.uri import DEFAULT_RULES, RULE_SETS
+
+__all__ = ["Answer", "Map"]
+
+
+class Map:
+    r"""A map; made by `Map.open` or `Map.load`, which look alike from then on.
+
+    path: the file, as it was given.
+    header: what stands above its rows.
+    rules: the rule set by which addresses become keys: the one that the header's meta names as `rules`, else `wayback`.
+    problems: what could not be read in the header.
+
+    All its methods may be called by several threads at once, and let others run meanwhile.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder, "a.ukvs")
+    ...     _ = file.write_text('!meta {"name": "Example"}\ncom,example)/a/* 7\n')
+    ...     holdings = Map.open(file)
+    >>> holdings.header.meta["name"], holdings.lookup("http://example.com/a/b?c").matched
+    ('Example', 'com,example)/a/*')
+    """
+
+    def __init__(self, path: str | PathLike[str], read: Callable[[str], _core.MapSource]) -> None:
+        self.path = fspath(path)
+        self.problems = Problems()
+        try:
+            source = read(self.path)
+            self.header: Header = UkvsReader(BytesIO(source.header), self.problems, self.path).header
+            keys, values = self.header.keys, self.header.values
+            frequency = len(keys) + values.index("frequency") if "frequency" in values else None
+            self._rows = source.rows(frequency, self.header.meta.get("rolled_up") is True)
+        except OSError as error:
+            raise InputError(f"{self.path}: cannot be read: {error.strerror or error}") from error
+        except InputError as error:
+            raise self._named(error) from error
+        named = self.header.meta.get("rules", DEFAULT_RULES)
+        if named not in RULE_SETS:
+            raise InputError(
+                f"{self.path}: made by unknown rules, {ascii(named)[:40]}: expected {' or '.join(RULE_SETS)}"
+            )
+        self.rules = str(named)
+
+    @classmethod
+    def open(cls, path: str | PathLike[str]) -> Self:
+        """Open a map where it lies: in milliseconds, whatever its size, since only its header is read.
+
+        The file must be sorted and not compressed, and may be replaced by renaming another over it but never changed in
+        place: a process that looks into a file that was cut off is ended by the system. Raises InputError if it cannot
+        be read or is no map, as far as its first lines tell.
+        """
+        return cls(path, _core.MapSource.open)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """Read a map, plain, gzip or zstd, into memory, where it takes less room than as text.
+
+        For those that are asked all the time, or must not change. Raises InputError if the file cannot be read, is no
+        map, is damaged or is not sorted.
+        """
+        return cls(path, lambda name: _core.MapSource.load(name, MAX_LINE_BYTES))
+
+    def lookup(self, uri: str | bytes) -> Answer:
+        """Return what the map says about a page, given by its address or in its place a SURT.
+
+        The most specific of the map's keys that cover the page answers: the page's own, then its wildcard, those of its
+        folders, its host, its domains. Where none does, it is not held. That what is not held was never captured is
+        not promised, only that the map does not know of it. Raises UriError, or InputError if it turns out that the
+        rows are not sorted.
+        """
+        try:
+            return self._rows.lookup(uri, self.rules)
+        except UriError:
+            raise
+        except InputError as error:
+            raise self._named(error) from error
+
+    def lookup_many(self, uris: Iterable[str | bytes], threads: int | None = None) -> list[Answer | UriError]:
+        """Return for each address its answer, or the error that `lookup` would have raised for it.
+
+        threads: how many may work on it; all processors if not given. The answers do not depend on it.
+        """
+        try:
+            return self._rows.lookup_many(uris, self.rules, threads)
+        except InputError as error:
+            raise self._named(error) from error
+
+    def lookup_keys_many(self, keys: Iterable[str | bytes], threads: int | None = None) -> list[Answer]:
+        """Return for each key its answer. They must be normal, as `unlost.uri.key` makes them; queries are cut.
+
+        Faster than `lookup_many`, since nothing is brought into any form. A key ends at the first white space.
+        """
+        try:
+            return self._rows.lookup_keys_many(keys, threads)
+        except InputError as error:
+            raise self._named(error) from error
+
+    def _named(self, error: InputError) -> InputError:
+        return InputError(f"{self.path}: {error}")
