@@ -249,3 +249,12 @@ def compact_map(
     memory: int | None,
     progress: Progress,
 ) -> tuple[MapShape, Tally]: ...
+
+def merge_maps(
+    sources: Sequence[tuple[str | PathLike[str], bool]],
+    fields: int,
+    line_limit: int,
+    target: str | PathLike[str],
+    headers: bytes,
+    progress: Progress,
+) -> tuple[int, int, list[Tally]]: ...

@@ -28,6 +28,11 @@ class Bar:
         if self._shown is not None and self._task is not None:
             self._shown.update(self._task, completed=self._before + done, lines=self._lines)
 
+    def at(self, done: int, lines: int) -> None:
+        """Say how many bytes and lines have been read, of all files together."""
+        self._lines = lines
+        self.read(done)
+
     def next_file(self, size: int) -> None:
         """Say that a file of so many bytes is done, and that what is read from now on is of the next."""
         self._before += size

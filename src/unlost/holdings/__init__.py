@@ -1,17 +1,34 @@
-"""What an archive holds: MementoMaps, made from its index, compacted, merged, looked up.
+r"""What an archive holds: MementoMaps, made from its index, compacted, merged, looked up.
 
 >>> from pathlib import Path
 >>> from tempfile import TemporaryDirectory
 >>> with TemporaryDirectory() as folder:
 ...     file = Path(folder, "a.ukvs")
-...     _ = file.write_text("com,* 10000+\\norg,arxiv)/* 2500~/900\\norg,arxiv)/pdf/* 0\\n")
+...     _ = file.write_text("com,* 10000+\norg,arxiv)/* 2500~/900\norg,arxiv)/pdf/* 0\n")
 ...     Map.open(file).lookup("https://arxiv.org/pdf/1234")
 Answer(key='org,arxiv)/pdf/1234', held=False, matched='org,arxiv)/pdf/*', frequency='0')
 """
 
 from unlost.holdings.build import MapOptions, build_map
+from unlost.holdings.checking import Checked, check_map
 from unlost.holdings.compaction import NO_LIMIT, Compaction, compact_map
 from unlost.holdings.map import Answer, Map
+from unlost.holdings.merging import Difference, MergeReport, diff_maps, merge_maps
 from unlost.holdings.report import Report
 
-__all__ = ["NO_LIMIT", "Answer", "Compaction", "Map", "MapOptions", "Report", "build_map", "compact_map"]
+__all__ = [
+    "NO_LIMIT",
+    "Answer",
+    "Checked",
+    "Compaction",
+    "Difference",
+    "Map",
+    "MapOptions",
+    "MergeReport",
+    "Report",
+    "build_map",
+    "check_map",
+    "compact_map",
+    "diff_maps",
+    "merge_maps",
+]

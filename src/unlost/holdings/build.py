@@ -1,9 +1,8 @@
 """Building MementoMaps from whatever lists what an archive holds."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from os import PathLike
-from typing import Literal
 
 from unlost import _core
 from unlost._core import Progress
@@ -51,7 +50,7 @@ class MapOptions:
     urir: bool = False
     status: frozenset[str] = frozenset()
     mime: frozenset[str] = frozenset()
-    exclude: frozenset[Literal["robots", "sitemaps"] | str] = field(default_factory=frozenset)
+    exclude: frozenset[str] = frozenset()
     rules: str = DEFAULT_RULES
     name: str | None = None
     id: str | None = None
@@ -120,9 +119,7 @@ def build_map(
     )
 
     def work(progress: Progress) -> None:
-        count_inputs(
-            inputs, counter, report, progress, kind=wanted.kind, column=wanted.column, host=wanted.host
-        )
+        count_inputs(inputs, counter, report, progress, kind=wanted.kind, column=wanted.column, host=wanted.host)
         with whole_path(output) as aside:
             head = header_lines(wanted.header())
             report.shape = counter.write(aside, head, compaction.curves() if compaction else None, progress)

@@ -27,7 +27,7 @@ class Compaction:
     host_weight, path_weight: what users turn; infinite for no roll-up.
     host_a, host_k: x is the number of the node's host labels; a top-level domain is never rolled up by itself.
     path_a, path_k: x is one more than the number of the node's path segments.
-    host_depth, path_depth: how many levels there are (of paths, the root is the first); what lies deeper is one segment.
+    host_depth, path_depth: how many levels there are, the root being the first of paths; what lies deeper is one.
     rollup: wildcard keys that are rolled up in any case; `*` is everything.
 
     The defaults are the second paper's fit to the index of a national archive.
@@ -55,21 +55,23 @@ class Compaction:
             raise UsageError("depths of compaction must be from 1 to 64")
         for key in self.rollup:
             if key != "*" and not key.endswith((",*", "/*")):
-                raise UsageError(f"{key[:60]}: expected a wildcard such as com,example,* or com,example)/a/* to roll up")
+                raise UsageError(
+                    f"{key[:60]}: expected a wildcard such as com,example,* or com,example)/a/* to roll up"
+                )
 
     def host_cutoff(self, depth: int) -> float:
         """Return how many children a host node of so many labels may have."""
-        return self.host_a * depth**-self.host_k * self.host_weight
+        return self.host_a * math.pow(depth, -self.host_k) * self.host_weight
 
     def path_cutoff(self, depth: int) -> float:
         """Return how many children a path node of so many segments may have; the root has none."""
-        return self.path_a * (depth + 1) ** -self.path_k * self.path_weight
+        return self.path_a * math.pow(depth + 1, -self.path_k) * self.path_weight
 
     def weighing(self, host_weight: float, path_weight: float) -> Self:
         """Return the same with other weights."""
         return replace(self, host_weight=host_weight, path_weight=path_weight)
 
-    def curves(self) -> _core.CompactionCurves:
+    def curves(self) -> "_core.CompactionCurves":
         """Return it as the core takes it."""
         return (
             (self.host_a, self.host_k, self.host_weight, self.host_depth),
@@ -98,7 +100,8 @@ def compact_map(
     """Write a map with fewer lines that covers every page that the given one covers.
 
     Compacting again with smaller weights gives what compacting once with them would have given. The map appears under
-    its name once it is whole. Raises InputError if the source is no sorted map, OSError if the output cannot be written.
+    its name once it is whole. Raises InputError if the source is no sorted map, OSError if the output
+    cannot be written.
     """
     how = compaction or Compaction()
     name = fspath(source)

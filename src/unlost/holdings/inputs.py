@@ -5,9 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Literal, Protocol, get_args
 
-from unlost._core import Progress, RowColumns, Tally
 from unlost.errors import InputError
 from unlost.formats import accesslog, warcindex
 from unlost.formats.lines import MAX_LINE_BYTES
@@ -16,6 +15,10 @@ from unlost.formats.textfile import read_lines
 from unlost.formats.ukvs import UkvsReader
 from unlost.formats.zipnum import ZipNum
 from unlost.holdings.report import Report
+
+if TYPE_CHECKING:
+    # Names of types, which the extension itself does not have.
+    from unlost._core import Progress, RowColumns, Tally
 
 Kind = Literal["index", "zipnum", "archive", "urls", "log", "map"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -32,10 +35,15 @@ class Counter(Protocol):
     """What counts: `unlost._core.MapBuilder`, or something that is fed the same way."""
 
     def add_file(
-        self, path: str, progress: Progress, urls: bool = False, column: int | None = None
-    ) -> tuple[Tally, str | None]: ...
-    def add_rows(self, rows: list[RowColumns]) -> Tally: ...
-    def add_map(self, path: str, fields: int, line_limit: int, progress: Progress) -> Tally: ...
+        self, path: str, progress: "Progress", urls: bool = False, column: int | None = None
+    ) -> "tuple[Tally, str | None]":
+        """Count the rows of an index, or the addresses of a list."""
+
+    def add_rows(self, rows: "list[RowColumns]") -> "Tally":
+        """Count rows that were read elsewhere."""
+
+    def add_map(self, path: str, fields: int, line_limit: int, progress: "Progress") -> "Tally":
+        """Add what another map says."""
 
 
 def kind_of(path: str | PathLike[str]) -> Kind:
@@ -59,6 +67,9 @@ def _kind_of_line(text: bytes) -> Kind:
     columns = text.split()
     if _LOG.search(text[:1000]):
         return "log"
+    # Old indexes have addresses for keys: a date behind them tells.
+    if len(columns) > 2 and columns[1][:4].isdigit() and (len(columns) > 8 or b" {" in text):
+        return "index"
     if len(columns) == 1 or b"\t" in text or b"://" in columns[0]:
         return "urls"
     if len(columns) == 2 and _FREQUENCY.fullmatch(columns[1]):
@@ -70,7 +81,7 @@ def count_inputs(
     paths: Sequence[str | PathLike[str]],
     counter: Counter,
     report: Report,
-    progress: Progress,
+    progress: "Progress",
     *,
     kind: Kind | None = None,
     column: int | None = None,
@@ -95,7 +106,7 @@ def count_inputs(
 
 
 def _count(
-    name: str, kind: Kind, counter: Counter, report: Report, progress: Progress, column: int | None, host: str | None
+    name: str, kind: Kind, counter: Counter, report: Report, progress: "Progress", column: int | None, host: str | None
 ) -> None:
     if kind in ("index", "urls"):
         at = None if column is None else column - 1
@@ -120,7 +131,7 @@ def _parts(name: str) -> Iterable[str]:
         return dict.fromkeys(fspath(block.part) for block in index.blocks())
 
 
-def _captures(name: str, problems: Problems) -> Iterator[RowColumns]:
+def _captures(name: str, problems: Problems) -> "Iterator[RowColumns]":
     for capture in warcindex.read_archive(name, problems):
         status = "" if capture.status is None else str(capture.status)
         yield (
@@ -132,12 +143,12 @@ def _captures(name: str, problems: Problems) -> Iterator[RowColumns]:
         )
 
 
-def _hits(name: str, problems: Problems, host: str | None) -> Iterator[RowColumns]:
+def _hits(name: str, problems: Problems, host: str | None) -> "Iterator[RowColumns]":
     for hit in accesslog.read_access_log(name, problems, host=host):
         status = "" if hit.status is None else str(hit.status)
         yield b"", hit.uri.encode(), hit.datetime.encode(), b"", status.encode()
 
 
-def _batches(rows: Iterator[RowColumns]) -> Iterator[list[RowColumns]]:
+def _batches(rows: "Iterator[RowColumns]") -> "Iterator[list[RowColumns]]":
     while batch := list(islice(rows, _BATCH)):
         yield batch

@@ -1,9 +1,13 @@
 """What became of the lines that went into a map or a profile."""
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from unlost._core import MapShape, Tally
 from unlost.formats.problems import Problem, Problems
+
+if TYPE_CHECKING:
+    # Names of types, which the extension itself does not have.
+    from unlost._core import MapShape, Tally
 
 MESSAGES = {
     "too-long": "a line longer than unlost.formats.lines.MAX_LINE_BYTES was left out",
@@ -33,9 +37,9 @@ class Report:
     foreign: int = 0
     filtered: int = 0
     problems: Problems = field(default_factory=Problems)
-    shape: MapShape | None = None
+    shape: "MapShape | None" = None
 
-    def add(self, tally: Tally, name: str, damage: str | None = None) -> None:
+    def add(self, tally: "Tally", name: str, damage: str | None = None) -> None:
         """Add what the core counted in one file."""
         lines, counted, foreign, filtered, problems = tally
         self.lines += lines

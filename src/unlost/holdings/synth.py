@@ -36,6 +36,7 @@ class Plan:
     shuffled: bool = False
 
     def __post_init__(self) -> None:
+        """Refuse what cannot be made."""
         if not 1 <= self.lines <= MAX_LINES:
             raise UsageError(f"lines: expected 1 to {MAX_LINES}")
         if not 0 <= self.seed <= MAX_SEED:

@@ -15,17 +15,17 @@ pub(super) struct Totals {
 impl Totals {
     pub(super) fn add(&mut self, entry: &Entry<'_>) -> Result<(), HoldingsError> {
         let (_, extra) = entry.surt_and_extra();
-        self.add_sum(extra, entry.frequency)
+        self.add_sum(extra, entry.frequency, Frequency::plus)
     }
 
-    pub(super) fn add_sum(
+    fn add_sum(
         &mut self,
         extra: &[u8],
         frequency: Frequency,
+        plus: fn(Frequency, Frequency) -> Option<Frequency>,
     ) -> Result<(), HoldingsError> {
         let plus = |sum: Frequency| {
-            sum.plus(frequency)
-                .ok_or_else(|| HoldingsError::Overflow { key: b"*".to_vec() })
+            plus(sum, frequency).ok_or_else(|| HoldingsError::Overflow { key: b"*".to_vec() })
         };
         if extra.is_empty() {
             self.plain = Some(self.plain.map_or(Ok(frequency), plus)?);
@@ -54,7 +54,15 @@ impl Totals {
 
     pub(super) fn append(&mut self, other: &Self) -> Result<(), HoldingsError> {
         for (extra, sum) in other.iter() {
-            self.add_sum(extra, sum)?;
+            self.add_sum(extra, sum, Frequency::plus)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the sums of another archive, which may hold the same pages.
+    pub(super) fn append_overlapping(&mut self, other: &Self) -> Result<(), HoldingsError> {
+        for (extra, sum) in other.iter() {
+            self.add_sum(extra, sum, Frequency::plus_overlapping)?;
         }
         Ok(())
     }

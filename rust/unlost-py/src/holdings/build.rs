@@ -200,7 +200,7 @@ impl MapBuilder {
 }
 
 /// Files that will get their name when they are whole; devices and pipes as they are.
-fn open(path: &Path) -> Result<BufWriter<File>, HoldingsError> {
+pub fn open(path: &Path) -> Result<BufWriter<File>, HoldingsError> {
     let file = OpenOptions::new().write(true).open(path)?;
     Ok(BufWriter::with_capacity(1 << 20, file))
 }

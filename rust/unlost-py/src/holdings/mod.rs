@@ -4,6 +4,7 @@ mod answer;
 mod build;
 mod convert;
 mod lookup;
+mod merge;
 mod synth;
 
 use pyo3::prelude::*;
@@ -12,5 +13,6 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     answer::add_to(module)?;
     build::add_to(module)?;
     lookup::add_to(module)?;
+    merge::add_to(module)?;
     synth::add_to(module)
 }

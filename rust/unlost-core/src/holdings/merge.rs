@@ -1,0 +1,171 @@
+//! Merging maps of different archives, or of parts of one.
+
+use std::io::Write;
+
+use super::lookup::NotSorted;
+use super::spool::Spool;
+use super::totals::Totals;
+use super::{Entry, Frequency, HoldingsError, MapReader, Progress, Tally};
+
+/// A map that can be asked for a key, most specific answer first.
+pub trait Asked {
+    /// What the map says about a key, wildcard or not; `None` if nothing.
+    fn ask(&mut self, key: &[u8]) -> Result<Option<Frequency>, NotSorted>;
+}
+
+/// A map that is being merged: read once from the beginning, asked in between.
+pub struct Source<'a> {
+    /// Its lines.
+    pub reader: MapReader,
+    /// The same map, to be asked.
+    pub asked: Box<dyn Asked + 'a>,
+}
+
+struct Head<'a> {
+    source: Source<'a>,
+    is_at_end: bool,
+    /// What its `*` lines say, and what its other lines come to.
+    stated: Totals,
+    summed: Totals,
+}
+
+impl Head<'_> {
+    fn advance(&mut self) -> Result<(), HoldingsError> {
+        while self.source.reader.advance()? {
+            let entry = self.source.reader.entry();
+            if entry.surt_and_extra().0 != b"*" {
+                self.summed.add(&entry)?;
+                return Ok(());
+            }
+            self.stated.add(&entry)?;
+        }
+        self.is_at_end = true;
+        Ok(())
+    }
+
+    fn key(&self) -> Option<&[u8]> {
+        (!self.is_at_end).then(|| self.source.reader.entry().key)
+    }
+
+    fn total(&self) -> &Totals {
+        if self.stated.iter().next().is_some() {
+            &self.stated
+        } else {
+            &self.summed
+        }
+    }
+}
+
+/// What merging came to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Merged {
+    /// How many lines there are, without the total.
+    pub lines: u64,
+    /// How many exclusions were dropped because another map holds what they exclude.
+    pub dropped: u64,
+    /// What became of each map's lines.
+    pub tallies: Vec<Tally>,
+}
+
+/// Writes one map that covers what any of the maps covers.
+pub fn merge_maps(
+    sources: Vec<Source<'_>>,
+    memory: usize,
+    out: &mut impl Write,
+    progress: &Progress,
+) -> Result<Merged, HoldingsError> {
+    let mut heads: Vec<Head<'_>> = sources
+        .into_iter()
+        .map(|source| Head {
+            source,
+            is_at_end: false,
+            stated: Totals::default(),
+            summed: Totals::default(),
+        })
+        .collect();
+    for head in &mut heads {
+        head.advance()?;
+    }
+    let mut body = Spool::new(memory);
+    let (mut lines, mut dropped) = (0_u64, 0);
+    let mut key = Vec::new();
+    let mut tail = Vec::new();
+    while let Some(least) = heads.iter().filter_map(Head::key).min() {
+        key.clear();
+        key.extend_from_slice(least);
+        let mut sum: Option<Frequency> = None;
+        let mut having = vec![false; heads.len()];
+        for (head, has) in heads.iter_mut().zip(&mut having) {
+            if head.key() != Some(&key) {
+                continue;
+            }
+            *has = true;
+            let entry = head.source.reader.entry();
+            // What was said of one of two things cannot be said of both.
+            if sum.is_none() {
+                tail.clear();
+                tail.extend_from_slice(entry.tail);
+            } else if tail != entry.tail {
+                tail.clear();
+            }
+            sum = Some(match sum {
+                None => entry.frequency,
+                Some(sum) => sum
+                    .plus_overlapping(entry.frequency)
+                    .ok_or_else(|| HoldingsError::Overflow { key: key.clone() })?,
+            });
+            head.advance()?;
+        }
+        let entry = Entry {
+            key: &key,
+            frequency: sum.unwrap_or(Frequency::UNKNOWN),
+            tail: &tail,
+        };
+        if !entry.frequency.is_held() && is_held_elsewhere(&mut heads, &having, &entry)? {
+            dropped += 1;
+            continue;
+        }
+        lines += 1;
+        if lines % 4096 == 0 {
+            progress.go_on()?;
+        }
+        body.append(|text| entry.write(text))?;
+    }
+    let mut totals = Totals::default();
+    for head in &heads {
+        totals.append_overlapping(head.total())?;
+    }
+    totals.write(out)?;
+    body.copy_to(out)?;
+    Ok(Merged {
+        lines,
+        dropped,
+        tallies: heads
+            .into_iter()
+            .map(|head| head.source.reader.tally)
+            .collect(),
+    })
+}
+
+/// Whether a map that does not have this line itself holds what it excludes.
+fn is_held_elsewhere(
+    heads: &mut [Head<'_>],
+    having: &[bool],
+    entry: &Entry<'_>,
+) -> Result<bool, HoldingsError> {
+    let (surt, _) = entry.surt_and_extra();
+    for (head, has) in heads.iter_mut().zip(having) {
+        if *has {
+            continue;
+        }
+        let answer = head.source.asked.ask(surt);
+        let answer = answer.map_err(|error| HoldingsError::Unreadable {
+            line: head.source.reader.tally.lines,
+            message: error.to_string(),
+        })?;
+        if answer.is_some_and(Frequency::is_held) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}

@@ -1,0 +1,100 @@
+"""Checking MementoMaps: order, keys, totals."""
+
+import re
+from dataclasses import dataclass
+from os import PathLike, fspath
+
+from unlost.errors import UriError
+from unlost.formats.frequency import Frequency
+from unlost.formats.problems import Problem, Problems
+from unlost.formats.ukvs import Header, UkvsReader
+from unlost.uri import RULE_SETS, key
+
+_STAR = re.compile(r"[,/]?\*$")
+
+KINDS = {
+    "bad-wildcard": "a `*` that does not end the key behind `,` or `/`: nothing will ever match it",
+    "not-normal": "a key in another form than look-ups have: it will not be found",
+    "bad-total": "the `*` line says less than the others come to",
+    "no-rows": "a map without rows",
+    "unknown-rules": "the header names rules that do not exist",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a map is like.
+
+    header: as it stands.
+    lines: rows, without totals.
+    wildcards, exclusions: how many of them are.
+    mementos, resources: what the rows come to, as a frequency; stated: what the `*` rows come to; None without any.
+    problems: what is wrong, by kind.
+    """
+
+    header: Header
+    lines: int
+    wildcards: int
+    exclusions: int
+    sum: Frequency
+    stated: Frequency | None
+    problems: Problems
+
+
+def check_map(path: str | PathLike[str]) -> Checked:
+    """Read a map to its end and say what is wrong with it. Raises InputError only if it cannot be read at all."""
+    problems = Problems()
+    reader = UkvsReader(path, problems)
+    rules = str(reader.header.meta.get("rules", RULE_SETS[0]))
+    name = fspath(path)
+
+    def wrong(kind: str, message: str) -> None:
+        problems.add(Problem(kind, name, None, 0, message))
+
+    if rules not in RULE_SETS:
+        wrong("unknown-rules", f"expected {' or '.join(RULE_SETS)}, found {rules[:40]!a}")
+        rules = RULE_SETS[0]
+    lines = wildcards = exclusions = mementos = resources = 0
+    stated: Frequency | None = None
+    known = True
+    for row in reader:
+        surt = row.keys[0]
+        frequency = row.frequency or Frequency()
+        if surt == "*":
+            before = stated or Frequency(0, "", 0)
+            copies = (before.mementos or 0) + (frequency.mementos or 0)
+            stated = Frequency(copies, "", (before.resources or 0) + (frequency.resources or 0))
+            continue
+        lines += 1
+        wildcards += surt.endswith("*")
+        exclusions += frequency.is_exclusion
+        mementos += frequency.mementos or 0
+        resources += frequency.resources or 0
+        known &= frequency.mementos is not None
+        if kind := _fault(surt, rules):
+            wrong(kind, f"{KINDS[kind]}: {surt[:60]!a}")
+    if not lines and stated is None:
+        wrong("no-rows", KINDS["no-rows"])
+    if stated is not None and known and (stated.mementos or 0) < mementos:
+        wrong("bad-total", f"{KINDS['bad-total']}: {stated.mementos} against {mementos}")
+    return Checked(
+        reader.header, lines, wildcards, exclusions, Frequency(mementos, "", resources or None), stated, problems
+    )
+
+
+def _fault(surt: str, rules: str) -> str | None:
+    """Return what is wrong with a key, if anything: a look-up must be able to come upon it."""
+    node = _STAR.sub("", surt)
+    if "*" in node or (node != surt and surt.endswith("*") and not surt.endswith((",*", "/*"))):
+        return "bad-wildcard"
+    is_host = ")" not in node
+    whole = node if not is_host else f"{node})/"
+    try:
+        normal = key(whole, rules)
+    except UriError:
+        return "not-normal"
+    if is_host:
+        normal = normal.removesuffix(")/")
+    elif node != surt:
+        normal = normal.removesuffix("/") if normal.endswith(")/") else normal
+    return None if normal == node and "?" not in node else "not-normal"

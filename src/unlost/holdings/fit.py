@@ -1,0 +1,82 @@
+"""Fitting the power laws of compaction to an index: how many children nodes of each depth have on average."""
+
+import math
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+
+from unlost._core import MapShape
+from unlost.errors import InputError
+from unlost.holdings.build import MapOptions, build_map
+from unlost.holdings.compaction import NO_LIMIT, Compaction
+
+_ROUNDS = 200
+
+
+def mean_children(shape: MapShape) -> tuple[list[float], list[float]]:
+    """Return how many children nodes that have any have on average: of host nodes, then of path nodes.
+
+    From H1 and P0 on; levels below which nothing lies are left out.
+    """
+    means = [
+        children / parents if parents else 0.0 for parents, children in zip(shape.parents, shape.children, strict=True)
+    ]
+    return _until_zero(means[: shape.host_levels]), _until_zero(means[shape.host_levels :])
+
+
+def _until_zero(means: Sequence[float]) -> list[float]:
+    return list(means[: means.index(0.0)] if 0.0 in means else means)
+
+
+def fit_power_law(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Return a and k of the curve a·x^-k that fits the points best, by least squares of y, each point counting the same.
+
+    Raises InputError if there are fewer than two points.
+
+    >>> a, k = fit_power_law([(1, 10.0), (2, 5.0), (4, 2.5)])
+    >>> round(a, 6), round(k, 6)
+    (10.0, 1.0)
+    """
+    if len(points) < 2:
+        raise InputError("too few depths to fit a power law: expected nodes with children at two depths at least")
+    # For a given k the best a has a closed form, so only k is searched: the golden section, which needs no slope.
+    low, high = -10.0, 10.0
+    golden = (math.sqrt(5) - 1) / 2
+    for _ in range(_ROUNDS):
+        left, right = high - golden * (high - low), low + golden * (high - low)
+        if _error(points, left) < _error(points, right):
+            high = right
+        else:
+            low = left
+    k = (low + high) / 2
+    return _best_a(points, k), k
+
+
+def _best_a(points: Sequence[tuple[float, float]], k: float) -> float:
+    weights = [math.pow(x, -k) for x, _ in points]
+    return sum(w * y for w, (_, y) in zip(weights, points, strict=True)) / sum(w * w for w in weights)
+
+
+def _error(points: Sequence[tuple[float, float]], k: float) -> float:
+    a = _best_a(points, k)
+    return sum((y - a * math.pow(x, -k)) ** 2 for x, y in points)
+
+
+def fit_index(source: str | PathLike[str], compaction: Compaction) -> Compaction:
+    """Return the compaction with power laws that fit this index or map, as the second paper fitted its own.
+
+    Of hosts, the children of second-level domains and deeper nodes are taken, since top-level domains are never rolled
+    up; of paths, all. Raises InputError if the tree is too shallow for that.
+    """
+    nothing = replace(compaction, host_weight=NO_LIMIT, path_weight=NO_LIMIT, rollup=())
+    with tempfile.TemporaryDirectory(prefix="unlost-fit-") as folder:
+        shape = build_map([source], Path(folder, "map.ukvs"), MapOptions(compaction=nothing)).shape
+    if shape is None:
+        raise InputError(f"{source}: nothing to fit to")
+    hosts, paths = mean_children(shape)
+    # x is the depth of the parent; of paths, one more.
+    host_a, host_k = fit_power_law([(depth, mean) for depth, mean in enumerate(hosts, 1) if depth > 1])
+    path_a, path_k = fit_power_law(list(enumerate(paths, 1)))
+    return replace(compaction, host_a=host_a, host_k=host_k, path_a=path_a, path_k=path_k)

@@ -1,0 +1,133 @@
+"""Merging MementoMaps, and telling how two differ."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from os import PathLike, fspath
+
+from unlost import _core
+from unlost._core import Progress
+from unlost.errors import InputError, UsageError
+from unlost.formats.lines import MAX_LINE_BYTES
+from unlost.formats.output import whole_path
+from unlost.formats.problems import Problems
+from unlost.formats.ukvs import Header, Row, UkvsReader, header_lines
+from unlost.holdings.report import Report
+from unlost.holdings.work import Watch, watched
+
+
+@dataclass(slots=True)
+class MergeReport(Report):
+    """What merging came to.
+
+    merged: lines of the result, without its total.
+    dropped: exclusions that another map's holdings outweigh.
+    """
+
+    merged: int = 0
+    dropped: int = field(default=0)
+
+
+def merge_maps(
+    sources: Sequence[str | PathLike[str]], output: str | PathLike[str], watch: Watch | None = None
+) -> MergeReport:
+    """Write one map that covers every page that any of the maps covers.
+
+    Copies add up; pages add up to an upper bound, since archives may hold the same; an exclusion stays only where no
+    other map holds what it excludes. docs/map.md has a table. The map appears under its name once it is whole. Raises
+    InputError if a source is no sorted map, or if they do not go together; OSError if the output cannot be written.
+    """
+    if not sources:
+        raise UsageError("nothing to merge: expected at least one map")
+    names = [fspath(source) for source in sources]
+    headers = [UkvsReader(name, Problems()).header for name in names]
+    header = _merged(names, headers)
+    opened = [(name, each.meta.get("rolled_up") is True) for name, each in zip(names, headers, strict=True)]
+    report = MergeReport()
+
+    def work(progress: Progress) -> None:
+        with whole_path(output) as aside:
+            report.merged, report.dropped, tallies = _core.merge_maps(
+                opened, len(header.keys), MAX_LINE_BYTES, aside, header_lines(header), progress
+            )
+        for name, tally in zip(names, tallies, strict=True):
+            report.add(tally, name)
+
+    watched(work, watch)
+    return report
+
+
+def _merged(names: Sequence[str], headers: Sequence[Header]) -> Header:
+    """Return the header of the result. Raises InputError if maps do not go together."""
+    first = headers[0]
+    for name, other in zip(names, headers, strict=True):
+        if other.keys != first.keys or other.values[:1] != ("frequency",):
+            raise InputError(
+                f"{name}: has other fields than {names[0]}: expected keys {', '.join(first.keys)}, then the frequency"
+            )
+        if _rules(other) != _rules(first):
+            raise InputError(
+                f"{name}: made by other rules ({_rules(other)}) than {names[0]} ({_rules(first)}): "
+                "build both by the same"
+            )
+    archives = [str(each.id.get("uri") or each.meta.get("name") or "") for each in headers]
+    meta: dict[str, object] = {
+        "type": "MementoMap",
+        "version": max(_version(each) for each in headers),
+        "rules": _rules(first),
+        "merged": sorted({archive for archive in archives if archive}),
+        **({"rolled_up": True} if any(each.meta.get("rolled_up") is True for each in headers) else {}),
+    }
+    return Header(first.context, {}, first.keys, ("frequency",), meta)
+
+
+def _rules(header: Header) -> str:
+    return str(header.meta.get("rules", "wayback"))
+
+
+def _version(header: Header) -> int:
+    version = header.meta.get("version", 1)
+    return version if isinstance(version, int) else 1
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One key whose frequency is not the same in two maps; None where a map does not have it."""
+
+    key: str
+    before: str | None
+    after: str | None
+
+
+def diff_maps(before: str | PathLike[str], after: str | PathLike[str], problems: Problems) -> Iterator[Difference]:
+    """Yield the keys whose lines differ, in the order of their bytes, in bounded memory.
+
+    Headers are not compared. Raises InputError if a file cannot be read at all or its keys are not in order.
+    """
+    left, right = _lines(before, problems), _lines(after, problems)
+    old, new = next(left, None), next(right, None)
+    while old or new:
+        if old is not None and (new is None or old[0] < new[0]):
+            yield Difference(old[0].decode(), old[1], None)
+            old = next(left, None)
+        elif new is not None and (old is None or new[0] < old[0]):
+            yield Difference(new[0].decode(), None, new[1])
+            new = next(right, None)
+        elif old is not None and new is not None:
+            if old[1] != new[1]:
+                yield Difference(old[0].decode(), old[1], new[1])
+            old, new = next(left, None), next(right, None)
+
+
+def _lines(path: str | PathLike[str], problems: Problems) -> Iterator[tuple[bytes, str]]:
+    last = b""
+    for row in UkvsReader(path, problems):
+        key = " ".join(row.keys).encode()
+        if key <= last:
+            found = key[:60].decode(errors="replace")
+            raise InputError(f"{fspath(path)}: not in order at {found}: build it anew")
+        last = key
+        yield key, _values(row)
+
+
+def _values(row: Row) -> str:
+    return " ".join(row.values)
