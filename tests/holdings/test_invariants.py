@@ -208,7 +208,8 @@ def test_looking_up_agrees_with_the_model(lines: Lines, others: list[str], rolle
         for opened in (Map.open(path), Map.load(path)):
             answers = opened.lookup_many(asked)
             assert [(a.key, a.held, a.matched) for a in answers if not isinstance(a, UriError)] == [
-                (key, answer.held, answer.matched) for key, answer in zip(asked, expected, strict=True)
+                (key.partition("?")[0], answer.held, answer.matched)
+                for key, answer in zip(asked, expected, strict=True)
             ]
             assert [a.frequency and str(a.frequency) for a in answers if not isinstance(a, UriError)] == [
                 answer.frequency and str(answer.frequency) for answer in expected

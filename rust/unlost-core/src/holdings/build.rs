@@ -13,6 +13,7 @@ use super::scan::{Scanned, Scanner, Wanted};
 use super::sorter::Sorter;
 use super::tally::Tally;
 use super::totals::Totals;
+use super::with_totals::WithTotals;
 use super::{Compaction, Count, Entry, Frequency, HoldingsError, MapReader, Progress, Table};
 use crate::formats::{Damage, Layout, Source};
 use crate::uri::{RuleSet, normal_key};
@@ -256,17 +257,29 @@ impl Counts {
         out: &mut impl Write,
         progress: &Progress,
     ) -> Result<Option<Shape>, HoldingsError> {
-        self.totals.write(out)?;
-        let Some(compaction) = compaction else {
-            self.sorter.write_to(out)?;
-            return Ok(None);
+        let is_rolled_up = compaction.is_some_and(Compaction::is_everything);
+        let totals = if is_rolled_up {
+            Vec::new()
+        } else {
+            self.totals.text()
         };
-        let mut sorted = self.sorter.finish()?;
-        let mut compactor = Compactor::new(compaction, self.memory, out);
-        while let Some(entry) = sorted.next_entry()? {
-            compactor.push(&entry, progress)?;
-        }
-        compactor.finish().map(Some)
+        let mut out = WithTotals::new(out, totals);
+        let shape = match compaction {
+            None => {
+                self.sorter.write_to(&mut out)?;
+                None
+            }
+            Some(compaction) => {
+                let mut sorted = self.sorter.finish()?;
+                let mut compactor = Compactor::new(compaction, self.memory, &mut out);
+                while let Some(entry) = sorted.next_entry()? {
+                    compactor.push(&entry, progress)?;
+                }
+                Some(compactor.finish()?)
+            }
+        };
+        out.finish()?;
+        Ok(shape)
     }
 }
 

@@ -47,6 +47,12 @@ pub struct Compaction {
     pub forced: Vec<Vec<u8>>,
 }
 
+impl Compaction {
+    pub(super) fn is_everything(&self) -> bool {
+        self.forced.iter().any(|key| key == b"*")
+    }
+}
+
 /// What a map's tree is like, and what compacting did to it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Shape {
@@ -232,7 +238,6 @@ impl<'a, W: Write> Compactor<'a, W> {
     pub fn new(compaction: &'a Compaction, memory: usize, out: &'a mut W) -> Self {
         let (host, path) = (&compaction.host, &compaction.path);
         let levels = host.depth + path.depth;
-        let is_everything = compaction.forced.iter().any(|key| key == b"*");
         Self {
             forced: &compaction.forced,
             memory,
@@ -243,7 +248,7 @@ impl<'a, W: Write> Compactor<'a, W> {
             overflow: None,
             fields: 1,
             waits: host.weight.is_finite() || !compaction.forced.is_empty(),
-            everything: is_everything.then(Totals::default),
+            everything: compaction.is_everything().then(Totals::default),
             shape: Shape {
                 parents: vec![0; levels],
                 children: vec![0; levels],
@@ -255,15 +260,15 @@ impl<'a, W: Write> Compactor<'a, W> {
         }
     }
 
-    /// Takes the next entry. A total is left out: whoever writes the map knows it.
+    /// Takes the next entry.
     pub fn push(&mut self, entry: &Entry<'_>, progress: &Progress) -> Result<(), HoldingsError> {
+        let (surt, _) = entry.surt_and_extra();
+        if surt == b"*" {
+            return self.push_total(entry);
+        }
         self.shape.lines_in += 1;
         if self.shape.lines_in % 4096 == 0 {
             progress.go_on()?;
-        }
-        let (surt, _) = entry.surt_and_extra();
-        if surt == b"*" {
-            return Ok(());
         }
         if let Some(everything) = &mut self.everything {
             return everything.add(entry);
@@ -295,6 +300,21 @@ impl<'a, W: Write> Compactor<'a, W> {
             self.overflow = Some(overflow);
         }
         Ok(())
+    }
+
+    /// Takes a total, which stays as it is, unless everything is rolled up into it.
+    fn push_total(&mut self, entry: &Entry<'_>) -> Result<(), HoldingsError> {
+        if self.everything.is_some() {
+            return Ok(());
+        }
+        self.end_pages()?;
+        while self.hosts.open > 0 {
+            self.close_host()?;
+        }
+        self.write_out()?;
+        let mut line = Vec::new();
+        entry.write(&mut line);
+        Ok(self.out.write_all(&line)?)
     }
 
     /// Takes a wildcard of hosts, such as `com,example,*`.
@@ -469,7 +489,7 @@ impl<'a, W: Write> Compactor<'a, W> {
         }
         self.write_out()?;
         if let Some(everything) = &self.everything {
-            everything.write(self.out)?;
+            self.out.write_all(&everything.text())?;
         }
         let end = (self.shape.lines_in, self.shape.lines_out);
         if self.shape.trace.last() != Some(&end) {

@@ -5,6 +5,7 @@ use std::io::Write;
 use super::lookup::NotSorted;
 use super::spool::Spool;
 use super::totals::Totals;
+use super::with_totals::WithTotals;
 use super::{Entry, Frequency, HoldingsError, MapReader, Progress, Tally};
 
 /// A map that can be asked for a key, most specific answer first.
@@ -135,8 +136,9 @@ pub fn merge_maps(
     for head in &heads {
         totals.append_overlapping(head.total())?;
     }
-    totals.write(out)?;
-    body.copy_to(out)?;
+    let mut out = WithTotals::new(out, totals.text());
+    body.copy_to(&mut out)?;
+    out.finish()?;
     Ok(Merged {
         lines,
         dropped,

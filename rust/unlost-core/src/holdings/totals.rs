@@ -1,7 +1,6 @@
 //! What all lines of a map come to.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 
 use super::{Entry, Frequency, HoldingsError};
 
@@ -67,13 +66,13 @@ impl Totals {
         Ok(())
     }
 
-    /// Writes the `*` lines.
-    pub(super) fn write(&self, out: &mut impl Write) -> Result<(), HoldingsError> {
+    /// The `*` lines.
+    pub(super) fn text(&self) -> Vec<u8> {
         let mut text = Vec::new();
         for (extra, sum) in self.iter() {
             write_line(b"*", extra, sum, &mut text);
         }
-        Ok(out.write_all(&text)?)
+        text
     }
 }
 
