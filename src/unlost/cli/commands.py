@@ -14,6 +14,8 @@ COMMANDS = {
     "index": Command(
         "unlost.cli.index", "Make, read, check and convert the files in which archives list what they hold."
     ),
-    "synth": Command("unlost.cli.synth", "Make up indexes of any size, the same ones everywhere, for benches and tests."),
+    "synth": Command(
+        "unlost.cli.synth", "Make up indexes of any size, the same ones everywhere, for benches and tests."
+    ),
     "uri": Command("unlost.cli.uri", "Canonical forms, SURTs and URI-Keys of addresses."),
 }
