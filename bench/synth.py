@@ -53,10 +53,10 @@ def main() -> None:
     for name, seconds in rows.items():
         report.line(f"| {name} | {seconds:.2f} | {LINES / seconds / 1e6:.2f} |")
     report.line("")
-    # On the machine where this was set, sort -c checked 2.1 million lines a second: the ratio is that of the aim,
-    # one million lines a second, with a reserve.
+    # Where this was set, `sort -c` checked 5 (busy) to 8 (quiet) million lines a second: the aim of one million made up
+    # is a ratio of 5 or more there. Measured were 1.5 to 1.7.
     sort, thrown_away, *_ = rows.values()
-    report.gate("making up, to checking the order", thrown_away / sort, at_most=2)
+    report.gate("making up, to checking the order", thrown_away / sort, at_most=4)
     report.finish()
 
 
