@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
-from typing import BinaryIO
+from typing import Protocol
 
 from unlost import _core
 from unlost.errors import InputError, UsageError
@@ -15,6 +15,14 @@ MAX_LINES = 10**12
 """More than any archive has; what is above is a slip of the finger."""
 
 _PACKINGS = {".gz": "gzip", ".zst": "zstd"}
+
+
+class Writable(Protocol):
+    """A file opened for writing bytes, or anything like it."""
+
+    def write(self, data: bytes, /) -> object:
+        """Take all of the bytes."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +44,7 @@ class Plan:
     shuffled: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be made."""
+        """Refuse with UsageError what cannot be made."""
         if not 1 <= self.lines <= MAX_LINES:
             raise UsageError(f"lines: expected 1 to {MAX_LINES}")
         if not 0 <= self.seed <= MAX_SEED:
@@ -63,7 +71,7 @@ def write_index(plan: Plan, path: str | PathLike[str], problems: Problems) -> No
         _write(plan, urls, file, _PACKINGS.get(Path(path).suffix, "plain"))
 
 
-def write_index_to(plan: Plan, file: BinaryIO, problems: Problems) -> None:
+def write_index_to(plan: Plan, file: Writable, problems: Problems) -> None:
     r"""Write a made-up index to a file that is open, not compressed; for the rest see `write_index`.
 
     >>> from io import BytesIO
@@ -75,7 +83,7 @@ def write_index_to(plan: Plan, file: BinaryIO, problems: Problems) -> None:
     _write(plan, _read_urls(plan, problems), file, "plain")
 
 
-def _write(plan: Plan, urls: _core.SynthUrls | None, file: BinaryIO, packing: str) -> None:
+def _write(plan: Plan, urls: _core.SynthUrls | None, file: Writable, packing: str) -> None:
     _core.write_synthetic_index(file.write, plan.lines, plan.seed, urls, plan.largest_host, plan.shuffled, packing)
 
 

@@ -42,6 +42,8 @@ pub(super) struct Output<W: Write> {
 struct Shuffle {
     random: Random,
     pool: Vec<Vec<u8>>,
+    /// Lines whose place was taken.
+    ready: Vec<u8>,
 }
 
 impl<W: Write> Output<W> {
@@ -58,6 +60,7 @@ impl<W: Write> Output<W> {
             shuffle: shuffle.map(|seed| Shuffle {
                 random: Random::new(seed),
                 pool: Vec::new(),
+                ready: Vec::new(),
             }),
         })
     }
@@ -78,16 +81,25 @@ impl<W: Write> Output<W> {
     }
 
     fn swap_line(&mut self) -> io::Result<()> {
-        let Some(Shuffle { random, pool }) = &mut self.shuffle else {
+        let Some(Shuffle {
+            random,
+            pool,
+            ready,
+        }) = &mut self.shuffle
+        else {
             return Ok(());
         };
         if pool.len() < POOL_LINES {
             pool.push(self.buffer.clone());
         } else {
             let place = &mut pool[index(random, POOL_LINES)];
-            self.packer.write_all(place)?;
+            ready.extend_from_slice(place);
             place.clear();
             place.extend_from_slice(&self.buffer);
+            if ready.len() >= BUFFER_BYTES {
+                self.packer.write_all(ready)?;
+                ready.clear();
+            }
         }
         self.buffer.clear();
         Ok(())
@@ -105,12 +117,18 @@ impl<W: Write> Output<W> {
         if let Some(Shuffle {
             mut random,
             mut pool,
+            mut ready,
         }) = self.shuffle.take()
         {
             while !pool.is_empty() {
                 let place = index(&mut random, pool.len());
-                self.packer.write_all(&pool.swap_remove(place))?;
+                ready.extend_from_slice(&pool.swap_remove(place));
+                if ready.len() >= BUFFER_BYTES {
+                    self.packer.write_all(&ready)?;
+                    ready.clear();
+                }
             }
+            self.packer.write_all(&ready)?;
         }
         match self.packer {
             Packer::Plain(mut out) => out.flush(),

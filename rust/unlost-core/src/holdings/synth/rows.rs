@@ -156,7 +156,7 @@ impl<W: Write> Rows<W> {
         for number in [bits >> 8, bits >> 24] {
             line.extend_from_slice(&two_digits((number % 100) as u32));
         }
-        line.extend_from_slice(b"-crawler");
+        line.push(b'-');
         line.extend_from_slice(&two_digits((bits % 12) as u32));
         line.extend_from_slice(b".warc.gz\"}\n");
         self.out.end_line()
