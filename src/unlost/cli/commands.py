@@ -14,5 +14,6 @@ COMMANDS = {
     "index": Command(
         "unlost.cli.index", "Make, read, check and convert the files in which archives list what they hold."
     ),
+    "map": Command("unlost.cli.map", "Look pages up in MementoMaps."),
     "uri": Command("unlost.cli.uri", "Canonical forms, SURTs and URI-Keys of addresses."),
 }

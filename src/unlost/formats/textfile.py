@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from os import PathLike, fspath
+from pathlib import Path
 
 from unlost import _core
 from unlost.errors import InputError
@@ -15,6 +16,15 @@ _DAMAGE = {
     "corrupt": "the compressed data is damaged here: what came before was read",
     "trailing-garbage": "bytes behind the end of the compressed data were left out",
 }
+
+
+def is_compressed(path: str | PathLike[str]) -> bool:
+    """Return whether a file is gzip or zstd, by its first bytes. Raises InputError if it cannot be read."""
+    try:
+        with Path(path).open("rb") as file:
+            return _core.is_compressed(file.read(4))
+    except OSError as error:
+        raise InputError(f"{fspath(path)}: cannot be read: {error.strerror or error}") from error
 
 
 def read_lines(path: str | PathLike[str], problems: Problems, limit: int = MAX_LINE_BYTES) -> Iterator[Line]:

@@ -7,12 +7,13 @@ use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
-use unlost_core::formats::{Damage, Lines, Source, read_key_column};
+use unlost_core::formats::{self, Damage, Lines, Source, read_key_column};
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<LineReader>()?;
     module.add_class::<KeyColumn>()?;
     module.add_function(wrap_pyfunction!(inflated_length, module)?)?;
+    module.add_function(wrap_pyfunction!(is_compressed, module)?)?;
     module.add_function(wrap_pyfunction!(key_column, module)?)
 }
 
@@ -51,6 +52,11 @@ impl LineReader {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         lines.damage().map(Damage::kind)
     }
+}
+
+#[pyfunction]
+fn is_compressed(head: &[u8]) -> bool {
+    formats::is_compressed(head)
 }
 
 /// Reads a file through the decompressor and throws it away: the baseline of the benches.
