@@ -149,8 +149,8 @@ impl MemoryMapBuilder {
             return Ok(());
         };
         let row = &line[start..];
-        let frequency = frequency(row, self.layout);
         let key = key(row);
+        let frequency = frequency(&row[key.len()..], self.layout);
         match self.sum {
             Some(sum) if key == self.key => self.sum = Some(add(sum, frequency)),
             Some(_) if key < self.key.as_slice() => return Err(NotSorted { offset }),
