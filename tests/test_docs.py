@@ -58,14 +58,16 @@ def test_docstrings_show_what_happens(name: str) -> None:
 
 def test_docstrings_of_the_core_show_what_happens() -> None:
     """The core's classes have examples too, which doctest does not find by itself."""
-    from unlost import uri
+    from unlost import holdings, uri
+    from unlost.formats.frequency import Frequency
 
     finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner()
     ran = 0
-    for item in (uri.SuffixList, uri.KeyPolicies):
-        for test in finder.find(item, item.__name__, globs=vars(uri).copy(), module=False):
+    names = {**vars(uri), **vars(holdings), "Frequency": Frequency}
+    for item in (uri.SuffixList, uri.KeyPolicies, holdings.Answer):
+        for test in finder.find(item, item.__name__, globs=names.copy(), module=False):
             ran += runner.run(test).attempted
-    assert ran >= 2
+    assert ran >= 3
     assert runner.summarize().failed == 0
 
 

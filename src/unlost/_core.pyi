@@ -72,6 +72,7 @@ class KeyColumn:
     damage: str | None
 
 def key_column(path: str | PathLike[str], limit: int) -> KeyColumn: ...
+def is_compressed(head: bytes) -> bool: ...
 def inflated_length(path: str | PathLike[str]) -> int: ...
 
 @final
@@ -249,7 +250,6 @@ def compact_map(
     memory: int | None,
     progress: Progress,
 ) -> tuple[MapShape, Tally]: ...
-
 def merge_maps(
     sources: Sequence[tuple[str | PathLike[str], bool]],
     fields: int,

@@ -5,6 +5,7 @@ Its keys are spelled without the slash at the end, also those of roots: `com,a)`
 
 import re
 import subprocess
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -40,3 +41,17 @@ def lookup(lines: list[str], keys: list[str], folder: Path) -> dict[str, tuple[s
     batch.write_text("".join(key + "\n" for key in keys))
     found = (line.split(" ") for line in _run("batchlookup", source, batch).splitlines())
     return {key: (matched, frequency) for matched, frequency, _, key in found}
+
+
+def batch_lookup(file: Path, surts: Path) -> tuple[list[str], float]:
+    """Return the keys that matched, each with the SURT that was asked for, and the seconds that the process took.
+
+    It leaves out what it does not find, and stops without a word where it fails: past the last row, for one.
+    """
+    if not COMMAND.exists():
+        raise FileNotFoundError(f"{COMMAND}: run `make test`, which installs it")
+    start = time.perf_counter()
+    done = subprocess.run([COMMAND, "batchlookup", file, surts], capture_output=True, check=True)
+    seconds = time.perf_counter() - start
+    found = [line.split(" ") for line in done.stdout.decode().splitlines()]
+    return [f"{line[3]} {line[0]}" for line in found if len(line) == 4], seconds

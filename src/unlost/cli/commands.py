@@ -14,6 +14,10 @@ COMMANDS = {
     "index": Command(
         "unlost.cli.index", "Make, read, check and convert the files in which archives list what they hold."
     ),
+    "map": Command(
+        "unlost.cli.map",
+        "Make, compact, merge, compare, check and ask MementoMaps, which say what an archive holds.",
+    ),
     "synth": Command(
         "unlost.cli.synth", "Make up indexes of any size, the same ones everywhere, for benches and tests."
     ),

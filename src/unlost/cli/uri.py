@@ -2,21 +2,20 @@
 
 import sys
 from collections.abc import Callable, Iterator
-from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from unlost import uri
 from unlost.cli import lines
+from unlost.cli.addresses import error_object, json_line, report, write
 from unlost.cli.messages import say, shown
 from unlost.errors import ForeignSchemeError, InputError, UriError, UsageError
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-_UNREADABLE = InputError.exit_code
 _MAX_LIST_BYTES = 16 << 20  # the list has a third of a megabyte
 
 _rules = click.option(
@@ -115,17 +114,17 @@ def keys(
         out: list[str] = []
         for line, found in zip(batch, maker.keys_many(text for _, text in batch), strict=True):
             if isinstance(found, UriError):
-                code = max(code, _report(line, found))
+                code = max(code, report(line, found))
                 if json:
-                    out.append(_error_object("uri", line, found))
+                    out.append(error_object("uri", line, found))
             elif json:
-                out.append(_object(uri=line.decoded(), keys=dict(zip(names, found, strict=True))))
+                out.append(json_line(uri=line.decoded(), keys=dict(zip(names, found, strict=True))))
             elif drawn is not None:
                 drawn.add(shown(line.text), dict(zip(names, found, strict=True)))
             else:
                 address = shown(line.text, None)
                 out.extend(f"{address}\t{name}\t{key}\n" for name, key in zip(names, found, strict=True))
-        _write(out)
+        write(out)
     if drawn is not None:
         drawn.print()
     ctx.exit(code)
@@ -143,48 +142,22 @@ def _print_forms(
         out: list[str] = []
         for line, form in zip(batch, forms(text for _, text in batch), strict=True):
             if isinstance(form, UriError):
-                code = max(code, _report(line, form))
+                code = max(code, report(line, form))
                 if json:
-                    out.append(_error_object(given, line, form))
+                    out.append(error_object(given, line, form))
                 elif isinstance(form, ForeignSchemeError):
                     out.append(_as_it_stands(line.text) + "\n")
             elif json:
-                out.append(_object(**{given: line.decoded(), name: form}))
+                out.append(json_line(**{given: line.decoded(), name: form}))
             else:
                 out.append(form + "\n")
-        _write(out)
+        write(out)
     return code
-
-
-def _report(line: lines.Line, error: UriError) -> int:
-    """Say in one line what is wrong; return the exit code that it calls for."""
-    foreign = isinstance(error, ForeignSchemeError)
-    level = "note" if foreign else "error"
-    say(f"{line.place}{shown(line.text)}: {error}", level=level, kind=error.kind, uri=shown(line.text))
-    return 0 if foreign else _UNREADABLE
-
-
-def _error_object(given: str, line: lines.Line, error: UriError) -> str:
-    problem = {"kind": error.kind, "message": str(error)}
-    if isinstance(error, ForeignSchemeError):
-        problem["scheme"] = error.scheme
-    return _object(**{given: line.decoded(), "error": problem})
-
-
-def _object(**fields: Any) -> str:  # noqa: ANN401  whatever JSON can hold
-    return dumps(fields) + "\n"
 
 
 def _as_it_stands(text: bytes) -> str:
     """Return an address to print: to a program byte for byte, to a terminal without what it would act on."""
     return shown(text, None) if sys.stdout.isatty() else text.decode("utf-8", "surrogateescape")
-
-
-def _write(out: list[str]) -> None:
-    if out:
-        # Bytes, whatever the terminal's encoding: an address that is not UTF-8 leaves as it came.
-        sys.stdout.buffer.write("".join(out).encode("utf-8", "surrogateescape"))
-        sys.stdout.flush()
 
 
 def _policy_names(policies: str) -> tuple[list[str], int]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from os import PathLike, fspath
+from pathlib import Path
 from typing import TypeAlias
 
 from unlost import _core
@@ -20,6 +21,15 @@ _DAMAGE = {
     "corrupt": "the compressed data is damaged here: what came before was read",
     "trailing-garbage": "bytes behind the end of the compressed data were left out",
 }
+
+
+def is_compressed(path: str | PathLike[str]) -> bool:
+    """Return whether a file is gzip or zstd, by its first bytes. Raises InputError if it cannot be read."""
+    try:
+        with Path(path).open("rb") as file:
+            return _core.is_compressed(file.read(4))
+    except OSError as error:
+        raise InputError(f"{fspath(path)}: cannot be read: {error.strerror or error}") from error
 
 
 def lines_of(source: Source, problems: Problems, name: str | None = None) -> Iterator[Line]:

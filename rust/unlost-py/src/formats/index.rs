@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
-use unlost_core::formats::{Damage, Lines, Source, read_key_column};
+use unlost_core::formats::{self, Damage, Lines, Source, read_key_column};
 
 use super::counted::{Counted, Counter};
 
@@ -18,6 +18,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<LineReader>()?;
     module.add_class::<KeyColumn>()?;
     module.add_function(wrap_pyfunction!(inflated_length, module)?)?;
+    module.add_function(wrap_pyfunction!(is_compressed, module)?)?;
     module.add_function(wrap_pyfunction!(key_column, module)?)
 }
 
@@ -82,6 +83,11 @@ impl LineReader {
         }
         Ok((text, placed))
     }
+}
+
+#[pyfunction]
+fn is_compressed(head: &[u8]) -> bool {
+    formats::is_compressed(head)
 }
 
 /// Reads a file through the decompressor and throws it away: the baseline of the benches.

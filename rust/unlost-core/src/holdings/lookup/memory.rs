@@ -92,7 +92,7 @@ struct Walk<'a> {
     keys: &'a Fst<Vec<u8>>,
     at: usize,
     here: State<'a>,
-    /// Where it was a byte ago: the other spelling of a host's root branches off there.
+    /// Where it was before the key's last byte: the other spelling of a host's root branches off there.
     before: Option<State<'a>>,
 }
 
@@ -101,13 +101,16 @@ impl Walk<'_> {
     fn value(&mut self, key: &[u8], candidate: &Candidate) -> Option<u64> {
         while self.at < candidate.stem {
             let next = self.here.step(self.keys, key[self.at])?;
-            self.before = Some(std::mem::replace(&mut self.here, next));
             self.at += 1;
+            if self.at == key.len() {
+                self.before = Some(self.here);
+            }
+            self.here = next;
         }
-        let mut state = if self.at == candidate.stem {
-            self.here
-        } else {
+        let mut state = if self.at > candidate.stem {
             self.before?
+        } else {
+            self.here
         };
         for &byte in candidate.tail {
             state = state.step(self.keys, byte)?;
@@ -146,8 +149,8 @@ impl MemoryMapBuilder {
             return Ok(());
         };
         let row = &line[start..];
-        let frequency = frequency(row, self.layout);
         let key = key(row);
+        let frequency = frequency(&row[key.len()..], self.layout);
         match self.sum {
             Some(sum) if key == self.key => self.sum = Some(add(sum, frequency)),
             Some(_) if key < self.key.as_slice() => return Err(NotSorted { offset }),

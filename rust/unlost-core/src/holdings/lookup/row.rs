@@ -45,13 +45,14 @@ pub(super) fn key(row: &[u8]) -> &[u8] {
     &row[..end.unwrap_or(row.len())]
 }
 
-/// The frequency of a row. What cannot be read is held, and unknown: a map must not lose keys.
-pub(super) fn frequency(row: &[u8], layout: Layout) -> Frequency {
+/// The frequency of a row, of which `rest` is what follows its key. What cannot be read is held, and unknown: a map
+/// must not lose keys.
+pub(super) fn frequency(rest: &[u8], layout: Layout) -> Frequency {
     let field = layout.frequency.and_then(|field| {
-        row.split(|&byte| ends_field(byte))
+        rest.split(|&byte| ends_field(byte))
             .filter(|field| !field.is_empty())
             .take_while(|field| field[0] != b'{')
-            .nth(field)
+            .nth(field.checked_sub(1)?)
     });
     field.and_then(Frequency::parse).unwrap_or(UNKNOWN)
 }

@@ -148,7 +148,7 @@ impl TextSeeker<'_> {
     fn frequency_of_rows(&self, first: usize, length: usize) -> Frequency {
         let key = &self.text[first..first + length];
         let (row, mut next) = line_at(self.text, first);
-        let mut sum = frequency(row, self.layout);
+        let mut sum = frequency(&row[length..], self.layout);
         while next < self.text.len() {
             let (line, after) = line_at(self.text, next);
             if let Some(start) = key_start(line) {
@@ -158,7 +158,7 @@ impl TextSeeker<'_> {
                 if !is_same {
                     break;
                 }
-                sum = add(sum, frequency(row, self.layout));
+                sum = add(sum, frequency(&row[length..], self.layout));
             }
             next = after;
         }

@@ -1,0 +1,130 @@
+"""How fast pages are looked up in a compacted map, beside `mementomap`, the published reference, on the same rows."""
+
+import random
+import re
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+from tests import real_data
+from tests.neighbours import mementomap as neighbour
+
+from bench.measure import Report, best_of
+from unlost import uri
+from unlost.holdings import Map
+
+QUESTIONS = 400_000
+THEIR_QUESTIONS = 3_000  # a second's work for it
+THREADS = 2
+MAX_PATHS = 24  # the papers' cut-off for a host's paths at weight 1 is 24.55
+
+
+def urls() -> tuple[list[str], str]:
+    """Return addresses in random order, and where they are from."""
+    rng = random.Random(1)  # noqa: S311  a bench, not a secret
+    if real_data.DATA.is_dir():
+        found = real_data.urls()
+        rng.shuffle(found)
+        return found, "both real URL lists"
+    words = ["news", "index.html", "a", "archive", "2013", "page.aspx", "b-c"]
+    made = [
+        f"http://{rng.choice(['', 'shop.', 'blog.'])}host{int(rng.paretovariate(0.3)) % 300_000}.com/"
+        + "/".join(rng.choices(words, k=rng.randrange(6)))
+        for _ in range(1_000_000)
+    ]
+    return made, "made-up URLs, since the real lists are not here"
+
+
+def write_map(path: Path, keys: list[str], *, slash: bool) -> int:
+    """Write a map of these keys in which hosts with many pages are rolled up; return its rows."""
+    pages = Counter(keys)
+    hosts = Counter(key.partition("/")[0] for key in pages)
+    rows: Counter[str] = Counter()
+    for key, count in pages.items():
+        host = key.partition("/")[0]
+        name = f"{host}/*" if hosts[host] > MAX_PATHS else key
+        rows[name if slash or not name.endswith(")/") else host] += count
+    if not slash:
+        # The reference fails when it gets to the last row: there are some that nothing gets to.
+        rows.update({"~1": 1, "~2": 1, "~3": 1, "~4": 1})
+    lines = sorted(f"{key} {count}\n" for key, count in rows.items())
+    path.write_text("".join(lines))
+    return len(lines)
+
+
+def main() -> None:
+    """Measure, report, judge."""
+    report = Report("lookup", "Looking pages up in a compacted map, beside `mementomap`")
+    addresses, origin = urls()
+    pairs = [
+        (address, key.partition("?")[0])
+        for address, key in zip(addresses, uri.key_many(addresses), strict=True)
+        # The reference knows neither single labels nor IP addresses.
+        if isinstance(key, str) and re.match(r"[a-z]+,", key)
+    ]
+    half = len(pairs) // 2
+    rng = random.Random(2)  # noqa: S311
+    asked = rng.sample(pairs, min(QUESTIONS, half))
+    questions, keys = [address for address, _ in asked], [key for _, key in asked]
+    with tempfile.TemporaryDirectory(prefix="unlost-bench-") as folder:
+        ours, theirs, surts, none = (Path(folder) / name for name in ("ours.ukvs", "theirs.ukvs", "surts", "none"))
+        rows = write_map(ours, [key for _, key in pairs[:half]], slash=True)
+        write_map(theirs, [key for _, key in pairs[:half]], slash=False)
+        surts.write_text("".join(f"{key}\n" for key in keys[:THEIR_QUESTIONS]))
+        none.touch()
+        report.line(
+            f"{rows:,} rows, {ours.stat().st_size / 1e6:.1f} MB, of half of {origin}; {len(questions):,} pages of both "
+            f"halves in random order, {THEIR_QUESTIONS:,} of them for the reference. From Python strings to answers; "
+            "start-up is not counted, on either side; best of 3."
+        )
+        report.line("")
+        start_up = min(neighbour.batch_lookup(theirs, none)[1] for _ in range(3))
+        found, seconds = min((neighbour.batch_lookup(theirs, surts) for _ in range(3)), key=lambda run: run[1])
+        reference = (seconds - start_up) / THEIR_QUESTIONS
+
+        opened, loaded = Map.open(ours), Map.load(ours)
+        answers = opened.lookup_keys_many(keys)
+        assert loaded.lookup_keys_many(keys) == opened.lookup_many(questions) == answers  # noqa: S101
+        held = sum(answer.held for answer in answers[:THEIR_QUESTIONS])
+
+        def each(task: Map, threads: int) -> tuple[float, float]:
+            by_key = best_of(3, lambda: task.lookup_keys_many(keys, threads))
+            by_uri = best_of(3, lambda: task.lookup_many(questions, threads))
+            return by_key / len(keys), by_uri / len(questions)
+
+        times = {
+            "in the file, 1 thread": each(opened, 1),
+            f"in the file, {THREADS} threads": each(opened, THREADS),
+            "in memory, 1 thread": each(loaded, 1),
+            f"in memory, {THREADS} threads": each(loaded, THREADS),
+        }
+        one = questions[:20_000]
+        single = {
+            "in the file": best_of(3, lambda: [opened.lookup(each) for each in one]) / len(one),
+            "in memory": best_of(3, lambda: [loaded.lookup(each) for each in one]) / len(one),
+        }
+        report.line("| | µs a page | pages a second |")
+        report.line("|---|---|---|")
+        report.line(f"| `mementomap batchlookup`, of SURTs | {reference * 1e6:.1f} | {1 / reference:,.0f} |")
+        for name, (by_key, by_uri) in times.items():
+            report.line(f"| `lookup_keys_many`, {name} | {by_key * 1e6:.2f} | {1 / by_key:,.0f} |")
+            report.line(f"| `lookup_many`, {name} | {by_uri * 1e6:.2f} | {1 / by_uri:,.0f} |")
+        for name, each_one in single.items():
+            report.line(f"| `lookup`, one by one, {name} | {each_one * 1e6:.2f} | {1 / each_one:,.0f} |")
+        opening = best_of(3, lambda: Map.open(ours))
+        loading = best_of(3, lambda: Map.load(ours))
+        report.line("")
+        report.line(
+            f"Opening takes {opening * 1e3:.2f} ms, loading {loading:.2f} s ({rows / loading:,.0f} rows a second). "
+            f"Of the reference's {THEIR_QUESTIONS:,} pages, it finds {len(found):,}, unlost {held:,}."
+        )
+        report.line("")
+        for form in ("in the file", "in memory"):
+            by_key, by_uri = times[f"{form}, {THREADS} threads"]
+            report.gate(f"times as many keys a second as the reference, {form}", reference / by_key, at_least=300)
+            report.line(f"- by address: {reference / by_uri:.0f} times")
+    report.finish()
+
+
+if __name__ == "__main__":
+    main()

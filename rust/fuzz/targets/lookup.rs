@@ -1,0 +1,66 @@
+//! Any bytes as a map, and any as a key to look up: an answer or an error, never a panic; where the rows are sorted, the
+//! same answer from the file and from memory.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use unlost_core::holdings::lookup::{
+    Asked, Form, Layout, MemoryMapBuilder, Questions, TextMap, ask_many, check_first_row, header_end,
+};
+use unlost_core::uri::RuleSet;
+
+/// The form in memory; `None` if the rows are not sorted.
+fn load(text: &[u8], layout: Layout) -> Option<Form<Vec<u8>>> {
+    let mut builder = MemoryMapBuilder::new(layout);
+    for line in text.split(|&byte| byte == b'\n') {
+        builder.push(line, 0).ok()?;
+    }
+    Some(Form::Memory(builder.finish()))
+}
+
+fuzz_target!(|data: &[u8]| {
+    // The first byte tells the layout; then questions, one a line, up to an empty one; then the map.
+    let Some((&kind, data)) = data.split_first() else {
+        return;
+    };
+    let layout = Layout {
+        frequency: (kind & 3 > 0).then_some(usize::from(kind & 3)),
+        rolled_up: kind & 4 > 0,
+    };
+    let (asked, map) = match data.windows(2).position(|pair| pair == b"\n\n") {
+        Some(end) => (&data[..end], &data[end + 2..]),
+        None => (data, data),
+    };
+    let end = header_end(map);
+    let _ = check_first_row(&map[..end], Some(&map[end..]));
+    // Random rows are seldom sorted: the same, sorted, always are.
+    let mut rows: Vec<&[u8]> = map.split(|&byte| byte == b'\n').collect();
+    rows.sort_by_key(|row| {
+        let row = row.trim_ascii_start();
+        row.split(|&byte| byte <= b' ').next().map(<[u8]>::to_vec)
+    });
+    let sorted = rows.join(&b'\n');
+    let mut questions = Questions::default();
+    for question in asked.split(|&byte| byte == b'\n') {
+        questions.push(question);
+    }
+    for kind in [Asked::Keys, Asked::Uris(RuleSet::Wayback)] {
+        for text in [map, &sorted] {
+            let in_file = ask_many(
+                &Form::Text(TextMap::new(text, layout)),
+                &questions,
+                kind,
+                1,
+            );
+            let Some(memory) = load(text, layout) else {
+                continue;
+            };
+            let in_memory = ask_many(&memory, &questions, kind, 1).expect("it was sorted");
+            let in_file = in_file.expect("it is sorted");
+            let (a, b) = (in_file.iter(), in_memory.iter());
+            assert!(
+                a.flat_map(|answers| answers.iter())
+                    .eq(b.flat_map(|answers| answers.iter()))
+            );
+        }
+    }
+});

@@ -1,0 +1,38 @@
+"""What all commands do with addresses that they were given: name the bad ones, write results as they are."""
+
+import sys
+from json import dumps
+from typing import Any
+
+from unlost.cli.lines import Line
+from unlost.cli.messages import say, shown
+from unlost.errors import ForeignSchemeError, InputError, UriError
+
+
+def report(line: Line, error: UriError) -> int:
+    """Say in one line what is wrong with an address; return the exit code that it calls for."""
+    foreign = isinstance(error, ForeignSchemeError)
+    level = "note" if foreign else "error"
+    say(f"{line.place}{shown(line.text)}: {error}", level=level, kind=error.kind, uri=shown(line.text))
+    return 0 if foreign else InputError.exit_code
+
+
+def error_object(given: str, line: Line, error: UriError) -> str:
+    """Return the line that stands for a bad address in JSON."""
+    problem = {"kind": error.kind, "message": str(error)}
+    if isinstance(error, ForeignSchemeError):
+        problem["scheme"] = error.scheme
+    return json_line(**{given: line.decoded(), "error": problem})
+
+
+def json_line(**fields: Any) -> str:  # noqa: ANN401  whatever JSON can hold
+    """Return an object as a line."""
+    return dumps(fields) + "\n"
+
+
+def write(out: list[str]) -> None:
+    """Write lines to standard output, at once."""
+    if out:
+        # Bytes, whatever the terminal's encoding: an address that is not UTF-8 leaves as it came.
+        sys.stdout.buffer.write("".join(out).encode("utf-8", "surrogateescape"))
+        sys.stdout.flush()
