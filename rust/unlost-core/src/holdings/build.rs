@@ -8,7 +8,6 @@ use std::thread;
 
 use super::blocks::{BLOCK_BYTES, Block, Blocks};
 use super::compact::{Compactor, Shape};
-use super::order::Order;
 use super::scan::{Scanned, Scanner, Wanted};
 use super::sorter::Sorter;
 use super::tally::Tally;
@@ -58,7 +57,7 @@ impl Builder {
     pub fn new(wanted: Wanted, effort: Effort, is_promised_sorted: bool) -> Self {
         let fields = if wanted.by_year { 2 } else { 1 };
         Self {
-            sorter: Sorter::new(Order::Bytes, fields, effort.memory),
+            sorter: Sorter::new(fields, effort.memory),
             wanted,
             effort,
             is_promised_sorted,
@@ -122,7 +121,7 @@ impl Builder {
         tally.lines += 1;
         scanner.row(row, tally, &mut out)?;
         for entry in out.iter() {
-            self.totals.add(&entry)?;
+            self.totals.add_entry(&entry)?;
             self.sorter.push(&entry)?;
         }
         Ok(())
@@ -130,7 +129,7 @@ impl Builder {
 
     /// Adds an entry of another map. Its key must be normal, with as many fields as are wanted.
     pub fn add_entry(&mut self, entry: &Entry<'_>) -> Result<(), HoldingsError> {
-        self.totals.add(entry)?;
+        self.totals.add_entry(entry)?;
         self.sorter.push(entry)
     }
 
@@ -206,7 +205,7 @@ fn pages_of(
     effort: &Effort,
 ) -> Result<(Sorter, Totals), HoldingsError> {
     let fields = if wanted.by_year { 2 } else { 1 };
-    let mut pages = Sorter::new(Order::Bytes, fields, effort.memory);
+    let mut pages = Sorter::new(fields, effort.memory);
     let mut totals = Totals::default();
     let mut host = Table::default();
     let mut key = Vec::new();
@@ -224,20 +223,20 @@ fn pages_of(
             resources: Count::exactly(1),
         };
         let page = Entry::new(&key, frequency);
-        totals.add(&page)?;
+        totals.add_entry(&page)?;
         let host_end = memchr::memchr(b')', &key).unwrap_or(key.len());
         let goes_on = host
             .iter()
             .next()
             .is_some_and(|first| first.key.get(..=host_end) == key.get(..=host_end));
         if !goes_on || host.size() > effort.memory {
-            host.sort(Order::Bytes)?;
+            host.sort()?;
             pages.push_sorted(&host)?;
             host.clear();
         }
         host.push(&page)?;
     }
-    host.sort(Order::Bytes)?;
+    host.sort()?;
     pages.push_sorted(&host)?;
     Ok((pages, totals))
 }
@@ -310,7 +309,7 @@ impl Collector<'_> {
         }
         self.tally.append(std::mem::take(&mut scanned.tally));
         for entry in scanned.table.iter() {
-            self.builder.totals.add(&entry)?;
+            self.builder.totals.add_entry(&entry)?;
         }
         self.builder.sorter.push_sorted(&scanned.table)
     }

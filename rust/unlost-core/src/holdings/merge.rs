@@ -35,10 +35,10 @@ impl Head<'_> {
         while self.source.reader.advance()? {
             let entry = self.source.reader.entry();
             if entry.surt_and_extra().0 != b"*" {
-                self.summed.add(&entry)?;
+                self.summed.add_entry(&entry)?;
                 return Ok(());
             }
-            self.stated.add(&entry)?;
+            self.stated.add_entry(&entry)?;
         }
         self.is_at_end = true;
         Ok(())

@@ -26,6 +26,7 @@ pub mod synth;
 mod table;
 mod tally;
 mod totals;
+mod tree;
 mod with_totals;
 
 pub use build::{Builder, Counts, Effort};

@@ -1,40 +1,64 @@
-//! The two orders of keys: by bytes, as files are sorted, and by tree, in which a subtree stands together.
+//! Keys in the order of the tree, in which a subtree stands together.
+//!
+//! Files are sorted by bytes, and there `/a`, `/a-b`, `/a.html`, `/a/b` stand in this order: `/a` is not followed by what
+//! lies below it. With `/` as the lowest byte of all it is. Only paths need that: among hosts the order of bytes is that
+//! of the tree, because nothing that a label holds in a key sorts between `)` and `,`.
 
-use std::cmp::Ordering;
+/// Stands for the space that ends a key where more key fields follow: before everything.
+const END: u8 = 1;
 
-/// How keys are sorted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Order {
-    /// By bytes, as files are.
-    Bytes,
-    /// As a tree is walked: with `/` before every other byte, so that `/a`, `/a/b` come before `/a-b`, `/a.html`.
-    ///
-    /// Only paths need it. Among hosts the order of bytes is that of the tree, because nothing that a label holds
-    /// in a key sorts between `)` and `,`.
-    Tree,
-}
+/// Stands for `/` in paths: before everything but the end.
+pub(super) const SLASH: u8 = 2;
 
-impl Order {
-    pub(super) fn compare(self, a: &[u8], b: &[u8]) -> Ordering {
-        match self {
-            Self::Bytes => a.cmp(b),
-            Self::Tree => tree(a, b),
-        }
+/// Appends a key so that its bytes are in the order of the tree. `path` is where its path begins.
+pub(super) fn write_tree_key(key: &[u8], path: usize, out: &mut Vec<u8>) {
+    let start = out.len();
+    out.extend_from_slice(key);
+    for byte in &mut out[start + path..] {
+        *byte = match *byte {
+            b' ' => END,
+            b'/' => SLASH,
+            other => other,
+        };
     }
 }
 
-/// Space ends a key where more fields follow, and is lower than `/`.
-fn tree(a: &[u8], b: &[u8]) -> Ordering {
-    let rank = |byte: u8| match byte {
-        b' ' => 0,
-        b'/' => 1,
-        other => other.max(2),
+/// Turns a key in the order of the tree, or a beginning of one, back into one as files have it.
+pub(super) fn restore(key: &mut [u8]) {
+    for byte in key {
+        *byte = match *byte {
+            END => b' ',
+            SLASH => b'/',
+            other => other,
+        };
+    }
+}
+
+/// The key field that maps are searched by, of a key in the order of the tree, and the further ones as files have them.
+pub(super) fn split_tree_key(key: &[u8]) -> (&[u8], &[u8]) {
+    match memchr::memchr(END, key) {
+        Some(end) => (&key[..end], &key[end + 1..]),
+        None => (key, b""),
+    }
+}
+
+/// How many bytes two keys begin with in common.
+pub(super) fn common_len(a: &[u8], b: &[u8]) -> usize {
+    let word = |bytes: &[u8]| {
+        let mut word = [0; 8];
+        word.copy_from_slice(bytes);
+        u64::from_le_bytes(word)
     };
-    let common = a.iter().zip(b).position(|(a, b)| a != b);
-    match common {
-        Some(at) => rank(a[at]).cmp(&rank(b[at])),
-        None => a.len().cmp(&b.len()),
+    let mut common = 0;
+    for (a, b) in a.chunks_exact(8).zip(b.chunks_exact(8)) {
+        let different = word(a) ^ word(b);
+        if different != 0 {
+            return common + different.trailing_zeros() as usize / 8;
+        }
+        common += 8;
     }
+    let rest = a[common..].iter().zip(&b[common..]);
+    common + rest.take_while(|(a, b)| a == b).count()
 }
 
 #[cfg(test)]
@@ -43,29 +67,42 @@ mod tests {
 
     #[test]
     fn a_subtree_stands_together() {
-        let mut keys = [
-            "com,a)/a-b",
-            "com,a)/a.html",
-            "com,a)/a/b",
-            "com,a)/a 2014",
+        let sorted = [
             "com,a)/",
+            "com,a)/a 2014",
             "com,a)/a/*",
+            "com,a)/a/b",
             "com,a)/a/b/c",
             "com,a)/a/b-c",
+            "com,a)/a-b",
+            "com,a)/a.html",
         ];
-        keys.sort_by(|a, b| Order::Tree.compare(a.as_bytes(), b.as_bytes()));
-        assert_eq!(
-            keys,
-            [
-                "com,a)/",
-                "com,a)/a 2014",
-                "com,a)/a/*",
-                "com,a)/a/b",
-                "com,a)/a/b/c",
-                "com,a)/a/b-c",
-                "com,a)/a-b",
-                "com,a)/a.html",
-            ]
-        );
+        let mut keys: Vec<Vec<u8>> = sorted
+            .iter()
+            .rev()
+            .map(|key| {
+                let mut out = Vec::new();
+                write_tree_key(key.as_bytes(), 6, &mut out);
+                out
+            })
+            .collect();
+        keys.sort();
+        assert_eq!(split_tree_key(&keys[1]).1, b"2014");
+        for (key, expected) in keys.iter_mut().zip(sorted) {
+            restore(key);
+            assert_eq!(key, expected.as_bytes());
+        }
+    }
+
+    #[test]
+    fn common_beginnings_are_found() {
+        let long = b"com,example)/abcdefghijklmnop";
+        for length in 0..long.len() {
+            let mut other = long.to_vec();
+            other[length] = b'!';
+            assert_eq!(common_len(long, &other), length);
+            assert_eq!(common_len(long, &long[..length]), length);
+        }
+        assert_eq!(common_len(long, long), long.len());
     }
 }

@@ -158,7 +158,7 @@ impl Scanner<'_> {
             self.line(line, offset, &mut current, out)?;
         }
         current.flush(&mut out.table)?;
-        out.table.sort(super::order::Order::Bytes)
+        out.table.sort()
     }
 
     /// Counts a row whose key column is a normal key already, and whose address is a web page's, without reading more

@@ -6,7 +6,6 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use std::io::{BufRead, Write};
 
-use super::order::Order;
 use super::spool::Spool;
 use super::{Entry, Frequency, HoldingsError, Table};
 
@@ -18,7 +17,6 @@ const SETTLE_BYTES: usize = 4 << 20;
 
 /// Sorts entries, and makes one of those that have the same key.
 pub(super) struct Sorter {
-    order: Order,
     /// How many fields of a line are keys.
     fields: usize,
     /// How much memory the table may take; text in memory takes up to half as much again.
@@ -36,9 +34,8 @@ struct Run {
 }
 
 impl Sorter {
-    pub(super) fn new(order: Order, fields: usize, memory: usize) -> Self {
+    pub(super) fn new(fields: usize, memory: usize) -> Self {
         Self {
-            order,
             fields,
             memory,
             table: Table::default(),
@@ -75,7 +72,7 @@ impl Sorter {
 
     /// Writes out the hosts that came in order, but for the last, of which more may come.
     fn settle(&mut self) -> Result<(), HoldingsError> {
-        self.table.sort(self.order)?;
+        self.table.sort()?;
         let last = self.table.iter().next_back().map(|entry| host(entry.key));
         let open = self
             .table
@@ -95,7 +92,7 @@ impl Sorter {
     }
 
     fn spill(&mut self) -> Result<(), HoldingsError> {
-        self.table.sort(self.order)?;
+        self.table.sort()?;
         let mut table = std::mem::take(&mut self.table);
         self.write_run(&table, table.len())?;
         table.clear();
@@ -113,7 +110,7 @@ impl Sorter {
         let goes_on = self
             .runs
             .last()
-            .is_some_and(|run| self.order.compare(&run.last, first.key).is_lt());
+            .is_some_and(|run| run.last.as_slice() < first.key);
         if !goes_on {
             if self.runs.len() == MAX_RUNS {
                 self.merge_runs()?;
@@ -139,7 +136,7 @@ impl Sorter {
     fn merge_runs(&mut self) -> Result<(), HoldingsError> {
         let mut text = Spool::new(self.memory / 2);
         let mut last = Vec::new();
-        let mut merge = Merge::of(std::mem::take(&mut self.runs), self.order, self.fields)?;
+        let mut merge = Merge::of(std::mem::take(&mut self.runs), self.fields)?;
         while let Some(entry) = merge.next_entry()? {
             text.append(|text| entry.write(text))?;
             last.clear();
@@ -152,15 +149,11 @@ impl Sorter {
     /// Everything that was pushed, in order.
     pub(super) fn finish(mut self) -> Result<Sorted, HoldingsError> {
         if self.runs.is_empty() {
-            self.table.sort(self.order)?;
+            self.table.sort()?;
             return Ok(Sorted(Inner::Table(self.table, 0)));
         }
         self.spill()?;
-        Ok(Sorted(Inner::Merge(Merge::of(
-            self.runs,
-            self.order,
-            self.fields,
-        )?)))
+        Ok(Sorted(Inner::Merge(Merge::of(self.runs, self.fields)?)))
     }
 
     /// Writes everything that was pushed, in order, as lines.
@@ -210,7 +203,6 @@ impl Sorted {
 
 /// Reads runs side by side.
 struct Merge {
-    order: Order,
     fields: usize,
     heads: BinaryHeap<Head>,
     current: Head,
@@ -218,7 +210,6 @@ struct Merge {
 
 /// The first line of a run that was not taken yet.
 struct Head {
-    order: Order,
     line: Vec<u8>,
     key_len: usize,
     frequency: Frequency,
@@ -273,14 +264,13 @@ impl PartialOrd for Head {
 impl Ord for Head {
     /// The heap gives its largest first: the smallest key.
     fn cmp(&self, other: &Self) -> Ordering {
-        self.order.compare(other.key(), self.key())
+        other.key().cmp(self.key())
     }
 }
 
 impl Merge {
-    fn of(runs: Vec<Run>, order: Order, fields: usize) -> Result<Self, HoldingsError> {
+    fn of(runs: Vec<Run>, fields: usize) -> Result<Self, HoldingsError> {
         let empty = |rest| Head {
-            order,
             line: Vec::new(),
             key_len: 0,
             frequency: Frequency::UNKNOWN,
@@ -295,7 +285,6 @@ impl Merge {
             }
         }
         Ok(Self {
-            order,
             fields,
             heads,
             current: empty(Box::new(std::io::empty())),
@@ -317,7 +306,7 @@ impl Merge {
             PeekMut::pop(first);
         }
         while let Some(mut next) = self.heads.peek_mut() {
-            if self.order.compare(next.key(), self.current.key()).is_ne() {
+            if next.key() != self.current.key() {
                 break;
             }
             let sum = self.current.frequency.plus(next.frequency);
@@ -361,7 +350,7 @@ mod tests {
         }
         let expected: Vec<(String, u64)> = expected.into_iter().collect();
         for memory in [0, 1000, 100_000, 1 << 30] {
-            let mut sorter = Sorter::new(Order::Bytes, 1, memory);
+            let mut sorter = Sorter::new(1, memory);
             for key in &keys {
                 let entry = Entry::new(key.as_bytes(), Frequency::of(2));
                 sorter.push(&entry).expect("disk");
@@ -372,7 +361,7 @@ mod tests {
 
     #[test]
     fn what_comes_in_order_is_one_run() {
-        let mut sorter = Sorter::new(Order::Bytes, 1, 20_000);
+        let mut sorter = Sorter::new(1, 20_000);
         for block in 0..200 {
             let mut table = Table::default();
             for i in 0..50 {
@@ -381,7 +370,7 @@ mod tests {
                     .push(&Entry::new(key.as_bytes(), Frequency::of(1)))
                     .expect("small");
             }
-            table.sort(Order::Bytes).expect("small");
+            table.sort().expect("small");
             sorter.push_sorted(&table).expect("disk");
         }
         assert_eq!(sorter.runs.len(), 1);

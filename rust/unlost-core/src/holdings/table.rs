@@ -1,6 +1,5 @@
 //! Entries of a map in memory, in one piece.
 
-use super::order::Order;
 use super::{Entry, Frequency, HoldingsError};
 
 /// Entries in the order in which they came, until they are sorted.
@@ -89,9 +88,9 @@ impl Table {
     }
 
     /// Sorts the entries; those of one key become one. In time linear in their number if they are in order already.
-    pub(super) fn sort(&mut self, order: Order) -> Result<(), HoldingsError> {
+    pub(super) fn sort(&mut self) -> Result<(), HoldingsError> {
         let bytes = &self.bytes;
-        let compare = |a: &Place, b: &Place| order.compare(a.key(bytes), b.key(bytes));
+        let compare = |a: &Place, b: &Place| a.key(bytes).cmp(b.key(bytes));
         if self.places.is_sorted_by(|a, b| compare(a, b).is_lt()) {
             return Ok(());
         }
@@ -158,16 +157,16 @@ mod tests {
     #[test]
     fn equal_keys_become_one() {
         let mut table = table(&["b 1", "b 2", "a 1 {x}", "b 1+", "a 2 {x}", "c 1 {x}", "c 1"]);
-        table.sort(Order::Bytes).expect("small");
+        table.sort().expect("small");
         assert_eq!(lines(&table), ["a 3 {x}", "b 4+", "c 2"]);
-        table.sort(Order::Bytes).expect("small");
+        table.sort().expect("small");
         assert_eq!(lines(&table), ["a 3 {x}", "b 4+", "c 2"]);
     }
 
     #[test]
     fn what_overflows_is_said() {
         let mut table = table(&["a 999999999999999999", "b 1", "a 1"]);
-        let error = table.sort(Order::Bytes).expect_err("too much");
+        let error = table.sort().expect_err("too much");
         assert!(error.to_string().contains("under a"), "{error}");
     }
 }

@@ -12,9 +12,13 @@ pub(super) struct Totals {
 }
 
 impl Totals {
-    pub(super) fn add(&mut self, entry: &Entry<'_>) -> Result<(), HoldingsError> {
+    pub(super) fn add_entry(&mut self, entry: &Entry<'_>) -> Result<(), HoldingsError> {
         let (_, extra) = entry.surt_and_extra();
-        self.add_sum(extra, entry.frequency, Frequency::plus)
+        self.add(extra, entry.frequency)
+    }
+
+    pub(super) fn add(&mut self, extra: &[u8], frequency: Frequency) -> Result<(), HoldingsError> {
+        self.add_sum(extra, frequency, Frequency::plus)
     }
 
     fn add_sum(
@@ -48,12 +52,21 @@ impl Totals {
 
     pub(super) fn clear(&mut self) {
         self.plain = None;
-        self.by_extra.clear();
+        if !self.by_extra.is_empty() {
+            self.by_extra.clear();
+        }
     }
 
     pub(super) fn append(&mut self, other: &Self) -> Result<(), HoldingsError> {
-        for (extra, sum) in other.iter() {
-            self.add_sum(extra, sum, Frequency::plus)?;
+        // Nearly always the only one, and this is done for every node of a tree.
+        if let Some(sum) = other.plain {
+            self.add(b"", sum)?;
+        }
+        if other.by_extra.is_empty() {
+            return Ok(());
+        }
+        for (extra, sum) in &other.by_extra {
+            self.add(extra, *sum)?;
         }
         Ok(())
     }
