@@ -11,6 +11,7 @@ import click
 from unlost.cli.maplookup import lookup
 from unlost.cli.messages import say
 from unlost.cli.progress import progress
+from unlost.cli.target import is_standard_output, writable
 from unlost.errors import InputError, UsageError
 from unlost.formats.output import whole_file
 from unlost.formats.problems import Problems
@@ -25,7 +26,6 @@ from unlost.uri import DEFAULT_RULES, RULE_SETS
 
 _FILE = click.Path(path_type=Path)
 _WANTING = 1
-_STANDARD_OUTPUT = Path("/dev/stdout")
 _OUTPUT = click.option("-o", "--output", type=_FILE, required=True, help="The map to write; `-` is standard output.")
 _JSON = click.option("--json", is_flag=True, help="The result as JSON.")
 _WEIGHT = click.FloatRange(min=0)
@@ -107,8 +107,7 @@ def build(
         sorted=sorted,
         threads=threads,
     )
-    target = _writable(output)
-    with progress("counting", _size(files)) as bar:
+    with writable(output) as target, progress("counting", _size(files)) as bar:
         report = build_map(files, target, options, bar.at)
     if json:
         _print(
@@ -187,14 +186,14 @@ def compact(
         how = fit_index(fit, how)
         laws = f"hosts {how.host_a:.3f} x^-{how.host_k:.3f}, paths {how.path_a:.3f} x^-{how.path_k:.3f}"
         say(f"fitted: {laws}", level="info")
-    with progress("compacting", _size([file])) as bar:
-        report = compact_map(file, _writable(output), how, bar.at)
+    with writable(output) as target, progress("compacting", _size([file])) as bar:
+        report = compact_map(file, target, how, bar.at)
     shape = report.shape
     if shape is not None:
         if trace is not None:
-            with whole_file(trace) as target:
+            with whole_file(trace) as curve:
                 rows = [("lines_in", "lines_out"), *shape.trace]
-                target.write("".join(f"{a},{b}\n" for a, b in rows).encode())
+                curve.write("".join(f"{a},{b}\n" for a, b in rows).encode())
         levels = _levels(shape.rollups, shape.host_levels)
         if json:
             sizes = {"lines_in": shape.lines_in, "lines_out": shape.lines_out}
@@ -216,8 +215,8 @@ def merge(ctx: click.Context, files: tuple[Path, ...], output: Path, json: bool)
 
     Copies add up, pages to an upper bound; exclusions lose against what another map holds. docs/map.md has a table.
     """
-    with progress("merging", _size(files)) as bar:
-        report = merge_maps(files, _writable(output), bar.at)
+    with writable(output) as target, progress("merging", _size(files)) as bar:
+        report = merge_maps(files, target, bar.at)
     if json:
         _print(output, {"lines": report.merged, "exclusions_dropped": report.dropped})
     else:
@@ -282,15 +281,6 @@ def check(ctx: click.Context, file: Path, json: bool) -> None:
     ctx.exit(_WANTING if problems.total else 0)
 
 
-def _writable(output: Path) -> Path:
-    """Return where to write. Raises InputError before any work if there is no such folder."""
-    if fspath(output) == "-":
-        return _STANDARD_OUTPUT
-    if not output.parent.is_dir():
-        raise InputError(f"{output}: cannot be written: no such folder")
-    return output
-
-
 def _size(files: Sequence[Path]) -> int | None:
     """Return how many bytes there are to read; None if that cannot be known."""
     try:
@@ -300,7 +290,7 @@ def _size(files: Sequence[Path]) -> int | None:
 
 
 def _print(output: Path, result: dict[str, object]) -> None:
-    if fspath(output) == "-":
+    if is_standard_output(output):
         raise UsageError("--json and -o - would both be written to standard output: give the map a name")
     click.echo(dumps(result))
 

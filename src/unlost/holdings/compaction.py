@@ -55,9 +55,7 @@ class Compaction:
             raise UsageError("depths of compaction must be from 1 to 64")
         for key in self.rollup:
             if key != "*" and not key.endswith((",*", "/*")):
-                raise UsageError(
-                    f"{key[:60]}: expected a wildcard such as com,example,* or com,example)/a/* to roll up"
-                )
+                raise UsageError(f"{key[:60]}: expected a wildcard to roll up, such as com,example,*")
 
     def host_cutoff(self, depth: int) -> float:
         """Return how many children a host node of so many labels may have."""

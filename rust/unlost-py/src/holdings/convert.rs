@@ -1,6 +1,6 @@
 //! What travels between Python and the core: options in, counts and errors out.
 
-use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
 use pyo3::prelude::*;
 use unlost_core::holdings::{Compaction, Curve, HoldingsError, Shape, Tally};
 
@@ -9,10 +9,23 @@ use crate::errors::raise_input;
 /// Errors of files stay `OSError`, so that whoever called can say which file.
 pub fn raise(py: Python<'_>, error: HoldingsError) -> PyErr {
     match error {
-        HoldingsError::Io(error) => error.into(),
+        // With its number, which pyo3 leaves out.
+        HoldingsError::Io(error) => match error.raw_os_error() {
+            Some(number) => PyOSError::new_err((number, strerror(&error))),
+            None => error.into(),
+        },
         HoldingsError::Cancelled => PyKeyboardInterrupt::new_err(()),
         other => raise_input(py, other.to_string()),
     }
+}
+
+/// The system's words alone: Rust puts the number behind them.
+fn strerror(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error")
+        .next()
+        .unwrap_or_default()
+        .to_owned()
 }
 
 /// Lines, counted, foreign, filtered; then kind, count, line, offset and example of each problem.

@@ -1,0 +1,36 @@
+"""Where results go: a file that appears whole or not at all, or standard output."""
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import fspath
+from pathlib import Path
+
+from unlost.errors import InputError
+
+
+def is_standard_output(output: Path) -> bool:
+    """Return whether `-` was given."""
+    return fspath(output) == "-"
+
+
+@contextmanager
+def writable(output: Path) -> Iterator[Path]:
+    """Give the path of a file to make, and for `-` print what it holds when the block ends well.
+
+    Raises InputError before any work if the file's folder does not exist.
+    """
+    if is_standard_output(output):
+        # Not by the name of standard output: opened anew, a file that it was sent to is written from its beginning.
+        with tempfile.TemporaryDirectory(prefix="unlost-") as folder:
+            aside = Path(folder, "output")
+            yield aside
+            with aside.open("rb") as file:
+                sys.stdout.flush()
+                shutil.copyfileobj(file, sys.stdout.buffer, 1 << 20)
+        return
+    if not output.parent.is_dir():
+        raise InputError(f"{output}: cannot be written: no such folder")
+    yield output
