@@ -71,6 +71,10 @@ bench: $(VENV)/.built $(VENV)/.tools $(NEIGHBOURS) ## Speeds as ratios to a base
 	LC_ALL=C $(BIN)/python -m bench.warc
 	LC_ALL=C $(BIN)/python -m bench.synth
 	LC_ALL=C $(BIN)/python -m bench.lookup
+	LC_ALL=C $(BIN)/python -m bench.holdings
+
+bench-%: $(VENV)/.built $(VENV)/.tools $(NEIGHBOURS) ## One of them: bench-holdings
+	LC_ALL=C $(BIN)/python -m bench.$*
 
 docs: $(VENV)/.built ## Write the generated pages anew
 	$(BIN)/python scripts/cli_reference.py > docs/cli.md.new

@@ -1,0 +1,48 @@
+"""Fitting the power laws of compaction."""
+
+from pathlib import Path
+
+import pytest
+
+from unlost.errors import InputError
+from unlost.holdings.compaction import Compaction
+from unlost.holdings.fit import fit_index, fit_power_law
+
+HOST_MEANS = [8.53, 8.95, 7.77, 6.28, 3.42, 4.55, 1.00]
+"""The second paper's Table 8, mean children at H3 to H9."""
+
+PATH_MEANS = [25.00, 7.25, 4.96, 3.26, 3.29, 2.70, 2.48, 2.09, 2.01]
+"""The same at P1 to P9."""
+
+
+def test_the_papers_table_gives_the_papers_parameters() -> None:
+    """Hosts over H3 to H9 with x one less than the children's depth, paths over P1 to P9."""
+    hosts = fit_power_law(list(enumerate(HOST_MEANS, 2)))
+    paths = fit_power_law(list(enumerate(PATH_MEANS, 1)))
+    assert hosts == pytest.approx((Compaction().host_a, Compaction().host_k), rel=1e-3)
+    assert paths == pytest.approx((Compaction().path_a, Compaction().path_k), rel=1e-3)
+
+
+def test_an_index_is_fitted(tmp_path: Path) -> None:
+    """Mean children at each depth are those of the tree: here 4 and 2 below hosts, 6, 3 and 1 below paths."""
+    urls = [
+        f"http://{deep}.{sub}.a.com/{one}/{two}/x"
+        for sub in "abcd"
+        for deep in "ef"
+        for one in "abcdef"
+        for two in "ghi"
+    ]
+    file = tmp_path / "urls.txt"
+    file.write_text("\n".join(urls))
+    fitted = fit_index(file, Compaction(host_weight=7))
+    assert (fitted.host_a, fitted.host_k) == pytest.approx(fit_power_law([(2, 4.0), (3, 2.0)]))
+    assert (fitted.path_a, fitted.path_k) == pytest.approx(fit_power_law([(1, 6.0), (2, 3.0), (3, 1.0)]))
+    assert fitted.host_weight == 7
+
+
+def test_a_flat_index_cannot_be_fitted(tmp_path: Path) -> None:
+    """It is said why."""
+    file = tmp_path / "urls.txt"
+    file.write_text("http://a.com/\nhttp://b.com/\n")
+    with pytest.raises(InputError, match="too few depths"):
+        fit_index(file, Compaction())
