@@ -1,7 +1,6 @@
 """Files that appear whole or not at all."""
 
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -45,7 +44,7 @@ def _aside(given: Path) -> Iterator[Path]:
         return
     target = given.resolve()
     # No longer than a name may be, whatever the target's is.
-    aside = target.with_name(f".{target.name[:50]}.{secrets.token_hex(8)}.part")
+    aside = target.with_name(f".{target.name[:50]}.{os.urandom(8).hex()}.part")
     try:
         os.close(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
     except OSError as error:

@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, get_args
 
 from unlost.errors import InputError
-from unlost.formats import accesslog, warcindex
 from unlost.formats.lines import MAX_LINE_BYTES
 from unlost.formats.problems import Problems
 from unlost.formats.textfile import read_lines
 from unlost.formats.ukvs import UkvsReader
-from unlost.formats.zipnum import ZipNum
 from unlost.holdings.report import Report
 
 if TYPE_CHECKING:
@@ -47,11 +45,19 @@ class Counter(Protocol):
 
 
 def kind_of(path: str | PathLike[str]) -> Kind:
-    """Tell what a file is by its contents; a ZipNum by its ending `.idx`. Raises InputError if it cannot be read."""
+    """Tell what a file is by its contents; a ZipNum by its ending `.idx`. Raises InputError if it cannot be read.
+
+    A pipe is taken for an index, since what is read of it is gone.
+    """
+    if Path(path).exists() and not Path(path).is_file():
+        return "index"
     if Path(path).suffix == ".idx":
         return "zipnum"
-    if warcindex.is_archive(path):
-        return "archive"
+    if _may_be_archive(path):
+        from unlost.formats import warcindex  # noqa: PLC0415  takes longer than a small map
+
+        if warcindex.is_archive(path):
+            return "archive"
     has_fields = False
     for line in islice(read_lines(path, Problems()), _LOOKED_AT):
         text = line.text
@@ -61,6 +67,16 @@ def kind_of(path: str | PathLike[str]) -> Kind:
         if text.strip() and text[:1] not in b"!@#":
             return "map" if has_fields else _kind_of_line(text)
     return "map" if has_fields else "index"
+
+
+def _may_be_archive(path: str | PathLike[str]) -> bool:
+    """Return whether the first bytes leave it open that this is an archive. Raises InputError as `kind_of` does."""
+    try:
+        with Path(path).open("rb") as file:
+            head = file.read(4)
+    except OSError as error:
+        raise InputError(f"{fspath(path)}: cannot be read: {error.strerror or error}") from error
+    return not head.isascii() or head in (b"WARC", b"file") or not all(32 <= byte < 127 for byte in head)
 
 
 def _kind_of_line(text: bytes) -> Kind:
@@ -127,11 +143,15 @@ def _count(
 
 def _parts(name: str) -> Iterable[str]:
     """Return the files of a ZipNum in the order of their first blocks."""
+    from unlost.formats.zipnum import ZipNum  # noqa: PLC0415
+
     with ZipNum(name) as index:
         return dict.fromkeys(fspath(block.part) for block in index.blocks())
 
 
 def _captures(name: str, problems: Problems) -> "Iterator[RowColumns]":
+    from unlost.formats import warcindex  # noqa: PLC0415
+
     for capture in warcindex.read_archive(name, problems):
         status = "" if capture.status is None else str(capture.status)
         yield (
@@ -144,6 +164,8 @@ def _captures(name: str, problems: Problems) -> "Iterator[RowColumns]":
 
 
 def _hits(name: str, problems: Problems, host: str | None) -> "Iterator[RowColumns]":
+    from unlost.formats import accesslog  # noqa: PLC0415
+
     for hit in accesslog.read_access_log(name, problems, host=host):
         status = "" if hit.status is None else str(hit.status)
         yield b"", hit.uri.encode(), hit.datetime.encode(), b"", status.encode()
