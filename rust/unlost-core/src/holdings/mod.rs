@@ -13,8 +13,10 @@ mod build;
 mod compact;
 mod entry;
 mod error;
+mod form;
 mod frequency;
 mod order;
+mod profile;
 mod progress;
 mod reader;
 mod scan;
@@ -29,6 +31,10 @@ pub use compact::{Compaction, Compactor, Curve, Shape};
 pub use entry::Entry;
 pub use error::HoldingsError;
 pub use frequency::{Count, Frequency};
+pub use profile::{
+    Holding, ProfileForm, ProfileReader, ProfileReport, check_profile, merge_profiles,
+    profiles_to_map, write_profiles,
+};
 pub use progress::Progress;
 pub use reader::MapReader;
 pub use scan::{Excluded, Wanted};

@@ -6,6 +6,7 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use std::io::{BufRead, Write};
 
+use super::form::Form;
 use super::order::Order;
 use super::spool::Spool;
 use super::{Entry, Frequency, HoldingsError, Table};
@@ -19,8 +20,7 @@ const SETTLE_BYTES: usize = 4 << 20;
 /// Sorts entries, and makes one of those that have the same key.
 pub(super) struct Sorter {
     order: Order,
-    /// How many fields of a line are keys.
-    fields: usize,
+    form: Form,
     /// How much memory the table may take; text in memory takes up to half as much again.
     memory: usize,
     table: Table,
@@ -37,9 +37,14 @@ struct Run {
 
 impl Sorter {
     pub(super) fn new(order: Order, fields: usize, memory: usize) -> Self {
+        Self::with_form(order, Form::Map { fields }, memory)
+    }
+
+    /// `form` is that of the lines in which [`Sorter::write_to`] writes the entries.
+    pub(super) fn with_form(order: Order, form: Form, memory: usize) -> Self {
         Self {
             order,
-            fields,
+            form,
             memory,
             table: Table::default(),
             is_ordered: true,
@@ -64,6 +69,22 @@ impl Sorter {
         for entry in table.iter() {
             self.table.push(&entry)?;
         }
+        if self.is_ordered && self.table.size() > self.settle_at {
+            self.settle()?;
+        }
+        if self.table.size() > self.memory {
+            self.spill()?;
+        }
+        Ok(())
+    }
+
+    /// Takes an entry that most likely belongs behind the last, or near it.
+    pub(super) fn push_near(&mut self, entry: &Entry<'_>) -> Result<(), HoldingsError> {
+        if let Some(last) = self.table.iter().next_back() {
+            // Keys in order have hosts in order: that is looked at only where they are not.
+            self.is_ordered &= last.key <= entry.key || host(last.key) <= host(entry.key);
+        }
+        self.table.push(entry)?;
         if self.is_ordered && self.table.size() > self.settle_at {
             self.settle()?;
         }
@@ -128,7 +149,7 @@ impl Sorter {
         }
         if let Some(run) = self.runs.last_mut() {
             for entry in table.iter().take(count) {
-                run.text.append(|text| entry.write(text))?;
+                run.text.append(|text| self.form.write(&entry, text))?;
             }
             run.last.clear();
             run.last.extend_from_slice(last.key);
@@ -139,9 +160,10 @@ impl Sorter {
     fn merge_runs(&mut self) -> Result<(), HoldingsError> {
         let mut text = Spool::new(self.memory / 2);
         let mut last = Vec::new();
-        let mut merge = Merge::of(std::mem::take(&mut self.runs), self.order, self.fields)?;
+        let form = self.form;
+        let mut merge = Merge::of(std::mem::take(&mut self.runs), self.order, form)?;
         while let Some(entry) = merge.next_entry()? {
-            text.append(|text| entry.write(text))?;
+            text.append(|text| form.write(&entry, text))?;
             last.clear();
             last.extend_from_slice(entry.key);
         }
@@ -157,15 +179,14 @@ impl Sorter {
         }
         self.spill()?;
         Ok(Sorted(Inner::Merge(Merge::of(
-            self.runs,
-            self.order,
-            self.fields,
+            self.runs, self.order, self.form,
         )?)))
     }
 
     /// Writes everything that was pushed, in order, as lines.
     pub(super) fn write_to(mut self, out: &mut impl Write) -> Result<(), HoldingsError> {
         self.spill()?;
+        let form = self.form;
         if self.runs.len() <= 1 {
             if let Some(run) = self.runs.pop() {
                 run.text.copy_to(out)?;
@@ -176,7 +197,7 @@ impl Sorter {
         let mut line = Vec::new();
         while let Some(entry) = sorted.next_entry()? {
             line.clear();
-            entry.write(&mut line);
+            form.write(&entry, &mut line);
             out.write_all(&line)?;
         }
         Ok(())
@@ -211,7 +232,7 @@ impl Sorted {
 /// Reads runs side by side.
 struct Merge {
     order: Order,
-    fields: usize,
+    form: Form,
     heads: BinaryHeap<Head>,
     current: Head,
 }
@@ -240,14 +261,14 @@ impl Head {
     }
 
     /// Goes on to the next line; says whether there is one.
-    fn advance(&mut self, fields: usize) -> Result<bool, HoldingsError> {
+    fn advance(&mut self, form: Form) -> Result<bool, HoldingsError> {
         self.line.clear();
         if self.rest.read_until(b'\n', &mut self.line)? == 0 {
             return Ok(false);
         }
         self.line.pop();
         // Runs are what we wrote ourselves.
-        if let Some((entry, _)) = Entry::read(&self.line, fields) {
+        if let Some(entry) = form.read(&self.line) {
             self.frequency = entry.frequency;
             self.tail = self.line.len() - entry.tail.len();
             self.key_len = entry.key.len();
@@ -278,7 +299,7 @@ impl Ord for Head {
 }
 
 impl Merge {
-    fn of(runs: Vec<Run>, order: Order, fields: usize) -> Result<Self, HoldingsError> {
+    fn of(runs: Vec<Run>, order: Order, form: Form) -> Result<Self, HoldingsError> {
         let empty = |rest| Head {
             order,
             line: Vec::new(),
@@ -290,13 +311,13 @@ impl Merge {
         let mut heads = BinaryHeap::with_capacity(runs.len());
         for run in runs {
             let mut first = empty(run.text.into_reader()?);
-            if first.advance(fields)? {
+            if first.advance(form)? {
                 heads.push(first);
             }
         }
         Ok(Self {
             order,
-            fields,
+            form,
             heads,
             current: empty(Box::new(std::io::empty())),
         })
@@ -311,7 +332,7 @@ impl Merge {
         self.current.key_len = first.key_len;
         self.current.frequency = first.frequency;
         self.current.tail = first.tail;
-        if first.advance(self.fields)? {
+        if first.advance(self.form)? {
             drop(first);
         } else {
             PeekMut::pop(first);
@@ -328,7 +349,7 @@ impl Merge {
                 self.current.line.truncate(self.current.key_len);
                 self.current.tail = self.current.key_len;
             }
-            if !next.advance(self.fields)? {
+            if !next.advance(self.form)? {
                 PeekMut::pop(next);
             }
         }
