@@ -131,3 +131,73 @@ class WarcScanner:
         inflated: int | None = None,
     ) -> WarcScanner: ...
     def next_batch(self) -> tuple[list[WarcRecord], list[tuple[str, int, str]]] | None: ...
+
+# Lines, counted, foreign, filtered; then kind, count, line, offset and example of each problem.
+_Tally: TypeAlias = tuple[int, int, int, int, list[tuple[str, int, int, int, bytes]]]
+# a, k, weight and depth of hosts and of paths, and the keys that are rolled up in any case.
+_Compaction: TypeAlias = tuple[tuple[float, float, float, int], tuple[float, float, float, int], list[bytes]]
+
+@final
+class Progress:
+    def __new__(cls) -> Progress: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def lines(self) -> int: ...
+    def cancel(self) -> None: ...
+
+@final
+class MapShape:
+    parents: list[int]
+    children: list[int]
+    rollups: list[int]
+    host_levels: int
+    lines_in: int
+    lines_out: int
+    trace: list[tuple[int, int]]
+
+@final
+class MapBuilder:
+    def __new__(
+        cls,
+        *,
+        rules: str,
+        queries: bool,
+        by_year: bool,
+        status: list[bytes],
+        mime: list[bytes],
+        exclude: list[str],
+        is_sorted: bool,
+        line_limit: int,
+        threads: int | None = None,
+        memory: int | None = None,
+        block: int | None = None,
+    ) -> MapBuilder: ...
+    def add_file(
+        self, path: str | PathLike[str], progress: Progress, urls: bool = False, column: int | None = None
+    ) -> tuple[_Tally, str | None]: ...
+    def add_rows(self, rows: list[tuple[bytes, bytes, bytes, bytes, bytes]]) -> _Tally: ...
+    def add_map(self, path: str | PathLike[str], fields: int, line_limit: int, progress: Progress) -> _Tally: ...
+    def write(
+        self, path: str | PathLike[str], headers: bytes, compaction: _Compaction | None, progress: Progress
+    ) -> MapShape | None: ...
+
+def write_profiles(
+    builder: MapBuilder,
+    profiles: list[tuple[str, str, bytes]],
+    suffixes: SuffixList,
+    as_json: bool,
+    progress: Progress,
+) -> None: ...
+def merge_profiles(sources: list[str], line_limit: int, target: str, headers: bytes, progress: Progress) -> None: ...
+def profiles_to_map(
+    sources: list[tuple[str, str]],
+    line_limit: int,
+    target: str,
+    headers: bytes,
+    progress: Progress,
+    memory: int | None = None,
+) -> None: ...
+def check_profile(
+    path: str, policy_name: str, rules: str, suffixes: SuffixList, line_limit: int
+) -> tuple[int, int | None, int, _Tally]: ...

@@ -14,5 +14,8 @@ COMMANDS = {
     "index": Command(
         "unlost.cli.index", "Make, read, check and convert the files in which archives list what they hold."
     ),
+    "profile": Command(
+        "unlost.cli.profile", "Count what an archive holds under URI-Keys; merge, look up and check such profiles."
+    ),
     "uri": Command("unlost.cli.uri", "Canonical forms, SURTs and URI-Keys of addresses."),
 }

@@ -2,8 +2,8 @@
 
 import os
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -15,23 +15,39 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     What stood under the name before stays until then. A link is followed; a device or a pipe is written to as it is,
     since a file in its place would break it for everybody. Raises OSError as `open` does.
     """
-    given = Path(path)
-    if given.exists() and not given.is_file():
-        with given.open("wb") as file:
-            yield file
-        return
-    target = given.resolve()
-    handle, aside = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    with whole_files([path]) as (file,):
+        yield file
+
+
+@contextmanager
+def whole_files(paths: Sequence[str | os.PathLike[str]]) -> Iterator[list[BinaryIO]]:
+    """Open files as `whole_file` does, none of which gets its name before all of them are on the disk."""
+    asides: list[tuple[Path, Path]] = []
     try:
-        with os.fdopen(handle, "wb", buffering=1 << 20) as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
+        with ExitStack() as stack:
+            files = [stack.enter_context(_opened(Path(path), asides)) for path in paths]
+            yield files
+            for file in files:
+                file.flush()
+                if file.seekable():
+                    os.fsync(file.fileno())
         # mkstemp makes private files; a result has the mode of any other new file.
         mask = os.umask(0)
         os.umask(mask)
-        Path(aside).chmod(0o666 & ~mask)
-        Path(aside).replace(target)
+        for aside, _ in asides:
+            aside.chmod(0o666 & ~mask)
+        for aside, target in asides:
+            aside.replace(target)
     except BaseException:
-        Path(aside).unlink(missing_ok=True)
+        for aside, _ in asides:
+            aside.unlink(missing_ok=True)
         raise
+
+
+def _opened(given: Path, asides: list[tuple[Path, Path]]) -> BinaryIO:
+    if given.exists() and not given.is_file():
+        return given.open("wb")
+    target = given.resolve()
+    handle, aside = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    asides.append((Path(aside), target))
+    return os.fdopen(handle, "wb", buffering=1 << 20)

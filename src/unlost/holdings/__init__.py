@@ -1,0 +1,1 @@
+"""What an archive holds: counted under keys, merged, looked up."""
