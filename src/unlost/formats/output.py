@@ -29,7 +29,7 @@ def whole_files(paths: Sequence[str | os.PathLike[str]]) -> Iterator[list[Binary
             yield files
             for file in files:
                 file.flush()
-                if file.seekable():
+                if os.path.isfile(file.fileno()):  # noqa: PTH113  it may have no name yet
                     os.fsync(file.fileno())
         # mkstemp makes private files; a result has the mode of any other new file.
         mask = os.umask(0)

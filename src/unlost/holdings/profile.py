@@ -7,7 +7,7 @@ profiles of one policy ── merge_profiles ──► profile          profiles
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from os import PathLike, fspath
+from os import SEEK_END, PathLike, fspath
 from pathlib import Path
 from typing import BinaryIO
 
@@ -145,7 +145,8 @@ def write_profiles(
         _work.run(progress, lambda: _core.write_profiles(builder, plan, suffixes, as_json, progress))
         if as_json:
             for file in files:
-                file.seek(0, 2)
+                if file.seekable():
+                    file.seek(0, SEEK_END)
                 file.write(b"\n}}\n")
 
 

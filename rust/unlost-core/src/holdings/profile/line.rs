@@ -184,8 +184,24 @@ impl ProfileReader {
         match self.next()? {
             None => Ok(false),
             Some(Ok(())) => Ok(true),
-            Some(Err(fault)) => Err(self.unreadable(self.number, fault.message().to_owned())),
+            Some(Err(fault)) => {
+                let error = self.unreadable(self.number, fault.message().to_owned());
+                // The last line of a file that is cut off is cut off too.
+                let at_end = self.lines.next_line()?.is_none();
+                Err(self.damage().filter(|_| at_end).unwrap_or(error))
+            }
         }
+    }
+
+    fn damage(&self) -> Option<HoldingsError> {
+        let damage = self.lines.damage()?;
+        Some(self.unreadable(
+            self.number + 1,
+            format!(
+                "the compressed file is {}: a part of a profile is no profile",
+                damage.kind()
+            ),
+        ))
     }
 
     fn unreadable(&self, line: u64, message: String) -> HoldingsError {
@@ -225,16 +241,7 @@ impl ProfileReader {
             self.key.extend_from_slice(key);
             return Ok(Some(place));
         }
-        match self.lines.damage() {
-            None => Ok(None),
-            Some(damage) => Err(self.unreadable(
-                self.number + 1,
-                format!(
-                    "the compressed file is {}: a part of a profile is no profile",
-                    damage.kind()
-                ),
-            )),
-        }
+        self.damage().map_or(Ok(None), Err)
     }
 }
 
