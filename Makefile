@@ -69,6 +69,7 @@ bench: $(VENV)/.built $(VENV)/.tools $(NEIGHBOURS) ## Speeds as ratios to a base
 	LC_ALL=C $(BIN)/python -m bench.formats
 	LC_ALL=C $(BIN)/python -m bench.linkformat
 	LC_ALL=C $(BIN)/python -m bench.warc
+	LC_ALL=C $(BIN)/python -m bench.profile
 
 docs: $(VENV)/.built ## Write the generated pages anew
 	$(BIN)/python scripts/cli_reference.py > docs/cli.md.new

@@ -38,8 +38,8 @@ PAPER = Path(__file__).parents[2] / "docs" / "examples" / "ukwa.cdxj"
 # Few of each, so that they meet; around `/` in the order of bytes, and where ports and addresses differ from names.
 HOSTS = [
     "com,a", "com,a:81", "com,a,b", "com,a,b:81", "com,a,b,c,d,e,f", "com,a-b", "com,a0", "com,a%2bb", "com", "com:81",
-    "uk,co", "uk,co:81", "uk,co,bbc", "uk,co,bbc,news", "uk,co,bbc,news:8080", "io,github,x", "io,github,x,y", "localhost",
-    "localhost:8080", "4,3,2,1", "4,3,2,1:81", "4,3,2,10", "[2001:db8::1]", "[2001:db8::1]:81",
+    "uk,co", "uk,co:81", "uk,co,bbc", "uk,co,bbc,news", "uk,co,bbc,news:8080", "io,github,x", "io,github,x,y",
+    "localhost", "localhost:8080", "4,3,2,1", "4,3,2,1:81", "4,3,2,10", "[2001:db8::1]", "[2001:db8::1]:81",
 ]  # fmt: skip
 PATHS = ["/", "/a", "/a-b", "/a.html", "/a/b", "/a/b/c/d/e/f/g", "/a/b-c", "/%2a", "/1", "/~x/y", '/"q"', "/(a)"]
 QUERIES = ["", "?q", "?a=1&b=2", "?a&b&c"]

@@ -1,6 +1,7 @@
 """What stands above the keys of a profile."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from os import PathLike, fspath
@@ -19,6 +20,7 @@ VERSION = 1
 
 _TYPE = "urikey#"
 _SECTIONS = ("all", "icann")
+_ID = re.compile(r"[^\x00-\x20\x7f\ud800-\udfff]+")
 _LONGEST_HEADER = 1 << 20  # bytes: more is no header, and is not read
 
 
@@ -49,7 +51,7 @@ class ProfileHeader:
         return {**name, **kind, **self.others}
 
     def lines(self) -> bytes:
-        """Return it as lines, each with its end.
+        """Return it as lines, each with its end. Raises UsageError if the id would be more than one word.
 
         >>> print(ProfileHeader("H3P1", "UKWA 1996 Collection", "http://www.webarchive.org.uk/ukwa/").lines().decode())
         @context https://oduwsdl.github.io/contexts/archiveprofile.jsonld
@@ -59,6 +61,8 @@ class ProfileHeader:
         """
         lines = [f"@context {CONTEXT}"]
         if self.id is not None:
+            if not _ID.fullmatch(self.id):
+                raise UsageError(f"{ascii(self.id)[:60]}: expected an id without white space, such as an address")
             lines.append(f"@id {self.id}")
         lines.append(f"@about {json.dumps(self.about)}")
         return "".join(line + "\n" for line in lines).encode()
