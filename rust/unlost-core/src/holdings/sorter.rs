@@ -28,6 +28,10 @@ pub(super) struct Sorter {
     is_ordered: bool,
     settle_at: usize,
     runs: Vec<Run>,
+    /// Where the first run goes, until there is one.
+    home: Option<Spool>,
+    /// Whether there is one run, and it went there.
+    is_home: bool,
 }
 
 struct Run {
@@ -50,6 +54,16 @@ impl Sorter {
             is_ordered: true,
             settle_at: SETTLE_BYTES.min(memory),
             runs: Vec::new(),
+            home: None,
+            is_home: false,
+        }
+    }
+
+    /// Writes the first run to where the result shall be: [`Sorter::came_home`] says whether it is.
+    pub(super) fn with_home(order: Order, form: Form, memory: usize, home: Spool) -> Self {
+        Self {
+            home: Some(home),
+            ..Self::with_form(order, form, memory)
         }
     }
 
@@ -80,11 +94,12 @@ impl Sorter {
 
     /// Takes an entry that most likely belongs behind the last, or near it.
     pub(super) fn push_near(&mut self, entry: &Entry<'_>) -> Result<(), HoldingsError> {
-        if let Some(last) = self.table.iter().next_back() {
-            // Keys in order have hosts in order: that is looked at only where they are not.
-            self.is_ordered &= last.key <= entry.key || host(last.key) <= host(entry.key);
-        }
         self.table.push(entry)?;
+        // Keys in order have hosts in order: that is looked at only where they are not.
+        if self.is_ordered && !self.table.is_sorted() && self.table.len() > 1 {
+            let last = self.table.get(self.table.len() - 2);
+            self.is_ordered = host(last.key) <= host(entry.key);
+        }
         if self.is_ordered && self.table.size() > self.settle_at {
             self.settle()?;
         }
@@ -142,8 +157,10 @@ impl Sorter {
             if let Some(run) = self.runs.last_mut() {
                 run.text.leave_memory()?;
             }
+            let home = self.home.take();
+            self.is_home = home.is_some();
             self.runs.push(Run {
-                text: Spool::new(self.memory / 2),
+                text: home.unwrap_or_else(|| Spool::new(self.memory / 2)),
                 last: Vec::new(),
             });
         }
@@ -168,7 +185,19 @@ impl Sorter {
             last.extend_from_slice(entry.key);
         }
         self.runs.push(Run { text, last });
+        self.is_home = false;
         Ok(())
+    }
+
+    /// Ends sorting; says whether everything that was pushed, in order, is written where it shall be. If it is not,
+    /// something else may be there.
+    pub(super) fn came_home(&mut self) -> Result<bool, HoldingsError> {
+        self.spill()?;
+        if let (true, [run]) = (self.is_home, self.runs.as_mut_slice()) {
+            run.text.leave_memory()?;
+            return Ok(true);
+        }
+        Ok(self.runs.is_empty())
     }
 
     /// Everything that was pushed, in order.

@@ -1,6 +1,6 @@
 //! Bindings of profiles.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -52,7 +52,9 @@ fn write_profiles(
     let result = py.detach(|| {
         let mut outs = Vec::new();
         for (policy, (_, path, head)) in policies.into_iter().zip(&profiles) {
-            let mut out = open(path)?;
+            // What is written is read again where keys did not come in order; a pipe cannot be.
+            let is_file = path.metadata()?.is_file();
+            let mut out = OpenOptions::new().read(is_file).write(true).open(path)?;
             out.write_all(head)?;
             outs.push((policy, out));
         }

@@ -1,6 +1,7 @@
 //! Many profiles in one pass over what was counted.
 
-use std::io::Write;
+use std::fs::File;
+use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
@@ -10,11 +11,15 @@ use super::line::Holding;
 use crate::holdings::form::Form;
 use crate::holdings::order::Order;
 use crate::holdings::sorter::{Sorted, Sorter};
+use crate::holdings::spool::Spool;
 use crate::holdings::{Builder, Entry, Frequency, HoldingsError, Progress, Table};
 use crate::uri::{Policy, Segments, Suffixes};
 
 /// How many keys, in bytes of memory, are handed to the threads at a time.
 const BATCH_BYTES: usize = 256 << 10;
+
+/// How much is written at a time.
+const WRITE_BYTES: usize = 1 << 20;
 
 /// What a profile is written as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,10 +31,10 @@ pub enum ProfileForm {
 }
 
 /// Counts all URI-Rs of a builder that was to keep queries under the keys of each policy, and writes one profile each.
-/// What was written to the outputs before stays in front of it.
-pub fn write_profiles<W: Write + Send>(
+/// What was written to the files before stays in front of it; they must be open for reading too, unless they are pipes.
+pub fn write_profiles(
     builder: Builder,
-    profiles: Vec<(Policy, W)>,
+    profiles: Vec<(Policy, File)>,
     suffixes: &Suffixes,
     form: ProfileForm,
     progress: &Progress,
@@ -37,9 +42,9 @@ pub fn write_profiles<W: Write + Send>(
     let (uris, effort) = builder.into_uris();
     let share = effort.memory / profiles.len().max(1);
     let threads = effort.threads.clamp(1, profiles.len().max(1));
-    let mut shares: Vec<Vec<Counter<W>>> = (0..threads).map(|_| Vec::new()).collect();
+    let mut shares: Vec<Vec<Counter>> = (0..threads).map(|_| Vec::new()).collect();
     for (i, (policy, out)) in profiles.into_iter().enumerate() {
-        shares[i % threads].push(Counter::new(policy, share, out));
+        shares[i % threads].push(Counter::new(policy, share, form, out)?);
     }
     let mut sorted = uris.finish()?;
     thread::scope(|scope| {
@@ -98,8 +103,8 @@ fn send_all(
 }
 
 /// Counts the keys of all batches, then writes the profiles.
-fn count<W: Write>(
-    mut counters: Vec<Counter<W>>,
+fn count(
+    mut counters: Vec<Counter>,
     batches: &Receiver<Arc<Table>>,
     suffixes: &Suffixes,
     form: ProfileForm,
@@ -132,7 +137,7 @@ fn count<W: Write>(
 }
 
 /// Counts under the keys of one policy.
-struct Counter<W> {
+struct Counter {
     policy: Policy,
     /// The key that is being counted; empty if there is none.
     key: Vec<u8>,
@@ -140,19 +145,36 @@ struct Counter<W> {
     /// Whether some keys have ports behind a space.
     has_ports: bool,
     sorter: Sorter,
-    out: W,
+    out: File,
+    /// Where the profile begins in the file, if what comes in order is written there at once.
+    home: Option<u64>,
 }
 
-impl<W: Write> Counter<W> {
-    fn new(policy: Policy, memory: usize, out: W) -> Self {
-        Self {
+impl Counter {
+    fn new(
+        policy: Policy,
+        memory: usize,
+        form: ProfileForm,
+        mut out: File,
+    ) -> Result<Self, HoldingsError> {
+        let (order, lines) = (Order::Bytes, Form::Profile);
+        let is_file = out.metadata()?.is_file();
+        let (sorter, home) = if is_file && form == ProfileForm::Lines {
+            let home = Spool::behind(out.try_clone()?)?;
+            let sorter = Sorter::with_home(order, lines, memory, home);
+            (sorter, Some(out.stream_position()?))
+        } else {
+            (Sorter::with_form(order, lines, memory), None)
+        };
+        Ok(Self {
             policy,
             key: Vec::new(),
             copies: 0,
             has_ports: false,
-            sorter: Sorter::with_form(Order::Bytes, Form::Profile, memory),
+            sorter,
             out,
-        }
+            home,
+        })
     }
 
     fn count(
@@ -202,35 +224,52 @@ impl<W: Write> Counter<W> {
 
     fn write(mut self, form: ProfileForm) -> Result<(), HoldingsError> {
         self.flush()?;
-        if form == ProfileForm::Lines && !self.has_ports {
-            self.sorter.write_to(&mut self.out)?;
-        } else {
-            let mut lines = Writer {
-                form,
-                is_first: true,
-                line: Vec::new(),
-                out: &mut self.out,
-            };
-            let mut sorted = self.sorter.finish()?;
-            let mut key = Vec::new();
-            let mut holding = Holding::default();
-            while let Some(entry) = sorted.next_entry()? {
-                let (shown, port) = entry.surt_and_extra();
-                if shown != key {
-                    lines.write(&key, &holding)?;
-                    key.clear();
-                    key.extend_from_slice(shown);
-                    holding = Holding {
-                        spread: 1,
-                        ..Holding::default()
-                    };
-                }
-                add(&mut holding, port, &entry)?;
-            }
-            lines.write(&key, &holding)?;
+        let Some(home) = self.home else {
+            let mut out = BufWriter::with_capacity(WRITE_BYTES, self.out);
+            write_all(self.sorter.finish()?, form, |line| Ok(out.write_all(line)?))?;
+            return Ok(out.flush()?);
+        };
+        if self.sorter.came_home()? && !self.has_ports {
+            return Ok(());
         }
-        Ok(self.out.flush()?)
+        let mut text = Spool::new(WRITE_BYTES);
+        write_all(self.sorter.finish()?, form, |line| {
+            Ok(text.append(|text| text.extend_from_slice(line))?)
+        })?;
+        self.out.set_len(home)?;
+        self.out.seek(SeekFrom::Start(home))?;
+        Ok(text.copy_to(&mut self.out)?)
     }
+}
+
+/// Makes the lines of a profile, in which the captures of a key have its ports beside them.
+fn write_all(
+    mut sorted: Sorted,
+    form: ProfileForm,
+    write: impl FnMut(&[u8]) -> Result<(), HoldingsError>,
+) -> Result<(), HoldingsError> {
+    let mut writer = Writer {
+        form,
+        is_first: true,
+        line: Vec::new(),
+        write,
+    };
+    let mut key = Vec::new();
+    let mut holding = Holding::default();
+    while let Some(entry) = sorted.next_entry()? {
+        let (shown, port) = entry.surt_and_extra();
+        if shown != key {
+            writer.write(&key, &holding)?;
+            key.clear();
+            key.extend_from_slice(shown);
+            holding = Holding {
+                spread: 1,
+                ..Holding::default()
+            };
+        }
+        add(&mut holding, port, &entry)?;
+    }
+    writer.write(&key, &holding)
 }
 
 /// Adds what is held by a port, `:81`, or by none.
@@ -253,14 +292,14 @@ fn add(holding: &mut Holding, port: &[u8], entry: &Entry<'_>) -> Result<(), Hold
     Ok(())
 }
 
-struct Writer<'a, W> {
+struct Writer<W> {
     form: ProfileForm,
     is_first: bool,
     line: Vec<u8>,
-    out: &'a mut W,
+    write: W,
 }
 
-impl<W: Write> Writer<'_, W> {
+impl<W: FnMut(&[u8]) -> Result<(), HoldingsError>> Writer<W> {
     fn write(&mut self, key: &[u8], holding: &Holding) -> Result<(), HoldingsError> {
         if key.is_empty() {
             return Ok(());
@@ -278,7 +317,7 @@ impl<W: Write> Writer<'_, W> {
             holding.write(b"", &mut self.line);
             self.line.pop();
         }
-        Ok(self.out.write_all(&self.line)?)
+        (self.write)(&self.line)
     }
 }
 
