@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use std::io::{BufRead, Write};
+use std::ops::Range;
 
 use super::form::Form;
 use super::order::Order;
@@ -13,6 +14,9 @@ use super::{Entry, Frequency, HoldingsError, Table};
 
 /// So many runs are merged into one before another is begun: each takes an open file and a buffer.
 const MAX_RUNS: usize = 64;
+
+/// So many runs are gone on with; of the others, only the last.
+const OPEN_RUNS: usize = 2;
 
 /// Entries that came in order leave the table when it is larger than this.
 const SETTLE_BYTES: usize = 4 << 20;
@@ -37,6 +41,26 @@ pub(super) struct Sorter {
 struct Run {
     text: Spool,
     last: Vec<u8>,
+}
+
+impl Run {
+    /// Writes a part of a sorted table whose keys are larger than the last.
+    fn append(
+        &mut self,
+        table: &Table,
+        part: Range<usize>,
+        form: Form,
+    ) -> Result<(), HoldingsError> {
+        for index in part.clone() {
+            self.text
+                .append(|text| form.write(&table.get(index), text))?;
+        }
+        if let Some(last) = part.last() {
+            self.last.clear();
+            self.last.extend_from_slice(table.get(last).key);
+        }
+        Ok(())
+    }
 }
 
 impl Sorter {
@@ -140,37 +164,35 @@ impl Sorter {
         Ok(())
     }
 
-    /// Appends the first entries of a sorted table to the last run if they go on where it ends, else begins another.
+    /// Appends the first entries of a sorted table to runs that they go on where those end, and begins another with what
+    /// is left. So what mostly comes in order makes one long run, and a few late keys another.
     fn write_run(&mut self, table: &Table, count: usize) -> Result<(), HoldingsError> {
-        if count == 0 {
+        let mut left = count;
+        // Not to every run, or each would need memory for what was not written yet.
+        let open = self.runs.len().min(OPEN_RUNS);
+        for run in (0..open).chain(open.max(self.runs.len().saturating_sub(1))..self.runs.len()) {
+            let run = &mut self.runs[run];
+            let late = table.late_keys(left, &run.last, self.order);
+            run.append(table, late..left, self.form)?;
+            left = late;
+        }
+        if left == 0 {
             return Ok(());
         }
-        let (first, last) = (table.get(0), table.get(count - 1));
-        let goes_on = self
-            .runs
-            .last()
-            .is_some_and(|run| self.order.compare(&run.last, first.key).is_lt());
-        if !goes_on {
-            if self.runs.len() == MAX_RUNS {
-                self.merge_runs()?;
-            }
-            if let Some(run) = self.runs.last_mut() {
-                run.text.leave_memory()?;
-            }
-            let home = self.home.take();
-            self.is_home = home.is_some();
-            self.runs.push(Run {
-                text: home.unwrap_or_else(|| Spool::new(self.memory / 2)),
-                last: Vec::new(),
-            });
+        if self.runs.len() == MAX_RUNS {
+            self.merge_runs()?;
         }
         if let Some(run) = self.runs.last_mut() {
-            for entry in table.iter().take(count) {
-                run.text.append(|text| self.form.write(&entry, text))?;
-            }
-            run.last.clear();
-            run.last.extend_from_slice(last.key);
+            run.text.leave_memory()?;
         }
+        let home = self.home.take();
+        self.is_home = home.is_some();
+        let mut run = Run {
+            text: home.unwrap_or_else(|| Spool::new(self.memory / 2)),
+            last: Vec::new(),
+        };
+        run.append(table, 0..left, self.form)?;
+        self.runs.push(run);
         Ok(())
     }
 
@@ -436,5 +458,26 @@ mod tests {
         }
         assert_eq!(sorter.runs.len(), 1);
         assert_eq!(drain(sorter.finish().expect("disk")).len(), 67 * 50);
+    }
+
+    #[test]
+    fn late_keys_make_one_run_more() {
+        let mut sorter = Sorter::new(Order::Bytes, 1, 20_000);
+        for i in 0..20_000 {
+            let key = format!("com,h)/{i:06}");
+            sorter
+                .push_near(&Entry::new(key.as_bytes(), Frequency::of(1)))
+                .expect("disk");
+            if i % 1000 == 999 {
+                let key = format!("com,h)/{:06}-late", i - 900);
+                sorter
+                    .push_near(&Entry::new(key.as_bytes(), Frequency::of(1)))
+                    .expect("disk");
+            }
+        }
+        assert_eq!(sorter.runs.len(), 2);
+        let found = drain(sorter.finish().expect("disk"));
+        assert_eq!(found.len(), 20_020);
+        assert!(found.is_sorted());
     }
 }

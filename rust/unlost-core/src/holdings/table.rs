@@ -100,6 +100,12 @@ impl Table {
         (0..self.places.len()).map(|index| self.get(index))
     }
 
+    /// How many of the first entries of a sorted table do not come behind a key.
+    pub(super) fn late_keys(&self, count: usize, key: &[u8], order: Order) -> usize {
+        self.places[..count]
+            .partition_point(|place| order.compare(place.key(&self.bytes), key).is_le())
+    }
+
     /// Sorts the entries; those of one key become one. In time linear in their number if they are in order already.
     pub(super) fn sort(&mut self, order: Order) -> Result<(), HoldingsError> {
         if order == Order::Bytes && self.is_sorted() {
