@@ -144,10 +144,12 @@ impl Sorter {
             .take_while(|entry| Some(host(entry.key)) == last)
             .count();
         let settled = self.table.len() - open;
-        let table = std::mem::take(&mut self.table);
-        self.write_run(&table, settled)?;
-        for entry in table.iter().skip(settled) {
-            self.table.push(&entry)?;
+        if settled > 0 {
+            let table = std::mem::take(&mut self.table);
+            self.write_run(&table, settled)?;
+            for entry in table.iter().skip(settled) {
+                self.table.push(&entry)?;
+            }
         }
         // Not before it has doubled, or a large host would be looked through again and again.
         self.settle_at = (2 * self.table.size()).max(SETTLE_BYTES.min(self.memory));
