@@ -127,12 +127,12 @@ def merge(profiles: tuple[Path, ...], output: Path, name: str | None, id: str | 
 @command.command()
 @click.argument("file", type=_FILE, metavar="PROFILE")
 @click.argument("addresses", nargs=-1, metavar="URL...")
-@click.option("--key", "keys", multiple=True, help="The beginning of keys, of which the sum is given; may be repeated.")
+@click.option("--key", multiple=True, help="The beginning of keys, of which the sum is given; may be repeated.")
 @psl_option
 @click.option("--json", is_flag=True, help="One JSON object a line, errors too.")
 @click.pass_context
 def lookup(
-    ctx: click.Context, file: Path, addresses: tuple[str, ...], keys: tuple[str, ...], psl: Path | None, json: bool
+    ctx: click.Context, file: Path, addresses: tuple[str, ...], key: tuple[str, ...], psl: Path | None, json: bool
 ) -> None:
     """Print how much is held under the key of each URL, and of everything that begins as a --key.
 
@@ -140,12 +140,12 @@ def lookup(
     keys the most) and how many keys there are, between tabs. What is not there has a frequency of 0. `-` reads
     addresses from standard input.
     """
-    if not addresses and not keys:
+    if not addresses and not key:
         raise UsageError("expected a URL, or --key with the beginning of a key: --key uk,co,")
     header = profile.ProfileHeader.read(file)
     opened = profile.Profile.open(file, suffix_list(psl, header.suffixes))
-    for key in keys:
-        _print_holding(key, opened.lookup_key(key), json)
+    for beginning in key:
+        _print_holding(beginning, opened.lookup_key(beginning), json)
     code = 0
     for batch in lines.batches(addresses):
         for line in batch:
