@@ -72,6 +72,7 @@ bench: $(VENV)/.built $(VENV)/.tools $(NEIGHBOURS) ## Speeds as ratios to a base
 	LC_ALL=C $(BIN)/python -m bench.synth
 	LC_ALL=C $(BIN)/python -m bench.lookup
 	LC_ALL=C $(BIN)/python -m bench.holdings
+	LC_ALL=C $(BIN)/python -m bench.profile
 
 bench-%: $(VENV)/.built $(VENV)/.tools $(NEIGHBOURS) ## One of them: bench-holdings
 	LC_ALL=C $(BIN)/python -m bench.$*

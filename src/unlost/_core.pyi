@@ -258,3 +258,22 @@ def merge_maps(
     headers: bytes,
     progress: Progress,
 ) -> tuple[int, int, list[Tally]]: ...
+def write_profiles(
+    builder: MapBuilder,
+    profiles: list[tuple[str, str, bytes]],
+    suffixes: SuffixList,
+    as_json: bool,
+    progress: Progress,
+) -> None: ...
+def merge_profiles(sources: list[str], line_limit: int, target: str, headers: bytes, progress: Progress) -> None: ...
+def profiles_to_map(
+    sources: list[tuple[str, str]],
+    line_limit: int,
+    target: str,
+    headers: bytes,
+    progress: Progress,
+    memory: int | None = None,
+) -> None: ...
+def check_profile(
+    path: str, policy_name: str, rules: str, suffixes: SuffixList, line_limit: int
+) -> tuple[int, int | None, int, Tally]: ...

@@ -216,8 +216,8 @@ fn policy_name(py: Python<'_>, name: &str) -> PyResult<String> {
 /// >>> SuffixList().registered_domain("http://news.bbc.co.uk/")
 /// 'bbc.co.uk'
 #[pyclass(frozen, module = "unlost._core")]
-struct SuffixList {
-    suffixes: Suffixes,
+pub struct SuffixList {
+    pub suffixes: Suffixes,
 }
 
 fn section(py: Python<'_>, name: &str) -> PyResult<Section> {

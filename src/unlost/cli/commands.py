@@ -18,6 +18,9 @@ COMMANDS = {
         "unlost.cli.map",
         "Make, compact, merge, compare, check and ask MementoMaps, which say what an archive holds.",
     ),
+    "profile": Command(
+        "unlost.cli.profile", "Count what an archive holds under URI-Keys; merge, look up and check such profiles."
+    ),
     "synth": Command(
         "unlost.cli.synth", "Make up indexes of any size, the same ones everywhere, for benches and tests."
     ),

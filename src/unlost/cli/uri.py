@@ -11,20 +11,14 @@ from unlost import uri
 from unlost.cli import lines
 from unlost.cli.addresses import error_object, json_line, report, write
 from unlost.cli.messages import say, shown
+from unlost.cli.policies import psl_option, rules_option, suffix_list, suffixes_option
 from unlost.errors import ForeignSchemeError, InputError, UriError, UsageError
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-_MAX_LIST_BYTES = 16 << 20  # the list has a third of a megabyte
+_UNREADABLE = InputError.exit_code
 
-_rules = click.option(
-    "--rules",
-    type=click.Choice(uri.RULE_SETS),
-    default=uri.DEFAULT_RULES,
-    show_default=True,
-    help="Which canonicalisation: what Wayback and pywb indexes use, or the papers' (case kept).",
-)
 _json = click.option("--json", is_flag=True, help="One JSON object a line, errors too.")
 _addresses = click.argument("addresses", metavar="URL...", nargs=-1, required=True)
 
@@ -41,7 +35,7 @@ def command() -> None:
 
 @command.command()
 @_addresses
-@_rules
+@rules_option
 @_json
 @click.pass_context
 def surt(ctx: click.Context, addresses: tuple[str, ...], rules: str, json: bool) -> None:
@@ -54,7 +48,7 @@ def surt(ctx: click.Context, addresses: tuple[str, ...], rules: str, json: bool)
 
 @command.command()
 @_addresses
-@_rules
+@rules_option
 @_json
 @click.pass_context
 def canonical(ctx: click.Context, addresses: tuple[str, ...], rules: str, json: bool) -> None:
@@ -64,7 +58,7 @@ def canonical(ctx: click.Context, addresses: tuple[str, ...], rules: str, json: 
 
 @command.command()
 @click.argument("addresses", metavar="SURT...", nargs=-1, required=True)
-@_rules
+@rules_option
 @_json
 @click.pass_context
 def unsurt(ctx: click.Context, addresses: tuple[str, ...], rules: str, json: bool) -> None:
@@ -84,15 +78,9 @@ def unsurt(ctx: click.Context, addresses: tuple[str, ...], rules: str, json: boo
     metavar="NAME[,NAME...]|all",
     help="HmPn, DDom, DSub, DPth, DQry, DIni, URIR; `all` for the 23 of the paper.",
 )
-@_rules
-@click.option("--psl", type=click.Path(path_type=Path), help="A newer Public Suffix List.")
-@click.option(
-    "--suffixes",
-    type=click.Choice(["all", "icann"]),
-    default="all",
-    show_default=True,
-    help="Which sections of the list count: with private ones `foo.blogspot.com` is a registered domain.",
-)
+@rules_option
+@psl_option
+@suffixes_option
 @_json
 @click.option("--table", is_flag=True, help="A table for reading; without it, URL, policy and key between tabs.")
 @click.pass_context
@@ -108,7 +96,7 @@ def keys(
 ) -> None:
     """Print the URI-Keys of each URL or SURT, a line for each URL and policy."""
     names, code = _policy_names(policy)
-    maker = uri.KeyPolicies(names, rules, _suffix_list(psl, suffixes))
+    maker = uri.KeyPolicies(names, rules, suffix_list(psl, suffixes))
     drawn = _KeyTable() if table and not json else None
     for batch in lines.batches(addresses):
         out: list[str] = []
@@ -176,22 +164,6 @@ def _policy_names(policies: str) -> tuple[list[str], int]:
     if not names:
         raise UsageError("no policy left: nothing to do")
     return list(dict.fromkeys(names)), code
-
-
-def _suffix_list(file: Path | None, section: str) -> uri.SuffixList:
-    if file is None:
-        return uri.SuffixList(section=section)
-    try:
-        with file.open("rb") as opened:
-            text = opened.read(_MAX_LIST_BYTES + 1)
-    except OSError as error:
-        raise InputError(f"{file}: cannot be read: {error.strerror}") from error
-    if len(text) > _MAX_LIST_BYTES:
-        raise InputError(f"{file}: not a Public Suffix List: more than {_MAX_LIST_BYTES} bytes")
-    try:
-        return uri.SuffixList(text, section)
-    except InputError as error:
-        raise InputError(f"{file}: {error}") from error
 
 
 class _KeyTable:

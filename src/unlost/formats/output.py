@@ -2,8 +2,8 @@
 
 import os
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -16,32 +16,37 @@ def whole_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     A link is followed; a device or a pipe is written to as it is, since a file in its place would break it for
     everybody. Raises OSError as `open` does, also for a full disk, with the name of the file.
     """
-    given = Path(path)
+    with whole_paths([path]) as (aside,):
+        yield aside
+
+
+@contextmanager
+def whole_paths(paths: Sequence[str | os.PathLike[str]]) -> Iterator[list[Path]]:
+    """Give paths as `whole_path` does, none of which gets its name before all of them are on the disk."""
+    written: list[tuple[Path, Path]] = []
     try:
-        with _aside(given) as aside:
-            yield aside
+        yield [_aside(Path(path), written) for path in paths]
+        for aside, _ in written:
+            with aside.open("rb+") as file:
+                os.fsync(file.fileno())
+        for aside, target in written:
+            aside.replace(target)
     except OSError as error:
-        if error.filename is None:
-            error.filename = str(given)
+        if error.filename is None and len(paths) == 1:
+            error.filename = os.fspath(paths[0])
         raise
+    finally:
+        for aside, _ in written:
+            aside.unlink(missing_ok=True)
 
 
-@contextmanager
-def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a file to write that gets its name only when the block ends well, as `whole_path` has it."""
-    with whole_path(path) as aside, aside.open("wb", buffering=1 << 20) as file:
-        yield file
-
-
-@contextmanager
-def _aside(given: Path) -> Iterator[Path]:
+def _aside(given: Path, written: list[tuple[Path, Path]]) -> Path:
     try:
         before = given.stat()
     except FileNotFoundError:
         before = None
     if before and not stat.S_ISREG(before.st_mode):
-        yield given
-        return
+        return given
     target = given.resolve()
     # No longer than a name may be, whatever the target's is.
     aside = target.with_name(f".{target.name[:50]}.{os.urandom(8).hex()}.part")
@@ -49,13 +54,21 @@ def _aside(given: Path) -> Iterator[Path]:
         os.close(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(given)) from error
-    try:
-        if before:
-            aside.chmod(stat.S_IMODE(before.st_mode))
-        yield aside
-        with aside.open("rb+") as file:
-            os.fsync(file.fileno())
-        aside.replace(target)
-    except BaseException:
-        aside.unlink(missing_ok=True)
-        raise
+    written.append((aside, target))
+    if before:
+        aside.chmod(stat.S_IMODE(before.st_mode))
+    return aside
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a file to write that gets its name only when the block ends well, as `whole_path` has it."""
+    with whole_files([path]) as (file,):
+        yield file
+
+
+@contextmanager
+def whole_files(paths: Sequence[str | os.PathLike[str]]) -> Iterator[list[BinaryIO]]:
+    """Open files as `whole_file` does, none of which gets its name before all of them are on the disk."""
+    with whole_paths(paths) as asides, ExitStack() as stack:
+        yield [stack.enter_context(aside.open("wb", buffering=1 << 20)) for aside in asides]

@@ -14,20 +14,22 @@ T = TypeVar("T")
 _SECONDS_BETWEEN_LOOKS = 0.1
 
 
-def watched(work: Callable[[Progress], T], watch: Watch | None = None) -> T:
+def watched(work: Callable[[Progress], T], watch: Watch | None = None, progress: Progress | None = None) -> T:
     """Return what `work` returns, or raise what it raises.
+
+    progress: what the work reports to and is cancelled by, if somebody has one already.
 
     It runs in a thread of its own, so that this one sees Ctrl-C: the work is then told to end, which it does within
     moments, and nothing of it is left behind.
     """
-    progress = Progress()
+    reported = progress or Progress()
     results: list[T] = []
     failures: list[BaseException] = []
     done = threading.Event()
 
     def run() -> None:
         try:
-            results.append(work(progress))
+            results.append(work(reported))
         except BaseException as error:  # noqa: BLE001  raised again in the thread that waits
             failures.append(error)
         finally:
@@ -38,14 +40,14 @@ def watched(work: Callable[[Progress], T], watch: Watch | None = None) -> T:
     try:
         while not done.wait(_SECONDS_BETWEEN_LOOKS):
             if watch is not None:
-                watch(progress.bytes, progress.lines)
+                watch(reported.bytes, reported.lines)
     except BaseException:
-        progress.cancel()
+        reported.cancel()
         raise
     finally:
         thread.join()
     if watch is not None:
-        watch(progress.bytes, progress.lines)
+        watch(reported.bytes, reported.lines)
     if failures:
         raise failures[0]
     return results[0]

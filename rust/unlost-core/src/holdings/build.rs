@@ -155,6 +155,11 @@ impl Builder {
         Ok(())
     }
 
+    /// What was counted, under its whole keys, and how the work goes on.
+    pub(super) fn into_uris(self) -> (Sorter, Effort) {
+        (self.sorter, self.effort)
+    }
+
     /// Everything that was counted, each key once, in order.
     pub fn finish(self) -> Result<Counts, HoldingsError> {
         let (sorter, totals) = if self.wanted.queries {

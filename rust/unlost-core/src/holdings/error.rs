@@ -24,6 +24,18 @@ pub enum HoldingsError {
         /// What was expected, and what to do.
         message: String,
     },
+    /// A line of a map that stands for many pages, where each is needed by itself.
+    Wildcard {
+        /// Its key.
+        key: Vec<u8>,
+    },
+    /// The same, with the file that it is about.
+    Named {
+        /// Its name.
+        name: String,
+        /// What is wrong with it.
+        error: Box<Self>,
+    },
     /// Whoever asked for it does not want it any more.
     Cancelled,
 }
@@ -42,6 +54,12 @@ impl fmt::Display for HoldingsError {
                 "line {line} belongs before the one above it: sort the file by bytes (LC_ALL=C sort), or leave out the promise that it is sorted"
             ),
             Self::Unreadable { line, message } => write!(f, "line {line}: {message}"),
+            Self::Wildcard { key } => write!(
+                f,
+                "a profile cannot be made of the wildcard {}: build it from the index that the map was made of",
+                String::from_utf8_lossy(&key[..key.len().min(100)])
+            ),
+            Self::Named { name, error } => write!(f, "{name}: {error}"),
             Self::Cancelled => f.write_str("cancelled"),
         }
     }

@@ -139,6 +139,12 @@ impl Frequency {
         }
     }
 
+    /// So many copies, of an unknown number of pages. `None` if that has more than 18 digits.
+    #[must_use]
+    pub fn checked(mementos: u64) -> Option<Self> {
+        (mementos <= MAX_COUNT).then(|| Self::of(mementos))
+    }
+
     /// Reads what files write. `None` if it is something else, or has more than 18 digits.
     #[must_use]
     pub fn parse(text: &[u8]) -> Option<Self> {
@@ -208,7 +214,12 @@ impl Frequency {
     }
 }
 
-fn write_number(value: u64, out: &mut Vec<u8>) {
+pub(super) fn write_number(value: u64, out: &mut Vec<u8>) {
+    // Most counts are small.
+    if let Some(digit) = u8::try_from(value).ok().filter(|digit| *digit < 10) {
+        out.push(b'0' + digit);
+        return;
+    }
     // Writing to memory does not fail.
     let _ = write!(out, "{value}");
 }

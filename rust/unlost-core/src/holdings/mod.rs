@@ -13,10 +13,12 @@ mod build;
 mod compact;
 mod entry;
 mod error;
+mod form;
 mod frequency;
 pub mod lookup;
 mod merge;
 mod order;
+mod profile;
 mod progress;
 mod reader;
 mod scan;
@@ -35,6 +37,10 @@ pub use entry::Entry;
 pub use error::HoldingsError;
 pub use frequency::{Count, Frequency};
 pub use merge::{Asked, Merged, Source, merge_maps};
+pub use profile::{
+    Holding, ProfileForm, ProfileReader, ProfileReport, check_profile, merge_profiles,
+    profiles_to_map, write_profiles,
+};
 pub use progress::Progress;
 pub use reader::MapReader;
 pub use scan::{Excluded, Wanted};

@@ -5,20 +5,24 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use std::io::{BufRead, Write};
+use std::ops::Range;
 
+use super::form::Form;
 use super::spool::Spool;
 use super::{Entry, Frequency, HoldingsError, Table};
 
 /// So many runs are merged into one before another is begun: each takes an open file and a buffer.
 const MAX_RUNS: usize = 64;
 
+/// So many runs are gone on with; of the others, only the last.
+const OPEN_RUNS: usize = 2;
+
 /// Entries that came in order leave the table when it is larger than this.
 const SETTLE_BYTES: usize = 4 << 20;
 
 /// Sorts entries, and makes one of those that have the same key.
 pub(super) struct Sorter {
-    /// How many fields of a line are keys.
-    fields: usize,
+    form: Form,
     /// How much memory the table may take; text in memory takes up to half as much again.
     memory: usize,
     table: Table,
@@ -26,6 +30,10 @@ pub(super) struct Sorter {
     is_ordered: bool,
     settle_at: usize,
     runs: Vec<Run>,
+    /// Where the first run goes, until there is one.
+    home: Option<Spool>,
+    /// Whether there is one run, and it went there.
+    is_home: bool,
 }
 
 struct Run {
@@ -33,15 +41,50 @@ struct Run {
     last: Vec<u8>,
 }
 
+impl Run {
+    /// Writes a part of a sorted table whose keys are larger than the last.
+    fn append(
+        &mut self,
+        table: &Table,
+        part: Range<usize>,
+        form: Form,
+    ) -> Result<(), HoldingsError> {
+        for index in part.clone() {
+            self.text
+                .append(|text| form.write(&table.get(index), text))?;
+        }
+        if let Some(last) = part.last() {
+            self.last.clear();
+            self.last.extend_from_slice(table.get(last).key);
+        }
+        Ok(())
+    }
+}
+
 impl Sorter {
     pub(super) fn new(fields: usize, memory: usize) -> Self {
+        Self::with_form(Form::Map { fields }, memory)
+    }
+
+    /// `form` is that of the lines in which [`Sorter::write_to`] writes the entries.
+    pub(super) fn with_form(form: Form, memory: usize) -> Self {
         Self {
-            fields,
+            form,
             memory,
             table: Table::default(),
             is_ordered: true,
             settle_at: SETTLE_BYTES.min(memory),
             runs: Vec::new(),
+            home: None,
+            is_home: false,
+        }
+    }
+
+    /// Writes the first run to where the result shall be: [`Sorter::came_home`] says whether it is.
+    pub(super) fn with_home(form: Form, memory: usize, home: Spool) -> Self {
+        Self {
+            home: Some(home),
+            ..Self::with_form(form, memory)
         }
     }
 
@@ -70,7 +113,24 @@ impl Sorter {
         Ok(())
     }
 
-    /// Writes out the hosts that came in order, but for the last, of which more may come.
+    /// Takes an entry that most likely belongs behind the last, or near it.
+    pub(super) fn push_near(&mut self, entry: &Entry<'_>) -> Result<(), HoldingsError> {
+        self.table.push(entry)?;
+        // Keys in order have hosts in order: that is looked at only where they are not.
+        if self.is_ordered && !self.table.is_sorted() && self.table.len() > 1 {
+            let last = self.table.get(self.table.len() - 2);
+            self.is_ordered = host(last.key) <= host(entry.key);
+        }
+        if self.is_ordered && self.table.size() > self.settle_at {
+            self.settle()?;
+        }
+        if self.table.size() > self.memory {
+            self.spill()?;
+        }
+        Ok(())
+    }
+
+    /// Writes out the hosts that came in but for the last, of which more may come.
     fn settle(&mut self) -> Result<(), HoldingsError> {
         self.table.sort()?;
         let last = self.table.iter().next_back().map(|entry| host(entry.key));
@@ -81,10 +141,12 @@ impl Sorter {
             .take_while(|entry| Some(host(entry.key)) == last)
             .count();
         let settled = self.table.len() - open;
-        let table = std::mem::take(&mut self.table);
-        self.write_run(&table, settled)?;
-        for entry in table.iter().skip(settled) {
-            self.table.push(&entry)?;
+        if settled > 0 {
+            let table = std::mem::take(&mut self.table);
+            self.write_run(&table, settled)?;
+            for entry in table.iter().skip(settled) {
+                self.table.push(&entry)?;
+            }
         }
         // Not before it has doubled, or a large host would be looked through again and again.
         self.settle_at = (2 * self.table.size()).max(SETTLE_BYTES.min(self.memory));
@@ -101,49 +163,62 @@ impl Sorter {
         Ok(())
     }
 
-    /// Appends the first entries of a sorted table to the last run if they go on where it ends, else begins another.
+    /// Appends the first entries of a sorted table to runs that they go on where those end, and begins another with what
+    /// is left. So what mostly comes in order makes one long run, and a few late keys another.
     fn write_run(&mut self, table: &Table, count: usize) -> Result<(), HoldingsError> {
-        if count == 0 {
+        let mut left = count;
+        // Not to every run, or each would need memory for what was not written yet.
+        let open = self.runs.len().min(OPEN_RUNS);
+        for run in (0..open).chain(open.max(self.runs.len().saturating_sub(1))..self.runs.len()) {
+            let run = &mut self.runs[run];
+            let late = table.late_keys(left, &run.last);
+            run.append(table, late..left, self.form)?;
+            left = late;
+        }
+        if left == 0 {
             return Ok(());
         }
-        let (first, last) = (table.get(0), table.get(count - 1));
-        let goes_on = self
-            .runs
-            .last()
-            .is_some_and(|run| run.last.as_slice() < first.key);
-        if !goes_on {
-            if self.runs.len() == MAX_RUNS {
-                self.merge_runs()?;
-            }
-            if let Some(run) = self.runs.last_mut() {
-                run.text.leave_memory()?;
-            }
-            self.runs.push(Run {
-                text: Spool::new(self.memory / 2),
-                last: Vec::new(),
-            });
+        if self.runs.len() == MAX_RUNS {
+            self.merge_runs()?;
         }
         if let Some(run) = self.runs.last_mut() {
-            for entry in table.iter().take(count) {
-                run.text.append(|text| entry.write(text))?;
-            }
-            run.last.clear();
-            run.last.extend_from_slice(last.key);
+            run.text.leave_memory()?;
         }
+        let home = self.home.take();
+        self.is_home = home.is_some();
+        let mut run = Run {
+            text: home.unwrap_or_else(|| Spool::new(self.memory / 2)),
+            last: Vec::new(),
+        };
+        run.append(table, 0..left, self.form)?;
+        self.runs.push(run);
         Ok(())
     }
 
     fn merge_runs(&mut self) -> Result<(), HoldingsError> {
         let mut text = Spool::new(self.memory / 2);
         let mut last = Vec::new();
-        let mut merge = Merge::of(std::mem::take(&mut self.runs), self.fields)?;
+        let form = self.form;
+        let mut merge = Merge::of(std::mem::take(&mut self.runs), form)?;
         while let Some(entry) = merge.next_entry()? {
-            text.append(|text| entry.write(text))?;
+            text.append(|text| form.write(&entry, text))?;
             last.clear();
             last.extend_from_slice(entry.key);
         }
         self.runs.push(Run { text, last });
+        self.is_home = false;
         Ok(())
+    }
+
+    /// Ends sorting; says whether everything that was pushed, in is written where it shall be. If it is not,
+    /// something else may be there.
+    pub(super) fn came_home(&mut self) -> Result<bool, HoldingsError> {
+        self.spill()?;
+        if let (true, [run]) = (self.is_home, self.runs.as_mut_slice()) {
+            run.text.leave_memory()?;
+            return Ok(true);
+        }
+        Ok(self.runs.is_empty())
     }
 
     /// Everything that was pushed, in order.
@@ -153,12 +228,13 @@ impl Sorter {
             return Ok(Sorted(Inner::Table(self.table, 0)));
         }
         self.spill()?;
-        Ok(Sorted(Inner::Merge(Merge::of(self.runs, self.fields)?)))
+        Ok(Sorted(Inner::Merge(Merge::of(self.runs, self.form)?)))
     }
 
-    /// Writes everything that was pushed, in order, as lines.
+    /// Writes everything that was pushed, in as lines.
     pub(super) fn write_to(mut self, out: &mut impl Write) -> Result<(), HoldingsError> {
         self.spill()?;
+        let form = self.form;
         if self.runs.len() <= 1 {
             if let Some(run) = self.runs.pop() {
                 run.text.copy_to(out)?;
@@ -169,7 +245,7 @@ impl Sorter {
         let mut line = Vec::new();
         while let Some(entry) = sorted.next_entry()? {
             line.clear();
-            entry.write(&mut line);
+            form.write(&entry, &mut line);
             out.write_all(&line)?;
         }
         Ok(())
@@ -181,7 +257,7 @@ fn host(key: &[u8]) -> &[u8] {
     &key[..memchr::memchr(b')', key).unwrap_or(key.len())]
 }
 
-/// Entries in order, each key once.
+/// Entries in each key once.
 pub(super) struct Sorted(Inner);
 
 enum Inner {
@@ -203,7 +279,7 @@ impl Sorted {
 
 /// Reads runs side by side.
 struct Merge {
-    fields: usize,
+    form: Form,
     heads: BinaryHeap<Head>,
     current: Head,
 }
@@ -231,14 +307,14 @@ impl Head {
     }
 
     /// Goes on to the next line; says whether there is one.
-    fn advance(&mut self, fields: usize) -> Result<bool, HoldingsError> {
+    fn advance(&mut self, form: Form) -> Result<bool, HoldingsError> {
         self.line.clear();
         if self.rest.read_until(b'\n', &mut self.line)? == 0 {
             return Ok(false);
         }
         self.line.pop();
         // Runs are what we wrote ourselves.
-        if let Some((entry, _)) = Entry::read(&self.line, fields) {
+        if let Some(entry) = form.read(&self.line) {
             self.frequency = entry.frequency;
             self.tail = self.line.len() - entry.tail.len();
             self.key_len = entry.key.len();
@@ -269,7 +345,7 @@ impl Ord for Head {
 }
 
 impl Merge {
-    fn of(runs: Vec<Run>, fields: usize) -> Result<Self, HoldingsError> {
+    fn of(runs: Vec<Run>, form: Form) -> Result<Self, HoldingsError> {
         let empty = |rest| Head {
             line: Vec::new(),
             key_len: 0,
@@ -280,12 +356,12 @@ impl Merge {
         let mut heads = BinaryHeap::with_capacity(runs.len());
         for run in runs {
             let mut first = empty(run.text.into_reader()?);
-            if first.advance(fields)? {
+            if first.advance(form)? {
                 heads.push(first);
             }
         }
         Ok(Self {
-            fields,
+            form,
             heads,
             current: empty(Box::new(std::io::empty())),
         })
@@ -300,7 +376,7 @@ impl Merge {
         self.current.key_len = first.key_len;
         self.current.frequency = first.frequency;
         self.current.tail = first.tail;
-        if first.advance(self.fields)? {
+        if first.advance(self.form)? {
             drop(first);
         } else {
             PeekMut::pop(first);
@@ -317,7 +393,7 @@ impl Merge {
                 self.current.line.truncate(self.current.key_len);
                 self.current.tail = self.current.key_len;
             }
-            if !next.advance(self.fields)? {
+            if !next.advance(self.form)? {
                 PeekMut::pop(next);
             }
         }
@@ -375,5 +451,26 @@ mod tests {
         }
         assert_eq!(sorter.runs.len(), 1);
         assert_eq!(drain(sorter.finish().expect("disk")).len(), 67 * 50);
+    }
+
+    #[test]
+    fn late_keys_make_one_run_more() {
+        let mut sorter = Sorter::new(1, 20_000);
+        for i in 0..20_000 {
+            let key = format!("com,h)/{i:06}");
+            sorter
+                .push_near(&Entry::new(key.as_bytes(), Frequency::of(1)))
+                .expect("disk");
+            if i % 1000 == 999 {
+                let key = format!("com,h)/{:06}-late", i - 900);
+                sorter
+                    .push_near(&Entry::new(key.as_bytes(), Frequency::of(1)))
+                    .expect("disk");
+            }
+        }
+        assert_eq!(sorter.runs.len(), 2);
+        let found = drain(sorter.finish().expect("disk"));
+        assert_eq!(found.len(), 20_020);
+        assert!(found.is_sorted());
     }
 }

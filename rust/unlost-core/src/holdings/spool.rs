@@ -11,6 +11,8 @@ const WRITE_BYTES: usize = 1 << 20;
 pub(super) struct Spool {
     /// The beginning, if it did not fit in memory, and how long that is.
     file: Option<(File, u64)>,
+    /// Where the text begins in the file.
+    base: u64,
     tail: Vec<u8>,
     limit: usize,
 }
@@ -20,9 +22,20 @@ impl Spool {
     pub(super) fn new(limit: usize) -> Self {
         Self {
             file: None,
+            base: 0,
             tail: Vec::new(),
             limit,
         }
+    }
+
+    /// Keeps the text in a file, behind what is there already, up to where the next byte would be written.
+    pub(super) fn behind(mut file: File) -> io::Result<Self> {
+        Ok(Self {
+            base: file.stream_position()?,
+            file: Some((file, 0)),
+            tail: Vec::new(),
+            limit: 0,
+        })
     }
 
     pub(super) fn len(&self) -> u64 {
@@ -62,8 +75,8 @@ impl Spool {
     pub(super) fn truncate(&mut self, length: u64) -> io::Result<()> {
         match &mut self.file {
             Some((file, in_file)) if length < *in_file => {
-                file.set_len(length)?;
-                file.seek(io::SeekFrom::Start(length))?;
+                file.set_len(self.base + length)?;
+                file.seek(io::SeekFrom::Start(self.base + length))?;
                 *in_file = length;
                 self.tail.clear();
             }
@@ -88,7 +101,7 @@ impl Spool {
         match self.file {
             None => Ok(Box::new(tail)),
             Some((mut file, _)) => {
-                file.rewind()?;
+                file.seek(io::SeekFrom::Start(self.base))?;
                 Ok(Box::new(BufReader::with_capacity(
                     256 << 10,
                     file.chain(tail),
@@ -105,7 +118,7 @@ impl Spool {
     /// Moves the text to where it belongs, and is empty then.
     pub(super) fn drain_to(&mut self, out: &mut impl Write) -> io::Result<()> {
         if let Some((mut file, _)) = self.file.take() {
-            file.rewind()?;
+            file.seek(io::SeekFrom::Start(self.base))?;
             io::copy(&mut file, out)?;
         }
         out.write_all(&self.tail)?;
@@ -117,6 +130,25 @@ impl Spool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn text_behind_something_begins_there() {
+        let mut file = tempfile::tempfile().expect("disk");
+        file.write_all(b"head\n").expect("disk");
+        let mut spool = Spool::behind(file).expect("disk");
+        spool
+            .append(|text| text.extend_from_slice(b"one\ntwo\n"))
+            .expect("disk");
+        spool.leave_memory().expect("disk");
+        spool.truncate(4).expect("disk");
+        spool
+            .append(|text| text.extend_from_slice(b"three\n"))
+            .expect("disk");
+        let mut text = String::new();
+        let mut reader = spool.into_reader().expect("disk");
+        reader.read_to_string(&mut text).expect("text");
+        assert_eq!(text, "one\nthree\n");
+    }
 
     #[test]
     fn text_is_whole_wherever_it_is() {

@@ -1,5 +1,7 @@
 //! Entries of a map in memory, in one piece.
 
+use std::cmp::Ordering;
+
 use super::{Entry, Frequency, HoldingsError};
 
 /// Entries in the order in which they came, until they are sorted.
@@ -7,6 +9,8 @@ use super::{Entry, Frequency, HoldingsError};
 pub struct Table {
     bytes: Vec<u8>,
     places: Vec<Place>,
+    /// Whether some key came behind one that is larger by its bytes.
+    is_unsorted: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -27,8 +31,10 @@ impl Table {
     /// Appends an entry; if it has the key of the last one, they become one.
     pub fn push(&mut self, entry: &Entry<'_>) -> Result<(), HoldingsError> {
         if let Some(last) = self.places.last_mut() {
-            if last.key(&self.bytes) == entry.key {
-                return join(last, entry, &self.bytes);
+            match last.key(&self.bytes).cmp(entry.key) {
+                Ordering::Less => {}
+                Ordering::Equal => return join(last, entry, &self.bytes),
+                Ordering::Greater => self.is_unsorted = true,
             }
         }
         // Lines are at most some megabytes long.
@@ -43,6 +49,11 @@ impl Table {
         self.bytes.extend_from_slice(entry.tail);
         self.places.push(place);
         Ok(())
+    }
+
+    /// Whether the keys are in the order of their bytes.
+    pub(super) fn is_sorted(&self) -> bool {
+        !self.is_unsorted
     }
 
     /// How much memory the entries take.
@@ -67,6 +78,7 @@ impl Table {
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.places.clear();
+        self.is_unsorted = false;
     }
 
     /// The entry at a position.
@@ -87,8 +99,17 @@ impl Table {
         (0..self.places.len()).map(|index| self.get(index))
     }
 
+    /// How many of the first entries of a sorted table do not come behind a key.
+    pub(super) fn late_keys(&self, count: usize, key: &[u8]) -> usize {
+        self.places[..count].partition_point(|place| place.key(&self.bytes) <= key)
+    }
+
     /// Sorts the entries; those of one key become one. In time linear in their number if they are in order already.
     pub(super) fn sort(&mut self) -> Result<(), HoldingsError> {
+        if self.is_sorted() {
+            return Ok(());
+        }
+        self.is_unsorted = false;
         let bytes = &self.bytes;
         let compare = |a: &Place, b: &Place| a.key(bytes).cmp(b.key(bytes));
         if self.places.is_sorted_by(|a, b| compare(a, b).is_lt()) {

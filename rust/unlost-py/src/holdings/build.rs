@@ -51,9 +51,14 @@ impl Progress {
 
 /// Counts what indexes hold, then writes it once.
 #[pyclass(frozen, module = "unlost._core")]
-struct MapBuilder(Mutex<Option<Builder>>);
+pub struct MapBuilder(Mutex<Option<Builder>>);
 
 impl MapBuilder {
+    /// Everything that was counted, once.
+    pub fn take(&self) -> Option<Builder> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
     fn with<T: Send>(
         &self,
         py: Python<'_>,
@@ -181,8 +186,7 @@ impl MapBuilder {
         progress: &Progress,
     ) -> PyResult<Option<MapShape>> {
         let compaction = compaction.map(convert::compaction);
-        let taken = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(builder) = taken else {
+        let Some(builder) = self.take() else {
             return Err(PyValueError::new_err("the map was written already"));
         };
         let shape = py.detach(|| {

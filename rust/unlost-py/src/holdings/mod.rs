@@ -5,6 +5,7 @@ mod build;
 mod convert;
 mod lookup;
 mod merge;
+mod profile;
 mod synth;
 
 use pyo3::prelude::*;
@@ -14,5 +15,6 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     build::add_to(module)?;
     lookup::add_to(module)?;
     merge::add_to(module)?;
+    profile::add_to(module)?;
     synth::add_to(module)
 }

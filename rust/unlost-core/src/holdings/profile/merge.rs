@@ -1,0 +1,158 @@
+//! Profiles of one policy, side by side, into one.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+use std::io::Write;
+
+use super::line::{Holding, ProfileReader};
+use crate::holdings::spool::Spool;
+use crate::holdings::{HoldingsError, Progress};
+
+/// So many profiles are read at once: each takes an open file, a thread that reads ahead and its buffers.
+const AT_ONCE: usize = 64;
+
+/// How much of what was merged so far is kept in memory while others are waiting.
+const SPOOL_BYTES: usize = 16 << 20;
+
+/// Lines of ours are as long as those they come from, and a few digits.
+const SPOOL_LINE_LIMIT: usize = usize::MAX / 4;
+
+struct Head(ProfileReader);
+
+impl Head {
+    fn key(&self) -> &[u8] {
+        self.0.row().0
+    }
+}
+
+impl PartialEq for Head {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Head {}
+
+impl PartialOrd for Head {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Head {
+    /// The heap gives its largest first: the smallest key.
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.key().cmp(self.key())
+    }
+}
+
+/// Writes the lines of profiles, those of one key as one: frequency and spread added. Profiles are opened as they are
+/// needed; so many at once at most.
+pub fn merge_profiles(
+    profiles: impl IntoIterator<Item = Result<ProfileReader, HoldingsError>>,
+    out: &mut impl Write,
+    progress: &Progress,
+) -> Result<(), HoldingsError> {
+    let mut waiting = profiles.into_iter().peekable();
+    let mut merged: Option<ProfileReader> = None;
+    loop {
+        let mut heads = BinaryHeap::new();
+        let ours = merged.take().map(Ok);
+        for reader in ours.into_iter().chain(waiting.by_ref().take(AT_ONCE - 1)) {
+            let mut reader = reader?;
+            if reader.advance()? {
+                heads.push(Head(reader));
+            }
+        }
+        if waiting.peek().is_none() {
+            let mut line = Vec::new();
+            return merge(heads, progress, |key, holding| {
+                line.clear();
+                holding.write(key, &mut line);
+                Ok(out.write_all(&line)?)
+            });
+        }
+        let mut spool = Spool::new(SPOOL_BYTES);
+        merge(heads, progress, |key, holding| {
+            Ok(spool.append(|text| holding.write(key, text))?)
+        })?;
+        let text = spool.into_reader()?;
+        merged = Some(ProfileReader::new(
+            text,
+            "what was merged".to_owned(),
+            SPOOL_LINE_LIMIT,
+        )?);
+    }
+}
+
+fn merge(
+    mut heads: BinaryHeap<Head>,
+    progress: &Progress,
+    mut write: impl FnMut(&[u8], &Holding) -> Result<(), HoldingsError>,
+) -> Result<(), HoldingsError> {
+    let mut key = Vec::new();
+    let mut sum = Holding::default();
+    loop {
+        progress.go_on()?;
+        let Some(mut first) = heads.peek_mut() else {
+            return Ok(());
+        };
+        let (first_key, holding) = first.0.row();
+        key.clear();
+        key.extend_from_slice(first_key);
+        sum.clone_from(holding);
+        if first.0.advance()? {
+            drop(first);
+        } else {
+            PeekMut::pop(first);
+        }
+        while let Some(mut next) = heads.peek_mut() {
+            if next.key() != key {
+                break;
+            }
+            if !sum.add(next.0.row().1) {
+                return Err(HoldingsError::Overflow { key });
+            }
+            if !next.0.advance()? {
+                PeekMut::pop(next);
+            }
+        }
+        write(&key, &sum)?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fmt::Write as _;
+
+    fn merged(profiles: Vec<String>) -> Result<String, HoldingsError> {
+        let readers = profiles
+            .into_iter()
+            .map(|text| ProfileReader::new(std::io::Cursor::new(text), "x".to_owned(), 1000));
+        let mut out = Vec::new();
+        merge_profiles(readers, &mut out, &Progress::default())?;
+        Ok(String::from_utf8(out).expect("ascii"))
+    }
+
+    #[test]
+    fn more_profiles_than_are_read_at_once_make_one() {
+        let profile = |i: u64| {
+            let mut text = format!("a {{\"frequency\": {i}, \"spread\": 2}}\n");
+            let _ = writeln!(text, "b{i:03} {{\"frequency\": 1, \"spread\": 1}}");
+            text
+        };
+        let text = merged((0..200).map(profile).collect()).expect("sorted");
+        assert!(text.starts_with("a {\"frequency\": 19900, \"spread\": 400}\nb000 "));
+        assert_eq!(text.lines().count(), 201);
+        assert_eq!(merged(Vec::new()).expect("nothing"), "");
+    }
+
+    #[test]
+    fn what_overflows_is_said() {
+        let large = "a {\"frequency\": 999999999999999999, \"spread\": 1}\n".to_owned();
+        let error = merged(vec![large.clone(), large]).expect_err("too much");
+        assert!(error.to_string().contains("under a"), "{error}");
+    }
+}

@@ -1,0 +1,148 @@
+//! Bindings of profiles.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use unlost_core::holdings::{self, Effort, HoldingsError, ProfileForm, ProfileReader};
+use unlost_core::uri::{Policy, RuleSet};
+
+use super::build::{MapBuilder, Progress, open};
+use super::convert::{self, PyTally, raise};
+use crate::errors::raise_usage;
+use crate::uri::SuffixList;
+
+pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(write_profiles, module)?)?;
+    module.add_function(wrap_pyfunction!(merge_profiles, module)?)?;
+    module.add_function(wrap_pyfunction!(profiles_to_map, module)?)?;
+    module.add_function(wrap_pyfunction!(check_profile, module)?)
+}
+
+fn policy(py: Python<'_>, name: &str) -> PyResult<Policy> {
+    name.parse()
+        .map_err(|error| raise_usage(py, format!("{name}: {error}")))
+}
+
+/// Writes what was counted as profiles to files that are there already, each between a head and, in JSON, a tail.
+#[pyfunction]
+fn write_profiles(
+    py: Python<'_>,
+    builder: &MapBuilder,
+    profiles: Vec<(String, PathBuf, Vec<u8>)>,
+    suffixes: &SuffixList,
+    as_json: bool,
+    progress: &Progress,
+) -> PyResult<()> {
+    let form = if as_json {
+        ProfileForm::Members
+    } else {
+        ProfileForm::Lines
+    };
+    let policies = profiles.iter().map(|(name, _, _)| policy(py, name));
+    let policies: Vec<Policy> = policies.collect::<PyResult<_>>()?;
+    let Some(builder) = builder.take() else {
+        return Err(PyValueError::new_err(
+            "what was counted was written already",
+        ));
+    };
+    let suffixes = &suffixes.suffixes;
+    let result = py.detach(|| {
+        let mut outs = Vec::new();
+        for (policy, (_, path, head)) in policies.into_iter().zip(&profiles) {
+            // What is written is read again where keys did not come in order; a pipe cannot be.
+            let is_file = path.metadata()?.is_file();
+            let mut out = OpenOptions::new().read(is_file).write(true).open(path)?;
+            out.write_all(head)?;
+            outs.push((policy, out));
+        }
+        holdings::write_profiles(builder, outs, suffixes, form, &progress.0)
+    });
+    result.map_err(|error| raise(py, error))
+}
+
+fn reader(path: &Path, line_limit: usize) -> Result<ProfileReader, HoldingsError> {
+    let name = path.display().to_string();
+    ProfileReader::new(File::open(path)?, name, line_limit)
+}
+
+/// Opens profiles one after the other, as they are needed.
+fn readers<'a>(
+    sources: &'a [PathBuf],
+    line_limit: usize,
+) -> impl Iterator<Item = Result<ProfileReader, HoldingsError>> + use<'a> {
+    sources.iter().map(move |path| reader(path, line_limit))
+}
+
+/// Merges profiles into a file that is there already, behind its headers.
+#[pyfunction]
+fn merge_profiles(
+    py: Python<'_>,
+    sources: Vec<PathBuf>,
+    line_limit: usize,
+    target: PathBuf,
+    headers: Vec<u8>,
+    progress: &Progress,
+) -> PyResult<()> {
+    let result = py.detach(|| {
+        let mut out = open(&target)?;
+        out.write_all(&headers)?;
+        holdings::merge_profiles(readers(&sources, line_limit), &mut out, &progress.0)?;
+        Ok(out.flush()?)
+    });
+    result.map_err(|error| raise(py, error))
+}
+
+/// Writes the map of profiles, each with its policy, into a file that is there already, behind its headers.
+#[pyfunction]
+#[pyo3(signature = (sources, line_limit, target, headers, progress, memory=None))]
+fn profiles_to_map(
+    py: Python<'_>,
+    sources: Vec<(PathBuf, String)>,
+    line_limit: usize,
+    target: PathBuf,
+    headers: Vec<u8>,
+    progress: &Progress,
+    memory: Option<usize>,
+) -> PyResult<()> {
+    let policies = sources.iter().map(|(_, name)| policy(py, name));
+    let policies: Vec<Policy> = policies.collect::<PyResult<_>>()?;
+    let paths: Vec<PathBuf> = sources.into_iter().map(|(path, _)| path).collect();
+    let memory = memory.unwrap_or(Effort::default().memory);
+    let result = py.detach(|| {
+        let mut out = open(&target)?;
+        out.write_all(&headers)?;
+        let profiles = readers(&paths, line_limit)
+            .zip(policies)
+            .map(|(reader, policy)| Ok((reader?, policy)));
+        holdings::profiles_to_map(profiles, memory, &mut out, &progress.0)?;
+        Ok(out.flush()?)
+    });
+    result.map_err(|error| raise(py, error))
+}
+
+/// Keys, their frequency (none if it is too large), the largest spread, and what is wrong with lines.
+#[pyfunction]
+fn check_profile(
+    py: Python<'_>,
+    path: PathBuf,
+    policy_name: &str,
+    rules: &str,
+    suffixes: &SuffixList,
+    line_limit: usize,
+) -> PyResult<(u64, Option<u64>, u64, PyTally)> {
+    let policy = policy(py, policy_name)?;
+    let rules: RuleSet = rules
+        .parse()
+        .map_err(|error| raise_usage(py, format!("{rules}: {error}")))?;
+    let suffixes = &suffixes.suffixes;
+    let report = py.detach(|| {
+        let mut reader = reader(&path, line_limit)?;
+        holdings::check_profile(&mut reader, policy, rules, suffixes)
+    });
+    let report = report.map_err(|error| raise(py, error))?;
+    let tally = convert::tally(report.tally);
+    Ok((report.keys, report.frequency, report.spread, tally))
+}

@@ -1,0 +1,249 @@
+"""`unlost profile`: what an archive holds, counted under URI-Keys."""
+
+import sys
+from contextlib import suppress
+from dataclasses import asdict
+from json import dumps
+from pathlib import Path
+
+import click
+
+from unlost import uri
+from unlost.cli import lines
+from unlost.cli.messages import say, shown
+from unlost.cli.policies import psl_option, rules_option, suffix_list, suffixes_option
+from unlost.errors import InputError, UriError, UsageError
+from unlost.formats.problems import Problems
+from unlost.holdings import profile
+
+_FILE = click.Path(path_type=Path)
+_WANTING = 1
+
+_name = click.option("--name", help="What people call the archive.")
+_id = click.option("--id", help="The address by which programs know the archive.")
+_profiles = click.argument("profiles", type=_FILE, nargs=-1, required=True, metavar="PROFILE...")
+
+
+@click.group(name="profile")
+def command() -> None:
+    """Count what an archive holds under URI-Keys; merge, look up and check such profiles.
+
+    A profile has one line for each key that a policy cuts from the addresses of an index, with how many captures lie
+    under it. docs/profile.md shows the format.
+    """
+
+
+@command.command()
+@click.argument("inputs", type=_FILE, nargs=-1, required=True, metavar="INDEX...")
+@click.option(
+    "--policy",
+    required=True,
+    metavar="NAME[,NAME...]|all",
+    help="HmPn, DDom, DSub, DPth, DQry, DIni, URIR; `all` for the 23 of the paper.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=_FILE,
+    required=True,
+    help="Where to: a file; with several policies a folder, in which each has its file.",
+)
+@_name
+@_id
+@click.option(
+    "--format",
+    type=click.Choice(["cdxj", "json"]),
+    default="cdxj",
+    show_default=True,
+    help="Lines that merge and can be looked up, or one JSON-LD document for other programs.",
+)
+@rules_option
+@psl_option
+@suffixes_option
+@click.option("--threads", type=click.IntRange(min=1), help="How many; as many as there are processors otherwise.")
+@click.option("--memory", type=click.IntRange(min=1), metavar="MB", help="How much counting may take.")
+@click.pass_context
+def build(
+    ctx: click.Context,
+    inputs: tuple[Path, ...],
+    policy: str,
+    output: Path,
+    name: str | None,
+    id: str | None,  # noqa: A002  options are named after their flags
+    format: str,  # noqa: A002
+    rules: str,
+    psl: Path | None,
+    suffixes: str,
+    threads: int | None,
+    memory: int | None,
+) -> None:
+    """Count the captures of indexes under the keys of one policy or several, in one pass.
+
+    Indexes are CDX or CDXJ, plain, gzip or zstd, sorted or not; a file that ends in `.txt` is a list of addresses, one
+    a line. Lines that cannot be read are counted by kind, and the exit code is 3. Nothing is written under the final
+    names until all of it is.
+    """
+    names = _policy_names(policy)
+    header = profile.ProfileHeader(names[0], name, id, rules, suffixes)
+    suffix = suffix_list(psl, suffixes)
+    problems = Problems()
+    is_made = _make_folder(output) if len(names) > 1 else False
+    outputs = {each: output / f"{each}.{format}" for each in names} if len(names) > 1 else {names[0]: output}
+    _check_folder(output if len(names) > 1 else output.parent, output)
+    try:
+        profile.build_profiles(
+            inputs,
+            outputs,
+            header,
+            problems,
+            suffixes=suffix,
+            as_json=format == "json",
+            threads=threads,
+            memory=None if memory is None else memory << 20,
+        )
+    except BaseException:
+        if is_made:
+            with suppress(OSError):
+                output.rmdir()
+        raise
+    _report(problems)
+    ctx.exit(InputError.exit_code if problems.total else 0)
+
+
+@command.command()
+@_profiles
+@click.option("-o", "--output", type=_FILE, required=True, help="Where to.")
+@_name
+@_id
+def merge(profiles: tuple[Path, ...], output: Path, name: str | None, id: str | None) -> None:  # noqa: A002
+    """Make one profile of several of the same policy: frequency and spread of each key are added.
+
+    Without --name and --id, the result has those that all profiles have. `to-map` takes profiles of different policies.
+    """
+    _check_folder(output.parent, output)
+    profile.merge_profiles(profiles, output, name=name, id=id)
+
+
+@command.command()
+@click.argument("file", type=_FILE, metavar="PROFILE")
+@click.argument("addresses", nargs=-1, metavar="URL...")
+@click.option("--key", multiple=True, help="The beginning of keys, of which the sum is given; may be repeated.")
+@psl_option
+@click.option("--json", is_flag=True, help="One JSON object a line, errors too.")
+@click.pass_context
+def lookup(
+    ctx: click.Context, file: Path, addresses: tuple[str, ...], key: tuple[str, ...], psl: Path | None, json: bool
+) -> None:
+    """Print how much is held under the key of each URL, and of everything that begins as a --key.
+
+    A line has what was asked for, the key, its frequency (captures), its spread (profiles that contributed; of several
+    keys the most) and how many keys there are, between tabs. What is not there has a frequency of 0. `-` reads
+    addresses from standard input.
+    """
+    if not addresses and not key:
+        raise UsageError("expected a URL, or --key with the beginning of a key: --key uk,co,")
+    header = profile.ProfileHeader.read(file)
+    opened = profile.Profile.open(file, suffix_list(psl, header.suffixes))
+    for beginning in key:
+        _print_holding(beginning, opened.lookup_key(beginning), json)
+    code = 0
+    for batch in lines.batches(addresses):
+        for line in batch:
+            try:
+                _print_holding(line.decoded(), opened.lookup(line.text), json)
+            except UriError as error:
+                say(f"{line.place}{shown(line.text)}: {error}", kind=error.kind, uri=shown(line.text))
+                if json:
+                    problem = {"kind": error.kind, "message": str(error)}
+                    _write(dumps({"asked": line.decoded(), "error": problem}))
+                code = error.exit_code
+        sys.stdout.flush()
+    ctx.exit(code)
+
+
+@command.command()
+@click.argument("file", type=_FILE, metavar="PROFILE")
+@click.option("--json", is_flag=True, help="The result as one JSON object.")
+@click.pass_context
+def check(ctx: click.Context, file: Path, json: bool) -> None:
+    """Say whether a profile is sorted, has each key once and only keys of its policy, and what it comes to.
+
+    The exit code is 1 if anything is wrong with its lines, 3 if it is not a profile.
+    """
+    found = profile.check_profile(file)
+    problems = found.problems
+    if json:
+        kinds = {kind: {"count": count, "first": str(problems.first[kind])} for kind, count in problems.counts.items()}
+        result = {
+            "file": str(file),
+            "policy": found.header.policy,
+            "rules": found.header.rules,
+            "keys": found.keys,
+            "frequency": found.frequency,
+            "spread": found.spread,
+            "sound": found.is_sound,
+            "problems": kinds,
+        }
+        click.echo(dumps(result))
+    else:
+        total = "more than 18 digits of" if found.frequency is None else found.frequency
+        click.echo(f"{found.header.policy}, rules {found.header.rules}")
+        click.echo(f"{found.keys} keys, {total} captures, a spread of {found.spread} at most")
+        for kind, count in problems.counts.items():
+            click.echo(f"{count} {kind}, first: {problems.first[kind]}")
+        if found.is_sound:
+            click.echo("sound")
+    ctx.exit(0 if found.is_sound else _WANTING)
+
+
+@command.command(name="to-map")
+@_profiles
+@click.option("-o", "--output", type=_FILE, required=True, help="Where to: a MementoMap (UKVS).")
+@_name
+@_id
+def to_map(profiles: tuple[Path, ...], output: Path, name: str | None, id: str | None) -> None:  # noqa: A002
+    """Make a MementoMap of profiles, of whatever policies, in which every page is held that was counted in one.
+
+    Keys that stand for more than one page become wildcards; what they hold is added.
+    """
+    _check_folder(output.parent, output)
+    profile.profiles_to_map(profiles, output, name=name, id=id)
+
+
+def _policy_names(text: str) -> list[str]:
+    names: list[str] = []
+    for name in text.split(","):
+        names += uri.POLICIES if name.strip().lower() == "all" else [uri.policy_name(name.strip())]
+    return list(dict.fromkeys(names))
+
+
+def _make_folder(path: Path) -> bool:
+    """Make a folder unless there is one; return whether it was made."""
+    if path.exists():
+        return False
+    _check_folder(path.parent, path)
+    path.mkdir()
+    return True
+
+
+def _check_folder(folder: Path, output: Path) -> None:
+    if not folder.is_dir():
+        reason = "not a folder, but several policies need one" if folder == output else "no such folder"
+        raise InputError(f"{output}: cannot be written: {reason}")
+
+
+def _print_holding(asked: str, found: profile.Holding, json: bool) -> None:
+    if json:
+        _write(dumps({"asked": asked, **asdict(found)}))
+    else:
+        text = shown(asked.encode("utf-8", "surrogateescape"), None)
+        _write(f"{text}\t{found.key}\t{found.frequency}\t{found.spread}\t{found.keys}")
+
+
+def _write(line: str) -> None:
+    sys.stdout.buffer.write(line.encode("utf-8", "surrogateescape") + b"\n")
+
+
+def _report(problems: Problems) -> None:
+    for kind, count in problems.counts.items():
+        say(f"{count} {kind}, first: {problems.first[kind]}", kind=kind, count=count)

@@ -1,0 +1,232 @@
+"""URI-Key profiles: how much an archive holds, under keys that a policy cuts from addresses.
+
+index ── counter, add ──► what was counted ── write_profiles ──► a profile for each policy
+profiles of one policy ── merge_profiles ──► profile          profiles of any ── profiles_to_map ──► map
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from os import SEEK_END, PathLike, fspath
+from typing import BinaryIO
+
+from unlost import _core
+from unlost.errors import InputError
+from unlost.formats.lines import MAX_LINE_BYTES
+from unlost.formats.output import whole_file, whole_files
+from unlost.formats.problems import Problem, Problems
+from unlost.formats.ukvs import header_lines
+from unlost.holdings._profile_header import ProfileHeader, same_rules
+from unlost.holdings._profile_lookup import Holding, Profile
+from unlost.holdings.build import MapOptions
+from unlost.holdings.inputs import count_inputs
+from unlost.holdings.report import Report
+from unlost.holdings.work import watched
+from unlost.uri import DEFAULT_RULES, SuffixList
+
+__all__ = [
+    "KINDS",
+    "Holding",
+    "Profile",
+    "ProfileHeader",
+    "ProfileReport",
+    "build_profiles",
+    "check_profile",
+    "counter",
+    "merge_profiles",
+    "profiles_to_map",
+    "write_profiles",
+]
+
+KINDS = {
+    "too-long": "a line longer than unlost.formats.lines.MAX_LINE_BYTES",
+    "bad-row": "expected a key and an object",
+    "bad-frequency": "expected a `frequency` of at most 18 digits",
+    "bad-spread": "expected a `spread` of at most 18 digits",
+    "bad-ports": "expected `ports`, each with its part of the frequency",
+    "bad-key": "expected a key that an address can have under the policy",
+    "nothing-held": "expected a frequency and a spread of at least 1",
+    "unsorted": "expected keys in the order of their bytes",
+    "duplicate-key": "expected each key once",
+}
+"""What can be wrong with the lines of a profile."""
+
+
+def counter(rules: str = DEFAULT_RULES, *, threads: int | None = None, memory: int | None = None) -> _core.MapBuilder:
+    """Return what counts pages for `write_profiles`: anything that feeds the builder of a map can feed it.
+
+    threads, memory (bytes): how the work is done; nothing of it shows in the result.
+    """
+    return _core.MapBuilder(
+        rules=rules,
+        queries=True,
+        by_year=False,
+        status=[],
+        mime=[],
+        exclude=[],
+        is_sorted=False,
+        line_limit=MAX_LINE_BYTES,
+        threads=threads,
+        memory=memory,
+    )
+
+
+def build_profiles(
+    inputs: Iterable[str | PathLike[str]],
+    outputs: Mapping[str, str | PathLike[str]],
+    header: ProfileHeader,
+    problems: Problems,
+    *,
+    suffixes: SuffixList | None = None,
+    as_json: bool = False,
+    threads: int | None = None,
+    memory: int | None = None,
+    progress: _core.Progress | None = None,
+) -> int:
+    """Count what inputs hold under the keys of each policy, and return how many captures that are.
+
+    inputs: whatever maps are made from too; `unlost.holdings.inputs` tells what they are.
+
+    outputs: where the profile of each policy goes; all of them appear, or none. header: what they say of themselves;
+    its policy is replaced by each. problems: lines that could not be read are counted there, and the rest goes on.
+    Rows of what is no web page (`dns:` …) are not counted. Raises InputError if a file cannot be read at all.
+    """
+    progress = progress or _core.Progress()
+    builder = counter(header.rules, threads=threads, memory=memory)
+    report = Report(problems=problems)
+    watched(lambda running: count_inputs(list(inputs), builder, report, running), progress=progress)
+    write_profiles(builder, outputs, header, suffixes=suffixes, as_json=as_json, progress=progress)
+    return report.counted
+
+
+def _keep(
+    troubles: Iterable[tuple[str, int, int, int, bytes]], name: str, problems: Problems, kinds: Mapping[str, str]
+) -> None:
+    for kind, count, line, offset, example in troubles:
+        found = f"found {ascii(example.decode('utf-8', 'replace'))[:80]}"
+        message = f"{kinds[kind]}, {found}" if kind in kinds else found
+        problems.add(Problem(kind, name, line, offset, message), count)
+
+
+def write_profiles(
+    builder: _core.MapBuilder,
+    outputs: Mapping[str, str | PathLike[str]],
+    header: ProfileHeader,
+    *,
+    suffixes: SuffixList | None = None,
+    as_json: bool = False,
+    progress: _core.Progress | None = None,
+) -> None:
+    """Write what a `counter` counted, once: the same counts make the same bytes, and all files appear, or none.
+
+    outputs, header: as for `build_profiles`. suffixes: for the D policies; the list of unlost if none is given.
+    as_json: one JSON-LD document each, in place of lines.
+    """
+    progress = progress or _core.Progress()
+    suffixes = suffixes or SuffixList(section=header.suffixes)
+    headers = {policy: replace(header, policy=policy) for policy in outputs}
+    with whole_files(list(outputs.values())) as files:
+        heads = [each.json_head() if as_json else each.lines() for each in headers.values()]
+        plan = [(policy, _path(file), head) for policy, file, head in zip(outputs, files, heads, strict=True)]
+        watched(lambda _: _core.write_profiles(builder, plan, suffixes, as_json, progress), progress=progress)
+        if as_json:
+            for file in files:
+                if file.seekable():
+                    file.seek(0, SEEK_END)
+                file.write(b"\n}}\n")
+
+
+def _path(file: BinaryIO) -> str:
+    """Return a name for an open file that has none yet, or that may be a pipe."""
+    return f"/dev/fd/{file.fileno()}"
+
+
+def _headers(sources: Sequence[str | PathLike[str]]) -> dict[str, ProfileHeader]:
+    if not sources:
+        raise InputError("no profiles: nothing to do")
+    return {fspath(path): ProfileHeader.read(path) for path in sources}
+
+
+def merge_profiles(
+    sources: Sequence[str | PathLike[str]],
+    output: str | PathLike[str],
+    *,
+    name: str | None = None,
+    id: str | None = None,  # noqa: A002  named as in the file
+    progress: _core.Progress | None = None,
+) -> None:
+    """Write the profiles of one policy as one: frequency and spread of each key added.
+
+    name, id: what the whole is called; without them, what all profiles are. Raises InputError, and leaves nothing, if
+    the policies or rules differ, a file is not sorted or a sum has more than 18 digits.
+    """
+    progress = progress or _core.Progress()
+    headers = _headers(sources)
+    head = ProfileHeader.merged(headers, name, id).lines()
+    paths = [fspath(path) for path in sources]
+    with whole_file(output) as file:
+        target = _path(file)
+        watched(lambda _: _core.merge_profiles(paths, MAX_LINE_BYTES, target, head, progress), progress=progress)
+
+
+def profiles_to_map(
+    sources: Sequence[str | PathLike[str]],
+    output: str | PathLike[str],
+    *,
+    name: str | None = None,
+    id: str | None = None,  # noqa: A002  named as in the file
+    memory: int | None = None,
+    progress: _core.Progress | None = None,
+) -> None:
+    """Write a MementoMap in which every page is held that was counted in one of the profiles, of whatever policies.
+
+    Keys become wildcards where they stand for more than one page; frequencies of one wildcard add. Raises InputError
+    as `merge_profiles` does, but for the policies.
+    """
+    progress = progress or _core.Progress()
+    headers = _headers(sources)
+    rules = same_rules(headers)
+    everything = list(headers.values())
+    common = everything[0] if len(everything) == 1 else ProfileHeader("HxPx")
+    head = header_lines(MapOptions(rules=rules, name=name or common.name, id=id or common.id).header())
+    plan = [(fspath(path), headers[fspath(path)].policy) for path in sources]
+    with whole_file(output) as file:
+        target = _path(file)
+        watched(
+            lambda _: _core.profiles_to_map(plan, MAX_LINE_BYTES, target, head, progress, memory), progress=progress
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileReport:
+    """What a profile comes to.
+
+    header: what it says about itself. keys: how many there are. frequency: how many URI-Ms they have together; None if
+    that has more than 18 digits. spread: of how many profiles at most, under one key. problems: by kinds of `KINDS`.
+    """
+
+    header: ProfileHeader
+    keys: int
+    frequency: int | None
+    spread: int
+    problems: Problems = field(default_factory=Problems)
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether nothing is wrong with it."""
+        return self.problems.total == 0 and self.frequency is not None
+
+
+def check_profile(path: str | PathLike[str]) -> ProfileReport:
+    """Read a profile to its end and return what is wrong with it.
+
+    Raises InputError if it is not a profile at all, or is cut off.
+    """
+    name = fspath(path)
+    header = ProfileHeader.read(path)
+    suffixes = SuffixList(section=header.suffixes)
+    keys, frequency, spread, tally = watched(
+        lambda _: _core.check_profile(name, header.policy, header.rules, suffixes, MAX_LINE_BYTES)
+    )
+    problems = Problems()
+    _keep(tally[-1], name, problems, KINDS)
+    return ProfileReport(header, keys, frequency, spread, problems)

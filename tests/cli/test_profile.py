@@ -1,0 +1,109 @@
+"""`unlost profile` as its users run it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run import unlost
+from unlost import uri
+
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+PAGES, PAPER = str(EXAMPLES / "bbc.txt"), str(EXAMPLES / "ukwa.cdxj")
+
+
+def test_all_policies_are_a_folder_of_files(tmp_path: Path) -> None:
+    """`--policy all` writes 23 profiles, which are those that a policy has by itself."""
+    folder = tmp_path / "profiles"
+    done = unlost("profile", "build", PAGES, "--policy", "all", "-o", str(folder), "--name", "Seven pages")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert {file.name for file in folder.iterdir()} == {f"{name}.cdxj" for name in uri.POLICIES}
+    for name in ["H1P0", "HxPx", "DIni", "URIR"]:
+        one = tmp_path / "one"
+        unlost("profile", "build", PAGES, "--policy", name.lower(), "-o", str(one), "--name", "Seven pages")
+        assert one.read_bytes() == (folder / f"{name}.cdxj").read_bytes()
+    done = unlost("profile", "build", PAGES, "--policy", "H1P0,hxpx", "-o", str(folder), "--format", "json")
+    assert done.returncode == 0
+    assert sum(value["frequency"] for value in json.loads((folder / "HxPx.json").read_text())["profile"].values()) == 7
+
+
+def test_suffixes_are_those_that_are_asked_for(tmp_path: Path) -> None:
+    """A newer list, or only registries' suffixes, decide what a registered domain is, also for look-ups."""
+    pages, psl, out = tmp_path / "a.txt", tmp_path / "psl.dat", tmp_path / "p"
+    pages.write_text("http://a.b.blogspot.com/\n")
+    psl.write_text("// ===BEGIN ICANN DOMAINS===\ncom\nb.blogspot.com\n// ===END ICANN DOMAINS===\n")
+    for options, key in [
+        ([], "com,blogspot,b)/"),
+        (["--suffixes", "icann"], "com,blogspot)/"),
+        (["--psl", str(psl)], "com,blogspot,b,a)/"),
+    ]:
+        assert unlost("profile", "build", str(pages), "--policy", "DDom", "-o", str(out), *options).returncode == 0
+        more = options if "--psl" in options else []
+        found = unlost("profile", "lookup", str(out), "http://a.b.blogspot.com/x", "--json", *more)
+        assert json.loads(found.stdout) == {
+            "asked": "http://a.b.blogspot.com/x",
+            "key": key,
+            "frequency": 1,
+            "spread": 1,
+            "keys": 1,
+        }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["build", PAGES, "--policy", "H0P1", "-o", "{}/p"], 2, "H0P1: unknown policy"),
+        (["build", PAGES, "--policy", "H1P0", "-o", "{}/p", "--id", "a\n@b"], 2, "expected an id without white space"),
+        (["build", PAGES, "--policy", "H1P0", "-o", "{}/none/p"], 3, "no such folder"),
+        (["build", PAGES, "--policy", "all", "-o", "{}/none/p"], 3, "no such folder"),
+        (["build", PAGES, "--policy", "all", "-o", PAPER], 3, "not a folder, but several policies need one"),
+        (["build", "{}/none", "--policy", "all", "-o", "{}/p"], 3, "none: cannot be read: No such file"),
+        (["build", PAPER, "--policy", "all", "-o", "{}/p"], 3, "expected lines of CDX or CDXJ"),
+        (["merge", PAPER, PAGES, "-o", "{}/p"], 3, "bbc.txt: not a profile"),
+        (["merge", PAPER, "-o", "{}/none/p"], 3, "no such folder"),
+        (["lookup", PAPER], 2, "expected a URL, or --key"),
+        (["lookup", PAPER, "http://a b/"], 3, "bad host"),
+        (["check", PAGES], 3, "bbc.txt: not a profile"),
+        (["to-map", PAGES, "-o", "{}/p"], 3, "bbc.txt: not a profile"),
+    ],
+)
+def test_what_cannot_be_done_is_said(tmp_path: Path, arguments: list[str], code: int, message: str) -> None:
+    """In one line, with the exit code for its kind, and without a trace."""
+    done = unlost("profile", *(argument.format(tmp_path) for argument in arguments))
+    assert (done.returncode, message in done.stderr.decode()) == (code, True), done.stderr
+    assert done.stderr.count(b"\n") == 1
+    assert not [*tmp_path.iterdir()]
+
+
+def test_lines_that_could_not_be_read_are_reported(tmp_path: Path) -> None:
+    """The profile is written from the others, and the exit code says that something was left out."""
+    pages, out = tmp_path / "a.txt", tmp_path / "p"
+    pages.write_text("http://a.com/\nhttp://a b/\ndns:a.com\n")
+    done = unlost("profile", "build", str(pages), "--policy", "H1P0", "-o", str(out))
+    assert done.returncode == 3
+    assert done.stderr.startswith(b"unlost: 1 bad-host, first: ")
+    assert out.read_text().endswith('com)/ {"frequency": 1, "spread": 1}\n')
+
+
+def test_checking_ends_with_1_if_anything_is_wrong(tmp_path: Path) -> None:
+    """The words are for people, `--json` for programs."""
+    file = tmp_path / "p"
+    file.write_text('@about {"type": "urikey#H1P0"}\nuk)/ {"frequency": 7}\ncom,a)/ {"frequency": 1}\n')
+    done = unlost("profile", "check", str(file))
+    assert done.returncode == 1
+    assert done.stdout.decode().splitlines()[:2] == ["H1P0, rules wayback", "2 keys, 8 captures, a spread of 1 at most"]
+    assert b"1 unsorted, first: " in done.stdout
+    assert b"1 bad-key, first: " in done.stdout
+    done = unlost("profile", "check", "--json", str(file))
+    found = json.loads(done.stdout)
+    assert (done.returncode, found["sound"], [*found["problems"]]) == (1, False, ["bad-key", "unsorted"])
+
+
+def test_addresses_are_read_from_standard_input() -> None:
+    """As by `unlost uri`."""
+    done = unlost("profile", "lookup", PAPER, "-", stdin=b"http://bbc.co.uk/images/1\n\nhttp://a.example/\n")
+    assert done.returncode == 0
+    assert (
+        done.stdout
+        == b"http://bbc.co.uk/images/1\tuk,co,bbc)/images\t152\t3\t1\nhttp://a.example/\texample,a)/\t0\t0\t0\n"
+    )
