@@ -156,6 +156,13 @@ def test_each_candidate_is_found_alone(key: str) -> None:
         agree("".join(f"{each} {'0' if each == candidate else '1'}\n" for each in sorted(set(candidates))), [key])
 
 
+def test_large_maps_agree_with_the_model() -> None:
+    """Of which some rows are remembered, once enough was asked."""
+    keys = [f"{host}{i}{key[key.index(')') :]}" for key in KEYS for i in range(40) for host in ("com,a", "net,b,c")]
+    rows = {candidate for key in keys[::2] for candidate, _ in model.candidates(key)[:: 1 + len(key) % 3]} - {"com,*"}
+    agree("".join(f"{row} {len(row) % 3}\n" for row in sorted(rows)), keys + KEYS)
+
+
 @st.composite
 def maps(draw: st.DrawFn) -> str:
     """Return a sorted map of candidates of odd keys, in odd spelling."""

@@ -4,7 +4,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use unlost_core::holdings::lookup::{
-    Asked, Form, Layout, MemoryMapBuilder, Questions, TextMap, ask_many, check_first_row, header_end,
+    Answers, Asked, Form, Layout, MemoryMapBuilder, NotSorted, Questions, TextMap, ask_many,
+    check_first_row, header_end,
 };
 use unlost_core::uri::RuleSet;
 
@@ -15,6 +16,19 @@ fn load(text: &[u8], layout: Layout) -> Option<Form<Vec<u8>>> {
         builder.push(line, 0).ok()?;
     }
     Some(Form::Memory(builder.finish()))
+}
+
+fn ask<B: AsRef<[u8]> + Sync>(
+    map: &Form<B>,
+    questions: &Questions,
+    kind: Asked,
+) -> Result<Vec<Answers>, NotSorted> {
+    let mut all = Vec::new();
+    ask_many(map, questions, kind, 1, |answers| {
+        all.push(answers);
+        Ok::<(), NotSorted>(())
+    })?;
+    Ok(all)
 }
 
 fuzz_target!(|data: &[u8]| {
@@ -45,22 +59,14 @@ fuzz_target!(|data: &[u8]| {
     }
     for kind in [Asked::Keys, Asked::Uris(RuleSet::Wayback)] {
         for text in [map, &sorted] {
-            let in_file = ask_many(
-                &Form::Text(TextMap::new(text, layout)),
-                &questions,
-                kind,
-                1,
-            );
+            let in_file = ask(&Form::Text(TextMap::new(text, layout)), &questions, kind);
             let Some(memory) = load(text, layout) else {
                 continue;
             };
-            let in_memory = ask_many(&memory, &questions, kind, 1).expect("it was sorted");
+            let in_memory = ask(&memory, &questions, kind).expect("it was sorted");
             let in_file = in_file.expect("it is sorted");
             let (a, b) = (in_file.iter(), in_memory.iter());
-            assert!(
-                a.flat_map(|answers| answers.iter())
-                    .eq(b.flat_map(|answers| answers.iter()))
-            );
+            assert!(a.flat_map(Answers::iter).eq(b.flat_map(Answers::iter)));
         }
     }
 });

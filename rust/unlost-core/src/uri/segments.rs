@@ -8,6 +8,7 @@ pub struct Segments<'a> {
     host_len: usize,
     tail: &'a [u8],
     path_len: usize,
+    len: usize,
 }
 
 impl<'a> Segments<'a> {
@@ -22,6 +23,7 @@ impl<'a> Segments<'a> {
             host_len: host_len(host_and_port),
             tail,
             path_len: memchr::memchr(b'?', tail).unwrap_or(tail.len()),
+            len: key.len(),
         }
     }
 
@@ -60,8 +62,7 @@ impl<'a> Segments<'a> {
     /// How many bytes the key has without its query.
     #[must_use]
     pub fn path_end(&self) -> usize {
-        // What has no `)` has no tail.
-        self.host_end() + usize::from(!self.tail.is_empty()) + self.path_len
+        self.len - (self.tail.len() - self.path_len)
     }
 
     /// How many bytes of the key end in the comma behind each label but the last: those of `uk,` and `uk,co,`. An

@@ -149,6 +149,41 @@ fn check_damage(py: Python<'_>, lines: &Lines) -> PyResult<()> {
     Err(raise_input(py, message.to_owned()))
 }
 
+/// Why a batch ends early.
+enum Stop {
+    NotSorted(NotSorted),
+    Raised(PyErr),
+}
+
+impl From<NotSorted> for Stop {
+    fn from(error: NotSorted) -> Self {
+        Self::NotSorted(error)
+    }
+}
+
+fn push(py: Python<'_>, answers: &Answers, found: &mut Vec<Py<PyAny>>) -> PyResult<()> {
+    for answer in answers.iter() {
+        found.push(match answer {
+            Ok(answer) => Py::new(py, Answer::from(answer))?.into_any(),
+            Err(error) => uri_error(py, error)?.unbind(),
+        });
+    }
+    Ok(())
+}
+
+/// Makes many objects at once without having the collector look for cycles among them, and everything else, again and
+/// again: answers refer to nothing.
+fn without_collecting(py: Python<'_>, make: impl FnOnce() -> PyResult<()>) -> PyResult<()> {
+    let collector = py.import("gc")?;
+    let was_enabled = collector.call_method0("isenabled")?.is_truthy()?;
+    collector.call_method0("disable")?;
+    let made = make();
+    if was_enabled {
+        collector.call_method0("enable")?;
+    }
+    made
+}
+
 /// A map to look things up in. Thread-safe; others run while it searches.
 #[pyclass(frozen, module = "unlost._core")]
 struct MapRows {
@@ -168,16 +203,17 @@ impl MapRows {
             questions.push(&text(&each?)?);
         }
         let threads = threads.unwrap_or_else(|| available_parallelism().map_or(1, usize::from));
-        let answers: Vec<Answers> = py
-            .detach(|| ask_many(&self.form, &questions, asked, threads))
-            .map_err(|error| raise_input(py, error.to_string()))?;
-        let mut found: Vec<Bound<'py, PyAny>> = Vec::with_capacity(questions.len());
-        for answer in answers.iter().flat_map(Answers::iter) {
-            found.push(match answer {
-                Ok(answer) => Bound::new(py, Answer::from(answer))?.into_any(),
-                Err(error) => uri_error(py, error)?,
-            });
-        }
+        let mut found: Vec<Py<PyAny>> = Vec::with_capacity(questions.len());
+        py.detach(|| {
+            ask_many(&self.form, &questions, asked, threads, |answers| {
+                Python::attach(|py| without_collecting(py, || push(py, &answers, &mut found)))
+                    .map_err(Stop::Raised)
+            })
+        })
+        .map_err(|stop| match stop {
+            Stop::NotSorted(error) => raise_input(py, error.to_string()),
+            Stop::Raised(error) => error,
+        })?;
         PyList::new(py, found)
     }
 }

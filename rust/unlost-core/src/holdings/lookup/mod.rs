@@ -11,6 +11,7 @@ mod candidates;
 mod many;
 mod memory;
 mod row;
+mod samples;
 mod text;
 
 use std::fmt;

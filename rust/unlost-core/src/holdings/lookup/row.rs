@@ -65,6 +65,11 @@ pub(super) fn line_at(text: &[u8], start: usize) -> (&[u8], usize) {
     }
 }
 
+/// Where the line begins that a byte belongs to.
+pub(super) fn line_start(text: &[u8], from: usize, within: usize) -> usize {
+    memchr::memrchr(b'\n', &text[from..within]).map_or(from, |end| from + end + 1)
+}
+
 /// How many bytes the headers have, with the blank lines between them.
 #[must_use]
 pub fn header_end(text: &[u8]) -> usize {

@@ -16,7 +16,8 @@ fn ask(text: &str, layout: Layout, key: &str) -> Option<(String, String)> {
     let string = |bytes: Vec<u8>| String::from_utf8(bytes).expect("ascii");
     let mut matched = Vec::new();
     let by_text = TextMap::new(text, layout)
-        .seeker()
+        .seeker(1)
+        .expect("not asked often")
         .seek(key.as_bytes(), &mut matched)
         .expect("sorted");
     let mut also_matched = Vec::new();
@@ -100,7 +101,12 @@ fn rows_that_are_not_sorted_are_told() {
     let mut told = 0;
     for row in &rows {
         let key = &row.as_bytes()[..row.len() - 3];
-        told += usize::from(map.seeker().seek(key, &mut Vec::new()).is_err());
+        told += usize::from(
+            map.seeker(1)
+                .expect("seldom")
+                .seek(key, &mut Vec::new())
+                .is_err(),
+        );
     }
     assert!(told > 0);
     let mut builder = MemoryMapBuilder::new(Layout::default());
@@ -160,7 +166,7 @@ fn the_order_of_questions_does_not_matter() {
     ];
     for first in keys {
         for second in keys {
-            let mut seeker = map.seeker();
+            let mut seeker = map.seeker(1).expect("seldom");
             let (mut matched, mut alone) = (Vec::new(), Vec::new());
             seeker
                 .seek(first.as_bytes(), &mut Vec::new())
@@ -169,10 +175,54 @@ fn the_order_of_questions_does_not_matter() {
                 .seek(second.as_bytes(), &mut matched)
                 .expect("sorted");
             let fresh = map
-                .seeker()
+                .seeker(1)
+                .expect("not asked often")
                 .seek(second.as_bytes(), &mut alone)
                 .expect("sorted");
             assert_eq!((after, matched), (fresh, alone), "{first}, {second}");
         }
     }
+}
+
+#[test]
+fn samples_change_no_answer() {
+    let mut rows: Vec<String> = (0..20_000_u32)
+        .map(|i| {
+            let host = i.wrapping_mul(2_654_435_761) % 3000;
+            let tail = ["/", "/*", ",*", "/page", "/a/b/*"][i as usize % 5];
+            let close = if tail == ",*" { "" } else { ")" };
+            format!("com,shared-by-many-hosts{host}{close}{tail} {}\n", i % 3)
+        })
+        .collect();
+    rows.push("com,* 1\n".to_owned());
+    rows.push("com,!)/* 0\n".to_owned());
+    rows.sort_by(|a, b| a.split(' ').next().cmp(&b.split(' ').next()));
+    let text = rows.concat();
+    let map = TextMap::new(&text, Layout::default());
+    let memory = memory(&text, Layout::default());
+    let mut sequence = map.seeker(1000).expect("sorted");
+    for i in 0..5000_u32 {
+        let host = i.wrapping_mul(40_503) % 3100;
+        let key = format!(
+            "com,shared-by-many-hosts{host}{}",
+            [")/", ")/page", ")/a/b/c", ",sub)/", ":81)/"][i as usize % 5]
+        );
+        let expected = {
+            let mut matched = Vec::new();
+            (memory.seek(key.as_bytes(), &mut matched), matched)
+        };
+        let mut fresh = map.seeker(1).expect("sorted");
+        for seeker in [&mut sequence, &mut fresh] {
+            let mut matched = Vec::new();
+            let found = seeker.seek(key.as_bytes(), &mut matched).expect("sorted");
+            assert_eq!((found, matched), expected, "{key}");
+        }
+    }
+    let middle = rows.len() / 2;
+    let shuffled = [&rows[middle..], &rows[..middle]].concat().concat();
+    assert!(
+        TextMap::new(&shuffled, Layout::default())
+            .seeker(1000)
+            .is_err()
+    );
 }

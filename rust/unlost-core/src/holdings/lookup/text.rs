@@ -1,10 +1,16 @@
 //! A map searched where it lies: nothing is read but the lines that the search touches.
 
 use std::cmp::Ordering;
+use std::sync::OnceLock;
+use std::sync::atomic::{self, AtomicUsize};
 
 use super::candidates::{Candidate, list, other_spelling};
-use super::row::{Layout, ends_field, frequency, header_end, key_start, line_at};
+use super::row::{Layout, ends_field, frequency, header_end, key_start, line_at, line_start};
+use super::samples::{Head, Samples};
 use super::{Frequency, NotSorted, add};
+
+/// After so many questions, taking samples has paid off: it costs as much as about as many searches.
+const ENOUGH: usize = 1000;
 
 /// A map's text, sorted by the bytes of its keys, below its headers.
 #[derive(Debug)]
@@ -12,18 +18,36 @@ pub struct TextMap<B> {
     text: B,
     rows: usize,
     layout: Layout,
+    asked: AtomicUsize,
+    samples: OnceLock<Result<Samples, NotSorted>>,
 }
 
 impl<B: AsRef<[u8]>> TextMap<B> {
     /// Reads no more than the headers.
     pub fn new(text: B, layout: Layout) -> Self {
         let rows = header_end(text.as_ref());
-        Self { text, rows, layout }
+        Self {
+            text,
+            rows,
+            layout,
+            asked: AtomicUsize::new(0),
+            samples: OnceLock::new(),
+        }
     }
 
-    /// Something to look up keys with, one after the other; each thread has its own.
-    pub fn seeker(&self) -> TextSeeker<'_> {
-        TextSeeker {
+    /// Something to look up so many keys with, one after the other; each thread has its own.
+    ///
+    /// Once it was asked often enough, the map remembers some of its rows.
+    pub fn seeker(&self, count: usize) -> Result<TextSeeker<'_>, NotSorted> {
+        let before = self.asked.fetch_add(count, atomic::Ordering::Relaxed);
+        let samples = if before.saturating_add(count) >= ENOUGH {
+            let take = || Samples::of(self.text.as_ref(), self.rows);
+            let taken = self.samples.get_or_init(take);
+            Some(taken.as_ref().map_err(|error| *error)?)
+        } else {
+            None
+        };
+        Ok(TextSeeker {
             text: self.text.as_ref(),
             rows: self.rows,
             layout: self.layout,
@@ -33,7 +57,8 @@ impl<B: AsRef<[u8]>> TextMap<B> {
             last_candidates: Vec::new(),
             last_places: Vec::new(),
             open: Vec::new(),
-        }
+            samples,
+        })
     }
 }
 
@@ -60,6 +85,7 @@ pub struct TextSeeker<'a> {
     last_places: Vec<Place>,
     /// Candidates whose places have to be found.
     open: Vec<usize>,
+    samples: Option<&'a Samples>,
 }
 
 impl TextSeeker<'_> {
@@ -130,9 +156,10 @@ impl TextSeeker<'_> {
             candidates: &self.candidates,
             places: &mut self.places,
         };
-        let result = match start {
-            Some(start) => search.ahead(start, &mut self.open),
-            None => search.run(Span::new(self.rows, self.text.len()), &mut self.open),
+        let result = match (start, self.samples) {
+            (Some(start), _) => search.ahead(start, &mut self.open),
+            (None, Some(samples)) => search.near(samples, &mut self.open),
+            (None, None) => search.run(Span::new(self.rows, self.text.len()), &mut self.open),
         };
         if result.is_err() {
             // Nothing is known that the next search could rely on.
@@ -218,6 +245,26 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
+    /// Finds candidates where samples say that they would be, those that would be in the same place together.
+    fn near(&mut self, samples: &Samples, mut open: &mut [usize]) -> Result<(), NotSorted> {
+        let (key, candidates) = (self.key, self.candidates);
+        let head = |i: usize| Head::of_parts(&key[..candidates[i].stem], candidates[i].tail);
+        while let Some(&last) = open.last() {
+            let near = samples.near(head(last));
+            let mut here = 0;
+            for i in 0..open.len() {
+                if open[i] == last || near.is_for(head(open[i])) {
+                    open.swap(here, i);
+                    here += 1;
+                }
+            }
+            let (found, rest) = open.split_at_mut(here);
+            self.run(Span::new(near.start, near.end), found)?;
+            open = rest;
+        }
+        Ok(())
+    }
+
     /// Finds candidates in a part of the text. All go together as long as they are on the same side of the rows that
     /// are looked at.
     fn run(&mut self, mut span: Span, mut open: &mut [usize]) -> Result<(), NotSorted> {
@@ -359,11 +406,6 @@ fn check(probe: &Probe, span: &Span) -> Result<(), NotSorted> {
             offset: probe.key as u64,
         })
     }
-}
-
-/// Where the line begins that a byte belongs to.
-fn line_start(text: &[u8], from: usize, within: usize) -> usize {
-    memchr::memrchr(b'\n', &text[from..within]).map_or(from, |end| from + end + 1)
 }
 
 /// How the rest of a row's key stands to a text.
