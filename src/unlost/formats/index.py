@@ -14,6 +14,8 @@ from unlost.formats.row import Row, RowError
 from unlost.formats.textfile import read_lines
 from unlost.formats.zipnum import ZipNum
 
+_BOM = b"\xef\xbb\xbf"  # some editors put it before the first line
+
 _RowReader = Callable[[bytes, int, int], Row]
 
 
@@ -28,7 +30,8 @@ def read_rows(path: str | PathLike[str], problems: Problems) -> Iterator[Row]:
 
 def _rows(lines: Iterable[Line], name: str, problems: Problems) -> Iterator[Row]:
     reader: _RowReader | None = None
-    for line in lines:
+    for each in lines:
+        line = each._replace(text=each.text.removeprefix(_BOM)) if each.number == 1 else each
         if not line.text.strip() or line.text[:1] in b"!@#":
             continue
         if b"\0" in line.text:

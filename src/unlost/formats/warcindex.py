@@ -4,12 +4,11 @@ from collections.abc import Iterable, Iterator
 from os import PathLike
 from pathlib import Path
 
-from unlost import uri
-from unlost.errors import InputError, UriError
+from unlost.errors import InputError
 from unlost.formats import cdxj, wacz, warc
 from unlost.formats.capture import Capture
 from unlost.formats.problems import Problems
-from unlost.formats.row import REVISIT, Row
+from unlost.formats.row import REVISIT, Row, index_key
 
 
 def read_archive(path: str | PathLike[str], problems: Problems) -> Iterator[Capture]:
@@ -44,12 +43,4 @@ def row(capture: Capture) -> Row:
         "filename": capture.filename,
     }
     known = {name: str(value) for name, value in fields.items() if value is not None}
-    return Row(_surt(capture), capture.datetime, known)
-
-
-def _surt(capture: Capture) -> str:
-    """Return the key as indexes spell it: the SURT of a page, the lower-cased address of anything else."""
-    try:
-        return uri.surt(capture.uri)
-    except UriError:
-        return "".join(capture.uri.lower().split()) or "-"
+    return Row(index_key(capture.uri), capture.datetime, known)
