@@ -21,6 +21,7 @@ from unlost.formats.zipnum import write_zipnum
 
 _FILE = click.Path(path_type=Path)
 _WANTING = 1
+_COMPRESSED = (".gz", ".zst")
 
 
 @click.group(name="index")
@@ -71,7 +72,7 @@ def show(
     shown = 0
     for capture in read_captures(file, problems) if url is None else find_captures(file, url, problems):
         fields = _fields(capture)
-        if all(str(fields.get(name, "")) == value for name, value in wanted):
+        if all(_text(fields.get(name, "")) == value for name, value in wanted):
             sys.stdout.write(dumps(fields) + "\n")
             shown += 1
             if shown == limit:
@@ -93,7 +94,8 @@ def check(ctx: click.Context, file: Path, json: bool) -> None:
     captures, foreign, unsorted = 0, 0, None
     last = b""
     for row in read_rows(file, problems):
-        line = f"{row.key} {row.timestamp}".encode("utf-8", "surrogateescape")
+        # Files without keys are sorted by address.
+        line = f"{row.key or row.fields.get('url', '')} {row.timestamp}".encode("utf-8", "surrogateescape")
         if unsorted is None and line < last:
             unsorted = row.number
         last = line
@@ -140,6 +142,8 @@ def convert(ctx: click.Context, file: Path, output: Path, to: str | None, sort: 
     form = to or {".cdx": "cdx11", ".cdxj": "cdxj", ".idx": "zipnum"}.get(output.suffix)
     if form is None:
         raise UsageError(f"{output}: its ending does not tell the format: expected .cdx, .cdxj or .idx, or give --to")
+    if (form == "zipnum") != (output.suffix == ".idx"):
+        raise UsageError(f"{output}: a ZipNum, and nothing else, has a name that ends in .idx")
     rows = read_rows(file, problems)
     layouts = {"cdx9": cdx.CDX9, "cdx10": cdx.CDX10, "cdx11": cdx.CDX11}
     lines = cdx.write_rows(rows, layouts[form]) if form in layouts else cdxj.write_rows(rows)
@@ -152,6 +156,8 @@ def convert(ctx: click.Context, file: Path, output: Path, to: str | None, sort: 
 def _write(lines: Iterable[bytes], output: Path, *, zipnum: bool) -> None:
     if not output.parent.is_dir():
         raise InputError(f"{output}: cannot be written: no such folder")
+    if output.suffix in _COMPRESSED:
+        raise UsageError(f"{output}: what is written is not compressed: expected a name without {output.suffix}")
     if zipnum:
         write_zipnum(lines, output)
     else:
@@ -168,7 +174,13 @@ def _filter(text: str) -> tuple[str, str]:
 
 
 def _fields(capture: Capture) -> dict[str, object]:
-    return {name: value for name, value in asdict(capture).items() if value not in (None, "", False)}
+    # Not `in (None, "", False)`: 0 equals False, and a record may begin at byte 0.
+    return {name: value for name, value in asdict(capture).items() if value not in (None, "") and value is not False}
+
+
+def _text(value: object) -> str:
+    """Return a value as it is printed, without the quotes of a text."""
+    return value if isinstance(value, str) else dumps(value)
 
 
 def _report(problems: Problems) -> None:
