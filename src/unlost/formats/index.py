@@ -54,8 +54,8 @@ def _lines(path: str | PathLike[str], problems: Problems) -> Iterator[Line]:
         return
     number = offset = 0
     with ZipNum(path) as index:
-        for block in index.blocks():
-            for line in index.block_lines(block):
+        for block in index.blocks(problems=problems):
+            for line in index.block_lines(block, problems):
                 number += 1
                 yield Line(number, offset, line)
                 offset += len(line) + 1
@@ -80,7 +80,7 @@ def find_captures(path: str | PathLike[str], address: str, problems: Problems) -
         return
     with ZipNum(path) as index:
         for spelling in uri.spellings(key):
-            for line in index.lines(spelling.encode()):
+            for line in index.lines(spelling.encode(), problems=problems):
                 yield from _captures(_rows([Line(0, 0, line)], fspath(path), problems), fspath(path), problems)
 
 
