@@ -16,6 +16,9 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(key_column, module)?)
 }
 
+/// Bytes per batch, more or less: lines may be long, and many of them must not be held at once.
+const BATCH_BYTES: usize = 1 << 20;
+
 /// The lines of a plain, gzip or zstd file: LineReader(path, limit).
 #[pyclass(frozen, module = "unlost._core")]
 struct LineReader {
@@ -36,11 +39,13 @@ impl LineReader {
     fn batch<'py>(&self, py: Python<'py>, count: usize) -> PyResult<Bound<'py, PyList>> {
         let batch = PyList::empty(py);
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        while batch.len() < count {
+        let mut held = 0;
+        while batch.len() < count && held < BATCH_BYTES {
             let Some(line) = lines.next_line()? else {
                 break;
             };
             let text = PyBytes::new(py, line.text);
+            held += line.text.len();
             batch.append((line.number, line.offset, text, line.too_long))?;
         }
         Ok(batch)
