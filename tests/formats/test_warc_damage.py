@@ -1,6 +1,7 @@
 """Damaged archive files: everything before the damage is kept, what follows it is found, and it is told."""
 
 import hashlib
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -157,6 +158,27 @@ def test_a_record_may_go_on_in_the_next_member(tmp_path: Path) -> None:
     text = b"".join(RECORDS)
     data = b"".join(member(text[start : start + 700]) for start in range(0, len(text), 700))
     assert pages(captures(tmp_path / "a.warc.gz", data)[0]) == [0, 1, 2, 3, 4, 5]
+
+
+def raw_frame(text: bytes) -> bytes:
+    """Return a short text as a zstd frame that stores it as it is."""
+    return b"\x28\xb5\x2f\xfd\x20" + bytes([len(text)]) + (len(text) << 3 | 1).to_bytes(3, "little") + text
+
+
+@pytest.mark.parametrize("mark", [0x184D2A50, 0x184D2A5D], ids=["skippable", "dictionary"])
+@pytest.mark.parametrize("said", [1000, 2**32 - 1])
+def test_a_file_that_ends_in_a_skippable_frame(mark: int, said: int, tmp_path: Path) -> None:
+    """It is cut, and not empty."""
+    found, kinds = captures(tmp_path / "a.warc.zst", struct.pack("<II", mark, said) + b"x" * 999)
+    assert (found, kinds) == ([], {"truncated-zstd": 1})
+
+
+def test_a_dictionary_that_is_none(tmp_path: Path) -> None:
+    """Frames that do not need it are read."""
+    dictionary = (0xEC30A437).to_bytes(4, "little") + b"\xff" * 96
+    data = struct.pack("<II", 0x184D2A5D, len(dictionary)) + dictionary + raw_frame(record(number=7))
+    found, kinds = captures(tmp_path / "a.warc.zst", data)
+    assert (pages(found), kinds) == ([7], {})
 
 
 BIG = """
