@@ -249,7 +249,6 @@ def compact_map(
     memory: int | None,
     progress: Progress,
 ) -> tuple[MapShape, Tally]: ...
-
 def merge_maps(
     sources: Sequence[tuple[str | PathLike[str], bool]],
     fields: int,

@@ -22,7 +22,10 @@ _keys = st.sampled_from(
 )
 _ends = st.sampled_from([b"\n", b"\n", b"\n", b"\r\n", b"\r", b""])
 _rows = st.builds(lambda key, rest, end: key + rest + end, _keys, st.sampled_from([b"", b" 2014", b"x"]), _ends)
-TEXTS = st.lists(_rows | st.binary(max_size=12), max_size=12).map(b"".join)
+_marks = st.sampled_from([b"", b"", b"\xef\xbb\xbf"])
+TEXTS = st.builds(
+    lambda mark, rows: mark + b"".join(rows), _marks, st.lists(_rows | st.binary(max_size=12), max_size=12)
+)
 LIMITS = st.integers(1, 30)
 
 

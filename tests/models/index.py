@@ -11,6 +11,7 @@ from typing import NamedTuple
 from tests.models.warc import gzip_header, inflate
 
 _FRAME = b"\x28\xb5\x2f\xfd"
+_BOM = b"\xef\xbb\xbf"
 _WINDOW = 1 << 10  # bytes; no block is larger
 
 
@@ -69,7 +70,9 @@ def _zstd_text(data: bytes) -> tuple[bytes, str | None]:
     text, at = b"", 0
     while at < len(data):
         while len(data) - at >= 8 and _is_skippable(data[at:]):
-            at = min(len(data), at + 8 + int.from_bytes(data[at + 4 : at + 8], "little"))
+            at += 8 + int.from_bytes(data[at + 4 : at + 8], "little")
+        if at > len(data):
+            return text, "truncated"
         if at == len(data):
             break
         if not _FRAME.startswith(data[at : at + 4]):
@@ -136,6 +139,8 @@ def lines_of(text: bytes, limit: int) -> list[Line]:
 
 def key_column(lines: list[Line]) -> KeyColumn:
     """Count the rows of an index, the runs of equal keys, and find the first row whose key is too small."""
+    # Some editors put a byte-order mark before the first line.
+    lines = [line._replace(text=line.text.removeprefix(_BOM)) if line.number == 1 else line for line in lines]
     rows = [line for line in lines if line.text.strip(b" \t\n\r\f") and not _is_header(line.text)]
     keys = [row.text.split(b" ")[0] for row in rows]
     runs = [key for place, key in enumerate(keys) if place == 0 or key != keys[place - 1]]

@@ -14,8 +14,8 @@ def whole_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Give the path of an empty file to write, which gets its name only when the block ends well.
 
     Otherwise nothing is left behind. What stood under the name before stays until then, and the new file gets its mode.
-    A link is followed; a device or a pipe is written to as it is, since a file in its place would break it for everybody.
-    Raises OSError as `open` does, also for a full disk, with the name of the file.
+    A link is followed; a device or a pipe is written to as it is, since a file in its place would break it for
+    everybody. Raises OSError as `open` does, also for a full disk, with the name of the file.
     """
     given = Path(path)
     try:

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from os import PathLike
 from pathlib import Path
 
-from unlost import _core, uri
-from unlost.errors import InputError, UriError
+from unlost import _core
+from unlost.errors import InputError
 from unlost.formats import wacz, warc
 from unlost.formats.capture import Capture
 from unlost.formats.problems import Problems
-from unlost.formats.row import REVISIT, Row
+from unlost.formats.row import REVISIT, Row, index_key
 
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 _ZSTD_DICTIONARY = b"\x5d\x2a\x4d\x18"  # a `.warc.zst` may begin with one, and without it nothing can be read
@@ -92,12 +92,4 @@ def row(capture: Capture) -> Row:
         "filename": capture.filename,
     }
     known = {name: str(value) for name, value in fields.items() if value is not None}
-    return Row(_surt(capture), capture.datetime, known)
-
-
-def _surt(capture: Capture) -> str:
-    """Return the key as indexes spell it: the SURT of a page, the lower-cased address of anything else."""
-    try:
-        return uri.surt(capture.uri)
-    except UriError:
-        return "".join(capture.uri.lower().split()) or "-"
+    return Row(index_key(capture.uri), capture.datetime, known)

@@ -31,7 +31,7 @@ def _until_zero(means: Sequence[float]) -> list[float]:
 
 
 def fit_power_law(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Return a and k of the curve a·x^-k that fits the points best, by least squares of y, each point counting the same.
+    """Return a and k of the curve a·x^-k that fits the points best by least squares of y, each point counting the same.
 
     Raises InputError if there are fewer than two points.
 

@@ -30,7 +30,11 @@ pub fn read_key_column<R: Read + Send + 'static>(file: R, limit: usize) -> io::R
     let mut column = KeyColumn::default();
     let mut last: Vec<u8> = Vec::new();
     while let Some(line) = lines.next_line()? {
-        let text = line.text;
+        // Some editors put a byte-order mark before the first line.
+        let text = match line.text.strip_prefix(b"\xef\xbb\xbf") {
+            Some(text) if line.number == 1 => text,
+            _ => line.text,
+        };
         // Most lines repeat the key of the line before: one comparison tells, without looking for its end. Not those that
         // begin with white space, which may be blank.
         let repeats = last
@@ -70,7 +74,7 @@ mod tests {
 
     #[test]
     fn rows_and_keys_are_counted() {
-        let text = b" CDX N b a\n!meta {}\ncom,a)/ 2014 x\ncom,a)/ 2015 x\ncom,a)/b 2014 x\n\ncom,a)/ 2016 x\n";
+        let text = b"\xef\xbb\xbf CDX N b a\n!meta {}\ncom,a)/ 2014 x\ncom,a)/ 2015 x\ncom,a)/b 2014 x\n\ncom,a)/ 2016 x\n";
         let column = read_key_column(Cursor::new(text), 1000).expect("memory");
         assert_eq!(
             column,
