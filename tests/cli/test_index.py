@@ -126,6 +126,18 @@ def test_archives_are_shown_checked_and_converted(archive: str, tmp_path: Path) 
     assert again == [{name: row[name] for name in row if name != "mime" or "revisit" not in row} for row in rows]
 
 
+def test_build_looks_at_all_files_before_any_work(tmp_path: Path) -> None:
+    """Those that cannot be read at all are named, and nothing is made: half an index would pass for a whole one."""
+    good, no_zip, output = tmp_path / "a.warc.gz", tmp_path / "a.wacz", tmp_path / "a.cdxj"
+    good.write_bytes(WARC)
+    no_zip.write_bytes(WARC[:9])
+    done = unlost("index", "build", *map(str, (good, tmp_path / "none", no_zip, tmp_path)), "-o", str(output))
+    assert (done.returncode, output.exists()) == (3, False)
+    lines = done.stderr.decode().splitlines()
+    assert [line.split(": ")[1] for line in lines] == [str(tmp_path / "none"), str(no_zip), str(tmp_path)]
+    assert unlost("index", "build", str(good), "-o", str(output)).returncode == 0
+
+
 def test_check_counts_records_by_type(tmp_path: Path) -> None:
     """Also those that are no captures, and what is wrong by kind."""
     file = tmp_path / "a.warc.gz"

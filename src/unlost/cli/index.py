@@ -45,9 +45,16 @@ def command() -> None:
 def build(ctx: click.Context, files: tuple[Path, ...], output: Path) -> None:
     """Make a sorted index of WARC, ARC and WACZ files, in the form that pywb serves.
 
-    Damaged files give what can be read of them; what cannot is counted by kind, and the exit code is 3. Nothing is
-    written under the final name until all of it is.
+    Damaged files give what can be read of them; what cannot is counted by kind, and the exit code is 3. If a file
+    cannot be read at all, nothing is made: an index without it would pass for a whole one. Nothing is written under
+    the final name until all of it is.
     """
+    # Before hours of work, and all of them at once.
+    missing = [error for error in map(_unreadable, files) if error]
+    for error in missing:
+        say(str(error))
+    if missing:
+        ctx.exit(InputError.exit_code)
     problems = Problems()
     with progress("building", sum(map(_size, files))) as bar:
         lines = cdxj.write_rows(bar.lines(_archive_rows(files, problems, bar)))
@@ -195,6 +202,15 @@ def _archive_rows(files: Iterable[Path], problems: Problems, bar: Bar) -> Iterat
     for file in files:
         yield from warcindex.rows(file, problems, bar.read)
         bar.next_file(_size(file))
+
+
+def _unreadable(file: Path) -> InputError | None:
+    """Return why an archive file cannot be read at all; None if it can."""
+    try:
+        warcindex.check_readable(file)
+    except InputError as error:
+        return error
+    return None
 
 
 def _size(file: Path) -> int:

@@ -67,6 +67,12 @@ def read_captures(
             yield from Captures(scanner, name, filename, problems, wanted, tally, on_read)
 
 
+def check_directory(path: str | PathLike[str]) -> None:
+    """Raise ArchiveFileError if a file is no ZIP that `read_captures` reads, OSError if it cannot be read."""
+    with Path(path).open("rb") as file:
+        _members(file, str(path))
+
+
 def open_record(path: str | PathLike[str], filename: str, offset: int, skip: int = 0) -> StoredRecord:
     """Return a record of a WARC in a WACZ, by the WARC's name and the offset that captures have.
 

@@ -3,7 +3,8 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from os import PathLike
+from errno import EISDIR
+from os import PathLike, strerror
 from pathlib import Path
 
 from unlost import _core
@@ -26,6 +27,20 @@ def is_archive(path: str | PathLike[str]) -> bool:
     A pipe is told by its name, since what is read of it is gone. Raises InputError if the file cannot be read.
     """
     return _form(path) is not None
+
+
+def check_readable(path: str | PathLike[str]) -> None:
+    """Raise InputError for what `read_archive` can read nothing of: not there, a folder, a WACZ that is no ZIP.
+
+    Only the first bytes are looked at, and the directory of a WACZ; of a pipe, nothing.
+    """
+    try:
+        if _form(path) == "wacz" and Path(path).is_file():
+            wacz.check_directory(path)
+        if Path(path).is_dir():
+            raise IsADirectoryError(EISDIR, strerror(EISDIR))
+    except OSError as error:
+        raise _unreadable(path, error) from error
 
 
 def read_archive(
