@@ -241,6 +241,18 @@ def test_truncated_gzip_keeps_what_came_before(tmp_path: Path) -> None:
     assert sum(problems.values()) <= 1, "at most the line in which it broke off"
 
 
+def test_headers_behind_rows_are_counted(tmp_path: Path) -> None:
+    """They may have been meant as rows; above all rows, and where files were put together, headers are headers."""
+    file = tmp_path / "a.cdxj"
+    file.write_bytes(b"!meta {}\n# comment\n" + SAMPLE + b"!com,a)/ 2014 {}\n@x\n" + SAMPLE + b"#\n\n")
+    rows, problems = read(file)
+    assert (len(rows), problems) == (2, {"late-header": 3})
+    header = b" CDX N b a m s k r V g\n# comment\n"
+    file.write_bytes(header + b"com,a)/ 2014 http://a.com/ text/html 200 X - 7 a.warc\n" + header[:23])
+    rows, problems = read(file)
+    assert (len(rows), problems) == (1, {})
+
+
 def test_corrupt_gzip_keeps_what_came_before(tmp_path: Path) -> None:
     """A wrong checksum is told at the end of the text that it belongs to."""
     file = tmp_path / "a.cdxj.gz"

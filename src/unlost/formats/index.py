@@ -33,9 +33,15 @@ def read_rows(
 
 def _rows(lines: Iterable[Line], name: str, problems: Problems) -> Iterator[Row]:
     reader: _RowReader | None = None
+    is_behind_rows = False
     for each in lines:
         line = each._replace(text=each.text.removeprefix(_BOM)) if each.number == 1 else each
-        if not line.text.strip() or line.text[:1] in b"!@#":
+        if not line.text.strip():
+            continue
+        if line.text[:1] in b"!@#":
+            if is_behind_rows:
+                message = "expected headers and comments above all rows"
+                problems.add(Problem("late-header", name, line.number, line.offset, message))
             continue
         if b"\0" in line.text:
             problems.add(Problem("binary", name, line.number, line.offset, "expected text, found a NUL byte"))
@@ -44,6 +50,7 @@ def _rows(lines: Iterable[Line], name: str, problems: Problems) -> Iterator[Row]
             if line.text[1:4] == b"CDX" and not line.text[:1].isalnum():
                 reader = Layout.of_header(line.text).row
                 continue
+            is_behind_rows = True
             reader = reader or _told_by(line)
             yield reader(line.text, line.number, line.offset)
         except RowError as error:
