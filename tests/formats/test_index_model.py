@@ -63,17 +63,17 @@ def agree(data: bytes, limit: int) -> str | None:
         file.write(data)
         file.flush()
         reader = _core.LineReader(file.name, limit)
-        lines: list[tuple[int, int, bytes, bool]] = []
+        lines: list[tuple[int, int, bytes, bool, bool]] = []
         while batch := reader.batch(3):
             assert len(batch) <= 3
             lines += batch
         assert reader.position <= len(data)
         column = _core.key_column(file.name, limit)
     text, damage = model.text_of(data)
-    expected = model.lines_of(text, limit)
+    expected = model.lines_of(text, limit, damage)
     assert lines == expected
     assert (reader.damage, column.damage) == (damage, damage)
-    assert (column.rows, column.keys, column.first_unsorted) == model.key_column(expected)
+    assert (column.rows, column.left_out, column.keys, column.first_unsorted) == model.key_column(expected)
     return damage
 
 

@@ -7,8 +7,10 @@ use super::{Damage, Lines, Source};
 /// What a pass over an index's key column found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeyColumn {
-    /// Lines that are rows: neither blank nor headers.
+    /// Lines that are rows: neither blank nor headers, nor left out.
     pub rows: u64,
+    /// Lines that cannot be read: too long, or cut by damage.
+    pub left_out: u64,
     /// Keys, counting each run of equal ones once: all different ones if the index is sorted.
     pub keys: u64,
     /// The first line whose key is smaller than that before it, if the index is not sorted.
@@ -30,6 +32,10 @@ pub fn read_key_column<R: Read + Send + 'static>(file: R, limit: usize) -> io::R
     let mut column = KeyColumn::default();
     let mut last: Vec<u8> = Vec::new();
     while let Some(line) = lines.next_line()? {
+        if line.too_long || line.is_cut {
+            column.left_out += 1;
+            continue;
+        }
         // Some editors put a byte-order mark before the first line.
         let text = match line.text.strip_prefix(b"\xef\xbb\xbf") {
             Some(text) if line.number == 1 => text,
@@ -80,11 +86,22 @@ mod tests {
             column,
             KeyColumn {
                 rows: 4,
+                left_out: 0,
                 keys: 3,
                 first_unsorted: Some(7),
                 damage: None
             }
         );
+    }
+
+    #[test]
+    fn lines_that_cannot_be_read_are_no_rows() {
+        let text = b"com,a)/ 2014\ncom,a)/ 2015 too long\n# a comment too long\ncom,b)/ 2014";
+        let column = read_key_column(Cursor::new(text), 12).expect("memory");
+        assert_eq!((column.rows, column.keys, column.left_out), (2, 2, 2));
+        let cut = b"\x1f\x8b\x08\0\0\0\0\0\0\x03\0\x05\0\xfa\xffa 1\nb";
+        let column = read_key_column(Cursor::new(cut), 12).expect("memory");
+        assert_eq!((column.rows, column.keys, column.left_out), (1, 1, 1));
     }
 
     #[test]
