@@ -58,7 +58,7 @@ class KeyPolicies:
 @final
 class LineReader:
     def __new__(cls, path: str | PathLike[str], limit: int) -> LineReader: ...
-    def batch(self, count: int) -> list[tuple[int, int, bytes, bool]]: ...
+    def batch(self, count: int) -> list[tuple[int, int, bytes, bool, bool]]: ...
     @property
     def damage(self) -> str | None: ...
     @property
@@ -67,6 +67,7 @@ class LineReader:
 @final
 class KeyColumn:
     rows: int
+    left_out: int
     keys: int
     first_unsorted: int | None
     damage: str | None

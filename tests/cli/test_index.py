@@ -51,6 +51,18 @@ def test_show_filters(index: str) -> None:
         assert (len(done.stdout.splitlines()), done.returncode) == (count, 0), arguments
 
 
+def test_show_and_filter_agree_on_values(tmp_path: Path) -> None:
+    """Byte 0 is a place, and whatever is printed can be asked for as it is printed."""
+    file = tmp_path / "a.cdxj"
+    file.write_bytes(b'com,a)/ 2014 {"url": "http://a.com/", "mime": "warc/revisit", "offset": "0", "length": "0"}\n')
+    shown = json.loads(unlost("index", "show", str(file)).stdout)
+    assert (shown["offset"], shown["length"], shown["revisit"]) == (0, 0, True)
+    for wanted in ("offset=0", "length=0", "revisit=true", "status="):
+        assert unlost("index", "show", str(file), "--filter", wanted).stdout, wanted
+    for unwanted in ("offset=", "revisit=false", "status=0"):
+        assert not unlost("index", "show", str(file), "--filter", unwanted).stdout, unwanted
+
+
 @pytest.mark.parametrize("arguments", [["--filter", "nope=1"], ["--filter", "status"], ["--limit", "0"]])
 def test_show_refuses_bad_questions(index: str, arguments: list[str]) -> None:
     """A field that does not exist is a mistake, not an empty answer."""
@@ -114,6 +126,18 @@ def test_archives_are_shown_checked_and_converted(archive: str, tmp_path: Path) 
     assert again == [{name: row[name] for name in row if name != "mime" or "revisit" not in row} for row in rows]
 
 
+def test_build_looks_at_all_files_before_any_work(tmp_path: Path) -> None:
+    """Those that cannot be read at all are named, and nothing is made: half an index would pass for a whole one."""
+    good, no_zip, output = tmp_path / "a.warc.gz", tmp_path / "a.wacz", tmp_path / "a.cdxj"
+    good.write_bytes(WARC)
+    no_zip.write_bytes(WARC[:9])
+    done = unlost("index", "build", *map(str, (good, tmp_path / "none", no_zip, tmp_path)), "-o", str(output))
+    assert (done.returncode, output.exists()) == (3, False)
+    lines = done.stderr.decode().splitlines()
+    assert [line.split(": ")[1] for line in lines] == [str(tmp_path / "none"), str(no_zip), str(tmp_path)]
+    assert unlost("index", "build", str(good), "-o", str(output)).returncode == 0
+
+
 def test_check_counts_records_by_type(tmp_path: Path) -> None:
     """Also those that are no captures, and what is wrong by kind."""
     file = tmp_path / "a.warc.gz"
@@ -174,6 +198,25 @@ def test_a_zstd_index_is_read_like_any_other(tmp_path: Path) -> None:
     assert b"1 truncated, first: " in done.stderr
 
 
+def test_check_of_a_file_without_keys(tmp_path: Path) -> None:
+    """Its order is that of its addresses, not of its dates."""
+    file = tmp_path / "a.cdx"
+    for rows, code in (
+        (b"http://a.com/ 2015\nhttp://b.com/ 2014\n", 0),
+        (b"http://b.com/ 2014\nhttp://a.com/ 2015\n", 1),
+    ):
+        file.write_bytes(b" CDX a b\n" + rows)
+        assert unlost("index", "check", str(file)).returncode == code
+
+
+def test_check_prints_nothing_that_a_terminal_acts_on(tmp_path: Path) -> None:
+    """Neither from the file nor from its name, and whatever the terminal can show."""
+    file = tmp_path / "a\udcff.cdxj"
+    file.write_bytes(b'com,a)/ 2014\xff\x1b[31m {"url": "http://a.com/"}\n')
+    done = unlost("index", "check", str(file), env={"PYTHONIOENCODING": "utf-8:strict"})
+    assert (done.returncode, b"\x1b" in done.stdout, b"\\x1b[31m" in done.stdout) == (1, False, True)
+
+
 def test_convert_there_and_back(index: str, tmp_path: Path) -> None:
     """CDXJ to ZipNum to CDX to CDXJ ends where it began."""
     for source, target in [(index, "b.idx"), ("b.idx", "c.cdx"), ("c.cdx", "d.cdxj")]:
@@ -212,6 +255,9 @@ def test_convert_says_what_it_could_not_read(tmp_path: Path) -> None:
 def test_convert_needs_to_know_the_format(index: str, tmp_path: Path) -> None:
     """An ending that tells nothing is a usage error; a folder that is not there an unwritable output."""
     assert unlost("index", "convert", index, "-o", str(tmp_path / "b.txt")).returncode == 2
+    for form, name in [("zipnum", "b.cdxj"), ("cdxj", "b.idx"), ("cdxj", "b.cdxj.gz"), ("cdx9", "b.zst")]:
+        done = unlost("index", "convert", index, "--to", form, "-o", str(tmp_path / name))
+        assert (done.returncode, len(list(tmp_path.iterdir()))) == (2, 1), name
     assert unlost("index", "convert", index, "-o", str(tmp_path / "none" / "b.cdx")).returncode == 3
 
 

@@ -1,6 +1,7 @@
 """Access logs: every common shape of a line, and what is not kept."""
 
 import time
+import tracemalloc
 from datetime import UTC, datetime, timedelta, timezone
 from io import BytesIO
 
@@ -159,6 +160,15 @@ def test_hostile_repetition_takes_linear_time(unit: str, archive: bool) -> None:
 MOMENTS = st.datetimes(datetime(1000, 1, 2), datetime(9999, 12, 30)).map(lambda moment: moment.replace(microsecond=0))  # noqa: DTZ001
 PATHS = st.text(st.characters(exclude_categories=["Cs", "Cc", "Z"])).map(lambda text: "/" + text)
 NAMES = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+
+
+def test_a_path_of_nothing_but_slashes_takes_no_memory() -> None:
+    """Some bytes for each, not a hundred."""
+    line = f'192.0.2.1 - - {WHEN} "GET {"/" * (1 << 20)} HTTP/1.0" 200 5'.encode()
+    tracemalloc.start()
+    assert read(line, archive=True) == ([], {"not-replay": 1})
+    assert tracemalloc.get_traced_memory()[1] < 32 << 20
+    tracemalloc.stop()
 
 
 @given(

@@ -1,6 +1,9 @@
 """Files that appear whole, and sorting in bounded memory."""
 
 import os
+import resource
+import tempfile
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -47,6 +50,43 @@ def test_a_device_is_written_to_and_not_replaced(tmp_path: Path) -> None:
     assert pipe.is_fifo()
 
 
+def test_the_name_of_what_cannot_be_written_is_told(tmp_path: Path) -> None:
+    """A full disk, a folder that is not there, links in a circle: never the name that only we know."""
+    (tmp_path / "loop").symlink_to("loop")
+    for target in (Path("/dev/full"), tmp_path / "none" / "a", tmp_path / "loop", tmp_path):
+        with pytest.raises(OSError, match=str(target)) as caught, whole_file(target) as file:
+            file.write(b"text")
+        assert caught.value.filename == str(target)
+    assert (tmp_path / "loop").is_symlink()
+
+
+def test_a_name_may_be_as_long_as_names_are(tmp_path: Path) -> None:
+    """The name that it has until then is no longer."""
+    with whole_file(tmp_path / ("\u00fc" * 127)) as file:
+        file.write(b"text")
+    assert [len(path.name) for path in tmp_path.iterdir()] == [127]
+
+
+def test_the_mode_is_that_of_any_file_or_of_the_one_before(tmp_path: Path) -> None:
+    """What was private stays private; what is new is as the mask has it."""
+    private, new, plain = tmp_path / "private", tmp_path / "new", tmp_path / "plain"
+    private.touch(0o600)
+    plain.touch()
+    for path in (private, new):
+        with whole_file(path) as file:
+            file.write(b"text")
+    assert private.stat().st_mode & 0o777 == 0o600
+    assert new.stat().st_mode == plain.stat().st_mode
+
+
+def test_a_full_disk_while_sorting_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is that of the temporary files, which need not be that of the output."""
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda prefix: Path("/dev/full").open("r+b"))  # noqa: ARG005, SIM115
+    with pytest.raises(OSError, match="No space left") as caught:
+        list(sorted_lines([b"a\n"] * 9, 1))
+    assert caught.value.filename == tempfile.gettempdir()
+
+
 def test_a_link_is_followed(tmp_path: Path) -> None:
     """What it leads to is written anew; the link stays one."""
     (tmp_path / "link").symlink_to(tmp_path / "a")
@@ -60,3 +100,22 @@ def test_a_link_is_followed(tmp_path: Path) -> None:
 def test_lines_come_sorted_and_once(lines: list[bytes], run_bytes: int) -> None:
     """However many runs there were."""
     assert list(sorted_lines(lines, run_bytes)) == sorted(set(lines))
+
+
+def test_more_runs_than_files_may_be_open() -> None:
+    """An index of a billion lines has thousands of runs."""
+    lines = [b"%04d\n" % (number * 7 % 10_000) for number in range(10_000)]
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    try:
+        assert list(sorted_lines(lines, 1)) == sorted(lines)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_short_lines_take_no_more_memory_than_long_ones() -> None:
+    """What Python needs for each line counts, too."""
+    tracemalloc.start()
+    next(sorted_lines((b"%07d\n" % number for number in range(200_000)), 1 << 20))
+    assert tracemalloc.get_traced_memory()[1] < 3 << 20
+    tracemalloc.stop()

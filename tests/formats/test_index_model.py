@@ -22,7 +22,10 @@ _keys = st.sampled_from(
 )
 _ends = st.sampled_from([b"\n", b"\n", b"\n", b"\r\n", b"\r", b""])
 _rows = st.builds(lambda key, rest, end: key + rest + end, _keys, st.sampled_from([b"", b" 2014", b"x"]), _ends)
-TEXTS = st.lists(_rows | st.binary(max_size=12), max_size=12).map(b"".join)
+_marks = st.sampled_from([b"", b"", b"\xef\xbb\xbf"])
+TEXTS = st.builds(
+    lambda mark, rows: mark + b"".join(rows), _marks, st.lists(_rows | st.binary(max_size=12), max_size=12)
+)
 LIMITS = st.integers(1, 30)
 
 
@@ -60,17 +63,17 @@ def agree(data: bytes, limit: int) -> str | None:
         file.write(data)
         file.flush()
         reader = _core.LineReader(file.name, limit)
-        lines: list[tuple[int, int, bytes, bool]] = []
+        lines: list[tuple[int, int, bytes, bool, bool]] = []
         while batch := reader.batch(3):
             assert len(batch) <= 3
             lines += batch
         assert reader.position <= len(data)
         column = _core.key_column(file.name, limit)
     text, damage = model.text_of(data)
-    expected = model.lines_of(text, limit)
+    expected = model.lines_of(text, limit, damage)
     assert lines == expected
     assert (reader.damage, column.damage) == (damage, damage)
-    assert (column.rows, column.keys, column.first_unsorted) == model.key_column(expected)
+    assert (column.rows, column.left_out, column.keys, column.first_unsorted) == model.key_column(expected)
     return damage
 
 

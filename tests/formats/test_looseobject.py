@@ -32,7 +32,8 @@ def test_names_without_quotes_are_names(value: dict[str, object]) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "{a 1}", "{a: b}", "[1,]", "{'a': 1}", "NaN", '{"a": Infinity}', '"', "\0", "[" * 99]
+    "text",
+    ["", "{", "{a 1}", "{a: b}", "[1,]", "{'a': 1}", "NaN", '{"a": Infinity}', "1e999", "-1e999", '"', "\0", "[" * 99],
 )
 def test_other_texts_are_refused(text: str) -> None:
     """Only the quotes of names may be missing."""

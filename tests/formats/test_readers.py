@@ -54,6 +54,18 @@ def test_a_truncated_file_gives_what_is_there(example: Example, tmp_path: Path) 
 
 
 @examples
+def test_a_line_that_damage_cut_is_counted(example: Example, tmp_path: Path) -> None:
+    """Half a record could pass for a whole one; half a line of a TimeMap may be many entries, and is read."""
+    path, problems = tmp_path / "a", Problems()
+    # Text that is stored as it is can be cut at any byte.
+    path.write_bytes(gzip.compress(example.first + example.second, 0)[: -8 - 2])
+    is_timemap = example.first.startswith(b"<")
+    assert example.read(path, problems) == 1 + is_timemap
+    assert problems.counts == {"truncated": 1} | ({} if is_timemap else {"cut-line": 1})
+    assert is_timemap or problems.first["cut-line"].line == 2
+
+
+@examples
 def test_a_missing_file_is_an_error(example: Example, tmp_path: Path) -> None:
     """There is nothing to count."""
     with pytest.raises(InputError, match="none: cannot be read: No such file"):

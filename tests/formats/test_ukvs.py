@@ -96,6 +96,17 @@ def test_a_bad_frequency_does_not_lose_the_key() -> None:
     assert rows == [Row(("a",), ("lots",), Frequency())]
 
 
+def test_a_brace_alone_is_bad_json() -> None:
+    """It is what a line that was cut ends with, and must not pass for a row without attributes."""
+    assert read(b"com,a)/ 5 {\n")[1:] == ([row("com,a)/", "5")], {"bad-json": 1})
+
+
+def test_a_byte_order_mark_hides_no_header() -> None:
+    """The first line is what stands behind it."""
+    header, rows, problems = read(b"\xef\xbb\xbf!meta {a: 1}\ncom,a)/ 5\n")
+    assert (header.meta, len(rows), problems) == ({"a": 1}, 1, {})
+
+
 def test_where_a_problem_is() -> None:
     """A problem says its line and byte."""
     problems = Problems()

@@ -1,5 +1,6 @@
 """WACZ files: the WARCs in them are read where they are; tricks are refused."""
 
+import struct
 import zipfile
 from pathlib import Path
 
@@ -135,4 +136,48 @@ def test_no_zip(data: bytes, tmp_path: Path) -> None:
     path = tmp_path / "a.wacz"
     path.write_bytes(data)
     with pytest.raises(ArchiveFileError, match="ZIP"):
+        read(path)
+
+
+def test_a_deflated_member_without_end(tmp_path: Path) -> None:
+    """What comes before the end of its data is kept, and so are the members behind it."""
+    warc = b"".join(record(number=number) for number in range(9))
+    path = wacz(tmp_path / "a.wacz", {"archive/a.warc": warc, "archive/b.warc": warc}, zipfile.ZIP_DEFLATED)
+    data = bytearray(path.read_bytes())
+    entry = data.find(b"archive/a.warc", data.find(b"PK\x01\x02")) - 46
+    (length,) = struct.unpack_from("<I", data, entry + 20)
+    struct.pack_into("<I", data, entry + 20, length - 20)
+    path.write_bytes(data)
+    found, kinds = read(path)
+    assert pages(found)[-9:] == list(range(9))
+    assert len(found) > 9
+    assert kinds["corrupt-member"] == 1
+
+
+def test_an_offset_that_no_file_has(tmp_path: Path) -> None:
+    """A member that is said to begin behind the end of the world is a bad one."""
+    path = wacz(tmp_path / "a.wacz", {"archive/a.warc": WARC})
+    data = bytearray(path.read_bytes())
+    end, entry = data.rfind(b"PK\5\6"), data.rfind(b"PK\1\2")
+    extra = struct.pack("<HHQ", 1, 8, 2**64 - 1)
+    struct.pack_into("<I", data, entry + 42, 2**32 - 1)
+    struct.pack_into("<H", data, entry + 30, len(extra))
+    (length,) = struct.unpack_from("<I", data, end + 12)
+    struct.pack_into("<I", data, end + 12, length + len(extra))
+    data[end:end] = extra
+    path.write_bytes(data)
+    assert read(path) == ([], {"bad-member": 1})
+
+
+@pytest.mark.parametrize("is_large", [False, True], ids=["zip", "zip64"])
+def test_a_directory_made_to_fill_memory(tmp_path: Path, is_large: bool) -> None:
+    """It is refused before it is read: each of its entries would take ten times its length."""
+    path = tmp_path / "a.wacz"
+    size = 17 << 20
+    end = struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, 65535, 65535, 2**32 - 1 if is_large else size, 0, 0)
+    if is_large:
+        large = struct.pack("<4sQ2H2I4Q", b"PK\6\6", 44, 45, 45, 0, 0, 1, 1, size, 0)
+        end = large + struct.pack("<4sIQI", b"PK\6\7", 0, size, 1) + end
+    path.write_bytes(b"\0" * size + end)
+    with pytest.raises(ArchiveFileError, match="directory of at most"):
         read(path)

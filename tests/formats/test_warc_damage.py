@@ -1,6 +1,7 @@
 """Damaged archive files: everything before the damage is kept, what follows it is found, and it is told."""
 
 import hashlib
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -169,6 +170,27 @@ def test_a_record_may_go_on_in_the_next_member(tmp_path: Path) -> None:
     assert pages(captures(tmp_path / "a.warc.gz", data)[0]) == [0, 1, 2, 3, 4, 5]
 
 
+def raw_frame(text: bytes) -> bytes:
+    """Return a short text as a zstd frame that stores it as it is."""
+    return b"\x28\xb5\x2f\xfd\x20" + bytes([len(text)]) + (len(text) << 3 | 1).to_bytes(3, "little") + text
+
+
+@pytest.mark.parametrize("mark", [0x184D2A50, 0x184D2A5D], ids=["skippable", "dictionary"])
+@pytest.mark.parametrize("said", [1000, 2**32 - 1])
+def test_a_file_that_ends_in_a_skippable_frame(mark: int, said: int, tmp_path: Path) -> None:
+    """It is cut, and not empty."""
+    found, kinds = captures(tmp_path / "a.warc.zst", struct.pack("<II", mark, said) + b"x" * 999)
+    assert (found, kinds) == ([], {"truncated-zstd": 1})
+
+
+def test_a_dictionary_that_is_none(tmp_path: Path) -> None:
+    """Frames that do not need it are read."""
+    dictionary = (0xEC30A437).to_bytes(4, "little") + b"\xff" * 96
+    data = struct.pack("<II", 0x184D2A5D, len(dictionary)) + dictionary + raw_frame(record(number=7))
+    found, kinds = captures(tmp_path / "a.warc.zst", data)
+    assert (pages(found), kinds) == ([7], {})
+
+
 BIG = """
 import gzip, resource, sys
 from pathlib import Path
@@ -198,3 +220,51 @@ def test_memory_is_bounded(kind: str, tmp_path: Path) -> None:
     count, too_long, kibibytes = done.stdout.split()
     assert (count, too_long) == ("2", "1")
     assert int(kibibytes) < 32 << 10
+
+
+MANY = """
+import resource, sys
+from unlost.formats import Problems
+from unlost.formats.index import read_rows
+from unlost.formats.warc import read_captures
+read = {"warc": read_captures, "index": read_rows}[sys.argv[2]]
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+problems = Problems()
+found = sum(1 for _ in read(sys.argv[1], problems))
+print(found, sum(problems.counts.values()), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+@pytest.mark.parametrize("kind", ["warc", "index"])
+def test_many_long_headers_or_lines_are_not_held_at_once(kind: str, tmp_path: Path) -> None:
+    """Forty of almost the greatest length take no more memory than a few, also if that is little on disk."""
+    pieces = {"warc": record(uri="http://example.com/" + "\x01" * 3_000_000), "index": b"x" * (8 << 20) + b"\n"}
+    path = tmp_path / "a.gz"
+    path.write_bytes(member(pieces[kind]) * 40)
+    done = subprocess.run([sys.executable, "-c", MANY, path, kind], capture_output=True, text=True, check=True)
+    found, problems, kibibytes = (int(word) for word in done.stdout.split())
+    assert (found, problems) == ((40, 40) if kind == "warc" else (0, 40))
+    assert kibibytes < 96 << 10
+
+
+INTERRUPTED = """
+import signal, sys
+from unlost.formats import Problems
+from unlost.formats.warc import read_captures
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+signal.setitimer(signal.ITIMER_REAL, 0.1)
+try:
+    list(read_captures(sys.argv[1], Problems()))
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_a_record_without_end_can_be_interrupted(tmp_path: Path) -> None:
+    """Ctrl-C does not wait for the end of a record, which may be hours away."""
+    path = tmp_path / "a.warc"
+    path.write_bytes(record(length=1 << 40))
+    with path.open("r+b") as file:
+        file.truncate(1 << 40)
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED, path], capture_output=True, check=True, timeout=60)
+    assert done.stdout == b"interrupted\n"

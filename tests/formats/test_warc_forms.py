@@ -46,6 +46,24 @@ def test_arc(first: bytes, fields: bytes, pack: type, tmp_path: Path) -> None:
     assert kinds == {"garbage": 1}
 
 
+@pytest.mark.parametrize(
+    ("date", "moment"),
+    [
+        (b"1996", "19960101000000"),
+        (b"199610011234", "19961001123400"),
+        (b"19961001123456789", "19961001123456"),
+        (b"1996100112345678", None),
+        (b"199613", None),
+    ],
+)
+def test_arc_dates_of_other_lengths(date: bytes, moment: str | None, tmp_path: Path) -> None:
+    """They are padded or cut like all dates; what is none costs its record only."""
+    odd = arc_record(1, b"").replace(b"20010203040506", date)
+    found, kinds = captures(tmp_path / "a.arc", ARC_1 + arc_record(0, b"") + odd + arc_record(2, b""))
+    assert [c.datetime for c in found] == ["20010203040506", *([moment] if moment else []), "20010203040506"]
+    assert kinds == ({} if moment else {"bad-date": 1})
+
+
 @pytest.mark.parametrize("dictionary", [False, True], ids=["plain frames", "with a dictionary"])
 def test_zstd(dictionary: bool, tmp_path: Path) -> None:
     """Records in zstd frames are read, also those that need the dictionary at the start of the file."""

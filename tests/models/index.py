@@ -11,6 +11,7 @@ from typing import NamedTuple
 from tests.models.warc import gzip_header, inflate
 
 _FRAME = b"\x28\xb5\x2f\xfd"
+_BOM = b"\xef\xbb\xbf"
 _WINDOW = 1 << 10  # bytes; no block is larger
 
 
@@ -21,12 +22,14 @@ class Line(NamedTuple):
     offset: int
     text: bytes
     too_long: bool
+    is_cut: bool
 
 
 class KeyColumn(NamedTuple):
     """What a pass over the key column counts."""
 
     rows: int
+    left_out: int
     keys: int
     first_unsorted: int | None
 
@@ -69,7 +72,9 @@ def _zstd_text(data: bytes) -> tuple[bytes, str | None]:
     text, at = b"", 0
     while at < len(data):
         while len(data) - at >= 8 and _is_skippable(data[at:]):
-            at = min(len(data), at + 8 + int.from_bytes(data[at + 4 : at + 8], "little"))
+            at += 8 + int.from_bytes(data[at + 4 : at + 8], "little")
+        if at > len(data):
+            return text, "truncated"
         if at == len(data):
             break
         if not _FRAME.startswith(data[at : at + 4]):
@@ -121,26 +126,34 @@ def gzip_member(text: bytes, level: int) -> bytes:
     return packed.compress(text) + packed.flush()
 
 
-def lines_of(text: bytes, limit: int) -> list[Line]:
-    """Return the lines of a text: they end in LF, and a CR before that or at the end of the text goes with it."""
+def lines_of(text: bytes, limit: int, damage: str | None = None) -> list[Line]:
+    """Return the lines of a text: they end in LF, and a CR before that or at the end of the text goes with it.
+
+    damage: what ended the text; a line without end is cut then.
+    """
     pieces = text.split(b"\n")
+    ends = len(pieces) - 1
     if not pieces[-1]:
         pieces.pop()
     lines, offset = [], 0
     for number, piece in enumerate(pieces, 1):
         line = piece.removesuffix(b"\r")
-        lines.append(Line(number, offset, line[:limit], len(line) > limit))
+        lines.append(Line(number, offset, line[:limit], len(line) > limit, number > ends and damage is not None))
         offset += len(piece) + 1
     return lines
 
 
 def key_column(lines: list[Line]) -> KeyColumn:
     """Count the rows of an index, the runs of equal keys, and find the first row whose key is too small."""
+    readable = [line for line in lines if not line.too_long and not line.is_cut]
+    left_out = len(lines) - len(readable)
+    # Some editors put a byte-order mark before the first line.
+    lines = [line._replace(text=line.text.removeprefix(_BOM)) if line.number == 1 else line for line in readable]
     rows = [line for line in lines if line.text.strip(b" \t\n\r\f") and not _is_header(line.text)]
     keys = [row.text.split(b" ")[0] for row in rows]
     runs = [key for place, key in enumerate(keys) if place == 0 or key != keys[place - 1]]
     unsorted = [rows[place].number for place in range(1, len(keys)) if keys[place] < keys[place - 1]]
-    return KeyColumn(len(rows), len(runs), unsorted[0] if unsorted else None)
+    return KeyColumn(len(rows), left_out, len(runs), unsorted[0] if unsorted else None)
 
 
 def _is_header(text: bytes) -> bool:

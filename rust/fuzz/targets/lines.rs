@@ -29,7 +29,7 @@ fuzz_target!(|input: &[u8]| {
     let again = Source::new(Cursor::new(owned.clone())).expect("memory does not fail");
     let mut lines = Lines::new(again, limit);
     let (mut at, mut count) = (0, 0);
-    let (mut rows, mut keys, mut last) = (0, 0, None);
+    let (mut rows, mut left_out, mut keys, mut last) = (0, 0, 0, None);
     while let Some(line) = lines.next_line().expect("memory does not fail") {
         count += 1;
         assert_eq!((line.number, line.offset), (count, at as u64));
@@ -39,8 +39,17 @@ fuzz_target!(|input: &[u8]| {
         let whole = whole.strip_suffix(b"\r").unwrap_or(whole);
         assert_eq!(line.text, &whole[..whole.len().min(limit)]);
         assert_eq!(line.too_long, whole.len() > limit);
-        if !is_header(line.text) && !line.text.trim_ascii().is_empty() {
-            let key = line.text.split(|&byte| byte == b' ').next().map(<[u8]>::to_vec);
+        assert_eq!(line.is_cut, end.is_none() && source.damage().is_some());
+        if line.too_long || line.is_cut {
+            left_out += 1;
+            continue;
+        }
+        let line = match line.text.strip_prefix(b"\xef\xbb\xbf") {
+            Some(rest) if count == 1 => rest,
+            _ => line.text,
+        };
+        if !is_header(line) && !line.trim_ascii().is_empty() {
+            let key = line.split(|&byte| byte == b' ').next().map(<[u8]>::to_vec);
             rows += 1;
             keys += u64::from(key != last);
             last = key;
@@ -50,6 +59,6 @@ fuzz_target!(|input: &[u8]| {
     assert_eq!(lines.damage(), source.damage());
 
     let column = read_key_column(Cursor::new(owned), limit).expect("memory does not fail");
-    assert_eq!((column.rows, column.keys), (rows, keys));
+    assert_eq!((column.rows, column.left_out, column.keys), (rows, left_out, keys));
     assert_eq!(column.damage, source.damage());
 });

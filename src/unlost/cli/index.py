@@ -26,6 +26,7 @@ from unlost.formats.zipnum import write_zipnum
 
 _FILE = click.Path(path_type=Path)
 _WANTING = 1
+_COMPRESSED = (".gz", ".zst")
 
 
 @click.group(name="index")
@@ -44,9 +45,16 @@ def command() -> None:
 def build(ctx: click.Context, files: tuple[Path, ...], output: Path) -> None:
     """Make a sorted index of WARC, ARC and WACZ files, in the form that pywb serves.
 
-    Damaged files give what can be read of them; what cannot is counted by kind, and the exit code is 3. Nothing is
-    written under the final name until all of it is.
+    Damaged files give what can be read of them; what cannot is counted by kind, and the exit code is 3. If a file
+    cannot be read at all, nothing is made: an index without it would pass for a whole one. Nothing is written under
+    the final name until all of it is.
     """
+    # Before hours of work, and all of them at once.
+    missing = [error for error in map(_unreadable, files) if error]
+    for error in missing:
+        say(str(error))
+    if missing:
+        ctx.exit(InputError.exit_code)
     problems = Problems()
     with progress("building", sum(map(_size, files))) as bar:
         lines = cdxj.write_rows(bar.lines(_archive_rows(files, problems, bar)))
@@ -78,7 +86,7 @@ def show(
     count = 0
     for capture in _captures(file, url, problems):
         fields = _fields(capture)
-        if all(str(fields.get(name, "")) == value for name, value in wanted):
+        if all(_text(fields.get(name, "")) == value for name, value in wanted):
             sys.stdout.write(dumps(fields) + "\n")
             count += 1
             if count == limit:
@@ -120,7 +128,8 @@ def _check_index(file: Path, problems: Problems) -> dict[str, Any]:
     captures, foreign, unsorted = 0, 0, None
     last = b""
     for row in read_rows(file, problems):
-        line = f"{row.key} {row.timestamp}".encode("utf-8", "surrogateescape")
+        # Files without keys are sorted by address.
+        line = f"{row.key or row.fields.get('url', '')} {row.timestamp}".encode("utf-8", "surrogateescape")
         if unsorted is None and line < last:
             unsorted = row.number
         last = line
@@ -164,6 +173,8 @@ def convert(ctx: click.Context, file: Path, output: Path, to: str | None, sort: 
     form = to or {".cdx": "cdx11", ".cdxj": "cdxj", ".idx": "zipnum"}.get(output.suffix)
     if form is None:
         raise UsageError(f"{output}: its ending does not tell the format: expected .cdx, .cdxj or .idx, or give --to")
+    if (form == "zipnum") != (output.suffix == ".idx"):
+        raise UsageError(f"{output}: a ZipNum, and nothing else, has a name that ends in .idx")
     read = warcindex.rows if warcindex.is_archive(file) else read_rows
     layouts = {"cdx9": cdx.CDX9, "cdx10": cdx.CDX10, "cdx11": cdx.CDX11}
     # The list of a ZipNum says nothing about how much there is to read.
@@ -193,6 +204,15 @@ def _archive_rows(files: Iterable[Path], problems: Problems, bar: Bar) -> Iterat
         bar.next_file(_size(file))
 
 
+def _unreadable(file: Path) -> InputError | None:
+    """Return why an archive file cannot be read at all; None if it can."""
+    try:
+        warcindex.check_readable(file)
+    except InputError as error:
+        return error
+    return None
+
+
 def _size(file: Path) -> int:
     """Return a file's size in bytes; nothing for what has none, or is not there: whoever reads it says so."""
     try:
@@ -204,6 +224,8 @@ def _size(file: Path) -> int:
 def _write(lines: Iterable[bytes], output: Path, *, zipnum: bool) -> None:
     if not output.parent.is_dir():
         raise InputError(f"{output}: cannot be written: no such folder")
+    if output.suffix in _COMPRESSED:
+        raise UsageError(f"{output}: what is written is not compressed: expected a name without {output.suffix}")
     if zipnum:
         write_zipnum(lines, output)
     else:
@@ -220,7 +242,13 @@ def _filter(text: str) -> tuple[str, str]:
 
 
 def _fields(capture: Capture) -> dict[str, object]:
-    return {name: value for name, value in asdict(capture).items() if value not in (None, "", False)}
+    # Not `in (None, "", False)`: 0 equals False, and a record may begin at byte 0.
+    return {name: value for name, value in asdict(capture).items() if value not in (None, "") and value is not False}
+
+
+def _text(value: object) -> str:
+    """Return a value as it is printed, without the quotes of a text."""
+    return value if isinstance(value, str) else dumps(value)
 
 
 def _report(problems: Problems) -> None:

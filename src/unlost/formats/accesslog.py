@@ -62,7 +62,7 @@ _ESCAPE = re.compile(rb"\\(?:x([0-9A-Fa-f]{2})|(.))", re.DOTALL)
 _LETTERS = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"b": b"\b", b"v": b"\v", b"f": b"\f"}
 # A date, perhaps cut, perhaps with `*` or a modifier such as `id_`; or none. Proxies make one slash of two.
 _REPLAY = re.compile(
-    rb"(?:[a-z]+://[^/]*)?(?:/[^/]*)*?/(?:(?:\d{4,14}\*?|\*)(?:[a-z]{2}_)?/)?(https?):/+(.+)", re.IGNORECASE | re.DOTALL
+    rb"(?:[a-z]+://[^/]*)?/(?:.*?/)??(?:(?:\d{4,14}\*?|\*)(?:[a-z]{2}_)?/)?(https?):/+(.+)", re.IGNORECASE | re.DOTALL
 )
 _BARE_REPLAY = re.compile(
     rb"(?:[a-z]+://[^/]*)?(?:/[^/]*)?/\d{4,14}(?:[a-z]{2}_)?/+([^/]*\..+)", re.IGNORECASE | re.DOTALL

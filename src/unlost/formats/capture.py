@@ -12,7 +12,8 @@ class Capture:
     datetime: when it was captured, 14 digits, UTC; missing digits filled as `unlost.dates` says.
     status: the HTTP status; None for what has none.
     mime: the media type in lower case without parameters; `warc/revisit` is told by `revisit` instead.
-    digest: of the payload, with its algorithm in front (`sha1:…`), in the spelling of the source.
+    digest: of the payload, with its algorithm in front (`sha1:…`) where that is known, in the one spelling that
+        `unlost.formats.digests` has for it.
     length: bytes of the record as it is stored, compressed if it is.
     redirect: where it redirects to, as the source says it.
     archive: the id of the archive that holds it, in the registry.

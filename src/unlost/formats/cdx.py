@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from unlost.formats.row import Row, RowError
+from unlost.formats.row import NO_VALUE, Row, RowError, escaped
 
 LEGEND = {
     "N": "urlkey",
@@ -28,8 +28,6 @@ LEGEND = {
 """The letters that have a name here; columns of other letters are kept as `cdx-LETTER`."""
 
 _BY_COUNT = {9: "N b a m s k r V g", 10: "N b a m s k r M V g", 11: "N b a m s k r M S V g"}
-
-_NO_VALUE = "-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +84,7 @@ class Layout:
         if len(values) != len(self.columns):
             message = f"expected {len(self.columns)} fields, found {len(values)}"
             raise RowError("bad-field-count", message)
-        fields = {name: value for name, value in zip(self.columns, values, strict=True) if value not in ("", _NO_VALUE)}
+        fields = {name: value for name, value in zip(self.columns, values, strict=True) if value not in ("", NO_VALUE)}
         key = fields.pop("urlkey", "")
         return Row(key, fields.pop("timestamp", ""), fields, number, place)
 
@@ -97,10 +95,11 @@ CDX9, CDX10, CDX11 = (Layout.of_header(b" CDX " + letters.encode()) for letters 
 def write_rows(rows: Iterable[Row], layout: Layout = CDX11) -> Iterator[bytes]:
     """Yield the header and one line for each row, with their ends; a value that the layout has no column for is lost.
 
-    A space inside a value becomes `%20`, since nothing else can stand for it in CDX.
+    A space inside a value becomes `%20`, since nothing else can stand for it in CDX; so do control characters, which
+    could end the line. A row without a key gets that of its address.
     """
     yield layout.header() + b"\n"
     for row in rows:
-        values = {"urlkey": row.key, "timestamp": row.timestamp, **row.fields}
-        texts = [values.get(name, _NO_VALUE).replace(layout.delimiter, "%20") or _NO_VALUE for name in layout.columns]
+        values = {"urlkey": row.written_key(), "timestamp": row.timestamp, **row.fields}
+        texts = [escaped(values.get(name, ""), layout.delimiter) or NO_VALUE for name in layout.columns]
         yield layout.delimiter.join(texts).encode("utf-8", "surrogateescape") + b"\n"

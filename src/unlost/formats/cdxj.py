@@ -1,9 +1,10 @@
 """CDXJ: a key, a date and an object, as pywb, OpenWayback, ipwb and Common Crawl write it."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 
-from unlost.formats.row import REVISIT, Row, RowError
+from unlost.formats.row import NO_VALUE, REVISIT, Row, RowError, escaped
 
 # What OpenWayback's and ipwb's rows call the fields that pywb names otherwise.
 _OTHER_NAMES = {
@@ -22,6 +23,7 @@ _OTHER_NAMES = {
 }
 _ORDER = ("url", "mime", "status", "digest", "redirect", "robotflags", "length", "offset", "filename")
 _WARCFILE = "warcfile:"
+_HALF_PAIR = re.compile(rb"\\u[dD]")
 
 
 def row(line: bytes, number: int = 0, place: int = 0) -> Row:
@@ -32,7 +34,8 @@ def row(line: bytes, number: int = 0, place: int = 0) -> Row:
     """
     # Keys may hold braces themselves; only the object begins a column with one.
     head, brace, body = line.partition(b" {")
-    columns = head.decode("utf-8", "surrogateescape").split()
+    # Cut as bytes: a key may hold white space that only Unicode calls so.
+    columns = [column.decode("utf-8", "surrogateescape") for column in head.split()]
     if not brace or len(columns) not in (2, 3):
         raise RowError("bad-field-count", "expected a key, a date and an object in braces")
     try:
@@ -40,12 +43,19 @@ def row(line: bytes, number: int = 0, place: int = 0) -> Row:
         values = json.loads(
             (brace + body).decode("utf-8", "surrogateescape"), parse_int=str, parse_float=str, parse_constant=str
         )
+        fields = {_OTHER_NAMES.get(name, name): _text(value) for name, value in values.items() if _is_value(value)}
+        if _HALF_PAIR.search(body):
+            # Half of a surrogate pair is no text. Those that stand for a byte that is no UTF-8 are ours.
+            "".join([*fields, *fields.values()]).encode("utf-8", "surrogateescape")
     except (ValueError, RecursionError) as error:
         raise RowError("bad-json", f"expected an object: {str(error)[:80]}") from None
-    fields = {_OTHER_NAMES.get(name, name): _text(value) for name, value in values.items() if value not in (None, "-")}
     if len(columns) == 3:
         _read_openwayback(columns[2], fields)
     return Row(columns[0], columns[1], fields, number, place)
+
+
+def _is_value(value: object) -> bool:
+    return value is not None and value != NO_VALUE
 
 
 def _text(value: object) -> str:
@@ -63,8 +73,12 @@ def _read_openwayback(record_type: str, fields: dict[str, str]) -> None:
 
 
 def write_rows(rows: Iterable[Row]) -> Iterator[bytes]:
-    """Yield one line for each row, with its end, in pywb's order of fields; what else a row has comes behind."""
+    """Yield one line for each row, with its end, in pywb's order of fields; what else a row has comes behind.
+
+    White space in a key or date is escaped. A row without a key gets that of its address.
+    """
     for each in rows:
         known = {name: each.fields[name] for name in _ORDER if name in each.fields}
         fields = json.dumps({**known, **each.fields}, ensure_ascii=True)
-        yield f"{each.key} {each.timestamp} {fields}\n".encode("utf-8", "surrogateescape")
+        head = f"{escaped(each.written_key())} {escaped(each.timestamp)}"
+        yield f"{head} {fields}\n".encode("utf-8", "surrogateescape")

@@ -14,6 +14,8 @@ from unlost.formats.row import Row, RowError
 from unlost.formats.textfile import read_lines
 from unlost.formats.zipnum import ZipNum
 
+_BOM = b"\xef\xbb\xbf"  # some editors put it before the first line
+
 _RowReader = Callable[[bytes, int, int], Row]
 
 
@@ -31,8 +33,15 @@ def read_rows(
 
 def _rows(lines: Iterable[Line], name: str, problems: Problems) -> Iterator[Row]:
     reader: _RowReader | None = None
-    for line in lines:
-        if not line.text.strip() or line.text[:1] in b"!@#":
+    is_behind_rows = False
+    for each in lines:
+        line = each._replace(text=each.text.removeprefix(_BOM)) if each.number == 1 else each
+        if not line.text.strip():
+            continue
+        if line.text[:1] in b"!@#":
+            if is_behind_rows:
+                message = "expected headers and comments above all rows"
+                problems.add(Problem("late-header", name, line.number, line.offset, message))
             continue
         if b"\0" in line.text:
             problems.add(Problem("binary", name, line.number, line.offset, "expected text, found a NUL byte"))
@@ -41,6 +50,7 @@ def _rows(lines: Iterable[Line], name: str, problems: Problems) -> Iterator[Row]
             if line.text[1:4] == b"CDX" and not line.text[:1].isalnum():
                 reader = Layout.of_header(line.text).row
                 continue
+            is_behind_rows = True
             reader = reader or _told_by(line)
             yield reader(line.text, line.number, line.offset)
         except RowError as error:
@@ -54,7 +64,7 @@ def _lines(path: str | PathLike[str], problems: Problems, on_read: Callable[[int
         return
     number = offset = 0
     with ZipNum(path) as index:
-        for block in index.blocks():
+        for block in index.blocks(problems=problems):
             for line in index.block_lines(block, problems):
                 number += 1
                 yield Line(number, offset, line.text)
@@ -79,9 +89,9 @@ def find_captures(path: str | PathLike[str], address: str, problems: Problems) -
         yield from (capture for capture in read_captures(path, problems) if capture.key == key)
         return
     with ZipNum(path) as index:
-        for spelling in uri.spellings(key):
-            for line in index.lines(spelling.encode(), problems):
-                yield from _captures(_rows([Line(0, 0, line)], fspath(path), problems), fspath(path), problems)
+        spellings = [spelling.encode() for spelling in uri.spellings(key)]
+        for line in index.lines(*spellings, problems=problems):
+            yield from _captures(_rows([Line(0, 0, line)], fspath(path), problems), fspath(path), problems)
 
 
 def read_captures(path: str | PathLike[str], problems: Problems) -> Iterator[Capture]:

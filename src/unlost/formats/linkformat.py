@@ -129,7 +129,8 @@ def read_timemap_file(path: str | PathLike[str], problems: Problems) -> TimeMap:
     # Where lines were left out, from which byte of the body on, and how many bytes and lines are missing before it.
     gaps = [(0, 0, 0)]
     last = 0
-    for line in read_lines(path, problems):
+    # Half a line may have many entries, and of half an entry the reader knows what to think.
+    for line in read_lines(path, problems, keep_cut=True):
         missing, missing_lines = gaps[-1][1:]
         between = line.offset - missing - len(body)
         if line.number > last + 1:

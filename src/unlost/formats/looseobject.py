@@ -1,6 +1,7 @@
 """JSON objects as people write them in headers: the names of members may lack their quotes."""
 
 import json
+import math
 import re
 
 MAX_DEPTH = 32
@@ -30,7 +31,15 @@ def read_json(text: str) -> object:
             pieces += [text[end : token.start()], f'"{token[1]}":']
             end = token.end()
     pieces.append(text[end:])
-    return json.loads("".join(pieces), parse_constant=_refuse)
+    return json.loads("".join(pieces), parse_constant=_refuse, parse_float=_finite)
+
+
+def _finite(text: str) -> float:
+    """Return a number that can be written again, which one past all numbers cannot."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError("a number that is too large")
+    return number
 
 
 def _refuse(name: str) -> object:

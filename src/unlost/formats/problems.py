@@ -12,7 +12,7 @@ class Problem:
     line: which line, from 1; None in files that have no lines.
     offset: where the line or record begins, in bytes from the start of the decompressed text; in WARCs, where the
         record begins in the file as it is stored.
-    message: what was expected and what was found, in one printable line.
+    message: what was expected and what was found.
     """
 
     kind: str
@@ -22,13 +22,17 @@ class Problem:
     message: str
 
     def __str__(self) -> str:
-        """Return it as one line: where, then what.
+        r"""Return it as one printable line: where, then what.
 
         >>> str(Problem("bad-date", "a.cdx", 7, 512, "expected 14 digits, found `x`"))
         'a.cdx:7 (byte 512): bad-date: expected 14 digits, found `x`'
+        >>> str(Problem("bad-date", "a.cdx", 7, 512, "expected 14 digits, found `\x1b`"))[-5:]
+        '\\x1b`'
         """
         line = "" if self.line is None else f":{self.line}"
-        return f"{self.file}{line} (byte {self.offset}): {self.kind}: {self.message}"
+        text = f"{self.file}{line} (byte {self.offset}): {self.kind}: {self.message}"
+        # Files and their names are untrusted, and whoever prints this may be a terminal.
+        return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 @dataclass(slots=True)

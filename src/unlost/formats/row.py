@@ -7,8 +7,12 @@ from dataclasses import dataclass
 from unlost import dates, uri
 from unlost.errors import DateError, UriError
 from unlost.formats.capture import Capture
+from unlost.formats.digests import normal_digest
 
 REVISIT = "warc/revisit"
+NO_VALUE = "-"
+
+_CONTROL = {code: f"%{code:02X}" for code in (*range(32), 127)}
 
 
 class RowError(Exception):
@@ -44,19 +48,23 @@ class Row:
         mime = _mime(fields.get("mime"))
         revisit = mime == REVISIT
         return Capture(
-            uri=address,
+            uri=_readable(address),
             key=self._key(address),
             datetime=_date(self.timestamp),
             status=_status(fields.get("status")),
             mime=None if revisit else mime,
-            digest=fields.get("digest"),
+            digest=normal_digest(fields["digest"]) if "digest" in fields else None,
             length=_number("length", fields.get("length")),
-            redirect=fields.get("redirect"),
+            redirect=_readable(fields["redirect"]) if "redirect" in fields else None,
             revisit=revisit,
             revisit_of=_revisit_of(fields),
             filename=fields.get("filename"),
             offset=_number("offset", fields.get("offset")),
         )
+
+    def written_key(self) -> str:
+        """Return the key to write: the row's own, or that of its address where the file has none, as wget's."""
+        return self.key or index_key(self.fields.get("url", ""))
 
     def _key(self, address: str) -> str | None:
         key, url = self.key.encode("utf-8", "surrogateescape"), address.encode("utf-8", "surrogateescape")
@@ -66,6 +74,36 @@ class Row:
             if error.kind == "foreign-scheme":
                 return None
             raise RowError("bad-address", f"neither key nor address can be read: {error}") from None
+
+
+def index_key(address: str) -> str:
+    """Return the key of an address as indexes spell it: the SURT of a page, the lower-cased text of anything else.
+
+    >>> index_key("http://www.Example.com/A"), index_key("dns:Example.com"), index_key("")
+    ('com,example)/a', 'dns:example.com', '-')
+    """
+    try:
+        return uri.surt(_readable(address))
+    except UriError:
+        return "".join(address.lower().split()) or NO_VALUE
+
+
+def escaped(text: str, delimiter: str = " ") -> str:
+    r"""Return a text without what would end a column or a line.
+
+    >>> escaped("a b\nc")
+    'a%20b%0Ac'
+    """
+    return text.replace(delimiter, f"%{ord(delimiter):02X}").translate(_CONTROL)
+
+
+def _readable(address: str) -> str:
+    """Return an address with its bytes that are no UTF-8 escaped, so that it can be written as JSON."""
+    try:
+        address.encode()
+    except UnicodeEncodeError:
+        return "".join(f"%{ord(char) - 0xDC00:02X}" if "\udc80" <= char <= "\udcff" else char for char in address)
+    return address
 
 
 def _date(text: str) -> str:

@@ -55,15 +55,17 @@ def read_lines(
     *,
     name: str | None = None,
     on_read: Callable[[int], object] | None = None,
+    keep_cut: bool = False,
 ) -> Iterator[Line]:
     """Yield the lines of a file, however it is compressed; offsets are of the decompressed text.
 
     Memory is bounded by `limit`, not by the file. `unlost.formats.lines` does the same for what is already open.
     name: what to call it in problems, if not by its path. on_read: is told now and then how many bytes of the file have
-    been read, as they are stored.
+    been read, as they are stored. keep_cut: yield a line that damage cut, for formats in which half of it is of use.
 
-    Problems: `too-long` lines, and `truncated`, `corrupt` or `trailing-garbage` compression, before which everything is
-    yielded. Raises InputError if the file cannot be read at all.
+    Problems: `too-long` lines, `truncated`, `corrupt` or `trailing-garbage` compression, before which everything is
+    yielded, and a `cut-line` that has no end there: half a row could pass for a whole one. Raises InputError if the
+    file cannot be read at all.
     """
     name = name or fspath(path)
     end = Line(0, 0, b"")
@@ -72,11 +74,14 @@ def read_lines(
         while batch := reader.batch(_BATCH):
             if on_read is not None:
                 on_read(reader.position)
-            for number, offset, text, too_long in batch:
+            for number, offset, text, too_long, is_cut in batch:
                 end = Line(number, offset, text)
                 if too_long:
                     message = f"a line of more than {limit} bytes was left out"
                     problems.add(Problem("too-long", name, number, offset, message))
+                elif is_cut and not keep_cut:
+                    message = "a line without end, before the damage to the file, was left out: it may be half of one"
+                    problems.add(Problem("cut-line", name, number, offset, message))
                 else:
                     yield end
     except OSError as error:

@@ -84,7 +84,7 @@ class UkvsReader:
     def __init__(self, file: Source, problems: Problems, name: str | None = None) -> None:
         self._problems = problems
         self._name = name_of(file, name)
-        self._lines = (line for line in lines_of(file, problems, name) if line.text.strip())
+        self._lines = (line for line in map(_unmarked, lines_of(file, problems, name)) if line.text.strip())
         self._first: Line | None = None
         self.header = self._read_header()
 
@@ -123,9 +123,9 @@ class UkvsReader:
             if line.text.startswith(b"!"):
                 self._count("late-header", line, "expected headers above all rows")
                 continue
-            fields, _, attributes = line.text.strip().partition(b" {")
+            fields, brace, attributes = line.text.strip().partition(b" {")
             columns = fields.split()
-            row = self._row(line, columns, frequency, attributes)
+            row = self._row(line, columns, frequency, brace + attributes)
             if not row:
                 continue
             key = b" ".join(columns[: len(self.header.keys)])
@@ -157,10 +157,15 @@ class UkvsReader:
 
     def _attributes(self, line: Line, text: bytes) -> Mapping[str, object] | None:
         try:
-            return _object(read_json("{" + text.decode()))
+            return _object(read_json(text.decode()))
         except (ValueError, RecursionError) as error:
             self._count("bad-json", line, f"expected an object: {_one_line(error)}")
             return None
+
+
+def _unmarked(line: Line) -> Line:
+    """Return a line without the byte-order mark that some editors put before the first."""
+    return line._replace(text=line.text.removeprefix(b"\xef\xbb\xbf")) if line.number == 1 else line
 
 
 _EXPECTED = {

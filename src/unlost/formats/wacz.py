@@ -4,7 +4,7 @@ import struct
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from os import PathLike
+from os import SEEK_END, PathLike
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
@@ -20,7 +20,12 @@ _SUFFIXES = (".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz")
 
 # A folder of the ZIP is held in memory: the largest collections published as one WACZ have some thousand WARCs.
 _MAX_MEMBERS = 100_000
+_MAX_DIRECTORY_BYTES = 16 << 20  # so many members with names of a hundred bytes
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
+_DIRECTORY_END = struct.Struct("<12xI6x")  # of which only the length of the directory is read
+_DIRECTORY_END_64 = struct.Struct("<40xQ8x")
+_LOCATOR_64_BYTES = 20
+_MAX_COMMENT_BYTES = (1 << 16) - 1
 _ENCRYPTED = 1
 
 
@@ -62,6 +67,12 @@ def read_captures(
             yield from Captures(scanner, name, filename, problems, wanted, tally, on_read)
 
 
+def check_directory(path: str | PathLike[str]) -> None:
+    """Raise ArchiveFileError if a file is no ZIP that `read_captures` reads, OSError if it cannot be read."""
+    with Path(path).open("rb") as file:
+        _members(file, str(path))
+
+
 def open_record(path: str | PathLike[str], filename: str, offset: int, skip: int = 0) -> StoredRecord:
     """Return a record of a WARC in a WACZ, by the WARC's name and the offset that captures have.
 
@@ -97,6 +108,10 @@ class _MemberError(Exception):
 
 def _members(file: BinaryIO, name: str) -> list[zipfile.ZipInfo]:
     """Return the archive files of a ZIP. Members that overlap, as only those of bombs do, are refused."""
+    if _directory_bytes(file) > _MAX_DIRECTORY_BYTES:
+        raise ArchiveFileError(
+            f"{name}: expected a directory of at most {_MAX_DIRECTORY_BYTES} bytes, found a larger one"
+        )
     try:
         with zipfile.ZipFile(file) as archive:
             members = archive.infolist()
@@ -112,6 +127,25 @@ def _members(file: BinaryIO, name: str) -> list[zipfile.ZipInfo]:
     return [member for member in members if _is_archive(member)]
 
 
+def _directory_bytes(file: BinaryIO) -> int:
+    """Return how long the directory of a ZIP is said to be, which is read as a whole; 0 if it is not said."""
+    size = file.seek(0, SEEK_END)
+    file.seek(max(size - _DIRECTORY_END.size - _MAX_COMMENT_BYTES - _LOCATOR_64_BYTES - _DIRECTORY_END_64.size, 0))
+    tail = file.read()
+    lengths = [0]
+    # A comment may hold the mark, too: the longest counts, whichever is taken for the end of the directory.
+    end = tail.find(b"PK\5\6")
+    while end >= 0:
+        if end + _DIRECTORY_END.size <= len(tail):
+            lengths += _DIRECTORY_END.unpack_from(tail, end)
+        large = end - _LOCATOR_64_BYTES - _DIRECTORY_END_64.size
+        if large >= 0 and tail[large:].startswith(b"PK\6\6"):
+            lengths += _DIRECTORY_END_64.unpack_from(tail, large)
+        end = tail.find(b"PK\5\6", end + 1)
+    # More than the file has says that it stands in the larger form, or that this is no ZIP at all.
+    return max(length for length in lengths if length <= size)
+
+
 def _is_archive(member: zipfile.ZipInfo) -> bool:
     return _FOLDER in member.filename and member.filename.lower().endswith(_SUFFIXES)
 
@@ -125,6 +159,8 @@ def _start(file: BinaryIO, member: zipfile.ZipInfo) -> int:
         raise _MemberError("expected a readable member, found an encrypted one")
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise _MemberError(f"expected a stored or deflated member, found compression {member.compress_type}")
+    if not 0 <= member.header_offset < 1 << 63:
+        raise _MemberError("expected a member of the ZIP, found a place that no file has")
     file.seek(member.header_offset)
     header = file.read(_LOCAL_HEADER.size)
     if len(header) < _LOCAL_HEADER.size or header[:4] != b"PK\x03\x04":

@@ -3,15 +3,16 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from os import PathLike
+from errno import EISDIR
+from os import PathLike, strerror
 from pathlib import Path
 
-from unlost import _core, uri
-from unlost.errors import InputError, UriError
+from unlost import _core
+from unlost.errors import InputError
 from unlost.formats import wacz, warc
 from unlost.formats.capture import Capture
 from unlost.formats.problems import Problems
-from unlost.formats.row import REVISIT, Row
+from unlost.formats.row import REVISIT, Row, index_key
 
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 _ZSTD_DICTIONARY = b"\x5d\x2a\x4d\x18"  # a `.warc.zst` may begin with one, and without it nothing can be read
@@ -26,6 +27,20 @@ def is_archive(path: str | PathLike[str]) -> bool:
     A pipe is told by its name, since what is read of it is gone. Raises InputError if the file cannot be read.
     """
     return _form(path) is not None
+
+
+def check_readable(path: str | PathLike[str]) -> None:
+    """Raise InputError for what `read_archive` can read nothing of: not there, a folder, a WACZ that is no ZIP.
+
+    Only the first bytes are looked at, and the directory of a WACZ; of a pipe, nothing.
+    """
+    try:
+        if _form(path) == "wacz" and Path(path).is_file():
+            wacz.check_directory(path)
+        if Path(path).is_dir():
+            raise IsADirectoryError(EISDIR, strerror(EISDIR))
+    except OSError as error:
+        raise _unreadable(path, error) from error
 
 
 def read_archive(
@@ -92,12 +107,4 @@ def row(capture: Capture) -> Row:
         "filename": capture.filename,
     }
     known = {name: str(value) for name, value in fields.items() if value is not None}
-    return Row(_surt(capture), capture.datetime, known)
-
-
-def _surt(capture: Capture) -> str:
-    """Return the key as indexes spell it: the SURT of a page, the lower-cased address of anything else."""
-    try:
-        return uri.surt(capture.uri)
-    except UriError:
-        return "".join(capture.uri.lower().split()) or "-"
+    return Row(index_key(capture.uri), capture.datetime, known)

@@ -8,6 +8,7 @@ served by pywb.
 
 import io
 import json
+import os
 import zlib
 from collections.abc import Iterable, Iterator
 from os import PathLike
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Self
 
 from unlost.errors import InputError
-from unlost.formats.lines import Line, read_lines
+from unlost.formats.lines import MAX_LINE_BYTES, Line, read_lines
 from unlost.formats.output import whole_file
 from unlost.formats.problems import Problem, Problems
 
@@ -29,8 +30,9 @@ MAX_BLOCK_BYTES = 256 << 20
 """A block that inflates to more is read no further: 3000 lines of an index never do."""
 
 _READ_BYTES = 64 << 10  # of a block at a time
-_MAX_LISTED_BYTES = 8 << 20  # of a line of the list, as of any line
+_SKIPPED_AT_ONCE = 1 << 20  # what the rest of a long line of the list is read by
 _MAX_LOCATIONS_BYTES = 16 << 20  # of a `.loc` file: a line for each part, and the largest indexes have some hundred
+_KIND = "bad-block"
 
 
 class Block(NamedTuple):
@@ -45,8 +47,8 @@ class Block(NamedTuple):
 class ZipNum:
     """An index of blocks, opened by its `.idx` file. Keys are searched as the index spells them.
 
-    Nothing is held in memory but a block at a time. Raises InputError, naming the file and the byte, for what is no
-    such index.
+    Nothing is held in memory but a line and what is inflated at a time. Raises InputError, naming the file and the
+    byte, for what is no such index.
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
@@ -59,6 +61,9 @@ class ZipNum:
         try:
             self._parts = self._read_locations()
             self._only_part = self._read_meta()
+        except OSError as error:
+            self.close()
+            raise InputError(f"{error.filename or path}: cannot be read: {error.strerror}") from error
         except BaseException:
             self.close()
             raise
@@ -75,47 +80,69 @@ class ZipNum:
         """Close the file."""
         self._file.close()
 
-    def blocks(self, first: bytes = b"") -> Iterator[Block]:
-        """Yield the blocks that may hold keys from `first` on, in order."""
-        place = self._last_before(first)
-        while True:
-            # Blocks may be looked up while others are being read.
-            self._file.seek(place)
-            if not (line := self._listed()):
-                return
-            if not line.startswith(b"!") and line.strip():
-                yield self._block(line, place)
-            place += len(line)
+    def blocks(self, first: bytes = b"", problems: Problems | None = None) -> Iterator[Block]:
+        """Yield the blocks that may hold keys from `first` on, in order.
 
-    def lines(self, key: bytes, problems: Problems, *, prefix: bool = False) -> Iterator[bytes]:
-        """Yield the lines, without their ends, whose key is this one; with `prefix`, begins with it.
-
-        What cannot be read is counted as `block_lines` does.
+        problems: gets lines of the list that cannot be read, as `bad-block`; without it they raise InputError.
         """
-        for block in self.blocks(key):
-            if not (block.key <= key or (prefix and block.key.startswith(key))):
-                return
-            for line in self.block_lines(block, problems):
-                found = line.text.split(b" ", 1)[0]
-                if found == key or (prefix and found.startswith(key)):
-                    yield line.text
+        return (block for _, block, _ in self._listed(self._last_before(first), problems))
 
-    def block_lines(self, block: Block, problems: Problems) -> Iterator[Line]:
+    def lines(self, *keys: bytes, prefix: bool = False, problems: Problems | None = None) -> Iterator[bytes]:
+        """Yield the lines, without their ends, whose key is one of these; with `prefix`, begins with one.
+
+        They come in the order of the index, and each block is read once. problems: as for `blocks` and `block_lines`.
+        """
+        place = 0
+        for key in sorted(keys):
+            # Other keys may have been looked for here already.
+            place = max(place, self._last_before(key))
+            for begin, block, end in self._listed(place, problems):
+                place = begin
+                if not (block.key <= key or (prefix and block.key.startswith(key))):
+                    break
+                for line in self.block_lines(block, problems):
+                    found = line.text.split(b" ", 1)[0]
+                    if found in keys or (prefix and found.startswith(keys)):
+                        yield line.text
+                place = end
+
+    def block_lines(self, block: Block, problems: Problems | None = None) -> Iterator[Line]:
         """Yield the lines of a block, with numbers and offsets that begin with it, in bounded memory.
 
-        Problems: `too-long` lines, and `bad-block` for one that is not there, no gzip member, damaged, or too large;
-        what comes before the damage is yielded. Their file is the part, their offset that of the block in it.
+        problems: gets `too-long` lines, which are passed over, and `bad-block` for a block that is not there, no gzip
+        member, damaged, or too large; the lines before the damage are yielded. Their file is the part, their offset
+        that of the block in it. Without it, they raise InputError.
         """
         name = str(block.part)
         found = Problems()
         try:
-            with _BlockText(block) as text:
-                yield from read_lines(text, found, name)
-        except (OSError, zlib.error, EOFError) as error:
-            reason = error.strerror or "not there" if isinstance(error, OSError) else str(error)
-            problems.add(Problem("bad-block", name, None, block.offset, f"expected a gzip member: {reason}"))
+            with block.part.open("rb") as file:
+                file.seek(block.offset)
+                yield from read_lines(io.BufferedReader(_Inflated(file, block.length), _READ_BYTES), found, name)
+        except OSError as error:
+            found.add(Problem(_KIND, name, None, block.offset, f"cannot be read: {error.strerror}"))
+        except (zlib.error, EOFError) as error:
+            found.add(Problem(_KIND, name, None, block.offset, f"expected a gzip member: {error}"))
         for kind, first in found.first.items():
-            problems.add(Problem(kind, name, None, block.offset, first.message), found.counts[kind])
+            _tell(Problem(kind, name, None, block.offset, first.message), problems, found.counts[kind])
+
+    def _listed(self, place: int, problems: Problems | None) -> Iterator[tuple[int, Block, int]]:
+        """Yield the blocks that are listed from a place on, each with where its line begins and ends."""
+        while True:
+            # Blocks may be looked up while others are being read: the file's own place is anybody's.
+            begin = place
+            line, place = self._read_line(begin)
+            if not line:
+                return
+            if line.startswith(b"!") or not line.strip():
+                continue
+            try:
+                block = self._block(line)
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+                message = "expected `key date`, part, offset and length between tabs, or an object"
+                _tell(Problem(_KIND, str(self.path), None, begin, message), problems)
+            else:
+                yield begin, block, place
 
     def _last_before(self, key: bytes) -> int:
         """Return where the last line begins whose key is smaller than `key`, or the start.
@@ -127,42 +154,41 @@ class ZipNum:
         found = 0
         while low < high:
             middle = (low + high) // 2
-            start, line = self._line_from(middle)
+            start = self._read_line(middle - 1)[1] if middle else 0
+            line, following = self._read_line(start)
             if line and line.split(b" ", 1)[0] < key:
-                found, low = start, start + len(line)
+                found, low = start, following
             else:
                 high = middle
         return found
 
-    def _line_from(self, place: int) -> tuple[int, bytes]:
-        """Return the first line that begins at or behind a place, and where it begins."""
-        self._file.seek(max(place - 1, 0))
-        if place:
-            self._listed()
-        start = self._file.tell()
-        return start, self._listed()
+    def _read_line(self, place: int) -> tuple[bytes, int]:
+        """Return the line at a place, only the beginning of one that is too long, and where the next begins."""
+        self._file.seek(place)
+        line = rest = self._file.readline(MAX_LINE_BYTES + 1)
+        while len(line) > MAX_LINE_BYTES and rest and not rest.endswith(b"\n"):
+            rest = self._file.readline(_SKIPPED_AT_ONCE)
+        return line, self._file.tell()
 
-    def _listed(self) -> bytes:
-        line = self._file.readline(_MAX_LISTED_BYTES)
-        if len(line) == _MAX_LISTED_BYTES:
-            place = self._file.tell() - len(line)
-            raise InputError(f"{self.path} (byte {place}): expected lines of less than {_MAX_LISTED_BYTES} bytes")
-        return line
+    def _block(self, line: bytes) -> Block:
+        """Read a line of the list. Raises what JSON and tuples do; whoever calls it says where."""
+        if len(line) > MAX_LINE_BYTES:
+            raise ValueError("too long")
+        if b"\t" in line:
+            head, part, offset, length = line.rstrip().split(b"\t")[:4]
+            # Only the user's own .loc file may lead out of the folder.
+            where = self._parts.get(os.fsdecode(part)) or self._beside(os.fsdecode(part))
+            return Block(head.split(b" ", 1)[0], where, _number(offset), _number(length))
+        key, _, fields = line.split(b" ", 2)
+        values = json.loads(fields)
+        where = self._beside(values.get("filename", self._only_part))
+        return Block(key, where, _number(values["offset"]), _number(values["length"]))
 
-    def _block(self, line: bytes, place: int) -> Block:
-        try:
-            if b"\t" in line:
-                head, part, offset, length = line.rstrip().split(b"\t")[:4]
-                # Only the user's own .loc file may lead out of the folder.
-                where = self._parts.get(part.decode()) or self.path.parent / Path(part.decode()).name
-                return Block(head.split(b" ", 1)[0], where, int(offset), int(length))
-            key, _, fields = line.split(b" ", 2)
-            values = json.loads(fields)
-            where = self.path.parent / Path(values.get("filename", self._only_part)).name
-            return Block(key, where, int(values["offset"]), int(values["length"]))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            message = "expected `key date`, part, offset and length between tabs, or an object"
-            raise InputError(f"{self.path} (byte {place}): {message}") from error
+    def _beside(self, name: str) -> Path:
+        """Return the file of that name in the folder of the list. Raises ValueError for what cannot be a name."""
+        if b"\0" in os.fsencode(name):
+            raise ValueError("no name")
+        return self.path.parent / Path(name).name
 
     def _read_locations(self) -> dict[str, Path]:
         """Return where the parts are: the `.loc` file of the same name says it, if there is one."""
@@ -171,44 +197,34 @@ class ZipNum:
             return {}
         with file.open("rb") as opened:
             text = opened.read(_MAX_LOCATIONS_BYTES + 1)
-        if len(text) > _MAX_LOCATIONS_BYTES:
-            raise InputError(f"{file}: expected at most {_MAX_LOCATIONS_BYTES} bytes, found more")
-        rows = (line.split("\t") for line in text.decode("utf-8", "surrogateescape").splitlines() if "\t" in line)
+        if len(text) > _MAX_LOCATIONS_BYTES or b"\0" in text:
+            raise InputError(f"{file} (byte 0): expected lines of a name, a tab and a path, found something else")
+        rows = (os.fsdecode(line).split("\t") for line in text.splitlines() if b"\t" in line)
         return {row[0]: file.parent / row[1] for row in rows}
 
     def _read_meta(self) -> str:
         """Return the one part of the dialect of objects."""
-        first = self._listed()
+        first, _ = self._read_line(0)
         if first.startswith(b"!meta"):
             try:
                 # Some tools write the path that they were given: the part is always beside the list.
-                return Path(str(json.loads(first[first.index(b"{") :])["filename"])).name
-            except (ValueError, KeyError, TypeError) as error:
+                return self._beside(str(json.loads(first[first.index(b"{") :])["filename"])).name
+            except (ValueError, KeyError, TypeError, RecursionError) as error:
                 raise InputError(f"{self.path} (byte 0): expected an object with `filename` behind !meta") from error
         return self.path.with_suffix(".cdx.gz").name
 
 
-class _BlockText(io.BufferedReader):
-    """The text of a block. Raises zlib.error or EOFError where it is damaged, once everything before was read."""
-
-    def __init__(self, block: Block) -> None:
-        super().__init__(_Inflated(block), _READ_BYTES)
-
-
 class _Inflated(io.RawIOBase):
-    def __init__(self, block: Block) -> None:
-        self._file = block.part.open("rb")
-        self._file.seek(block.offset)
-        self._stored = block.length
+    """The text of the member at a file's place. Raises zlib.error or EOFError where it is damaged, and not before."""
+
+    def __init__(self, file: BinaryIO, length: int) -> None:
+        self._file = file
+        self._stored = length
         self._room = MAX_BLOCK_BYTES
         self._inflate = zlib.decompressobj(wbits=31)
 
     def readable(self) -> bool:
         return True
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
 
     def readinto(self, buffer: "WriteableBuffer") -> int:
         view = memoryview(buffer).cast("B")
@@ -218,7 +234,7 @@ class _Inflated(io.RawIOBase):
             if not self._inflate.unconsumed_tail:
                 self._stored -= len(stored)
             text = self._inflate.decompress(stored, len(view))
-            if not stored and not text:
+            if not (stored or text or self._inflate.eof):
                 raise EOFError("it ends in the middle")
         self._room -= len(text)
         if self._room < 0:
@@ -227,17 +243,36 @@ class _Inflated(io.RawIOBase):
         return len(text)
 
 
+def _tell(problem: Problem, problems: Problems | None, times: int = 1) -> None:
+    """Count a problem, or raise it if nobody counts."""
+    if problems is None:
+        raise InputError(f"{problem.file} (byte {problem.offset}): {problem.message}")
+    problems.add(problem, times)
+
+
+def _number(value: object) -> int:
+    """Return a number of bytes. Raises ValueError."""
+    text = value.decode() if isinstance(value, bytes) else str(value)
+    # 18 digits fit 63 bits, which is what files have.
+    if not (text.isascii() and text.isdigit() and len(text) <= 18):
+        raise ValueError("no number of bytes")
+    return int(text)
+
+
 def write_zipnum(lines: Iterable[bytes], path: str | PathLike[str], block_lines: int = BLOCK_LINES) -> int:
     """Write sorted lines, each with its end, as `NAME.idx`, `NAME.loc` and `NAME.cdx.gz`; return how many blocks.
 
-    `path` names the `.idx`. The same lines make the same bytes. Raises InputError if the lines are not sorted.
+    `path` names the `.idx`. The same lines make the same bytes. Raises InputError if the lines are not sorted by their
+    key and date.
     """
     index = Path(path)
     part = index.with_suffix(".cdx.gz")
-    with whole_file(part) as blocks, whole_file(index) as listing:
+    # The list gets its name last: what it leads to is there by then, also if we are killed in between.
+    with whole_file(index) as listing:
         count = 0
-        for count, block in enumerate(_blocks(lines, block_lines), 1):
-            _write_block(block, part.name, count, blocks, listing)
+        with whole_file(part) as blocks:
+            for count, block in enumerate(_blocks(lines, block_lines), 1):
+                _write_block(block, part.name, count, blocks, listing)
         with whole_file(index.with_suffix(".loc")) as locations:
             locations.write(f"{part.name}\t{part.name}\n".encode())
     return count
@@ -245,11 +280,13 @@ def write_zipnum(lines: Iterable[bytes], path: str | PathLike[str], block_lines:
 
 def _blocks(lines: Iterable[bytes], size: int) -> Iterator[list[bytes]]:
     block: list[bytes] = []
-    last = b""
+    last: list[bytes] = []
     for number, line in enumerate(lines, 1):
-        if line < last:
+        # Not the whole line: rows that were sorted in another format differ in what comes behind.
+        head = line.split(b" ", 2)[:2]
+        if head < last:
             raise InputError(f"line {number}: not sorted: a ZipNum index needs rows in byte order; sort them first")
-        last = line
+        last = head
         block.append(line)
         if len(block) == size:
             yield block

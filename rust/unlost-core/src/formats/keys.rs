@@ -7,8 +7,10 @@ use super::{Damage, Lines, Source};
 /// What a pass over an index's key column found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeyColumn {
-    /// Lines that are rows: neither blank nor headers.
+    /// Lines that are rows: neither blank nor headers, nor left out.
     pub rows: u64,
+    /// Lines that cannot be read: too long, or cut by damage.
+    pub left_out: u64,
     /// Keys, counting each run of equal ones once: all different ones if the index is sorted.
     pub keys: u64,
     /// The first line whose key is smaller than that before it, if the index is not sorted.
@@ -30,7 +32,15 @@ pub fn read_key_column<R: Read + Send + 'static>(file: R, limit: usize) -> io::R
     let mut column = KeyColumn::default();
     let mut last: Vec<u8> = Vec::new();
     while let Some(line) = lines.next_line()? {
-        let text = line.text;
+        if line.too_long || line.is_cut {
+            column.left_out += 1;
+            continue;
+        }
+        // Some editors put a byte-order mark before the first line.
+        let text = match line.text.strip_prefix(b"\xef\xbb\xbf") {
+            Some(text) if line.number == 1 => text,
+            _ => line.text,
+        };
         // Most lines repeat the key of the line before: one comparison tells, without looking for its end. Not those that
         // begin with white space, which may be blank.
         let repeats = last
@@ -70,17 +80,28 @@ mod tests {
 
     #[test]
     fn rows_and_keys_are_counted() {
-        let text = b" CDX N b a\n!meta {}\ncom,a)/ 2014 x\ncom,a)/ 2015 x\ncom,a)/b 2014 x\n\ncom,a)/ 2016 x\n";
+        let text = b"\xef\xbb\xbf CDX N b a\n!meta {}\ncom,a)/ 2014 x\ncom,a)/ 2015 x\ncom,a)/b 2014 x\n\ncom,a)/ 2016 x\n";
         let column = read_key_column(Cursor::new(text), 1000).expect("memory");
         assert_eq!(
             column,
             KeyColumn {
                 rows: 4,
+                left_out: 0,
                 keys: 3,
                 first_unsorted: Some(7),
                 damage: None
             }
         );
+    }
+
+    #[test]
+    fn lines_that_cannot_be_read_are_no_rows() {
+        let text = b"com,a)/ 2014\ncom,a)/ 2015 too long\n# a comment too long\ncom,b)/ 2014";
+        let column = read_key_column(Cursor::new(text), 12).expect("memory");
+        assert_eq!((column.rows, column.keys, column.left_out), (2, 2, 2));
+        let cut = b"\x1f\x8b\x08\0\0\0\0\0\0\x03\0\x05\0\xfa\xffa 1\nb";
+        let column = read_key_column(Cursor::new(cut), 12).expect("memory");
+        assert_eq!((column.rows, column.keys, column.left_out), (1, 1, 1));
     }
 
     #[test]

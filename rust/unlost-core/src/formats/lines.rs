@@ -16,6 +16,8 @@ pub struct Line<'a> {
     pub text: &'a [u8],
     /// Whether it is longer than the limit, so that its rest was passed over.
     pub too_long: bool,
+    /// Whether the file is damaged behind it, and it has no end: more of it may have stood there.
+    pub is_cut: bool,
 }
 
 /// Cuts a text into lines at `\n`, dropping a `\r` before it. Lines are lent from where they were read; only those that
@@ -92,7 +94,11 @@ impl Lines {
 
     fn carried_line(&mut self, line_end: usize) -> Line<'_> {
         let offset = self.advance(self.carried, line_end);
-        line(&self.carry, self.carried, self.limit, self.number, offset)
+        let is_cut = line_end == 0 && self.damage().is_some();
+        Line {
+            is_cut,
+            ..line(&self.carry, self.carried, self.limit, self.number, offset)
+        }
     }
 
     /// Counts a line; returns where it began.
@@ -116,6 +122,7 @@ fn line(text: &[u8], length: usize, limit: usize, number: u64, offset: u64) -> L
         offset,
         text: &text[..text.len().min(limit)],
         too_long: text.len() > limit,
+        is_cut: false,
     }
 }
 
@@ -148,6 +155,23 @@ mod tests {
         assert_eq!(lines(b"", 10), []);
         assert_eq!(lines(b"abc\r\n", 3), [(1, 0, b"abc".to_vec(), false)]);
         assert_eq!(lines(b"abcd\n", 3), [(1, 0, b"abc".to_vec(), true)]);
+    }
+
+    #[test]
+    fn a_line_that_damage_cut_is_marked() {
+        // A stored block, and then nothing, the end of the member, or rubbish behind that.
+        let cut = b"\x1f\x8b\x08\0\0\0\0\0\0\x03\0\x03\0\xfc\xffa\nb";
+        let whole = [&cut[..], b"\x01\0\0\xff\xff\xfb\x90\x07\xef\x03\0\0\0"].concat();
+        let garbage = [&whole[..], b"x"].concat();
+        for (file, is_cut) in [(&cut[..], true), (&whole, false), (&garbage, true)] {
+            let source = Source::new(Cursor::new(file.to_vec())).expect("memory");
+            let mut lines = Lines::new(source, 9);
+            let mut found = Vec::new();
+            while let Some(line) = lines.next_line().expect("memory") {
+                found.push((line.text.to_vec(), line.is_cut));
+            }
+            assert_eq!(found, [(b"a".to_vec(), false), (b"b".to_vec(), is_cut)]);
+        }
     }
 
     #[test]

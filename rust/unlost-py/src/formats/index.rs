@@ -46,10 +46,10 @@ impl LineReader {
         let batch = PyList::empty(py);
         let (text, lines) = py.detach(|| self.next_lines(count))?;
         let mut rest = text.as_slice();
-        for (number, offset, length, too_long) in lines {
+        for (number, offset, length, too_long, is_cut) in lines {
             let (text, after) = rest.split_at(length);
             rest = after;
-            batch.append((number, offset, PyBytes::new(py, text), too_long))?;
+            batch.append((number, offset, PyBytes::new(py, text), too_long, is_cut))?;
         }
         Ok(batch)
     }
@@ -67,10 +67,10 @@ impl LineReader {
     }
 }
 
-type Placed = (u64, u64, usize, bool);
+type Placed = (u64, u64, usize, bool, bool);
 
 impl LineReader {
-    /// Some lines: their text in one piece, and of each its number, offset, length and whether it is too long.
+    /// Some lines: their text in one piece, and of each its number, offset, length, and whether it is too long or cut.
     fn next_lines(&self, count: usize) -> std::io::Result<(Vec<u8>, Vec<Placed>)> {
         let (mut text, mut placed) = (Vec::new(), Vec::new());
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
@@ -79,7 +79,8 @@ impl LineReader {
                 break;
             };
             text.extend_from_slice(line.text);
-            placed.push((line.number, line.offset, line.text.len(), line.too_long));
+            let length = line.text.len();
+            placed.push((line.number, line.offset, length, line.too_long, line.is_cut));
         }
         Ok((text, placed))
     }
@@ -109,6 +110,7 @@ fn inflated_length(py: Python<'_>, path: PathBuf) -> PyResult<u64> {
 #[pyclass(frozen, get_all, module = "unlost._core")]
 struct KeyColumn {
     rows: u64,
+    left_out: u64,
     keys: u64,
     first_unsorted: Option<u64>,
     damage: Option<&'static str>,
@@ -119,6 +121,7 @@ fn key_column(py: Python<'_>, path: PathBuf, limit: usize) -> PyResult<KeyColumn
     let column = py.detach(|| read_key_column(File::open(path)?, limit))?;
     Ok(KeyColumn {
         rows: column.rows,
+        left_out: column.left_out,
         keys: column.keys,
         first_unsorted: column.first_unsorted,
         damage: column.damage.map(Damage::kind),

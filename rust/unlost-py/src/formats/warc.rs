@@ -15,6 +15,13 @@ use super::counted::{Counted, Counter, Part};
 /// Records and problems per batch: enough that taking the GIL does not show, few enough to stay small.
 const BATCH: usize = 256;
 
+/// Bytes of texts per batch, more or less: headers may be long, and many of them must not be held at once.
+const BATCH_BYTES: usize = 1 << 20;
+
+/// How much is read from a file before somebody looks whether the user wants to stop. Decompressed it may be a
+/// thousand times that.
+const CHECK_BYTES: usize = 1 << 20;
+
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<WarcBody>()?;
     module.add_class::<WarcRecord>()?;
@@ -41,6 +48,26 @@ struct WarcRecord {
     id: Option<String>,
     is_truncated: bool,
     is_short: bool,
+}
+
+/// How much the texts of a record take that can be long.
+fn weight(record: &Record) -> usize {
+    [
+        &record.uri,
+        &record.date,
+        &record.content_type,
+        &record.digest,
+        &record.mime,
+        &record.location,
+        &record.refers_to_uri,
+        &record.refers_to_date,
+        &record.id,
+    ]
+    .into_iter()
+    .flatten()
+    .chain([&record.kind])
+    .map(String::len)
+    .sum()
 }
 
 impl From<Record> for WarcRecord {
@@ -80,11 +107,33 @@ impl<R: Read> Read for Inflated<R> {
         if most == 0 {
             return Ok(0);
         }
-        let count = self.part.read(&mut out[..most])?;
+        let count = match self.part.read(&mut out[..most]) {
+            // Not the end of a file that is cut: the rest of the ZIP follows.
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => 0,
+            other => other?,
+        };
         self.left -= count as u64;
         if count == 0 {
             return Err(std::io::ErrorKind::InvalidData.into());
         }
+        Ok(count)
+    }
+}
+
+/// A file whose reading Ctrl-C ends, however long a record is.
+struct Interruptible<R> {
+    source: R,
+    unchecked: usize,
+}
+
+impl<R: Read> Read for Interruptible<R> {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        if self.unchecked >= CHECK_BYTES {
+            self.unchecked = 0;
+            Python::attach(|py| py.check_signals()).map_err(std::io::Error::other)?;
+        }
+        let count = self.source.read(out)?;
+        self.unchecked += count;
         Ok(count)
     }
 }
@@ -119,6 +168,10 @@ impl WarcScanner {
         let part = Part::new(File::open(path)?, start, length.unwrap_or(u64::MAX))?;
         let part = Counted::new(part, start);
         let read = part.counter();
+        let part = Interruptible {
+            source: part,
+            unchecked: 0,
+        };
         let source: Box<dyn Read + Send> = match inflated {
             Some(left) => Box::new(Inflated {
                 part: DeflateDecoder::new(part),
@@ -157,13 +210,15 @@ impl WarcScanner {
     fn scan(&self) -> std::io::Result<(Vec<Box<Record>>, Vec<Problem>, bool)> {
         let mut scanner = self.scanner.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut records, mut problems) = (Vec::new(), Vec::new());
-        while records.len() + problems.len() < BATCH {
+        let mut held = 0;
+        while records.len() + problems.len() < BATCH && held < BATCH_BYTES {
             match scanner.next_event()? {
                 None => return Ok((records, problems, true)),
                 Some(Event::Problem(problem)) => problems.push(problem),
                 Some(Event::Record(record)) => {
                     let types = self.types.as_ref();
                     if types.is_none_or(|types| types.contains(&record.kind)) {
+                        held += weight(&record);
                         records.push(record);
                     }
                 }

@@ -23,7 +23,7 @@ struct InFile(TextMap<Mapping>);
 
 impl Asked for InFile {
     fn ask(&mut self, key: &[u8]) -> Result<Option<Frequency>, NotSorted> {
-        self.0.seeker().seek(key, &mut Vec::new())
+        self.0.seeker(1)?.seek(key, &mut Vec::new())
     }
 }
 

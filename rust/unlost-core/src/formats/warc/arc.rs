@@ -1,5 +1,7 @@
 //! The line that begins a record of an ARC file, version 1 or 2.
 
+use std::net::IpAddr;
+
 use super::fields;
 
 /// What such a line says.
@@ -16,10 +18,21 @@ pub const MAX_LINE: usize = 1 << 14;
 
 /// Read a line, without its end. Version 1 has `address IP date type length`, version 2
 /// `address IP date type status checksum location offset file length`; addresses and types may have spaces in them.
+/// Dates have 14 digits; old crawlers cut them, and others added milliseconds.
 pub fn read(line: &[u8]) -> Option<Line> {
     let words: Vec<&[u8]> = line.trim_ascii_end().split(|&byte| byte == b' ').collect();
     let is_date = |word: &&[u8]| word.len() == 14 && word.iter().all(u8::is_ascii_digit);
-    let date = words.iter().rposition(is_date)?;
+    let date = match words.iter().rposition(is_date) {
+        Some(date) => date,
+        // Nothing but its place tells another one: sizes and offsets are digits, too.
+        None => {
+            words.windows(2).rposition(|pair| {
+                (4..=17).contains(&pair[1].len())
+                    && pair[1].iter().all(u8::is_ascii_digit)
+                    && is_ip(pair[0])
+            })? + 1
+        }
+    };
     let len = fields::number(words.last()?)?;
     if date < 2 || date + 2 >= words.len() || !has_scheme(line) || words[date - 1].is_empty() {
         return None;
@@ -31,6 +44,10 @@ pub fn read(line: &[u8]) -> Option<Line> {
         media_type: String::from_utf8_lossy(words[date + 1]).into_owned(),
         len,
     })
+}
+
+fn is_ip(word: &[u8]) -> bool {
+    std::str::from_utf8(word).is_ok_and(|word| word.parse::<IpAddr>().is_ok())
 }
 
 fn has_scheme(line: &[u8]) -> bool {
@@ -58,6 +75,19 @@ mod tests {
         let two = b"http://a.com/ 1.2.3.4 20010203040506 text/html 200 - - 0 a.arc 12";
         let two = read(two).expect("a line");
         assert_eq!((two.media_type.as_str(), two.len), ("text/html", 12));
+    }
+
+    #[test]
+    fn dates_of_other_lengths_stand_behind_an_ip_address() {
+        for date in ["1996", "199610", "199610011234", "19961001123456789"] {
+            for fields in ["", "200 - - 123456 a.arc "] {
+                let line = format!("http://a.com/ 1.2.3.4 {date} text/html {fields}1234");
+                let read = read(line.as_bytes()).expect("a line");
+                assert_eq!((read.date.as_str(), read.len), (date, 1234));
+            }
+        }
+        assert_eq!(read(b"http://a.com/ 12345 1996 text/html 1234"), None);
+        assert_eq!(read(b"http://a.com/ 1.2.3.4 199 text/html 1234"), None);
     }
 
     #[test]

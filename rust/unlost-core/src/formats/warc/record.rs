@@ -17,7 +17,7 @@ pub struct Record {
     pub kind: String,
     /// The address, without brackets, and with escapes for what cannot stand in an index.
     pub uri: Option<String>,
-    /// As it is written: ISO 8601 in WARCs, 14 digits in ARCs.
+    /// As it is written: ISO 8601 in WARCs, digits in ARCs, mostly 14.
     pub date: Option<String>,
     /// Whether it is from an ARC.
     pub is_arc: bool,

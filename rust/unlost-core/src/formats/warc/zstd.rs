@@ -32,7 +32,9 @@ impl Unpacker {
     /// An unpacker of frames that need this dictionary, which is empty if they need none, and windows of at most
     /// `1 << window_log` bytes.
     pub fn new(dictionary: &[u8], window_log: u32) -> Result<Self> {
-        let mut state = Decoder::with_dictionary(dictionary)?;
+        // A dictionary that is none is hostile or damaged: frames that need it will be corrupt, others will not.
+        let mut state =
+            Decoder::with_dictionary(dictionary).or_else(|_| Decoder::with_dictionary(&[]))?;
         state.set_parameter(DParameter::WindowLogMax(window_log))?;
         Ok(Self {
             state,
@@ -53,7 +55,7 @@ impl Unpacker {
                     .len()
                     .min(usize::try_from(left).unwrap_or(usize::MAX));
                 if seen == 0 {
-                    break;
+                    return Ok(Start::Truncated);
                 }
                 window.consume(seen);
                 left -= seen as u64;
@@ -128,8 +130,11 @@ pub fn read_dictionary<R: Read>(window: &mut Window<R>) -> Result<Vec<u8>> {
         return Ok(Vec::new());
     };
     let frame = window.peek(8 + len)?;
-    let packed = frame[8..frame.len().min(8 + len)].to_vec();
-    window.consume(8 + packed.len());
+    let Some(packed) = frame.get(8..8 + len).map(<[u8]>::to_vec) else {
+        // The file ends in it, which whoever steps over it will tell.
+        return Ok(Vec::new());
+    };
+    window.consume(8 + len);
     Ok(unpacked(packed))
 }
 

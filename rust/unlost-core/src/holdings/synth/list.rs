@@ -65,6 +65,10 @@ impl UrlList {
                 list.refuse("too-long", end, "expected a line of at most 8 MiB");
                 continue;
             }
+            if line.is_cut {
+                list.refuse("cut-line", end, "the file is damaged before the line ends");
+                continue;
+            }
             let text = match line.text.strip_prefix(b"\xef\xbb\xbf") {
                 Some(rest) if line.number == 1 => rest,
                 _ => line.text,
