@@ -8,19 +8,14 @@ from pathlib import Path
 
 import click
 
-from unlost.cli.maplookup import lookup
 from unlost.cli.messages import say
 from unlost.cli.progress import progress
 from unlost.cli.target import is_standard_output, writable
 from unlost.errors import InputError, UsageError
 from unlost.formats.output import whole_file
-from unlost.formats.problems import Problems
 from unlost.holdings.build import EXCLUDABLE, MapOptions, build_map
-from unlost.holdings.checking import check_map
 from unlost.holdings.compaction import NO_LIMIT, Compaction, compact_map
-from unlost.holdings.fit import fit_index
 from unlost.holdings.inputs import KINDS
-from unlost.holdings.merging import diff_maps, merge_maps
 from unlost.holdings.report import Report
 from unlost.uri import DEFAULT_RULES, RULE_SETS
 
@@ -31,16 +26,29 @@ _JSON = click.option("--json", is_flag=True, help="The result as JSON.")
 _WEIGHT = click.FloatRange(min=0)
 
 
-@click.group(name="map")
+class _Group(click.Group):
+    """Imports the look-up only when it is asked for: what a command does not need costs it start-up time."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in their order."""
+        return sorted([*super().list_commands(ctx), "lookup"])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import it if it is the look-up."""
+        if cmd_name != "lookup":
+            return super().get_command(ctx, cmd_name)
+        from unlost.cli.maplookup import lookup  # noqa: PLC0415
+
+        return lookup
+
+
+@click.group(name="map", cls=_Group)
 def command() -> None:
     """Make, compact, merge, compare, check and ask MementoMaps, which say what an archive holds.
 
     A map is a sorted text file: a key, or a wildcard for all that lies below it, and how many copies of how many pages
     are held there. No page that went into a map is ever denied by it.
     """
-
-
-command.add_command(lookup)
 
 
 @command.command()
@@ -183,6 +191,8 @@ def compact(
         rollup,
     )
     if fit is not None:
+        from unlost.holdings.fit import fit_index  # noqa: PLC0415  start-up
+
         how = fit_index(fit, how)
         laws = f"hosts {how.host_a:.3f} x^-{how.host_k:.3f}, paths {how.path_a:.3f} x^-{how.path_k:.3f}"
         say(f"fitted: {laws}", level="info")
@@ -215,6 +225,8 @@ def merge(ctx: click.Context, files: tuple[Path, ...], output: Path, json: bool)
 
     Copies add up, pages to an upper bound; exclusions lose against what another map holds. docs/map.md has a table.
     """
+    from unlost.holdings.merging import merge_maps  # noqa: PLC0415  start-up
+
     with writable(output) as target, progress("merging", _size(files)) as bar:
         report = merge_maps(files, target, bar.at)
     if json:
@@ -235,6 +247,9 @@ def diff(ctx: click.Context, before: Path, after: Path, json: bool) -> None:
 
     The exit code is 1 if there are any. Headers are not compared.
     """
+    from unlost.formats.problems import Problems  # noqa: PLC0415  start-up
+    from unlost.holdings.merging import diff_maps  # noqa: PLC0415
+
     found = False
     for difference in diff_maps(before, after, Problems()):
         found = True
@@ -257,6 +272,8 @@ def check(ctx: click.Context, file: Path, json: bool) -> None:
 
     The exit code is 1 if anything is wrong.
     """
+    from unlost.holdings.checking import check_map  # noqa: PLC0415  start-up
+
     checked = check_map(file)
     problems = checked.problems
     result = {

@@ -1,8 +1,6 @@
 """Where results go: a file that appears whole or not at all, or standard output."""
 
-import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os import fspath
@@ -23,6 +21,9 @@ def writable(output: Path) -> Iterator[Path]:
     Raises InputError before any work if the file's folder does not exist.
     """
     if is_standard_output(output):
+        import shutil  # noqa: PLC0415  start-up
+        import tempfile  # noqa: PLC0415
+
         # Not by the name of standard output: opened anew, a file that it was sent to is written from its beginning.
         with tempfile.TemporaryDirectory(prefix="unlost-") as folder:
             aside = Path(folder, "output")

@@ -15,7 +15,29 @@ pub(super) struct Block {
     pub(super) index: u64,
     /// Where its first line begins in the text.
     pub(super) offset: u64,
-    pub(super) text: Vec<u8>,
+    /// Memory for the lines, which is never cleared, and how much of it they take.
+    buffer: Vec<u8>,
+    length: usize,
+}
+
+impl Block {
+    pub(super) fn text(&self) -> &[u8] {
+        &self.buffer[..self.length]
+    }
+
+    /// Makes room for more bytes behind what is there, and returns it.
+    fn room(&mut self, count: usize) -> &mut [u8] {
+        let end = self.length + count;
+        if self.buffer.len() < end {
+            self.buffer.resize(end, 0);
+        }
+        &mut self.buffer[self.length..end]
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        self.room(bytes.len()).copy_from_slice(bytes);
+        self.length += bytes.len();
+    }
 }
 
 /// Hands out the blocks of a file in their order. Whoever asks reads, and inflates, while the others work on theirs.
@@ -65,15 +87,15 @@ impl<R: Read> Blocks<R> {
 
 impl<R: Read> State<R> {
     fn next(&mut self, block: &mut Block, block_bytes: usize, limit: usize) -> io::Result<bool> {
-        let text = &mut block.text;
-        text.clear();
-        text.append(&mut self.carry);
+        block.length = 0;
+        block.push(&self.carry);
+        self.carry.clear();
         block.index = self.index;
         block.offset = self.offset;
         let (mut skipped, mut start) = (0, 0);
         loop {
             if !self.at_end {
-                self.read_more(text, block_bytes)?;
+                self.read_more(block, block_bytes)?;
             }
             // A line whose middle was skipped ends its block, so that offsets within blocks stay true.
             let find = if skipped > 0 {
@@ -81,37 +103,37 @@ impl<R: Read> State<R> {
             } else {
                 memchr::memrchr
             };
-            if let Some(end) = find(b'\n', &text[start..]) {
-                self.carry.extend_from_slice(&text[start + end + 1..]);
-                text.truncate(start + end + 1);
+            if let Some(end) = find(b'\n', &block.text()[start..]) {
+                let end = start + end + 1;
+                self.carry.extend_from_slice(&block.text()[end..]);
+                block.length = end;
                 break;
             }
             if self.at_end {
-                if text.is_empty() {
+                if block.length == 0 {
                     return Ok(false);
                 }
-                text.push(b'\n');
+                block.push(b"\n");
                 break;
             }
             // Still inside one line: its beginning tells that it is too long, and nobody needs its rest. What came
             // before its end is not lost, since blocks begin at lines.
-            if text.len() > limit + block_bytes {
-                skipped += text.len() - (limit + 1);
-                text.truncate(limit + 1);
+            if block.length > limit + block_bytes {
+                skipped += block.length - (limit + 1);
+                block.length = limit + 1;
             }
-            start = text.len();
+            start = block.length;
         }
         self.index += 1;
-        self.offset += (text.len() + skipped) as u64;
+        self.offset += (block.length + skipped) as u64;
         Ok(true)
     }
 
-    fn read_more(&mut self, text: &mut Vec<u8>, count: usize) -> io::Result<()> {
-        let start = text.len();
-        text.resize(start + count, 0);
-        let mut filled = start;
-        while filled < text.len() {
-            match self.source.read(&mut text[filled..]) {
+    fn read_more(&mut self, block: &mut Block, count: usize) -> io::Result<()> {
+        let room = block.room(count);
+        let mut filled = 0;
+        while filled < room.len() {
+            match self.source.read(&mut room[filled..]) {
                 Ok(0) => {
                     self.at_end = true;
                     break;
@@ -121,7 +143,7 @@ impl<R: Read> State<R> {
                 Err(error) => return Err(error),
             }
         }
-        text.truncate(filled);
+        block.length += filled;
         Ok(())
     }
 }
@@ -136,7 +158,7 @@ mod tests {
         let mut block = Block::default();
         while blocks.next(&mut block).expect("memory") {
             assert_eq!(block.index, found.len() as u64);
-            found.push((block.offset, block.text.clone()));
+            found.push((block.offset, block.text().to_vec()));
         }
         found
     }

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use super::blocks::{BLOCK_BYTES, Block, Blocks};
-use super::compact::{Compactor, Shape};
+use super::compact::{Shape, compact};
 use super::scan::{Scanned, Scanner, Wanted};
 use super::sorter::Sorter;
 use super::tally::Tally;
@@ -79,7 +79,7 @@ impl Builder {
         if !blocks.next(&mut block)? {
             return Ok((tally, blocks.damage()));
         }
-        let Some(layout) = layout.or_else(|| Layout::told_by(&block.text)) else {
+        let Some(layout) = layout.or_else(|| Layout::told_by(block.text())) else {
             return Err(HoldingsError::Unreadable {
                 line: 1,
                 message: "expected lines of CDX or CDXJ: a key, a date, and columns or an object"
@@ -170,6 +170,7 @@ impl Builder {
         Ok(Counts {
             sorter,
             totals,
+            fields: if self.wanted.by_year { 2 } else { 1 },
             memory: self.effort.memory,
         })
     }
@@ -250,6 +251,7 @@ fn pages_of(
 pub struct Counts {
     sorter: Sorter,
     totals: Totals,
+    fields: usize,
     memory: usize,
 }
 
@@ -275,11 +277,15 @@ impl Counts {
             }
             Some(compaction) => {
                 let mut sorted = self.sorter.finish()?;
-                let mut compactor = Compactor::new(compaction, self.memory, &mut out);
-                while let Some(entry) = sorted.next_entry()? {
-                    compactor.push(&entry, progress)?;
-                }
-                Some(compactor.finish()?)
+                let (fields, memory) = (self.fields, self.memory);
+                Some(compact(
+                    &mut sorted,
+                    fields,
+                    compaction,
+                    memory,
+                    &mut out,
+                    progress,
+                )?)
             }
         };
         out.finish()?;

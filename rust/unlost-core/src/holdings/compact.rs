@@ -1,17 +1,19 @@
 //! Compaction: where a map's tree branches too much, one wildcard stands for a whole subtree.
 //!
-//! Entries come in the order of their bytes. A host's pages are put into the order of the tree, walked with a stack of
-//! open nodes, and what is left of them is put back into the order of bytes. Text is written to a spool that is cut back
-//! to where a node began when that node is rolled up, so the shallowest node wins by itself.
+//! Entries come in the order of their bytes. One thread puts them into the order of the tree, host by host; another walks
+//! them with a stack of open nodes, and puts what is left of each host back into the order of bytes.
 
 use std::io::Write;
+use std::sync::mpsc::{channel, sync_channel};
+use std::thread;
 
-use super::order::{SLASH, split_tree_key, write_tree_key};
+use super::order::{SLASH, restore, split_tree_key};
 use super::sorter::Sorter;
 use super::spool::Spool;
 use super::totals::Totals;
 use super::tree::Tree;
-use super::{Entry, HoldingsError, Progress, Table};
+use super::tree_order::{Batch, Entries, TreeOrder};
+use super::{Entry, HoldingsError, Progress};
 use crate::uri::Segments;
 
 /// How many children a node may have: `a · x^-k · weight`, where x grows with its depth.
@@ -73,17 +75,57 @@ pub struct Shape {
     pub trace: Vec<(u64, u64)>,
 }
 
+/// How many batches are on their way between the two threads.
+const BATCHES: usize = 4;
+
 /// Compacts entries that come in the order of their bytes, and writes what is left.
-pub struct Compactor<'a, W: Write> {
+///
+/// `fields` is how many fields of a line are keys. Hosts of more than about three times `memory` are sorted in temporary
+/// files.
+pub fn compact(
+    entries: &mut (impl Entries + Send),
+    fields: usize,
+    compaction: &Compaction,
+    memory: usize,
+    out: &mut impl Write,
+    progress: &Progress,
+) -> Result<Shape, HoldingsError> {
+    let mut compactor = Compactor::new(compaction, fields, memory, out);
+    let (send, batches) = sync_channel(BATCHES);
+    let (give_back, used) = channel();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let mut order = TreeOrder::new(memory, |batch: Batch| {
+                send.send(Ok(batch)).map_err(|_| HoldingsError::Cancelled)?;
+                Ok(used.try_recv().unwrap_or_default())
+            });
+            if let Err(error) = order.push_all(entries, progress) {
+                drop(order);
+                // If nobody is left at the other end, it failed itself and will say so.
+                let _ = send.send(Err(error));
+            }
+        });
+        for batch in batches {
+            let mut batch: Batch = batch?;
+            for entry in batch.iter() {
+                compactor.take(&entry)?;
+            }
+            batch.clear();
+            // If the other thread has ended, nobody needs it.
+            let _ = give_back.send(batch);
+        }
+        compactor.finish()
+    })
+}
+
+/// Walks entries in the order of the tree.
+struct Compactor<'a, W: Write> {
     forced: &'a [Vec<u8>],
     memory: usize,
     out: &'a mut W,
     hosts: Tree,
     paths: Tree,
-    /// The pages of the host that is being read, keyed in the order of the tree, and those that did not fit in memory.
-    pages: Table,
-    overflow: Option<Sorter>,
-    tree_key: Vec<u8>,
+    /// Whether pages of the host are being walked.
     in_host: bool,
     /// How many fields of a line are keys.
     fields: usize,
@@ -96,8 +138,7 @@ pub struct Compactor<'a, W: Write> {
 }
 
 impl<'a, W: Write> Compactor<'a, W> {
-    /// Writes to `out`; hosts of more than about three times `memory` are sorted in temporary files.
-    pub fn new(compaction: &'a Compaction, memory: usize, out: &'a mut W) -> Self {
+    fn new(compaction: &'a Compaction, fields: usize, memory: usize, out: &'a mut W) -> Self {
         let host = &compaction.host;
         // With one level nothing has children; the walk needs the root apart from its pages all the same.
         let path = match compaction.path {
@@ -118,11 +159,8 @@ impl<'a, W: Write> Compactor<'a, W> {
             out,
             hosts: Tree::new(host_cutoffs, 0, b',', b",*", memory / 2),
             paths: Tree::new(path.cutoffs(), host.depth, SLASH, b"/*", memory / 2),
-            pages: Table::default(),
-            overflow: None,
-            tree_key: Vec::new(),
             in_host: false,
-            fields: 1,
+            fields,
             waits: host.weight.is_finite() || !compaction.forced.is_empty(),
             everything: compaction.is_everything().then(Totals::default),
             shape: Shape {
@@ -136,16 +174,13 @@ impl<'a, W: Write> Compactor<'a, W> {
         }
     }
 
-    /// Takes the next entry.
-    pub fn push(&mut self, entry: &Entry<'_>, progress: &Progress) -> Result<(), HoldingsError> {
-        let (surt, extra) = entry.surt_and_extra();
+    /// Takes the next entry, whose key is in the order of the tree.
+    fn take(&mut self, entry: &Entry<'_>) -> Result<(), HoldingsError> {
+        let (surt, extra) = split_tree_key(entry.key);
         if surt == b"*" {
-            return self.push_total(entry);
+            return self.take_total(entry);
         }
         self.shape.lines_in += 1;
-        if self.shape.lines_in % 4096 == 0 {
-            progress.go_on()?;
-        }
         if let Some(everything) = &mut self.everything {
             return everything.add(extra, entry.frequency);
         }
@@ -159,37 +194,29 @@ impl<'a, W: Write> Compactor<'a, W> {
             self.end_pages()?;
             self.move_to_host(host)?;
             self.in_host = true;
-            self.fields = 1 + memchr::memchr_iter(b' ', entry.key).count();
         }
-        self.tree_key.clear();
-        write_tree_key(entry.key, host_end + 1, &mut self.tree_key);
-        let page = Entry {
-            key: &self.tree_key,
-            ..*entry
+        let root = host_end + 1;
+        // A wildcard is a line of the node above it, not a child; the root page is one of the root.
+        let node = match surt {
+            [node @ .., SLASH, b'*'] => node,
+            [node @ .., SLASH] if node.len() == root => node,
+            page => page,
         };
-        if let Some(overflow) = &mut self.overflow {
-            return overflow.push(&page);
-        }
-        self.pages.push(&page)?;
-        if self.pages.size() > self.memory * 3 {
-            let mut overflow = Sorter::new(1, self.memory);
-            for page in self.pages.iter() {
-                overflow.push(&page)?;
-            }
-            self.pages = Table::default();
-            self.overflow = Some(overflow);
-        }
-        Ok(())
+        let levels = self.paths.levels();
+        self.paths.leave_for(node, levels, &mut self.shape)?;
+        self.paths.enter(node, root, levels, self.forced);
+        self.paths.add(entry, extra)
     }
 
     /// Takes a total, which stays as it is, unless everything is rolled up into it.
-    fn push_total(&mut self, entry: &Entry<'_>) -> Result<(), HoldingsError> {
+    fn take_total(&mut self, entry: &Entry<'_>) -> Result<(), HoldingsError> {
         if self.everything.is_some() {
             return Ok(());
         }
         self.close_all()?;
         let mut line = Vec::new();
         entry.write(&mut line);
+        restore(&mut line[..entry.key.len()]);
         Ok(self.out.write_all(&line)?)
     }
 
@@ -221,47 +248,17 @@ impl<'a, W: Write> Compactor<'a, W> {
         Ok(())
     }
 
-    /// Walks the pages of the host that ends here.
+    /// Closes the pages of the host that ends here.
     fn end_pages(&mut self) -> Result<(), HoldingsError> {
         if !self.in_host {
             return Ok(());
         }
         self.in_host = false;
-        if let Some(overflow) = self.overflow.take() {
-            let mut sorted = overflow.finish()?;
-            while let Some(entry) = sorted.next_entry()? {
-                self.walk(&entry)?;
-            }
-        } else {
-            let mut pages = std::mem::take(&mut self.pages);
-            pages.sort()?;
-            for entry in pages.iter() {
-                self.walk(&entry)?;
-            }
-            pages.clear();
-            self.pages = pages;
-        }
         while self.paths.is_open() {
             self.paths.close(&mut self.shape)?;
         }
         self.hosts.add_below(&mut self.paths)?;
         self.keep_pages()
-    }
-
-    /// Takes the next page of a host, in the order of the tree.
-    fn walk(&mut self, entry: &Entry<'_>) -> Result<(), HoldingsError> {
-        let (surt, extra) = split_tree_key(entry.key);
-        let root = self.hosts.key.len() + 1;
-        // A wildcard is a line of the node above it, not a child; the root page is one of the root.
-        let node = match surt {
-            [node @ .., SLASH, b'*'] => node,
-            [node @ .., SLASH] if node.len() == root => node,
-            page => page,
-        };
-        let levels = self.paths.levels();
-        self.paths.leave_for(node, levels, &mut self.shape)?;
-        self.paths.enter(node, root, levels, self.forced);
-        self.paths.add(entry, extra)
     }
 
     /// Moves what is left of a host's pages to the text of its hosts, in the order of bytes.
@@ -307,7 +304,7 @@ impl<'a, W: Write> Compactor<'a, W> {
     }
 
     /// Closes everything. Returns what was seen and done.
-    pub fn finish(mut self) -> Result<Shape, HoldingsError> {
+    fn finish(mut self) -> Result<Shape, HoldingsError> {
         self.close_all()?;
         if let Some(everything) = &self.everything {
             self.out.write_all(&everything.text())?;

@@ -29,10 +29,11 @@ mod table;
 mod tally;
 mod totals;
 mod tree;
+mod tree_order;
 mod with_totals;
 
 pub use build::{Builder, Counts, Effort};
-pub use compact::{Compaction, Compactor, Curve, Shape};
+pub use compact::{Compaction, Curve, Shape, compact};
 pub use entry::Entry;
 pub use error::HoldingsError;
 pub use frequency::{Count, Frequency};
@@ -46,3 +47,4 @@ pub use reader::MapReader;
 pub use scan::{Excluded, Wanted};
 pub use table::Table;
 pub use tally::{Tally, Trouble};
+pub use tree_order::Entries;

@@ -1,10 +1,11 @@
 //! From lines of an index to counted keys.
 
 use super::blocks::Block;
+use super::order::common_len;
 use super::tally::Tally;
 use super::{Entry, Frequency, HoldingsError, Table};
 use crate::formats::{Layout, Row, is_header};
-use crate::uri::{RuleSet, UriError, key_of_row, plain_page};
+use crate::uri::{RuleSet, UriError, key_of_row, plain_page, plain_page_from};
 
 /// What is counted, and under which keys.
 #[derive(Debug, Clone, Default)]
@@ -99,6 +100,9 @@ struct Current {
     stem: Vec<u8>,
     /// Whether what follows the stem's `?` does not matter.
     any_query: bool,
+    /// Whether the stem is a plain page's, and where its host ends then.
+    is_plain: bool,
+    host_end: usize,
     /// The key itself, with the year if that is wanted; empty if nothing is being counted.
     key: Vec<u8>,
     count: u64,
@@ -113,18 +117,22 @@ impl Current {
         Ok(())
     }
 
+    /// Begins to count a page whose key column, or what of it stands before the query, is plain.
     fn begin(&mut self, stem: &[u8], key: &[u8], any_query: bool) {
         self.stem.clear();
         self.stem.extend_from_slice(stem);
         self.any_query = any_query;
+        self.is_plain = true;
+        self.host_end = memchr::memchr(b')', key).unwrap_or(key.len());
         self.key.clear();
         self.key.extend_from_slice(key);
         self.count = 1;
     }
 
-    /// Where the key column ends, if the line has the same key as the lines before.
-    fn repeated_in(&self, line: &[u8]) -> Option<usize> {
-        if self.stem.is_empty() || !line.starts_with(&self.stem) {
+    /// Where the key column ends, if the line has the same key as the lines before. It begins as the stem does, for so
+    /// many bytes.
+    fn repeated_in(&self, line: &[u8], common: usize) -> Option<usize> {
+        if self.stem.is_empty() || common < self.stem.len() {
             return None;
         }
         match line.get(self.stem.len())? {
@@ -147,8 +155,8 @@ impl Scanner<'_> {
         let fast = self.wanted.only_keys() && self.layout.begins_with_key();
         let mut current = Current::default();
         let mut start = 0;
-        for end in memchr::memchr_iter(b'\n', &block.text) {
-            let line = &block.text[start..end];
+        for end in memchr::memchr_iter(b'\n', block.text()) {
+            let line = &block.text()[start..end];
             let offset = block.offset + start as u64;
             start = end + 1;
             out.tally.lines += 1;
@@ -169,7 +177,8 @@ impl Scanner<'_> {
         current: &mut Current,
         out: &mut Scanned,
     ) -> Result<bool, HoldingsError> {
-        if let Some(key_end) = current.repeated_in(line) {
+        let common = common_len(&current.stem, line);
+        if let Some(key_end) = current.repeated_in(line, common) {
             // The key says nothing about the scheme: that of every row is looked at.
             let is_web = self.layout.is_surely_web(&line[key_end + 1..]);
             if is_web {
@@ -178,11 +187,23 @@ impl Scanner<'_> {
             }
             return Ok(is_web);
         }
-        let Some(key_end) = memchr::memchr(b' ', line) else {
+        let Some(key_end) = memchr::memchr(b' ', &line[common..]) else {
             return Ok(false);
         };
+        let key_end = common + key_end;
         let key = &line[..key_end];
-        let Some((page, plain)) = self.plain_page(key) else {
+        let page = match memchr::memchr(b'?', &key[common..]) {
+            Some(_) if self.wanted.queries => return Ok(false),
+            Some(query) => &key[..common + query],
+            None => key,
+        };
+        // What neighbours have in common needs to be looked at only once.
+        let plain = if current.is_plain && common > current.host_end + 1 {
+            plain_page_from(page, common)
+        } else {
+            plain_page(page)
+        };
+        let Some(plain) = plain else {
             return Ok(false);
         };
         if !self.layout.is_surely_web(&line[key_end + 1..]) || self.wanted.leaves_out(plain) {
@@ -193,16 +214,6 @@ impl Scanner<'_> {
         current.begin(page, plain, !self.wanted.queries);
         out.tally.counted += 1;
         Ok(true)
-    }
-
-    /// What of a key column rows of one page have in common, and that page's normal key, if both can be told at once.
-    fn plain_page<'k>(&self, key: &'k [u8]) -> Option<(&'k [u8], &'k [u8])> {
-        let page = match memchr::memchr(b'?', key) {
-            Some(_) if self.wanted.queries => return None,
-            Some(query) => &key[..query],
-            None => key,
-        };
-        plain_page(page).map(|plain| (page, plain))
     }
 
     fn line(
@@ -271,6 +282,7 @@ impl Scanner<'_> {
         current.flush(table)?;
         current.key.clear();
         current.stem.clear();
+        current.is_plain = false;
         match self.write_key(row, current) {
             Ok(()) if self.wanted.leaves_out(&current.key) => {
                 tally.filtered += 1;

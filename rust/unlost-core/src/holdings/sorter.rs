@@ -23,7 +23,7 @@ const SETTLE_BYTES: usize = 4 << 20;
 /// Sorts entries, and makes one of those that have the same key.
 pub(super) struct Sorter {
     form: Form,
-    /// How much memory the table may take; text in memory takes up to half as much again.
+    /// How much memory the table may take; text in memory takes up to as much again.
     memory: usize,
     table: Table,
     /// Whether the hosts of the table came in order.
@@ -187,7 +187,7 @@ impl Sorter {
         let home = self.home.take();
         self.is_home = home.is_some();
         let mut run = Run {
-            text: home.unwrap_or_else(|| Spool::new(self.memory / 2)),
+            text: home.unwrap_or_else(|| Spool::new(self.memory)),
             last: Vec::new(),
         };
         run.append(table, 0..left, self.form)?;
@@ -196,7 +196,7 @@ impl Sorter {
     }
 
     fn merge_runs(&mut self) -> Result<(), HoldingsError> {
-        let mut text = Spool::new(self.memory / 2);
+        let mut text = Spool::new(self.memory);
         let mut last = Vec::new();
         let form = self.form;
         let mut merge = Merge::of(std::mem::take(&mut self.runs), form)?;

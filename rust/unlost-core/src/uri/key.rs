@@ -100,10 +100,23 @@ pub fn plain_page(key: &[u8]) -> Option<&[u8]> {
     if !is_plain_host(host) || !tail::is_plain_path(path) {
         return None;
     }
-    Some(match path {
-        [b'/', .., b'/'] => &key[..key.len() - 1],
-        _ => key,
-    })
+    Some(without_last_slash(key))
+}
+
+/// The same for a key of which it is known that its first bytes, with more than the host among them, are those of another
+/// plain one.
+#[must_use]
+pub fn plain_page_from(key: &[u8], known: usize) -> Option<&[u8]> {
+    tail::is_plain_rest(key[known - 1], &key[known..]).then(|| without_last_slash(key))
+}
+
+/// The root keeps its slash.
+fn without_last_slash(key: &[u8]) -> &[u8] {
+    if key.ends_with(b")/") {
+        key
+    } else {
+        key.strip_suffix(b"/").unwrap_or(key)
+    }
 }
 
 /// Every spelling under which indexes in the field may keep a key, the usual one first; for asking an index that was

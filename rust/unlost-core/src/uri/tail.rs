@@ -49,9 +49,13 @@ const NEEDS_CARE: [bool; 256] = {
 
 /// Whether a path without a query is in its one form under every rule set, but for a slash at its end.
 pub(super) fn is_plain_path(path: &[u8]) -> bool {
-    let mut last = 0;
-    let mut plain = path.first() == Some(&b'/');
-    for &byte in path {
+    path.first() == Some(&b'/') && is_plain_rest(b')', path)
+}
+
+/// Whether a path stays in its one form when this is put behind it; `last` is the byte before.
+pub(super) fn is_plain_rest(mut last: u8, rest: &[u8]) -> bool {
+    let mut plain = true;
+    for &byte in rest {
         let care = NEEDS_CARE[usize::from(byte)] || byte == b'?' || byte.is_ascii_uppercase();
         plain &= !(care || last == b'/' && matches!(byte, b'/' | b'.'));
         last = byte;

@@ -9,7 +9,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use unlost_core::formats::{Damage, Layout, Row};
 use unlost_core::holdings::{
-    self, Builder, Compactor, Effort, Excluded, HoldingsError, MapReader, Tally, Wanted,
+    self, Builder, Effort, Excluded, HoldingsError, MapReader, Tally, Wanted,
 };
 use unlost_core::uri::RuleSet;
 
@@ -229,11 +229,14 @@ fn compact_map(
         let mut reader = MapReader::new(File::open(source)?, fields, line_limit)?;
         let mut out = open(&target)?;
         out.write_all(&headers)?;
-        let mut compactor = Compactor::new(&compaction, memory, &mut out);
-        while let Some(entry) = reader.next_entry()? {
-            compactor.push(&entry, &progress.0)?;
-        }
-        let shape = compactor.finish()?;
+        let shape = holdings::compact(
+            &mut reader,
+            fields,
+            &compaction,
+            memory,
+            &mut out,
+            &progress.0,
+        )?;
         out.flush()?;
         Ok((shape, std::mem::take(&mut reader.tally)))
     });
