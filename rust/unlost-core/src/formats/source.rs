@@ -115,6 +115,12 @@ impl<R: Read> Source<R> {
         })
     }
 
+    /// Whether reading means inflating.
+    #[must_use]
+    pub fn is_compressed(&self) -> bool {
+        !matches!(self.text, Text::Plain(_))
+    }
+
     /// What ended the text early, once the end was read.
     #[must_use]
     pub fn damage(&self) -> Option<Damage> {
