@@ -234,7 +234,16 @@ def test_what_is_written_reads_back(
     assert read(text) == (written, {})
 
 
+def test_an_address_may_begin_like_a_tag() -> None:
+    """Parameters follow it, and none follow a tag."""
+    found, problems = read('<html5.example>; rel="original",\n<Head> ; rel="timegate"')
+    assert (found.original, found.timegate, problems) == ("html5.example", "Head", {})
+    assert read('<html5.example>\n<p>; rel="original"')[1] == {"html": 1}
+
+
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
+@example("HTML")
+@example("!--")
 def test_no_address_can_write_an_entry_of_its_own(uri: str) -> None:
     """Whatever an address contains, it is written as one entry."""
     found, problems = read("".join(timemap_lines(TimeMap(original=uri, mementos=(Memento(uri, "20140210000001"),)))))

@@ -28,7 +28,8 @@ def read(body: bytes) -> Found:
     start = 3 if body.startswith(b"\xef\xbb\xbf") else 0
     # Each byte is a character, so that places in the text are places in the body.
     text = body[start:].decode("latin-1")
-    if re.match(rf"{BLANK}*<(?:!doctype|html|head|body|\?xml|!--)", text, re.IGNORECASE):
+    # An address may begin like a tag; parameters follow it.
+    if re.match(rf"{BLANK}*<(?:!doctype|html|head|body|\?xml|!--)(?![^>]*>{BLANK}*;)", text, re.IGNORECASE):
         count("html", start)
         return found
     starts = [found_at.end() - 1 for found_at in re.finditer(r"(?:\A|(?<=[,\n\r]))[ \t]*<", text)]

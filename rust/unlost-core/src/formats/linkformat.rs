@@ -144,10 +144,17 @@ fn is_html(text: &[u8]) -> bool {
         b"<?xml",
         b"<!--",
     ];
-    openings.iter().any(|opening| {
+    let is_opening = openings.iter().any(|opening| {
         text.get(..opening.len())
             .is_some_and(|begin| begin.eq_ignore_ascii_case(opening))
-    })
+    });
+    is_opening && !is_entry(text)
+}
+
+/// Whether what begins like a tag is an address with parameters: `<html5.org>; rel="original"`.
+fn is_entry(text: &[u8]) -> bool {
+    memchr::memchr(b'>', text)
+        .is_some_and(|end| text[end + 1..].trim_ascii_start().starts_with(b";"))
 }
 
 /// Whether the `<` at this place comes first on its line, or after a comma.
