@@ -194,6 +194,16 @@ def test_bad_lines_are_counted_and_the_rest_is_kept(tmp_path: Path) -> None:
     assert (done.returncode, rows(output)[0]) == (3, "* 10")
 
 
+def test_a_line_that_damage_cut_is_no_page(tmp_path: Path) -> None:
+    """What came before is counted, and the damage said."""
+    file, output = tmp_path / "a.gz", tmp_path / "a.ukvs"
+    # Stored, not deflated, so that the text ends exactly where the file does.
+    file.write_bytes(gzip.compress(PAGES.read_bytes(), compresslevel=0)[:-40])
+    done = unlost("map", "build", str(file), "-o", str(output))
+    assert (done.returncode, b"1 truncated, first: " in done.stderr) == (3, True)
+    assert rows(output)[-1] == "com,example,blog)/2011/post 1"
+
+
 def test_a_full_disk_is_said() -> None:
     """In one line that names the file."""
     done = unlost("map", "build", str(PAGES), "-o", "/dev/full")

@@ -112,7 +112,10 @@ impl<R: Read> State<R> {
                 break;
             }
             if self.at_end {
-                if block.length == 0 {
+                // What damage cut off is no line: the key of a page that never was, perhaps.
+                let damage = self.source.damage();
+                if block.length == 0 || matches!(damage, Some(Damage::Truncated | Damage::Corrupt))
+                {
                     return Ok(false);
                 }
                 block.push(b"\n");
