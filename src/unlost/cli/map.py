@@ -10,7 +10,7 @@ import click
 
 from unlost.cli.maplookup import lookup
 from unlost.cli.messages import say
-from unlost.cli.progress import progress
+from unlost.cli.progress import progress, size_of
 from unlost.cli.target import is_standard_output, writable
 from unlost.errors import InputError, UsageError
 from unlost.formats.output import whole_file
@@ -108,7 +108,7 @@ def build(
         sorted=sorted,
         threads=threads,
     )
-    with writable(output) as target, progress("counting", _size(files)) as bar:
+    with writable(output) as target, progress("counting", size_of(files)) as bar:
         report = build_map(files, target, options, bar.at)
     if json:
         result = {
@@ -186,7 +186,7 @@ def compact(
         how = fit_index(fit, how)
         laws = f"hosts {how.host_a:.3f} x^-{how.host_k:.3f}, paths {how.path_a:.3f} x^-{how.path_k:.3f}"
         say(f"fitted: {laws}", level="info")
-    with writable(output) as target, progress("compacting", _size([file])) as bar:
+    with writable(output) as target, progress("compacting", size_of([file])) as bar:
         report = compact_map(file, target, how, bar.at)
     shape = report.shape
     if shape is not None:
@@ -216,7 +216,7 @@ def merge(ctx: click.Context, files: tuple[Path, ...], output: Path, json: bool)
     Copies add up, pages to an upper bound; exclusions lose against what another map holds. docs/map.md has a table.
     """
     _refuse_both(output, json)
-    with writable(output) as target, progress("merging", _size(files)) as bar:
+    with writable(output) as target, progress("merging", size_of(files)) as bar:
         report = merge_maps(files, target, bar.at)
     if json:
         click.echo(dumps({"lines": report.merged, "exclusions_dropped": report.dropped}))
@@ -282,14 +282,6 @@ def check(ctx: click.Context, file: Path, json: bool) -> None:
         for kind, count in problems.counts.items():
             click.echo(f"{count} {kind}, first: {problems.first[kind]}")
     ctx.exit(_WANTING if problems.total else 0)
-
-
-def _size(files: Sequence[Path]) -> int | None:
-    """Return how many bytes there are to read; None if that cannot be known."""
-    try:
-        return sum(file.stat().st_size for file in files) if all(file.is_file() for file in files) else None
-    except OSError:
-        return None
 
 
 def _refuse_both(output: Path, json: bool) -> None:
