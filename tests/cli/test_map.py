@@ -12,6 +12,8 @@ import pytest
 from tests.cli.run import UNLOST, unlost
 from tests.real_data import DATA
 from unlost.holdings.build import build_map
+from unlost.holdings.compaction import compact_map
+from unlost.holdings.merging import merge_maps
 
 PAGES = Path(__file__).parents[1] / "holdings" / "files" / "pages.cdxj"
 
@@ -136,7 +138,7 @@ def test_merging_comparing_checking(tmp_path: Path) -> None:
     assert first == {"key": "com,a)/*", "before": "5/2", "after": None}
     assert unlost("map", "check", str(c)).returncode == 0
     result = json.loads(unlost("map", "check", "--json", str(c)).stdout)
-    assert (result["lines"], result["wildcards"], result["sum"], result["total"]) == (3, 2, "15/3", "15/3")
+    assert (result["lines"], result["wildcards"], result["sum"], result["total"]) == (3, 2, "15/3", "15/3~")
 
 
 @pytest.mark.parametrize(
@@ -325,3 +327,66 @@ def test_what_cannot_be_compared_is_said(tmp_path: Path) -> None:
     bad.write_text("com,a)/ 1\ncom,\x01)/ 1\n")
     done = unlost("map", "diff", str(good), str(bad))
     assert (done.returncode, done.stdout, b"1 bad-row, first:" in done.stderr) == (3, b"", True), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("total", "row", "code", "shown"),
+    [
+        ("10", "10", 0, b"total 10\n"),
+        ("9", "10", 1, b"total 9\n"),
+        ("9-", "10+", 1, b"total 9-\n"),
+        ("5+", "10", 0, b"total 5+\n"),
+        ("5~", "10", 0, b"total 5~\n"),
+        ("/", "10", 0, b"total /\n"),
+        ("5", "10-", 0, b"total 5\n"),
+        ("5/3", "5/3", 0, b"total 5/3\n"),
+    ],
+)
+def test_totals_are_wrong_only_for_sure(tmp_path: Path, total: str, row: str, code: int, shown: bytes) -> None:
+    """What is said to be more, less or about is compared as far as that goes, and shown as it stands."""
+    file = tmp_path / "a.ukvs"
+    file.write_text(f"* {total}\ncom,a)/ {row}\n")
+    done = unlost("map", "check", str(file))
+    assert (done.returncode, shown in done.stdout) == (code, True), done.stdout
+
+
+def test_whoever_spaces_rows_otherwise_loses_none(tmp_path: Path) -> None:
+    """Look-ups take a tab, two spaces and a byte-order mark; so does everything that makes a map of such a map."""
+    text = '\ufeff!fields {"keys": ["surt"], "values": ["frequency"]}\n com,a)/ 5\ncom,b)/  6\ncom,c)/\t7\n'
+    file, output = tmp_path / "a.ukvs", tmp_path / "b.ukvs"
+    file.write_text(text)
+    assert unlost("map", "lookup", str(file), "http://a.com/", "http://b.com/").stdout.count(b"\tyes\t") == 2
+    packed = tmp_path / "a.ukvs.gz"
+    packed.write_bytes(gzip.compress(text.encode()))
+    for command in (["build", file], ["compact", file], ["merge", file], ["merge", packed, file], ["build", packed]):
+        done = unlost("map", *map(str, command), "-o", str(output))
+        assert done.returncode == 0, done.stderr
+        found = [line.split() for line in rows(output) if not line.startswith("*")]
+        times = 2 if packed in command and file in command else 1
+        assert found == [["com,a)/", str(5 * times)], ["com,b)/", str(6 * times)], ["com,c)/", str(7 * times)]]
+
+
+def test_merging_names_the_map_that_is_wrong(tmp_path: Path) -> None:
+    """Among many, nobody could tell."""
+    good, bad = tmp_path / "a.ukvs", tmp_path / "b.ukvs"
+    good.write_text("com,a)/ 1\n")
+    bad.write_text("com,b)/ 1\ncom,a)/ 1\n")
+    done = unlost("map", "merge", str(good), str(bad), "-o", str(tmp_path / "c.ukvs"))
+    assert (done.returncode, f"{bad}: line 2: its key belongs before".encode() in done.stderr) == (3, True), done.stderr
+
+
+def test_whoever_watches_sees_how_far_maps_are_read(tmp_path: Path) -> None:
+    """Bytes and lines of all of them, for the bar."""
+    made, output = build(tmp_path), tmp_path / "out.ukvs"
+    size, lines = made.stat().st_size, len(made.read_text().splitlines())
+    seen: list[tuple[int, int]] = []
+
+    def watch(read_bytes: int, read_lines: int) -> None:
+        seen.append((read_bytes, read_lines))
+
+    compact_map(made, output, watch=watch)
+    assert seen[-1] == (size, lines)
+    merge_maps([made, made], output, watch)
+    assert seen[-1] == (2 * size, 2 * lines)
+    build_map([made], output, watch=watch)
+    assert seen[-1] == (size, lines)

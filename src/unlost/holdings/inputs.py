@@ -31,6 +31,9 @@ _LOOKED_AT = 1000
 _NO_ROOM = (ENOSPC, EDQUOT)
 """Nobody reads these: they are about the temporary files."""
 
+_MARK = b"\xef\xbb\xbf"
+"""Of the order of bytes, which some editors put before the first line."""
+
 _LOG = re.compile(rb"\[\d{1,2}/[A-Za-z]{3}/\d{4}:")
 _FREQUENCY = re.compile(rb"(?=.)(\d{1,18}[+~-]?)?(/(\d{1,18}[+~-]?)?)?")
 
@@ -66,7 +69,7 @@ def kind_of(path: str | PathLike[str]) -> Kind:
             return "archive"
     has_fields = False
     for line in islice(read_lines(path, Problems()), _LOOKED_AT):
-        text = line.text
+        text = line.text.removeprefix(_MARK) if line.number == 1 else line.text
         has_fields |= text.startswith(b"!fields ")
         if text[1:4] == b"CDX" and not text[:1].isalnum():
             return "index"
