@@ -11,6 +11,9 @@ import pytest
 
 from tests.cli.run import UNLOST, unlost
 from tests.real_data import DATA
+from unlost.holdings.build import build_map
+from unlost.holdings.compaction import compact_map
+from unlost.holdings.merging import merge_maps
 
 PAGES = Path(__file__).parents[1] / "holdings" / "files" / "pages.cdxj"
 
@@ -135,7 +138,7 @@ def test_merging_comparing_checking(tmp_path: Path) -> None:
     assert first == {"key": "com,a)/*", "before": "5/2", "after": None}
     assert unlost("map", "check", str(c)).returncode == 0
     result = json.loads(unlost("map", "check", "--json", str(c)).stdout)
-    assert (result["lines"], result["wildcards"], result["sum"], result["total"]) == (3, 2, "15/3", "15/3")
+    assert (result["lines"], result["wildcards"], result["sum"], result["total"]) == (3, 2, "15/3", "15/3~")
 
 
 @pytest.mark.parametrize(
@@ -237,3 +240,163 @@ def test_standard_output_is_written_behind_what_is_there(tmp_path: Path) -> None
         subprocess.run([UNLOST, "map", "build", str(PAGES), "-o", "-"], stdout=file, check=True)
     assert output.read_text().startswith("before\n!context")
     assert output.read_text().endswith("org,example)/gone 1\n")
+
+
+def test_what_is_read_twice_cannot_be_a_pipe(tmp_path: Path) -> None:
+    """Its header would be gone before the rows are read, and a map without any would be made."""
+    made = build(tmp_path)
+    output = tmp_path / "out.ukvs"
+    for arguments in (["compact"], ["merge"], ["build", "--input", "map"]):
+        done = unlost("map", *arguments, "/dev/stdin", "-o", str(output), stdin=made.read_bytes())
+        assert (done.returncode, output.exists()) == (3, False), done.stdout
+        assert b"/dev/stdin: not a regular file" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "arguments", "message"),
+    [
+        (["--by", "year"], [], b"has the key fields surt, datetime, not surt:"),
+        ([], ["--by", "year"], b"has the key fields surt, not surt, datetime:"),
+        (["--rules", "papers"], [], b"made by other rules (papers) than are asked for (wayback)"),
+    ],
+)
+def test_maps_are_built_from_what_means_the_same(
+    tmp_path: Path, options: list[str], arguments: list[str], message: bytes
+) -> None:
+    """A year must not become a frequency, nor keys of other rules ones that no look-up finds."""
+    older, output = build(tmp_path, *options), tmp_path / "out.ukvs"
+    done = unlost("map", "build", str(older), "-o", str(output), *arguments)
+    assert (done.returncode, output.exists(), message in done.stderr) == (3, False, True), done.stderr
+    again = unlost("map", "build", str(older), "-o", str(output), *options)
+    assert (again.returncode, rows(output)) == (0, rows(older)), again.stderr
+
+
+def test_what_was_rolled_up_whole_has_no_keys_to_build_from(tmp_path: Path) -> None:
+    """It is refused: a map of nothing would deny everything."""
+    rolled, output = tmp_path / "rolled.ukvs", tmp_path / "out.ukvs"
+    assert unlost("map", "compact", str(build(tmp_path)), "--rollup", "*", "-o", str(rolled)).returncode == 0
+    done = unlost("map", "build", str(rolled), "-o", str(output))
+    assert (done.returncode, output.exists(), b"map merge" in done.stderr) == (3, False, True), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("com,a)/ 20140101000000 {}\ncom,b)/ 20140101000000 {}\n", b"an index, not a map"),
+        ("", b"empty: expected a map"),
+        ('@about {"type": "urikey#H3P1"}\ncom,a)/ {"frequency": 1}\n', b"a profile, not a map"),
+        (
+            '!fields {"keys": ["surt"], "values": ["size", "frequency"]}\ncom,a)/ 0 5\n',
+            b"expected the frequency right behind the keys, found `size, frequency`",
+        ),
+    ],
+)
+def test_what_is_no_map_is_not_compacted_or_merged(tmp_path: Path, text: str, message: bytes) -> None:
+    """Dates would become frequencies."""
+    file, output = tmp_path / "a", tmp_path / "out.ukvs"
+    file.write_text(text)
+    for command in ("compact", "merge"):
+        done = unlost("map", command, str(file), "-o", str(output))
+        assert (done.returncode, output.exists(), message in done.stderr) == (3, False, True), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "option"),
+    [
+        (["--rollup", "com,*", "--host-depth", "1"], b"--host-depth"),
+        (["--rollup", "a,b,c,d,e,f,g,h,*"], b"--host-depth"),
+        (["--rollup", "com,a)/1/2/3/4/5/6/7/8/*"], b"--path-depth"),
+    ],
+)
+def test_nothing_is_rolled_up_below_the_levels(tmp_path: Path, arguments: list[str], option: bytes) -> None:
+    """There a node is not told from what lies below it: the wildcard would stand in a wrong place, or cover nothing."""
+    done = unlost("map", "compact", str(build(tmp_path)), *arguments, "-o", str(tmp_path / "out.ukvs"))
+    assert (done.returncode, option in done.stderr) == (2, True), done.stderr
+
+
+def test_a_folder_that_cannot_be_written_in_is_found_before_the_work(tmp_path: Path) -> None:
+    """Not after hours of counting: the index is not even opened."""
+    folder = tmp_path / "file"
+    folder.write_text("")
+    with pytest.raises(OSError, match="Not a directory"):
+        build_map([tmp_path / "no.cdxj"], folder / "a.ukvs")
+
+
+def test_two_results_in_one_place_are_refused_at_once(tmp_path: Path) -> None:
+    """`--json` and `-o -`: nothing is written, and nobody waits for it."""
+    made = str(build(tmp_path))
+    for command in (["build", str(PAGES)], ["compact", made], ["merge", made]):
+        done = unlost("map", *command, "-o", "-", "--json")
+        assert (done.returncode, done.stdout) == (2, b""), done.stderr
+
+
+def test_what_cannot_be_compared_is_said(tmp_path: Path) -> None:
+    """Lines that cannot be read are no difference, but nobody may think that there is none."""
+    good, bad = tmp_path / "a.ukvs", tmp_path / "b.ukvs"
+    good.write_text("com,a)/ 1\n")
+    bad.write_text("com,a)/ 1\ncom,\x01)/ 1\n")
+    done = unlost("map", "diff", str(good), str(bad))
+    assert (done.returncode, done.stdout, b"1 bad-row, first:" in done.stderr) == (3, b"", True), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("total", "row", "code", "shown"),
+    [
+        ("10", "10", 0, b"total 10\n"),
+        ("9", "10", 1, b"total 9\n"),
+        ("9-", "10+", 1, b"total 9-\n"),
+        ("5+", "10", 0, b"total 5+\n"),
+        ("5~", "10", 0, b"total 5~\n"),
+        ("/", "10", 0, b"total /\n"),
+        ("5", "10-", 0, b"total 5\n"),
+        ("5/3", "5/3", 0, b"total 5/3\n"),
+    ],
+)
+def test_totals_are_wrong_only_for_sure(tmp_path: Path, total: str, row: str, code: int, shown: bytes) -> None:
+    """What is said to be more, less or about is compared as far as that goes, and shown as it stands."""
+    file = tmp_path / "a.ukvs"
+    file.write_text(f"* {total}\ncom,a)/ {row}\n")
+    done = unlost("map", "check", str(file))
+    assert (done.returncode, shown in done.stdout) == (code, True), done.stdout
+
+
+def test_whoever_spaces_rows_otherwise_loses_none(tmp_path: Path) -> None:
+    """Look-ups take a tab, two spaces and a byte-order mark; so does everything that makes a map of such a map."""
+    text = '\ufeff!fields {"keys": ["surt"], "values": ["frequency"]}\n com,a)/ 5\ncom,b)/  6\ncom,c)/\t7\n'
+    file, output = tmp_path / "a.ukvs", tmp_path / "b.ukvs"
+    file.write_text(text)
+    assert unlost("map", "lookup", str(file), "http://a.com/", "http://b.com/").stdout.count(b"\tyes\t") == 2
+    packed = tmp_path / "a.ukvs.gz"
+    packed.write_bytes(gzip.compress(text.encode()))
+    for command in (["build", file], ["compact", file], ["merge", file], ["merge", packed, file], ["build", packed]):
+        done = unlost("map", *map(str, command), "-o", str(output))
+        assert done.returncode == 0, done.stderr
+        found = [line.split() for line in rows(output) if not line.startswith("*")]
+        times = 2 if packed in command and file in command else 1
+        assert found == [["com,a)/", str(5 * times)], ["com,b)/", str(6 * times)], ["com,c)/", str(7 * times)]]
+
+
+def test_merging_names_the_map_that_is_wrong(tmp_path: Path) -> None:
+    """Among many, nobody could tell."""
+    good, bad = tmp_path / "a.ukvs", tmp_path / "b.ukvs"
+    good.write_text("com,a)/ 1\n")
+    bad.write_text("com,b)/ 1\ncom,a)/ 1\n")
+    done = unlost("map", "merge", str(good), str(bad), "-o", str(tmp_path / "c.ukvs"))
+    assert (done.returncode, f"{bad}: line 2: its key belongs before".encode() in done.stderr) == (3, True), done.stderr
+
+
+def test_whoever_watches_sees_how_far_maps_are_read(tmp_path: Path) -> None:
+    """Bytes and lines of all of them, for the bar."""
+    made, output = build(tmp_path), tmp_path / "out.ukvs"
+    size, lines = made.stat().st_size, len(made.read_text().splitlines())
+    seen: list[tuple[int, int]] = []
+
+    def watch(read_bytes: int, read_lines: int) -> None:
+        seen.append((read_bytes, read_lines))
+
+    compact_map(made, output, watch=watch)
+    assert seen[-1] == (size, lines)
+    merge_maps([made, made], output, watch)
+    assert seen[-1] == (2 * size, 2 * lines)
+    build_map([made], output, watch=watch)
+    assert seen[-1] == (size, lines)

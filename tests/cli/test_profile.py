@@ -107,3 +107,29 @@ def test_addresses_are_read_from_standard_input() -> None:
         done.stdout
         == b"http://bbc.co.uk/images/1\tuk,co,bbc)/images\t152\t3\t1\nhttp://a.example/\texample,a)/\t0\t0\t0\n"
     )
+
+
+def test_standard_output_is_no_file_of_that_name(tmp_path: Path) -> None:
+    """`-o -` prints; several policies cannot be printed."""
+    urls, file = tmp_path / "urls.txt", tmp_path / "p.cdxj"
+    urls.write_text("http://a.com/x\nhttp://b.com/\n")
+    built = unlost("profile", "build", str(urls), "--policy", "HxP1", "-o", "-")
+    assert (built.returncode, built.stdout.count(b'"frequency": 1')) == (0, 2), built.stderr
+    file.write_bytes(built.stdout)
+    assert unlost("profile", "merge", str(file), "-o", "-").stdout == built.stdout
+    assert unlost("profile", "to-map", str(file), "-o", "-").stdout.endswith(b"* 2\ncom,a)/x/* 1\ncom,b)/ 1\n")
+    several = unlost("profile", "build", str(urls), "--policy", "all", "-o", "-")
+    assert (several.returncode, b"give a folder" in several.stderr) == (2, True), several.stderr
+
+
+def test_a_profile_cannot_be_a_pipe(tmp_path: Path) -> None:
+    """Its header would be gone before the lines are read, and what holds nothing would be sound."""
+    text = b'@about {"type": "urikey#H3P1"}\ncom,a)/x {"frequency": 1, "spread": 1}\n'
+    output = str(tmp_path / "out")
+    for arguments in (
+        ["check", "/dev/stdin"],
+        ["merge", "/dev/stdin", "-o", output],
+        ["to-map", "/dev/stdin", "-o", output],
+    ):
+        done = unlost("profile", *arguments, stdin=text)
+        assert (done.returncode, b"/dev/stdin: not a regular file" in done.stderr) == (3, True), done.stdout

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from unlost.errors import InputError
+from unlost.holdings.build import build_map
 from unlost.holdings.compaction import Compaction
 from unlost.holdings.fit import fit_index, fit_power_law
 
@@ -46,3 +47,24 @@ def test_a_flat_index_cannot_be_fitted(tmp_path: Path) -> None:
     file.write_text("http://a.com/\nhttp://b.com/\n")
     with pytest.raises(InputError, match="too few depths"):
         fit_index(file, Compaction())
+
+
+def test_an_index_that_branches_more_below_has_a_flat_curve(tmp_path: Path) -> None:
+    """The exponent is not below 0, with which nothing could be compacted."""
+    file = tmp_path / "urls.txt"
+    urls = [f"http://{deep}.{sub}.a.com/x/{deep}/" for sub in "ab" for deep in "cdefghij"]
+    file.write_text("\n".join(urls))
+    fitted = fit_index(file, Compaction())
+    assert (fitted.host_a, fitted.host_k) == pytest.approx((5.0, 0.0), abs=1e-6)
+
+
+def test_maps_are_fitted_to_as_they_are(tmp_path: Path) -> None:
+    """With years, and by whatever rules: only the tree matters."""
+    lines = [f"{sub}.a.com/{one}/{two}" for sub in ("b.c", "d.c", "e.f") for one in "gh" for two in "ij"]
+    urls, plain, years = tmp_path / "urls.txt", tmp_path / "a.ukvs", tmp_path / "b.ukvs"
+    urls.write_text("".join(f"http://{line}\n" for line in lines))
+    build_map([urls], plain)
+    header = '!fields {"keys": ["surt", "datetime"], "values": ["frequency"]}\n!meta {"rules": "papers"}\n'
+    rows = [line.split() for line in plain.read_text().splitlines() if ")" in line]
+    years.write_text(header + "".join(f"{key} 2014 {count}\n" for key, count in rows))
+    assert fit_index(years, Compaction()) == fit_index(plain, Compaction()) == fit_index(urls, Compaction())

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from unlost.cli.messages import say
-from unlost.cli.progress import progress
+from unlost.cli.progress import progress, size_of
 from unlost.cli.target import is_standard_output, writable
 from unlost.errors import InputError, UsageError
 from unlost.formats.output import whole_file
@@ -98,6 +98,7 @@ def build(
     another map; sorted or not, plain, gzip or zstd, any number of them and of any size. What cannot be read is counted
     by kind, and the exit code is 3 then. Nothing is written under the final name until all of it is.
     """
+    _refuse_both(output, json)
     options = MapOptions(
         host_weight=host_weight,
         path_weight=path_weight,
@@ -115,19 +116,17 @@ def build(
         sorted=sorted,
         threads=threads,
     )
-    with writable(output) as target, progress("counting", _size(files)) as bar:
+    with writable(output) as target, progress("counting", size_of(files)) as bar:
         report = build_map(files, target, options, bar.at)
     if json:
-        _print(
-            output,
-            {
-                "lines": report.lines,
-                "counted": report.counted,
-                "not_web_pages": report.foreign,
-                "left_out": report.filtered,
-                "problems": report.problems.counts,
-            },
-        )
+        result = {
+            "lines": report.lines,
+            "counted": report.counted,
+            "not_web_pages": report.foreign,
+            "left_out": report.filtered,
+            "problems": report.problems.counts,
+        }
+        click.echo(dumps(result))
     else:
         say(
             f"{report.counted} captures counted, {report.foreign} not web pages, {report.filtered} left out",
@@ -179,6 +178,7 @@ def compact(
     Every page that the map covers stays covered. Compacting a compacted map again with smaller weights gives what
     compacting once would have given.
     """
+    _refuse_both(output, json)
     how = Compaction(
         NO_LIMIT if no_hosts else host_weight,
         NO_LIMIT if no_paths else path_weight,
@@ -196,7 +196,7 @@ def compact(
         how = fit_index(fit, how)
         laws = f"hosts {how.host_a:.3f} x^-{how.host_k:.3f}, paths {how.path_a:.3f} x^-{how.path_k:.3f}"
         say(f"fitted: {laws}", level="info")
-    with writable(output) as target, progress("compacting", _size([file])) as bar:
+    with writable(output) as target, progress("compacting", size_of([file])) as bar:
         report = compact_map(file, target, how, bar.at)
     shape = report.shape
     if shape is not None:
@@ -207,7 +207,7 @@ def compact(
         levels = _levels(shape.rollups, shape.host_levels)
         if json:
             sizes = {"lines_in": shape.lines_in, "lines_out": shape.lines_out}
-            _print(output, {**sizes, "rollups": levels, "compaction": asdict(how)})
+            click.echo(dumps({**sizes, "rollups": levels, "compaction": asdict(how)}))
         else:
             rolled = ", ".join(f"{name} {count}" for name, count in levels.items()) or "none"
             say(f"{shape.lines_in} lines became {shape.lines_out}; rolled up by depth: {rolled}", level="info")
@@ -227,10 +227,11 @@ def merge(ctx: click.Context, files: tuple[Path, ...], output: Path, json: bool)
     """
     from unlost.holdings.merging import merge_maps  # noqa: PLC0415  start-up
 
-    with writable(output) as target, progress("merging", _size(files)) as bar:
+    _refuse_both(output, json)
+    with writable(output) as target, progress("merging", size_of(files)) as bar:
         report = merge_maps(files, target, bar.at)
     if json:
-        _print(output, {"lines": report.merged, "exclusions_dropped": report.dropped})
+        click.echo(dumps({"lines": report.merged, "exclusions_dropped": report.dropped}))
     else:
         say(f"{report.merged} lines, {report.dropped} exclusions dropped", level="info")
     _report_problems(report)
@@ -245,13 +246,14 @@ def merge(ctx: click.Context, files: tuple[Path, ...], output: Path, json: bool)
 def diff(ctx: click.Context, before: Path, after: Path, json: bool) -> None:
     """Print the keys whose frequency is not the same in two maps: `-` only before, `+` only after, `~` changed.
 
-    The exit code is 1 if there are any. Headers are not compared.
+    The exit code is 1 if there are any, 3 if lines could not be read. Headers are not compared.
     """
     from unlost.formats.problems import Problems  # noqa: PLC0415  start-up
     from unlost.holdings.merging import diff_maps  # noqa: PLC0415
 
     found = False
-    for difference in diff_maps(before, after, Problems()):
+    problems = Problems()
+    for difference in diff_maps(before, after, problems):
         found = True
         if json:
             click.echo(dumps(asdict(difference)))
@@ -260,7 +262,8 @@ def diff(ctx: click.Context, before: Path, after: Path, json: bool) -> None:
         mark = "+" if old is None else "-" if new is None else "~"
         values = [value for value in (old, new) if value is not None]
         click.echo("\t".join([mark, difference.key, *values]))
-    ctx.exit(_WANTING if found else 0)
+    _report_problems(Report(problems=problems))
+    ctx.exit(InputError.exit_code if problems.total else _WANTING if found else 0)
 
 
 @command.command()
@@ -298,18 +301,10 @@ def check(ctx: click.Context, file: Path, json: bool) -> None:
     ctx.exit(_WANTING if problems.total else 0)
 
 
-def _size(files: Sequence[Path]) -> int | None:
-    """Return how many bytes there are to read; None if that cannot be known."""
-    try:
-        return sum(file.stat().st_size for file in files) if all(file.is_file() for file in files) else None
-    except OSError:
-        return None
-
-
-def _print(output: Path, result: dict[str, object]) -> None:
-    if is_standard_output(output):
+def _refuse_both(output: Path, json: bool) -> None:
+    """Raise UsageError, before any work, if the map and the result would be written to the same place."""
+    if json and is_standard_output(output):
         raise UsageError("--json and -o - would both be written to standard output: give the map a name")
-    click.echo(dumps(result))
 
 
 def _levels(rollups: Sequence[int], host_levels: int) -> dict[str, int]:

@@ -1,7 +1,7 @@
 """`unlost profile`: what an archive holds, counted under URI-Keys."""
 
 import sys
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from json import dumps
 from pathlib import Path
@@ -12,6 +12,8 @@ from unlost import uri
 from unlost.cli import lines
 from unlost.cli.messages import say, shown
 from unlost.cli.policies import psl_option, rules_option, suffix_list, suffixes_option
+from unlost.cli.progress import progress, size_of
+from unlost.cli.target import is_standard_output, writable
 from unlost.errors import InputError, UriError, UsageError
 from unlost.formats.problems import Problems
 from unlost.holdings import profile
@@ -46,7 +48,7 @@ def command() -> None:
     "--output",
     type=_FILE,
     required=True,
-    help="Where to: a file; with several policies a folder, in which each has its file.",
+    help="Where to: a file, `-` for standard output; with several policies a folder, in which each has its file.",
 )
 @_name
 @_id
@@ -79,28 +81,35 @@ def build(
 ) -> None:
     """Count the captures of indexes under the keys of one policy or several, in one pass.
 
-    Indexes are CDX or CDXJ, plain, gzip or zstd, sorted or not; a file that ends in `.txt` is a list of addresses, one
-    a line. Lines that cannot be read are counted by kind, and the exit code is 3. Nothing is written under the final
-    names until all of it is.
+    INDEX is whatever `unlost map build` takes, told by its contents. Lines that cannot be read are counted by kind, and
+    the exit code is 3. Nothing is written under the final names until all of it is.
     """
     names = _policy_names(policy)
     header = profile.ProfileHeader(names[0], name, id, rules, suffixes)
     suffix = suffix_list(psl, suffixes)
     problems = Problems()
+    if len(names) > 1 and is_standard_output(output):
+        raise UsageError("several policies make several files: give a folder for them")
     is_made = _make_folder(output) if len(names) > 1 else False
-    outputs = {each: output / f"{each}.{format}" for each in names} if len(names) > 1 else {names[0]: output}
-    _check_folder(output if len(names) > 1 else output.parent, output)
     try:
-        profile.build_profiles(
-            inputs,
-            outputs,
-            header,
-            problems,
-            suffixes=suffix,
-            as_json=format == "json",
-            threads=threads,
-            memory=None if memory is None else memory << 20,
-        )
+        with ExitStack() as stack:
+            if len(names) > 1:
+                _check_folder(output, output)
+                outputs = {each: output / f"{each}.{format}" for each in names}
+            else:
+                outputs = {names[0]: stack.enter_context(writable(output))}
+            bar = stack.enter_context(progress("counting", size_of(inputs)))
+            profile.build_profiles(
+                inputs,
+                outputs,
+                header,
+                problems,
+                suffixes=suffix,
+                as_json=format == "json",
+                threads=threads,
+                memory=None if memory is None else memory << 20,
+                watch=bar.at,
+            )
     except BaseException:
         if is_made:
             with suppress(OSError):
@@ -112,7 +121,7 @@ def build(
 
 @command.command()
 @_profiles
-@click.option("-o", "--output", type=_FILE, required=True, help="Where to.")
+@click.option("-o", "--output", type=_FILE, required=True, help="Where to; `-` is standard output.")
 @_name
 @_id
 def merge(profiles: tuple[Path, ...], output: Path, name: str | None, id: str | None) -> None:  # noqa: A002
@@ -120,8 +129,8 @@ def merge(profiles: tuple[Path, ...], output: Path, name: str | None, id: str | 
 
     Without --name and --id, the result has those that all profiles have. `to-map` takes profiles of different policies.
     """
-    _check_folder(output.parent, output)
-    profile.merge_profiles(profiles, output, name=name, id=id)
+    with writable(output) as target:
+        profile.merge_profiles(profiles, target, name=name, id=id)
 
 
 @command.command()
@@ -198,7 +207,9 @@ def check(ctx: click.Context, file: Path, json: bool) -> None:
 
 @command.command(name="to-map")
 @_profiles
-@click.option("-o", "--output", type=_FILE, required=True, help="Where to: a MementoMap (UKVS).")
+@click.option(
+    "-o", "--output", type=_FILE, required=True, help="Where to: a MementoMap (UKVS); `-` is standard output."
+)
 @_name
 @_id
 def to_map(profiles: tuple[Path, ...], output: Path, name: str | None, id: str | None) -> None:  # noqa: A002
@@ -206,8 +217,8 @@ def to_map(profiles: tuple[Path, ...], output: Path, name: str | None, id: str |
 
     Keys that stand for more than one page become wildcards; what they hold is added.
     """
-    _check_folder(output.parent, output)
-    profile.profiles_to_map(profiles, output, name=name, id=id)
+    with writable(output) as target:
+        profile.profiles_to_map(profiles, target, name=name, id=id)
 
 
 def _policy_names(text: str) -> list[str]:

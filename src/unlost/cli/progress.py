@@ -1,8 +1,9 @@
 """How far long work has come: a bar on the terminal, nothing anywhere else."""
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -67,6 +68,14 @@ def progress(label: str, total: int | None = None) -> Iterator[Bar]:
     shown = _drawn(total)
     with shown:
         yield Bar(shown, shown.add_task(label, total=total, lines=0))
+
+
+def size_of(files: Sequence[Path]) -> int | None:
+    """Return how many bytes there are to read; None if that cannot be known."""
+    try:
+        return sum(file.stat().st_size for file in files) if all(file.is_file() for file in files) else None
+    except OSError:
+        return None
 
 
 def _is_wanted() -> bool:

@@ -114,7 +114,8 @@ class Profile:
     def _inflated_lines(self) -> Iterator[bytes]:
         problems = Problems()
         yield from (line.text for line in read_lines(self.path, problems))
-        for problem in problems.first.values():
+        # The last is about the file itself, those before it about lines that suffered.
+        for problem in reversed(problems.first.values()):
             raise InputError(str(problem))
 
 

@@ -118,13 +118,26 @@ def build_map(
         block=wanted.block,
     )
 
-    def work(progress: Progress) -> None:
-        count_inputs(inputs, counter, report, progress, kind=wanted.kind, column=wanted.column, host=wanted.host)
-        with whole_path(output) as aside:
-            head = header_lines(wanted.header())
-            report.shape = counter.write(aside, head, compaction.curves() if compaction else None, progress)
+    header = wanted.header()
+    # The file gets its name in this thread, which sees Ctrl-C: none appears behind an interruption. It is there from
+    # the beginning, so that a folder that cannot be written in is found before the work, not behind it.
+    with whole_path(output) as aside:
 
-    watched(work, watch)
+        def work(progress: Progress) -> None:
+            count_inputs(
+                inputs,
+                counter,
+                report,
+                progress,
+                kind=wanted.kind,
+                column=wanted.column,
+                host=wanted.host,
+                map_like=header,
+            )
+            curves = compaction.curves() if compaction else None
+            report.shape = counter.write(aside, header_lines(header), curves, progress)
+
+        watched(work, watch)
     return report
 
 

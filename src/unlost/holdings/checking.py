@@ -15,7 +15,7 @@ _STAR = re.compile(r"[,/]?\*$")
 KINDS = {
     "bad-wildcard": "a `*` that does not end the key behind `,` or `/`: nothing will ever match it",
     "not-normal": "a key in another form than look-ups have: it will not be found",
-    "bad-total": "the `*` line says less than the others come to",
+    "bad-total": "the `*` line says less than the others come to at least",
     "no-rows": "a map without rows",
     "unknown-rules": "the header names rules that do not exist",
 }
@@ -54,32 +54,37 @@ def check_map(path: str | PathLike[str]) -> Checked:
     if rules not in RULE_SETS:
         wrong("unknown-rules", f"expected {' or '.join(RULE_SETS)}, found {rules[:40]!a}")
         rules = RULE_SETS[0]
-    lines = wildcards = exclusions = mementos = resources = 0
+    lines = wildcards = exclusions = mementos = resources = at_least = 0
     stated: Frequency | None = None
-    known = True
+    is_limit = True
     for row in reader:
         surt = row.keys[0]
         frequency = row.frequency or Frequency()
         if surt == "*":
-            before = stated or Frequency(0, "", 0)
-            copies = (before.mementos or 0) + (frequency.mementos or 0)
-            stated = Frequency(copies, "", (before.resources or 0) + (frequency.resources or 0))
+            stated = frequency if stated is None else _plus(stated, frequency)
+            is_limit &= frequency.mementos is not None and frequency.mementos_bound in ("", "-")
             continue
         lines += 1
         wildcards += surt.endswith("*")
         exclusions += frequency.is_exclusion
         mementos += frequency.mementos or 0
         resources += frequency.resources or 0
-        known &= frequency.mementos is not None
+        at_least += frequency.mementos or 0 if frequency.mementos_bound in ("", "+") else 0
         if kind := _fault(surt, rules):
             wrong(kind, f"{KINDS[kind]}: {surt[:60]!a}")
     if not lines and stated is None:
         wrong("no-rows", KINDS["no-rows"])
-    if stated is not None and known and (stated.mementos or 0) < mementos:
-        wrong("bad-total", f"{KINDS['bad-total']}: {stated.mementos} against {mementos}")
+    if stated is not None and is_limit and (stated.mementos or 0) < at_least:
+        wrong("bad-total", f"{KINDS['bad-total']}: {stated.mementos} against {at_least}")
     return Checked(
         reader.header, lines, wildcards, exclusions, Frequency(mementos, "", resources or None), stated, problems
     )
+
+
+def _plus(one: Frequency, other: Frequency) -> Frequency:
+    """Return what the totals of two years come to; how sure they are is not asked here."""
+    resources = (one.resources or 0) + (other.resources or 0)
+    return Frequency((one.mementos or 0) + (other.mementos or 0), "", resources or None)
 
 
 def _fault(surt: str, rules: str) -> str | None:

@@ -1,6 +1,7 @@
 """Compacting MementoMaps: one wildcard for a subtree where the tree branches too much."""
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
@@ -11,10 +12,12 @@ from unlost._core import Progress
 from unlost.errors import InputError, UsageError
 from unlost.formats.lines import MAX_LINE_BYTES
 from unlost.formats.output import whole_path
-from unlost.formats.problems import Problems
-from unlost.formats.ukvs import Header, UkvsReader, header_lines
+from unlost.formats.ukvs import Header, header_lines
+from unlost.holdings._map_header import read_map_header
 from unlost.holdings.report import Report
 from unlost.holdings.work import Watch, watched
+
+_ADDRESS = re.compile(r"(\d+(,\d+){3}|\[.*\])(:\d+)?")  # one label, however many commas there are
 
 NO_LIMIT = math.inf
 """The weight with which nothing is rolled up."""
@@ -56,6 +59,20 @@ class Compaction:
         for key in self.rollup:
             if key != "*" and not key.endswith((",*", "/*")):
                 raise UsageError(f"{key[:60]}: expected a wildcard to roll up, such as com,example,*")
+            self._refuse_deep(key)
+
+    def _refuse_deep(self, key: str) -> None:
+        """Refuse a wildcard of the last level, where what lies below a node is not told apart from what lies beside."""
+        host, end, path = key[:-2].partition(")")
+        if end:
+            # One level has the root apart from its pages all the same.
+            option, is_deep = "path-depth", path.count("/") + 1 >= max(self.path_depth, 2)
+        else:
+            option, is_deep = "host-depth", host.count(",") + 1 >= self.host_depth and not _ADDRESS.fullmatch(host)
+        if key != "*" and is_deep:
+            raise UsageError(
+                f"{key[:60]}: lies too deep to be rolled up: give a larger --{option}, or a wildcard above it"
+            )
 
     def host_cutoff(self, depth: int) -> float:
         """Return how many children a host node of so many labels may have."""
@@ -103,20 +120,20 @@ def compact_map(
     """
     how = compaction or Compaction()
     name = fspath(source)
-    header = UkvsReader(name, Problems()).header
+    header = read_map_header(name)
+    head = header_lines(_compacted(header, how))
     report = Report()
-
-    def work(progress: Progress) -> None:
-        with whole_path(output) as aside:
-            fields = len(header.keys)
-            head = header_lines(_compacted(header, how))
-            report.shape, tally = _core.compact_map(
-                name, fields, MAX_LINE_BYTES, aside, head, how.curves(), memory, progress
-            )
-            report.add(tally, name)
-
     try:
-        watched(work, watch)
+        # The file gets its name in this thread, which sees Ctrl-C: none appears behind an interruption.
+        with whole_path(output) as aside:
+
+            def work(progress: Progress) -> None:
+                report.shape, tally = _core.compact_map(
+                    name, len(header.keys), MAX_LINE_BYTES, aside, head, how.curves(), memory, progress
+                )
+                report.add(tally, name)
+
+            watched(work, watch)
     except InputError as error:
         raise InputError(f"{name}: {error}") from error
     return report

@@ -9,8 +9,10 @@ from pathlib import Path
 
 from unlost._core import MapShape
 from unlost.errors import InputError
+from unlost.holdings._map_header import read_map_header, rules_of
 from unlost.holdings.build import MapOptions, build_map
 from unlost.holdings.compaction import NO_LIMIT, Compaction
+from unlost.holdings.inputs import kind_of
 
 _ROUNDS = 200
 
@@ -31,7 +33,7 @@ def _until_zero(means: Sequence[float]) -> list[float]:
 
 
 def fit_power_law(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Return a and k of the curve a·x^-k that fits the points best, by unweighted least squares of y.
+    """Return a and k of the curve a·x^-k that fits the points best, by unweighted least squares of y; k is not below 0.
 
     Raises InputError if there are fewer than two points.
 
@@ -42,7 +44,8 @@ def fit_power_law(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
     if len(points) < 2:
         raise InputError("too few depths to fit a power law: expected nodes with children at two depths at least")
     # For a given k the best a has a closed form, so only k is searched: the golden section, which needs no slope.
-    low, high = -10.0, 10.0
+    # Not below 0: cut-offs that grow with the depth would never roll up what is deep.
+    low, high = 0.0, 10.0
     golden = (math.sqrt(5) - 1) / 2
     for _ in range(_ROUNDS):
         left, right = high - golden * (high - low), low + golden * (high - low)
@@ -64,6 +67,14 @@ def _error(points: Sequence[tuple[float, float]], k: float) -> float:
     return sum((y - a * math.pow(x, -k)) ** 2 for x, y in points)
 
 
+def _options(source: str | PathLike[str], compaction: Compaction) -> MapOptions:
+    """Return how to build from an index, or from a map as it was built itself: only its tree matters here."""
+    if kind_of(source) != "map":
+        return MapOptions(compaction=compaction)
+    header = read_map_header(source)
+    return MapOptions(compaction=compaction, by_year="datetime" in header.keys, rules=rules_of(header))
+
+
 def fit_index(source: str | PathLike[str], compaction: Compaction) -> Compaction:
     """Return the compaction with power laws that fit this index or map, as the second paper fitted its own.
 
@@ -72,7 +83,7 @@ def fit_index(source: str | PathLike[str], compaction: Compaction) -> Compaction
     """
     nothing = replace(compaction, host_weight=NO_LIMIT, path_weight=NO_LIMIT, rollup=())
     with tempfile.TemporaryDirectory(prefix="unlost-fit-") as folder:
-        shape = build_map([source], Path(folder, "map.ukvs"), MapOptions(compaction=nothing)).shape
+        shape = build_map([source], Path(folder, "map.ukvs"), _options(source, nothing)).shape
     if shape is None:
         raise InputError(f"{source}: nothing to fit to")
     hosts, paths = mean_children(shape)

@@ -2,16 +2,19 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from errno import EDQUOT, ENOSPC
 from itertools import islice
 from os import PathLike, fspath
 from pathlib import Path
+from tempfile import gettempdir
 from typing import TYPE_CHECKING, Literal, Protocol, get_args
 
 from unlost.errors import InputError
 from unlost.formats.lines import MAX_LINE_BYTES
 from unlost.formats.problems import Problems
 from unlost.formats.textfile import read_lines
-from unlost.formats.ukvs import UkvsReader
+from unlost.formats.ukvs import Header
+from unlost.holdings._map_header import is_rolled_up, read_map_header, rules_of
 from unlost.holdings.report import Report
 
 if TYPE_CHECKING:
@@ -24,6 +27,12 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 _BATCH = 10_000
 _LOOKED_AT = 1000
 """So many lines are looked at to tell what a file is."""
+
+_NO_ROOM = (ENOSPC, EDQUOT)
+"""Nobody reads these: they are about the temporary files."""
+
+_MARK = b"\xef\xbb\xbf"
+"""Of the order of bytes, which some editors put before the first line."""
 
 _LOG = re.compile(rb"\[\d{1,2}/[A-Za-z]{3}/\d{4}:")
 _FREQUENCY = re.compile(rb"(?=.)(\d{1,18}[+~-]?)?(/(\d{1,18}[+~-]?)?)?")
@@ -60,7 +69,7 @@ def kind_of(path: str | PathLike[str]) -> Kind:
             return "archive"
     has_fields = False
     for line in islice(read_lines(path, Problems()), _LOOKED_AT):
-        text = line.text
+        text = line.text.removeprefix(_MARK) if line.number == 1 else line.text
         has_fields |= text.startswith(b"!fields ")
         if text[1:4] == b"CDX" and not text[:1].isalnum():
             return "index"
@@ -102,27 +111,38 @@ def count_inputs(
     kind: Kind | None = None,
     column: int | None = None,
     host: str | None = None,
+    map_like: Header,
 ) -> None:
     """Count all that the files hold.
 
     kind: what the files are; told by their contents if not given.
     column: from 1, the column of a table with tabs that holds the addresses of a list.
     host: whose access log it is, where the log's lines do not tell.
+    map_like: the key fields and rules that a map among the files must have.
 
-    Raises InputError for a file that cannot be read at all.
+    Raises InputError for a file that cannot be read at all, and OSError if there is no room for temporary files.
     """
     for path in paths:
         name = fspath(path)
         try:
-            _count(name, kind or kind_of(path), counter, report, progress, column, host)
+            _count(name, kind or kind_of(path), counter, report, progress, column, host, map_like)
         except OSError as error:
+            if error.errno in _NO_ROOM:
+                raise OSError(error.errno, error.strerror, gettempdir()) from error
             raise InputError(f"{name}: cannot be read: {error.strerror or error}") from error
         except InputError as error:
             raise InputError(str(error) if str(error).startswith(name) else f"{name}: {error}") from error
 
 
 def _count(
-    name: str, kind: Kind, counter: Counter, report: Report, progress: "Progress", column: int | None, host: str | None
+    name: str,
+    kind: Kind,
+    counter: Counter,
+    report: Report,
+    progress: "Progress",
+    column: int | None,
+    host: str | None,
+    map_like: Header,
 ) -> None:
     if kind in ("index", "urls"):
         at = None if column is None else column - 1
@@ -133,12 +153,31 @@ def _count(
             tally, damage = counter.add_file(part, progress)
             report.add(tally, part, damage)
     elif kind == "map":
-        fields = len(UkvsReader(name, Problems()).header.keys)
+        fields = len(_map_header(name, map_like).keys)
         report.add(counter.add_map(name, fields, MAX_LINE_BYTES, progress), name)
     else:
         rows = _captures(name, report.problems) if kind == "archive" else _hits(name, report.problems, host)
         for batch in _batches(rows):
             report.add(counter.add_rows(batch), name)
+
+
+def _map_header(name: str, wanted: Header) -> Header:
+    """Return the header of a map that is counted. Raises InputError if its rows would mean something else."""
+    header = read_map_header(name)
+    if header.keys != wanted.keys:
+        found, expected = ", ".join(header.keys), ", ".join(wanted.keys)
+        raise InputError(
+            f"has the key fields {found}, not {expected}: `--by year` goes with maps that were made by it, and only "
+            "with those"
+        )
+    if "rules" in header.meta and rules_of(header) != rules_of(wanted):
+        raise InputError(
+            f"made by other rules ({rules_of(header)}) than are asked for ({rules_of(wanted)}): give the map's own "
+            "as `--rules`"
+        )
+    if is_rolled_up(header):
+        raise InputError("everything in it was rolled up, so there are no keys to count: `unlost map merge` takes it")
+    return header
 
 
 def _parts(name: str) -> Iterable[str]:

@@ -11,6 +11,7 @@ from unlost.formats.lines import MAX_LINE_BYTES
 from unlost.formats.output import whole_path
 from unlost.formats.problems import Problems
 from unlost.formats.ukvs import Header, Row, UkvsReader, header_lines
+from unlost.holdings._map_header import is_rolled_up, read_map_header, rules_of
 from unlost.holdings.report import Report
 from unlost.holdings.work import Watch, watched
 
@@ -39,20 +40,22 @@ def merge_maps(
     if not sources:
         raise UsageError("nothing to merge: expected at least one map")
     names = [fspath(source) for source in sources]
-    headers = [UkvsReader(name, Problems()).header for name in names]
+    headers = [read_map_header(name) for name in names]
     header = _merged(names, headers)
-    opened = [(name, each.meta.get("rolled_up") is True) for name, each in zip(names, headers, strict=True)]
+    opened = [(name, is_rolled_up(each)) for name, each in zip(names, headers, strict=True)]
     report = MergeReport()
 
-    def work(progress: Progress) -> None:
-        with whole_path(output) as aside:
+    # The file gets its name in this thread, which sees Ctrl-C: none appears behind an interruption.
+    with whole_path(output) as aside:
+
+        def work(progress: Progress) -> None:
             report.merged, report.dropped, tallies = _core.merge_maps(
                 opened, len(header.keys), MAX_LINE_BYTES, aside, header_lines(header), progress
             )
-        for name, tally in zip(names, tallies, strict=True):
-            report.add(tally, name)
+            for name, tally in zip(names, tallies, strict=True):
+                report.add(tally, name)
 
-    watched(work, watch)
+        watched(work, watch)
     return report
 
 
@@ -60,28 +63,22 @@ def _merged(names: Sequence[str], headers: Sequence[Header]) -> Header:
     """Return the header of the result. Raises InputError if maps do not go together."""
     first = headers[0]
     for name, other in zip(names, headers, strict=True):
-        if other.keys != first.keys or other.values[:1] != ("frequency",):
+        if other.keys != first.keys:
+            raise InputError(f"{name}: has other fields than {names[0]}: expected keys {', '.join(first.keys)}")
+        if rules_of(other) != rules_of(first):
             raise InputError(
-                f"{name}: has other fields than {names[0]}: expected keys {', '.join(first.keys)}, then the frequency"
-            )
-        if _rules(other) != _rules(first):
-            raise InputError(
-                f"{name}: made by other rules ({_rules(other)}) than {names[0]} ({_rules(first)}): "
+                f"{name}: made by other rules ({rules_of(other)}) than {names[0]} ({rules_of(first)}): "
                 "build both by the same"
             )
     archives = [str(each.id.get("uri") or each.meta.get("name") or "") for each in headers]
     meta: dict[str, object] = {
         "type": "MementoMap",
         "version": max(_version(each) for each in headers),
-        "rules": _rules(first),
+        "rules": rules_of(first),
         "merged": sorted({archive for archive in archives if archive}),
-        **({"rolled_up": True} if any(each.meta.get("rolled_up") is True for each in headers) else {}),
+        **({"rolled_up": True} if any(map(is_rolled_up, headers)) else {}),
     }
     return Header(first.context, {}, first.keys, ("frequency",), meta)
-
-
-def _rules(header: Header) -> str:
-    return str(header.meta.get("rules", "wayback"))
 
 
 def _version(header: Header) -> int:

@@ -15,12 +15,13 @@ from unlost.formats.lines import MAX_LINE_BYTES
 from unlost.formats.output import whole_file, whole_files
 from unlost.formats.problems import Problem, Problems
 from unlost.formats.ukvs import header_lines
+from unlost.holdings._map_header import refuse_pipe
 from unlost.holdings._profile_header import ProfileHeader, same_rules
 from unlost.holdings._profile_lookup import Holding, Profile
 from unlost.holdings.build import MapOptions
 from unlost.holdings.inputs import count_inputs
 from unlost.holdings.report import Report
-from unlost.holdings.work import watched
+from unlost.holdings.work import Watch, watched
 from unlost.uri import DEFAULT_RULES, SuffixList
 
 __all__ = [
@@ -81,6 +82,7 @@ def build_profiles(
     threads: int | None = None,
     memory: int | None = None,
     progress: _core.Progress | None = None,
+    watch: Watch | None = None,
 ) -> int:
     """Count what inputs hold under the keys of each policy, and return how many captures that are.
 
@@ -88,12 +90,14 @@ def build_profiles(
 
     outputs: where the profile of each policy goes; all of them appear, or none. header: what they say of themselves;
     its policy is replaced by each. problems: lines that could not be read are counted there, and the rest goes on.
-    Rows of what is no web page (`dns:` …) are not counted. Raises InputError if a file cannot be read at all.
+    watch: called now and then with the bytes and lines that were read. Rows of what is no web page (`dns:` …) are not
+    counted. Raises InputError if a file cannot be read at all.
     """
     progress = progress or _core.Progress()
     builder = counter(header.rules, threads=threads, memory=memory)
     report = Report(problems=problems)
-    watched(lambda running: count_inputs(list(inputs), builder, report, running), progress=progress)
+    map_like = MapOptions(rules=header.rules).header()
+    watched(lambda running: count_inputs(list(inputs), builder, report, running, map_like=map_like), watch, progress)
     write_profiles(builder, outputs, header, suffixes=suffixes, as_json=as_json, progress=progress)
     return report.counted
 
@@ -143,6 +147,8 @@ def _path(file: BinaryIO) -> str:
 def _headers(sources: Sequence[str | PathLike[str]]) -> dict[str, ProfileHeader]:
     if not sources:
         raise InputError("no profiles: nothing to do")
+    for path in sources:
+        refuse_pipe(path)
     return {fspath(path): ProfileHeader.read(path) for path in sources}
 
 
@@ -222,6 +228,7 @@ def check_profile(path: str | PathLike[str]) -> ProfileReport:
     Raises InputError if it is not a profile at all, or is cut off.
     """
     name = fspath(path)
+    refuse_pipe(path)
     header = ProfileHeader.read(path)
     suffixes = SuffixList(section=header.suffixes)
     keys, frequency, spread, tally = watched(

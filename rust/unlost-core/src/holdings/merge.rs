@@ -16,6 +16,8 @@ pub trait Asked {
 
 /// A map that is being merged: read once from the beginning, asked in between.
 pub struct Source<'a> {
+    /// What it is called.
+    pub name: String,
     /// Its lines.
     pub reader: MapReader,
     /// The same map, to be asked.
@@ -31,7 +33,13 @@ struct Head<'a> {
 }
 
 impl Head<'_> {
+    /// Reads the next line that is not a total. Errors name the map.
     fn advance(&mut self) -> Result<(), HoldingsError> {
+        self.advance_unnamed()
+            .map_err(|error| named(&self.source.name, error))
+    }
+
+    fn advance_unnamed(&mut self) -> Result<(), HoldingsError> {
         while self.source.reader.advance()? {
             let entry = self.source.reader.entry();
             if entry.surt_and_extra().0 != b"*" {
@@ -149,6 +157,17 @@ pub fn merge_maps(
     })
 }
 
+/// An error with the map that it is about; what the system or the user says stays as it is.
+fn named(name: &str, error: HoldingsError) -> HoldingsError {
+    match error {
+        HoldingsError::Io(_) | HoldingsError::Cancelled => error,
+        about_lines => HoldingsError::Named {
+            name: name.to_owned(),
+            error: Box::new(about_lines),
+        },
+    }
+}
+
 /// Whether a map that does not have this line itself holds what it excludes.
 fn is_held_elsewhere(
     heads: &mut [Head<'_>],
@@ -161,9 +180,12 @@ fn is_held_elsewhere(
             continue;
         }
         let answer = head.source.asked.ask(surt);
-        let answer = answer.map_err(|error| HoldingsError::Unreadable {
-            line: head.source.reader.tally.lines,
-            message: error.to_string(),
+        let answer = answer.map_err(|error| {
+            let error = HoldingsError::Unreadable {
+                line: head.source.reader.tally.lines,
+                message: error.to_string(),
+            };
+            named(&head.source.name, error)
         })?;
         if answer.is_some_and(Frequency::is_held) {
             return Ok(true);

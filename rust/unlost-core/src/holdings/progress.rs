@@ -1,5 +1,7 @@
 //! How far a piece of work is, for whoever watches from another thread, and whether it shall go on.
 
+use std::io::{self, Read};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use super::HoldingsError;
@@ -44,5 +46,19 @@ impl Progress {
         } else {
             Ok(())
         }
+    }
+}
+
+/// A file whose bytes are counted as they are read, by whoever owns it.
+pub(super) struct Metered<R> {
+    pub(super) file: R,
+    pub(super) progress: Arc<Progress>,
+}
+
+impl<R: Read> Read for Metered<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(buffer)?;
+        self.progress.add_bytes(read);
+        Ok(read)
     }
 }

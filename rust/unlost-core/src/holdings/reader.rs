@@ -1,9 +1,15 @@
 //! The lines of a map's file.
 
 use std::io::Read;
+use std::sync::Arc;
 
-use super::{Entry, Frequency, HoldingsError, Tally};
+use super::lookup::without_mark;
+use super::progress::Metered;
+use super::{Entry, Frequency, HoldingsError, Progress, Tally};
 use crate::formats::{Lines, Source};
+
+/// So many lines are read between two looks at who watches: each costs as much as some lines.
+const LINES_AT_ONCE: u64 = 1024;
 
 /// Reads the entries of a map, plain, gzip or zstd. Headers are passed over: whoever opens a map has read them.
 pub struct MapReader {
@@ -18,6 +24,7 @@ pub struct MapReader {
     pub any_order: bool,
     /// What became of the lines.
     pub tally: Tally,
+    progress: Option<Arc<Progress>>,
 }
 
 impl MapReader {
@@ -36,6 +43,24 @@ impl MapReader {
             frequency: Frequency::UNKNOWN,
             any_order: false,
             tally: Tally::default(),
+            progress: None,
+        })
+    }
+
+    /// The same, for somebody who watches, and may end it.
+    pub fn watched<R: Read + Send + 'static>(
+        file: R,
+        fields: usize,
+        line_limit: usize,
+        progress: &Arc<Progress>,
+    ) -> Result<Self, HoldingsError> {
+        let file = Metered {
+            file,
+            progress: Arc::clone(progress),
+        };
+        Ok(Self {
+            progress: Some(Arc::clone(progress)),
+            ..Self::new(file, fields, line_limit)?
         })
     }
 
@@ -58,14 +83,31 @@ impl MapReader {
     pub fn advance(&mut self) -> Result<bool, HoldingsError> {
         while let Some(line) = self.lines.next_line()? {
             self.tally.lines += 1;
+            if self.tally.lines % LINES_AT_ONCE == 0 {
+                if let Some(progress) = &self.progress {
+                    progress.add_lines(LINES_AT_ONCE);
+                    progress.go_on()?;
+                }
+            }
             if line.too_long {
                 self.tally.problem("too-long", line.offset, line.text);
                 continue;
             }
-            if line.text.is_empty() || line.text[0] == b'!' {
+            let mut text = match line.number {
+                1 => without_mark(line.text),
+                _ => line.text,
+            };
+            let respaced;
+            let mut read = Entry::read(text, self.fields);
+            if !is_plain(read.as_ref(), self.fields) {
+                respaced = with_single_spaces(text);
+                text = &respaced;
+                read = Entry::read(text, self.fields);
+            }
+            if text.is_empty() || text[0] == b'!' {
                 continue;
             }
-            let Some((entry, is_read)) = Entry::read(line.text, self.fields) else {
+            let Some((entry, is_read)) = read else {
                 self.tally.problem("bad-row", line.offset, line.text);
                 continue;
             };
@@ -76,16 +118,23 @@ impl MapReader {
                 if self.any_order {
                     self.tally.problem("unsorted", line.offset, line.text);
                 } else {
-                    return Err(HoldingsError::Unsorted { line: line.number });
+                    return Err(HoldingsError::Unreadable {
+                        line: line.number,
+                        message: "its key belongs before the one above it, or is the same: `unlost map build` puts rows in order"
+                            .to_owned(),
+                    });
                 }
             }
             self.key_len = entry.key.len();
             self.tail_len = entry.tail.len();
             self.frequency = entry.frequency;
             self.line.clear();
-            self.line.extend_from_slice(line.text);
+            self.line.extend_from_slice(text);
             self.tally.counted += 1;
             return Ok(true);
+        }
+        if let Some(progress) = &self.progress {
+            progress.add_lines(self.tally.lines % LINES_AT_ONCE);
         }
         match self.lines.damage() {
             None => Ok(false),
@@ -97,5 +146,65 @@ impl MapReader {
                 ),
             }),
         }
+    }
+}
+
+/// Whether a row is as we write it. Look-ups take any white space for the end of a field, so what goes in must, too.
+fn is_plain(read: Option<&(Entry<'_>, bool)>, fields: usize) -> bool {
+    read.is_some_and(|(entry, is_read)| {
+        let key = entry.key;
+        let is_single = fields == 1 || memchr::memmem::find(key, b"  ").is_none();
+        *is_read && is_single && !key.ends_with(b" ") && key.iter().all(|&byte| byte >= b' ')
+    })
+}
+
+/// A line with one space between its fields, up to the object at its end.
+fn with_single_spaces(line: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(start) = rest.iter().position(|&byte| byte > b' ') {
+        rest = &rest[start..];
+        if !out.is_empty() {
+            out.push(b' ');
+        }
+        let is_object = rest[0] == b'{' && !out.is_empty();
+        let end = rest.iter().position(|&byte| byte <= b' ' && !is_object);
+        let (field, others) = rest.split_at(end.unwrap_or(rest.len()));
+        out.extend_from_slice(field);
+        rest = others;
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &'static str, fields: usize) -> Vec<String> {
+        let mut reader = MapReader::new(text.as_bytes(), fields, 1000).expect("memory");
+        let mut lines = Vec::new();
+        while let Some(entry) = reader.next_entry().expect("sorted") {
+            let mut line = Vec::new();
+            entry.write(&mut line);
+            lines.push(String::from_utf8(line).expect("text"));
+        }
+        lines
+    }
+
+    #[test]
+    fn fields_end_where_look_ups_end_them() {
+        let text = "\u{feff}!meta {}\n  \n !id {}\n com,a)/ 1\ncom,b)/  2 {\"a\":  1}\ncom,c)/\t3\ncom,d)/\x01x 4\n";
+        let expected = [
+            "com,a)/ 1\n",
+            "com,b)/ 2 {\"a\":  1}\n",
+            "com,c)/ 3\n",
+            "com,d)/ / 4\n",
+        ];
+        assert_eq!(read(text, 1), expected);
+        assert_eq!(
+            read("a)/  2014 5\nb)/ 2014 x y\n", 2),
+            ["a)/ 2014 5\n", "b)/ 2014 / y\n"]
+        );
+        assert_eq!(read("\u{feff}com,a)/ 1\n", 1), ["com,a)/ 1\n"]);
     }
 }

@@ -3,7 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -25,7 +25,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// How far a piece of work is.
 #[pyclass(frozen, module = "unlost._core")]
 #[derive(Default)]
-pub struct Progress(pub holdings::Progress);
+pub struct Progress(pub Arc<holdings::Progress>);
 
 #[pymethods]
 impl Progress {
@@ -168,7 +168,8 @@ impl MapBuilder {
         progress: &Progress,
     ) -> PyResult<PyTally> {
         let tally = self.with(py, |builder| {
-            let mut reader = MapReader::new(File::open(path)?, fields, line_limit)?;
+            let mut reader =
+                MapReader::watched(File::open(path)?, fields, line_limit, &progress.0)?;
             reader.any_order = true;
             builder.add_map(&mut reader, &progress.0)?;
             Ok(std::mem::take(&mut reader.tally))
@@ -226,7 +227,7 @@ fn compact_map(
     let compaction = convert::compaction(compaction);
     let memory = memory.unwrap_or(Effort::default().memory);
     let result = py.detach(|| {
-        let mut reader = MapReader::new(File::open(source)?, fields, line_limit)?;
+        let mut reader = MapReader::watched(File::open(source)?, fields, line_limit, &progress.0)?;
         let mut out = open(&target)?;
         out.write_all(&headers)?;
         let shape = holdings::compact(

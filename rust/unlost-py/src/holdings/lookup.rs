@@ -75,8 +75,9 @@ impl MapSource {
         let mut header = Vec::new();
         let mut first = None;
         while let Some(line) = lines.next_line()? {
-            if header_end(line.text) < line.text.len() {
-                first = Some((line.offset, line.text.to_vec()));
+            let end = header_end(line.text);
+            if end < line.text.len() {
+                first = Some((line.offset, line.text[end..].to_vec()));
                 break;
             }
             header.extend_from_slice(line.text);

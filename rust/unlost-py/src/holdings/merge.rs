@@ -74,7 +74,8 @@ fn merge_maps(
                 rolled_up: *rolled_up,
             };
             opened.push(Source {
-                reader: MapReader::new(File::open(path)?, fields, line_limit)?,
+                name: path.to_string_lossy().into_owned(),
+                reader: MapReader::watched(File::open(path)?, fields, line_limit, &progress.0)?,
                 asked: asked(path, layout, line_limit)?,
             });
         }

@@ -3,7 +3,7 @@
 use fst::raw::{Builder, Fst, Node, Output};
 
 use super::candidates::{Candidate, list, other_spelling};
-use super::row::{Layout, frequency, key, key_start};
+use super::row::{Layout, frequency, key, key_start, without_mark};
 use super::{Frequency, NotSorted, add};
 
 /// Maps keys to frequencies. Most are plain counts and stand in the automaton; the others beside it.
@@ -145,6 +145,11 @@ impl MemoryMapBuilder {
 
     /// Takes one line, which begins at `offset`. Blank ones and headers are passed over.
     pub fn push(&mut self, line: &[u8], offset: u64) -> Result<(), NotSorted> {
+        let line = if offset == 0 {
+            without_mark(line)
+        } else {
+            line
+        };
         let Some(start) = key_start(line) else {
             return Ok(());
         };

@@ -70,10 +70,16 @@ pub(super) fn line_start(text: &[u8], from: usize, within: usize) -> usize {
     memchr::memrchr(b'\n', &text[from..within]).map_or(from, |end| from + end + 1)
 }
 
-/// How many bytes the headers have, with the blank lines between them.
+/// A text without the byte-order mark that some editors put before it.
+#[must_use]
+pub fn without_mark(text: &[u8]) -> &[u8] {
+    text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text)
+}
+
+/// How many bytes the headers have, with the blank lines between them and a byte-order mark before.
 #[must_use]
 pub fn header_end(text: &[u8]) -> usize {
-    let mut start = 0;
+    let mut start = text.len() - without_mark(text).len();
     while start < text.len() {
         let (line, next) = line_at(text, start);
         if key_start(line).is_some() {

@@ -1,0 +1,49 @@
+"""The header of a map whose rows the core is about to read, from the beginning."""
+
+from io import BytesIO
+from os import PathLike, fspath
+from pathlib import Path
+
+from unlost import _core
+from unlost.errors import InputError
+from unlost.formats.lines import MAX_LINE_BYTES
+from unlost.formats.problems import Problems
+from unlost.formats.ukvs import Header, UkvsReader
+from unlost.uri import DEFAULT_RULES
+
+
+def read_map_header(path: str | PathLike[str]) -> Header:
+    """Return what stands above the rows of a map, plain, gzip or zstd.
+
+    Raises InputError if the file cannot be read, is no map as far as its first row tells, or has something else than a
+    frequency behind its keys.
+    """
+    name = fspath(path)
+    refuse_pipe(path)
+    try:
+        source = _core.MapSource.load(name, MAX_LINE_BYTES)
+    except OSError as error:
+        raise InputError(f"{name}: cannot be read: {error.strerror or error}") from error
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from error
+    header = UkvsReader(BytesIO(source.header), Problems(), name).header
+    if header.values[:1] != ("frequency",):
+        found = ascii(", ".join(header.values))[1:-1][:60]
+        raise InputError(f"{name}: expected the frequency right behind the keys, found `{found}` in its !fields")
+    return header
+
+
+def refuse_pipe(path: str | PathLike[str]) -> None:
+    """Raise InputError for what can be read only once: its header would be gone before the rest is read."""
+    if Path(path).exists() and not Path(path).is_file():
+        raise InputError(f"{fspath(path)}: not a regular file: it is read more than once, so write it to one first")
+
+
+def rules_of(header: Header) -> str:
+    """Return the rule set by which a map's keys were made: `wayback` if its header names none."""
+    return str(header.meta.get("rules", DEFAULT_RULES))
+
+
+def is_rolled_up(header: Header) -> bool:
+    """Return whether everything is held, by the `*` row that is otherwise only the total."""
+    return header.meta.get("rolled_up") is True
