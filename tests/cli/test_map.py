@@ -197,6 +197,28 @@ def test_bad_lines_are_counted_and_the_rest_is_kept(tmp_path: Path) -> None:
     assert (done.returncode, rows(output)[0]) == (3, "* 10")
 
 
+def test_what_one_input_excludes_another_may_hold(tmp_path: Path) -> None:
+    """Exclusions count only where a map is the one input, and everything rolled up stays so."""
+    a, b, c = tmp_path / "a.ukvs", tmp_path / "b.ukvs", tmp_path / "c.ukvs"
+    a.write_text("com,a)/b 0\ncom,b)/ 1\n")
+    b.write_text("com,a)/* 5\n")
+    assert unlost("map", "build", str(a), "-o", str(c)).returncode == 0
+    assert rows(c) == ["* 1", "com,a)/b 0", "com,b)/ 1"]
+    assert unlost("map", "build", str(a), str(b), "-o", str(c)).returncode == 0
+    assert rows(c) == ["* 6", "com,a)/* 5", "com,b)/ 1"]
+    for _ in range(2):
+        assert unlost("map", "compact", str(c), "--rollup", "*", "-o", str(c)).returncode == 0
+        assert rows(c) == ["* 6"]
+    assert unlost("map", "lookup", str(c), "http://a.com/b").stdout == b"http://a.com/b\tyes\t*\t6\n"
+
+
+def test_a_map_through_a_pipe_is_not_taken_for_an_index(tmp_path: Path) -> None:
+    """Its rows look like those of an index, and are not."""
+    text = b'!fields {"keys": ["surt"], "values": ["frequency"]}\ncom,a)/ 5\n'
+    done = unlost("map", "build", "/dev/stdin", "-o", str(tmp_path / "a.ukvs"), stdin=text)
+    assert (done.returncode, b"a map, not an index" in done.stderr) == (3, True)
+
+
 def test_a_line_that_damage_cut_is_no_page(tmp_path: Path) -> None:
     """What came before is counted, and the damage said."""
     file, output = tmp_path / "a.gz", tmp_path / "a.ukvs"

@@ -427,12 +427,12 @@ def test_wildcards_cannot_be_counted_by_page(tmp_path: Path) -> None:
     file, out = tmp_path / "map.ukvs", tmp_path / "out"
     file.write_text("com,a)/ 7\ncom,b)/ 0\n")
     builder = counter()
-    builder.add_map(file, 1, MAX_LINE_BYTES, _core.Progress())
+    builder.add_map(file, 1, MAX_LINE_BYTES, True, _core.Progress())
     write_profiles(builder, {"HxP0": out}, ProfileHeader("HxP0"))
     assert read(out) == {"com,a)/": (7, 1)}
     file.write_text("com,a)/* 7\n")
     builder = counter()
-    builder.add_map(file, 1, MAX_LINE_BYTES, _core.Progress())
+    builder.add_map(file, 1, MAX_LINE_BYTES, True, _core.Progress())
     with pytest.raises(InputError, match=r"wildcard com,a\)/\*: build it from the index"):
         write_profiles(builder, {"HxP0": out, "HxP1": tmp_path / "two"}, ProfileHeader("HxP0"))
     assert {each.name for each in tmp_path.iterdir()} == {"map.ukvs", "out"}

@@ -49,7 +49,7 @@ class Counter(Protocol):
     def add_rows(self, rows: "list[RowColumns]") -> "Tally":
         """Count rows that were read elsewhere."""
 
-    def add_map(self, path: str, fields: int, line_limit: int, progress: "Progress") -> "Tally":
+    def add_map(self, path: str, fields: int, line_limit: int, exclusions: bool, progress: "Progress") -> "Tally":
         """Add what another map says."""
 
 
@@ -125,7 +125,7 @@ def count_inputs(
     for path in paths:
         name = fspath(path)
         try:
-            _count(name, kind or kind_of(path), counter, report, progress, column, host, map_like)
+            _count(name, kind or kind_of(path), counter, report, progress, column, host, map_like, len(paths) == 1)
         except OSError as error:
             if error.errno in _NO_ROOM:
                 raise OSError(error.errno, error.strerror, gettempdir()) from error
@@ -143,6 +143,7 @@ def _count(
     column: int | None,
     host: str | None,
     map_like: Header,
+    is_only: bool,
 ) -> None:
     if kind in ("index", "urls"):
         at = None if column is None else column - 1
@@ -154,7 +155,8 @@ def _count(
             report.add(tally, part, damage)
     elif kind == "map":
         fields = len(_map_header(name, map_like).keys)
-        report.add(counter.add_map(name, fields, MAX_LINE_BYTES, progress), name)
+        # What a map excludes, another input may hold: merging looks at that, counting cannot.
+        report.add(counter.add_map(name, fields, MAX_LINE_BYTES, is_only, progress), name)
     else:
         rows = _captures(name, report.problems) if kind == "archive" else _hits(name, report.problems, host)
         for batch in _batches(rows):

@@ -79,10 +79,17 @@ impl Builder {
         if !blocks.next(&mut block)? {
             return Ok((tally, blocks.damage()));
         }
+        if layout.is_none() && is_map(block.text()) {
+            return Err(HoldingsError::Unreadable {
+                line: 1,
+                message: "a map, not an index: say so with --input map, and give it as a file"
+                    .to_owned(),
+            });
+        }
         let Some(layout) = layout.or_else(|| Layout::told_by(block.text())) else {
             return Err(HoldingsError::Unreadable {
                 line: 1,
-                message: "expected lines of CDX or CDXJ: a key, a date, and columns or an object"
+                message: "expected lines of CDX or CDXJ: a key, a date, and columns or an object; --input says what else it is"
                     .to_owned(),
             });
         };
@@ -133,15 +140,22 @@ impl Builder {
         self.sorter.push(entry)
     }
 
-    /// Adds the entries of another map, whose keys are brought to their normal form.
+    /// Adds the entries of another map, whose keys are brought to their normal form. Without `exclusions` those are left
+    /// out and counted as filtered: what one map excludes, another input may hold.
     pub fn add_map(
         &mut self,
         reader: &mut MapReader,
+        exclusions: bool,
         progress: &Progress,
     ) -> Result<(), HoldingsError> {
         let mut key = Vec::new();
+        let mut left_out = 0;
         while let Some(entry) = reader.next_entry()? {
             if entry.key == b"*" || entry.key.starts_with(b"* ") {
+                continue;
+            }
+            if !exclusions && !entry.frequency.is_held() {
+                left_out += 1;
                 continue;
             }
             key.clear();
@@ -152,6 +166,8 @@ impl Builder {
             self.add_entry(&Entry { key: &key, ..entry })?;
             progress.go_on()?;
         }
+        reader.tally.counted -= left_out;
+        reader.tally.filtered += left_out;
         Ok(())
     }
 
@@ -174,6 +190,13 @@ impl Builder {
             memory: self.effort.memory,
         })
     }
+}
+
+/// Whether a text has the header that only maps have.
+fn is_map(text: &[u8]) -> bool {
+    text.split(|&byte| byte == b'\n')
+        .take_while(|line| line.first() == Some(&b'!'))
+        .any(|line| line.starts_with(b"!fields "))
 }
 
 /// Appends the key of a map's line with its further key fields, the wildcard kept. Says no if it is none.

@@ -133,6 +133,8 @@ struct Compactor<'a, W: Write> {
     waits: bool,
     /// Everything together, if all of it is rolled up.
     everything: Option<Totals>,
+    /// What the total says then.
+    stated: Totals,
     shape: Shape,
     next_trace: u64,
 }
@@ -163,6 +165,7 @@ impl<'a, W: Write> Compactor<'a, W> {
             fields,
             waits: host.weight.is_finite() || !compaction.forced.is_empty(),
             everything: compaction.is_everything().then(Totals::default),
+            stated: Totals::default(),
             shape: Shape {
                 parents: vec![0; levels],
                 children: vec![0; levels],
@@ -208,10 +211,11 @@ impl<'a, W: Write> Compactor<'a, W> {
         self.paths.add(entry, extra)
     }
 
-    /// Takes a total, which stays as it is, unless everything is rolled up into it.
+    /// Takes a total, which stays as it is, also where everything is rolled up into it.
     fn take_total(&mut self, entry: &Entry<'_>) -> Result<(), HoldingsError> {
         if self.everything.is_some() {
-            return Ok(());
+            let (_, extra) = split_tree_key(entry.key);
+            return self.stated.add(extra, entry.frequency);
         }
         self.close_all()?;
         let mut line = Vec::new();
@@ -307,7 +311,14 @@ impl<'a, W: Write> Compactor<'a, W> {
     fn finish(mut self) -> Result<Shape, HoldingsError> {
         self.close_all()?;
         if let Some(everything) = &self.everything {
-            self.out.write_all(&everything.text())?;
+            // What was rolled up before is only in the total.
+            let stated = self.stated.text();
+            let text = if stated.is_empty() {
+                everything.text()
+            } else {
+                stated
+            };
+            self.out.write_all(&text)?;
         }
         let end = (self.shape.lines_in, self.shape.lines_out);
         if self.shape.trace.last() != Some(&end) {

@@ -124,7 +124,9 @@ impl Tree {
         if self.open == self.nodes.len() {
             self.nodes.push(Node::default());
         }
-        let is_forced = !forced.is_empty() && forced.contains(&self.wildcard_of(end));
+        // On the last level nodes stand for themselves and for what lies below others: those are not rolled up.
+        let has_below = self.open + 1 < self.cutoffs.len();
+        let is_forced = !forced.is_empty() && has_below && forced.contains(&self.wildcard_of(end));
         let node = &mut self.nodes[self.open];
         node.end = end;
         node.start = self.spool.len();

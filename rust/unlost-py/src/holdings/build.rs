@@ -158,20 +158,21 @@ impl MapBuilder {
         Ok(convert::tally(tally))
     }
 
-    /// Adds the entries of another map.
+    /// Adds the entries of another map, its exclusions only if they are wanted.
     fn add_map(
         &self,
         py: Python<'_>,
         path: PathBuf,
         fields: usize,
         line_limit: usize,
+        exclusions: bool,
         progress: &Progress,
     ) -> PyResult<PyTally> {
         let tally = self.with(py, |builder| {
             let mut reader =
                 MapReader::watched(File::open(path)?, fields, line_limit, &progress.0)?;
             reader.any_order = true;
-            builder.add_map(&mut reader, &progress.0)?;
+            builder.add_map(&mut reader, exclusions, &progress.0)?;
             Ok(std::mem::take(&mut reader.tally))
         })?;
         Ok(convert::tally(tally))
