@@ -63,7 +63,7 @@ def test_docstrings_of_the_core_show_what_happens() -> None:
 
     finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner()
     ran = 0
-    names = {**vars(uri), **vars(holdings), "Frequency": Frequency}
+    names = {**vars(uri), "Answer": holdings.Answer, "Frequency": Frequency}
     for item in (uri.SuffixList, uri.KeyPolicies, holdings.Answer):
         for test in finder.find(item, item.__name__, globs=names.copy(), module=False):
             ran += runner.run(test).attempted

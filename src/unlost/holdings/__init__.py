@@ -2,6 +2,7 @@ r"""What an archive holds: MementoMaps, made from its index, compacted, merged, 
 
 >>> from pathlib import Path
 >>> from tempfile import TemporaryDirectory
+>>> from unlost.holdings import Map
 >>> with TemporaryDirectory() as folder:
 ...     file = Path(folder, "a.ukvs")
 ...     _ = file.write_text("com,* 10000+\norg,arxiv)/* 2500~/900\norg,arxiv)/pdf/* 0\n")
@@ -9,12 +10,16 @@ r"""What an archive holds: MementoMaps, made from its index, compacted, merged, 
 Answer(key='org,arxiv)/pdf/1234', held=False, matched='org,arxiv)/pdf/*', frequency='0')
 """
 
-from unlost.holdings.build import MapOptions, build_map
-from unlost.holdings.checking import Checked, check_map
-from unlost.holdings.compaction import NO_LIMIT, Compaction, compact_map
-from unlost.holdings.map import Answer, Map
-from unlost.holdings.merging import Difference, MergeReport, diff_maps, merge_maps
-from unlost.holdings.report import Report
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from unlost.holdings.build import MapOptions, build_map
+    from unlost.holdings.checking import Checked, check_map
+    from unlost.holdings.compaction import NO_LIMIT, Compaction, compact_map
+    from unlost.holdings.map import Answer, Map
+    from unlost.holdings.merging import Difference, MergeReport, diff_maps, merge_maps
+    from unlost.holdings.report import Report
 
 __all__ = [
     "NO_LIMIT",
@@ -32,3 +37,27 @@ __all__ = [
     "diff_maps",
     "merge_maps",
 ]
+
+_MODULES = {
+    "Answer": "map",
+    "Checked": "checking",
+    "Compaction": "compaction",
+    "Difference": "merging",
+    "Map": "map",
+    "MapOptions": "build",
+    "MergeReport": "merging",
+    "NO_LIMIT": "compaction",
+    "Report": "report",
+    "build_map": "build",
+    "check_map": "checking",
+    "compact_map": "compaction",
+    "diff_maps": "merging",
+    "merge_maps": "merging",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import what is asked for when it is: a command that makes a map does not wait for what checks one."""
+    if name in _MODULES:
+        return getattr(import_module(f"unlost.holdings.{_MODULES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
