@@ -9,8 +9,9 @@ use super::{Entry, Frequency, HoldingsError};
 pub struct Table {
     bytes: Vec<u8>,
     places: Vec<Place>,
-    /// Whether some key came behind one that is larger by its bytes.
+    /// Whether some key came behind one that is larger by its bytes, and whether that was of another host.
     is_unsorted: bool,
+    has_unsorted_hosts: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +35,10 @@ impl Table {
             match last.key(&self.bytes).cmp(entry.key) {
                 Ordering::Less => {}
                 Ordering::Equal => return join(last, entry, &self.bytes),
-                Ordering::Greater => self.is_unsorted = true,
+                Ordering::Greater => {
+                    self.is_unsorted = true;
+                    self.has_unsorted_hosts |= host(last.key(&self.bytes)) != host(entry.key);
+                }
             }
         }
         // Lines are at most some megabytes long.
@@ -78,6 +82,7 @@ impl Table {
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.places.clear();
+        self.has_unsorted_hosts = false;
         self.is_unsorted = false;
     }
 
@@ -112,10 +117,18 @@ impl Table {
         self.is_unsorted = false;
         let bytes = &self.bytes;
         let compare = |a: &Place, b: &Place| a.key(bytes).cmp(b.key(bytes));
-        if self.places.is_sorted_by(|a, b| compare(a, b).is_lt()) {
-            return Ok(());
+        if std::mem::take(&mut self.has_unsorted_hosts) {
+            self.places.sort_by(compare);
+        } else {
+            // Many small parts are sorted faster than all of them together, and most are in order.
+            let same_host = |a: &Place, b: &Place| {
+                let host = host(a.key(bytes));
+                b.key(bytes).get(..=host.len()) == a.key(bytes).get(..=host.len())
+            };
+            for part in self.places.chunk_by_mut(same_host) {
+                part.sort_by(compare);
+            }
         }
-        self.places.sort_by(compare);
         let mut failure = Ok(());
         let mut kept = 0;
         for next in 1..self.places.len() {
@@ -136,6 +149,11 @@ impl Table {
         self.places.truncate(kept + 1);
         failure
     }
+}
+
+/// A key's host.
+fn host(key: &[u8]) -> &[u8] {
+    &key[..memchr::memchr(b')', key).unwrap_or(key.len())]
 }
 
 /// Adds an entry to the one of the same key. A tail stays only if both have it: what was said of one of two things
