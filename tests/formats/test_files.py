@@ -1,10 +1,12 @@
 """Files that appear whole, and sorting in bounded memory."""
 
+import errno
 import os
 import resource
 import tempfile
 import tracemalloc
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -85,6 +87,24 @@ def test_a_full_disk_while_sorting_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(OSError, match="No space left") as caught:
         list(sorted_lines([b"a\n"] * 9, 1))
     assert caught.value.filename == tempfile.gettempdir()
+
+
+@pytest.mark.parametrize("full", ["temporary files", "output"])
+def test_of_two_disks_the_full_one_is_named(full: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever wrote does not say which it was; the room that is left does."""
+    output = tmp_path / "out" / "file"
+    output.parent.mkdir()
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    is_full = tmp_path / "tmp" if full == "temporary files" else output.parent
+
+    def statvfs(place: str | os.PathLike[str]) -> SimpleNamespace:
+        return SimpleNamespace(f_bavail=0 if Path(place) == is_full else 9, f_frsize=4096)
+
+    monkeypatch.setattr(os, "statvfs", statvfs)
+    with pytest.raises(OSError, match="No space left") as caught, whole_file(output):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert caught.value.filename == str(is_full if full == "temporary files" else output)
 
 
 def test_a_link_is_followed(tmp_path: Path) -> None:

@@ -4,8 +4,12 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from errno import EDQUOT, ENOSPC
 from pathlib import Path
 from typing import BinaryIO
+
+NO_ROOM = (ENOSPC, EDQUOT)
+"""What a system says of a full disk."""
 
 
 @contextmanager
@@ -14,7 +18,8 @@ def whole_path(path: str | os.PathLike[str]) -> Iterator[Path]:
 
     Otherwise nothing is left behind. What stood under the name before stays until then, and the new file gets its mode.
     A link is followed; a device or a pipe is written to as it is, since a file in its place would break it for
-    everybody. Raises OSError as `open` does, also for a full disk, with the name of the file.
+    everybody. Raises OSError as `open` does, also for a full disk, with the name of the file, or of the folder of
+    temporary files if it is that which is full.
     """
     with whole_paths([path]) as (aside,):
         yield aside
@@ -32,12 +37,26 @@ def whole_paths(paths: Sequence[str | os.PathLike[str]]) -> Iterator[list[Path]]
         for aside, target in written:
             aside.replace(target)
     except OSError as error:
-        if error.filename is None and len(paths) == 1:
-            error.filename = os.fspath(paths[0])
+        if error.filename is None:
+            error.filename = _full(paths[0]) if error.errno in NO_ROOM else os.fspath(paths[0])
         raise
     finally:
         for aside, _ in written:
             aside.unlink(missing_ok=True)
+
+
+def _full(output: str | os.PathLike[str]) -> str:
+    """Return which is full: the file that was written, or the folder of temporary files, which may be on another disk."""
+    import tempfile  # noqa: PLC0415  start-up
+
+    if not Path(output).is_file() and Path(output).exists():
+        return os.fspath(output)
+
+    def free(place: str | os.PathLike[str]) -> int:
+        return os.statvfs(place).f_bavail * os.statvfs(place).f_frsize
+
+    folder = tempfile.gettempdir()
+    return folder if free(folder) < free(Path(output).resolve().parent) else os.fspath(output)
 
 
 def _aside(given: Path, written: list[tuple[Path, Path]]) -> Path:

@@ -1,8 +1,9 @@
 """Building MementoMaps from whatever lists what an archive holds."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from os import PathLike
+from os import PathLike, stat
 
 from unlost import _core
 from unlost._core import Progress
@@ -124,6 +125,8 @@ def build_map(
     with whole_path(output) as aside:
 
         def work(progress: Progress) -> None:
+            rows = header_lines(header)
+            has_begun = compaction is None and counter.begin(aside, rows, _size(inputs))
             count_inputs(
                 inputs,
                 counter,
@@ -134,11 +137,23 @@ def build_map(
                 host=wanted.host,
                 map_like=header,
             )
-            curves = compaction.curves() if compaction else None
-            report.shape = counter.write(aside, header_lines(header), curves, progress)
+            if has_begun:
+                counter.end(progress)
+            else:
+                report.shape = counter.write(aside, rows, compaction.curves() if compaction else None, progress)
 
         watched(work, watch)
     return report
+
+
+def _size(inputs: Sequence[str | PathLike[str]]) -> int:
+    """Return how many bytes there are to read, as far as that is known."""
+    sizes = 0
+    for name in inputs:
+        # An input that is not there is reported when its turn comes.
+        with suppress(OSError):
+            sizes += stat(name).st_size
+    return sizes
 
 
 def _encoded(texts: Iterable[str]) -> list[bytes]:

@@ -2,15 +2,14 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from errno import EDQUOT, ENOSPC
 from itertools import islice
 from os import PathLike, fspath
 from pathlib import Path
-from tempfile import gettempdir
 from typing import TYPE_CHECKING, Literal, Protocol, get_args
 
 from unlost.errors import InputError
 from unlost.formats.lines import MAX_LINE_BYTES
+from unlost.formats.output import NO_ROOM
 from unlost.formats.problems import Problems
 from unlost.formats.textfile import read_lines
 from unlost.formats.ukvs import Header
@@ -27,9 +26,6 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 _BATCH = 10_000
 _LOOKED_AT = 1000
 """So many lines are looked at to tell what a file is."""
-
-_NO_ROOM = (ENOSPC, EDQUOT)
-"""Nobody reads these: they are about the temporary files."""
 
 _MARK = b"\xef\xbb\xbf"
 """Of the order of bytes, which some editors put before the first line."""
@@ -120,15 +116,16 @@ def count_inputs(
     host: whose access log it is, where the log's lines do not tell.
     map_like: the key fields and rules that a map among the files must have.
 
-    Raises InputError for a file that cannot be read at all, and OSError if there is no room for temporary files.
+    Raises InputError for a file that cannot be read at all, and OSError if there is no room for what is written.
     """
     for path in paths:
         name = fspath(path)
         try:
             _count(name, kind or kind_of(path), counter, report, progress, column, host, map_like, len(paths) == 1)
         except OSError as error:
-            if error.errno in _NO_ROOM:
-                raise OSError(error.errno, error.strerror, gettempdir()) from error
+            # Nobody reads those: they are about what is written meanwhile.
+            if error.errno in NO_ROOM:
+                raise
             raise InputError(f"{name}: cannot be read: {error.strerror or error}") from error
         except InputError as error:
             raise InputError(str(error) if str(error).startswith(name) else f"{name}: {error}") from error

@@ -1,21 +1,24 @@
 //! From indexes of any size, sorted or not, to counted keys in order.
 
-use std::collections::BTreeMap;
-use std::io::{self, Read, Write};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Mutex, PoisonError};
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Write};
 use std::thread;
 
 use super::blocks::{BLOCK_BYTES, Block, Blocks};
+use super::collect::{Collect, scan_all};
 use super::compact::{Shape, compact};
+use super::home::Home;
+use super::pages::pages_of;
 use super::scan::{Scanned, Scanner, Wanted};
 use super::sorter::Sorter;
 use super::tally::Tally;
 use super::totals::Totals;
 use super::with_totals::WithTotals;
-use super::{Compaction, Count, Entry, Frequency, HoldingsError, MapReader, Progress, Table};
+use super::{Compaction, Entry, HoldingsError, MapReader, Progress, Table};
 use crate::formats::{Damage, Layout, Source};
-use crate::uri::{RuleSet, normal_key};
+
+/// How much is written at a time.
+const WRITE_BYTES: usize = 1 << 20;
 
 /// How the work is done; nothing of it shows in the result.
 #[derive(Debug, Clone)]
@@ -49,6 +52,15 @@ pub struct Builder {
     is_promised_sorted: bool,
     sorter: Sorter,
     totals: Totals,
+    target: Target,
+}
+
+/// The file that a map is written to, if that begins before everything is counted.
+enum Target {
+    None,
+    /// It begins with the first file that is counted. So many bytes will be read in all.
+    Waiting(File, u64),
+    Begun(Home),
 }
 
 impl Builder {
@@ -62,7 +74,15 @@ impl Builder {
             effort,
             is_promised_sorted,
             totals: Totals::default(),
+            target: Target::None,
         }
+    }
+
+    /// Writes the map to a file, behind what is there, what comes in order at once: [`Builder::end`] writes the rest. The
+    /// file must be open for reading too. `bytes` is how many there are to count, to guess from the first what all will
+    /// come to; nothing but time depends on it.
+    pub fn begin(&mut self, file: File, bytes: u64) {
+        self.target = Target::Waiting(file, bytes);
     }
 
     /// Counts the rows of a file. Without a layout it is told by the first lines.
@@ -107,9 +127,30 @@ impl Builder {
         let mut first = Scanned::default();
         scanner.scan(&block, &mut first)?;
         progress.add_lines(first.tally.lines);
+        let counted = first.tally.counted;
+        collector.builder.go_home(counted, progress.bytes())?;
         collector.collect(&mut first)?;
-        scan_all(&blocks, &scanner, &mut collector, progress)?;
+        let threads = collector.builder.effort.threads;
+        scan_all(&blocks, &scanner, threads, &mut collector, progress)?;
         Ok((tally, blocks.damage()))
+    }
+
+    /// Begins to write, if that is wanted: so much was counted in so many bytes.
+    fn go_home(&mut self, counted: u64, bytes: u64) -> Result<(), HoldingsError> {
+        // Where years have totals of their own, or URI-Rs become pages later, all has to be known first.
+        if self.wanted.by_year || self.wanted.queries {
+            return Ok(());
+        }
+        let target = std::mem::replace(&mut self.target, Target::None);
+        let Target::Waiting(file, all) = target else {
+            self.target = target;
+            return Ok(());
+        };
+        let expected = u128::from(counted) * u128::from(all.max(bytes)) / u128::from(bytes.max(1));
+        let (home, lines) = Home::new(file, u64::try_from(expected).unwrap_or(u64::MAX))?;
+        self.sorter.set_home(lines);
+        self.target = Target::Begun(home);
+        Ok(())
     }
 
     /// Counts rows that were read elsewhere: key column, address, date, media type and status, as far as there are any.
@@ -159,7 +200,7 @@ impl Builder {
                 continue;
             }
             key.clear();
-            if !write_normal_key(&entry, self.wanted.rules, &mut key) {
+            if !entry.write_normal_key(self.wanted.rules, &mut key) {
                 // As it stands: a map must not lose keys, and somebody may ask for it as it is.
                 key.extend_from_slice(entry.key);
             }
@@ -176,10 +217,23 @@ impl Builder {
         (self.sorter, self.effort)
     }
 
+    /// Ends what [`Builder::begin`] began: the map is whole.
+    pub fn end(mut self, progress: &Progress) -> Result<(), HoldingsError> {
+        match std::mem::replace(&mut self.target, Target::None) {
+            Target::None => Ok(()),
+            Target::Begun(home) => home.finish(self.sorter, self.totals.text(), progress),
+            Target::Waiting(file, _) => {
+                let mut out = BufWriter::with_capacity(WRITE_BYTES, file);
+                self.finish(progress)?.write(None, &mut out, progress)?;
+                Ok(out.flush()?)
+            }
+        }
+    }
+
     /// Everything that was counted, each key once, in order.
-    pub fn finish(self) -> Result<Counts, HoldingsError> {
+    pub fn finish(self, progress: &Progress) -> Result<Counts, HoldingsError> {
         let (sorter, totals) = if self.wanted.queries {
-            pages_of(self.sorter, &self.wanted, &self.effort)?
+            pages_of(self.sorter, &self.wanted, &self.effort, progress)?
         } else {
             (self.sorter, self.totals)
         };
@@ -197,77 +251,6 @@ fn is_map(text: &[u8]) -> bool {
     text.split(|&byte| byte == b'\n')
         .take_while(|line| line.first() == Some(&b'!'))
         .any(|line| line.starts_with(b"!fields "))
-}
-
-/// Appends the key of a map's line with its further key fields, the wildcard kept. Says no if it is none.
-fn write_normal_key(entry: &Entry<'_>, rules: RuleSet, out: &mut Vec<u8>) -> bool {
-    let (surt, extra) = entry.surt_and_extra();
-    let (node, wildcard) = match surt.strip_suffix(b"*") {
-        Some(node) => (&node[..node.len() - 1], &surt[node.len() - 1..]),
-        None => (surt, &b""[..]),
-    };
-    let is_host = memchr::memchr(b')', node).is_none();
-    let with_end = [node, if is_host { b")/" } else { b"" }].concat();
-    if normal_key(&with_end, rules, out).is_err() {
-        return false;
-    }
-    if let Some(query) = memchr::memchr(b'?', out) {
-        out.truncate(query);
-    }
-    if is_host {
-        out.truncate(out.len() - 2);
-    } else if !wildcard.is_empty() && out.ends_with(b")/") {
-        out.pop();
-    }
-    out.extend_from_slice(wildcard);
-    if !extra.is_empty() {
-        out.push(b' ');
-        out.extend_from_slice(extra);
-    }
-    true
-}
-
-/// Counts the URI-Rs of each page. Their keys are not neighbours: `/a`, `/a-b`, `/a/c`, `/a?q` are in order.
-fn pages_of(
-    uris: Sorter,
-    wanted: &Wanted,
-    effort: &Effort,
-) -> Result<(Sorter, Totals), HoldingsError> {
-    let fields = if wanted.by_year { 2 } else { 1 };
-    let mut pages = Sorter::new(fields, effort.memory);
-    let mut totals = Totals::default();
-    let mut host = Table::default();
-    let mut key = Vec::new();
-    let mut sorted = uris.finish()?;
-    while let Some(entry) = sorted.next_entry()? {
-        let (surt, extra) = entry.surt_and_extra();
-        key.clear();
-        key.extend_from_slice(&surt[..memchr::memchr(b'?', surt).unwrap_or(surt.len())]);
-        if !extra.is_empty() {
-            key.push(b' ');
-            key.extend_from_slice(extra);
-        }
-        let frequency = Frequency {
-            mementos: entry.frequency.mementos,
-            resources: Count::exactly(1),
-        };
-        let page = Entry::new(&key, frequency);
-        totals.add_entry(&page)?;
-        let host_end = memchr::memchr(b')', &key).unwrap_or(key.len());
-        let goes_on = host
-            .iter()
-            .next()
-            .is_some_and(|first| first.key.get(..=host_end) == key.get(..=host_end));
-        if !goes_on || host.size() > effort.memory {
-            host.sort()?;
-            pages.push_sorted(&host)?;
-            host.clear();
-        }
-        host.push(&page)?;
-    }
-    host.sort()?;
-    pages.push_sorted(&host)?;
-    Ok((pages, totals))
 }
 
 /// Counted keys in order, to be written.
@@ -295,7 +278,7 @@ impl Counts {
         let mut out = WithTotals::new(out, totals);
         let shape = match compaction {
             None => {
-                self.sorter.write_to(&mut out)?;
+                self.sorter.write_to(&mut out, progress)?;
                 None
             }
             Some(compaction) => {
@@ -323,7 +306,7 @@ struct Collector<'a> {
     last: Vec<u8>,
 }
 
-impl Collector<'_> {
+impl Collect for Collector<'_> {
     fn collect(&mut self, scanned: &mut Scanned) -> Result<(), HoldingsError> {
         if self.builder.is_promised_sorted {
             let begins_before = !scanned.first.is_empty() && scanned.first < self.last;
@@ -342,112 +325,18 @@ impl Collector<'_> {
             }
         }
         self.tally.append(std::mem::take(&mut scanned.tally));
-        for entry in scanned.table.iter() {
-            self.builder.totals.add_entry(&entry)?;
-        }
-        self.builder.sorter.push_sorted(&scanned.table)
+        self.builder.totals.append(&scanned.totals)?;
+        let Scanned {
+            table,
+            inner,
+            lines,
+            ..
+        } = scanned;
+        self.builder.sorter.push_lines(table, inner.clone(), lines)
     }
-}
 
-/// A block's number and what it came to.
-type Found = Result<(u64, Scanned), HoldingsError>;
-
-/// Scans all blocks with many threads and collects what they come to with this one.
-fn scan_all<R: Read + Send>(
-    blocks: &Blocks<R>,
-    scanner: &Scanner<'_>,
-    collector: &mut Collector<'_>,
-    progress: &Progress,
-) -> Result<(), HoldingsError> {
-    let threads = collector.builder.effort.threads.max(1);
-    let (give, free) = channel();
-    // So many results are under way at most, however unevenly the threads work.
-    for _ in 0..threads * 4 {
-        // Cannot fail: the other end is in this function.
-        let _ = give.send(Scanned::default());
-    }
-    let free = Mutex::new(free);
-    let (send, results) = channel();
-    thread::scope(|scope| {
-        for _ in 0..threads {
-            let (free, send) = (&free, send.clone());
-            scope.spawn(move || work(blocks, scanner, free, &send, progress));
-        }
-        drop(send);
-        let result = collect_all(&results, &give, collector);
-        // Without it, threads would wait for results to come back that nobody collects any more.
-        drop(give);
-        result
-    })
-}
-
-fn work<R: Read + Send>(
-    blocks: &Blocks<R>,
-    scanner: &Scanner<'_>,
-    free: &Mutex<Receiver<Scanned>>,
-    send: &Sender<Found>,
-    progress: &Progress,
-) {
-    let mut block = Block::default();
-    loop {
-        let next = free.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(mut found) = next else {
-            return;
-        };
-        let result = progress
-            .go_on()
-            .and_then(|()| Ok(blocks.next(&mut block)?))
-            .and_then(|more| {
-                if more {
-                    scanner.scan(&block, &mut found)?;
-                }
-                Ok(more)
-            });
-        let message = match result {
-            Ok(false) => return,
-            Ok(true) => {
-                progress.add_lines(found.tally.lines);
-                Ok((block.index, found))
-            }
-            Err(error) => Err(error),
-        };
-        let failed = message.is_err();
-        if send.send(message).is_err() || failed {
-            return;
-        }
-    }
-}
-
-fn collect_all(
-    results: &Receiver<Found>,
-    give: &Sender<Scanned>,
-    collector: &mut Collector<'_>,
-) -> Result<(), HoldingsError> {
-    let mut waiting = BTreeMap::new();
-    // The first block was scanned before.
-    let mut next = 1;
-    for result in results {
-        let (index, scanned) = result.map_err(|error| at_line(error, collector.tally.lines))?;
-        waiting.insert(index, scanned);
-        while let Some(mut scanned) = waiting.remove(&next) {
-            collector.collect(&mut scanned)?;
-            next += 1;
-            // If all threads have ended, nobody needs it.
-            let _ = give.send(scanned);
-        }
-    }
-    Ok(())
-}
-
-/// Blocks count their lines from their own beginning. Where blocks before are still under way the number is too low, but
-/// then it is the file that has to be split, and the message says at what.
-fn at_line(error: HoldingsError, lines: u64) -> HoldingsError {
-    match error {
-        HoldingsError::Unreadable { line, message } => HoldingsError::Unreadable {
-            line: lines + line,
-            message,
-        },
-        other => other,
+    fn lines(&self) -> u64 {
+        self.tally.lines
     }
 }
 

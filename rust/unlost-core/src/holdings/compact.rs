@@ -59,7 +59,7 @@ impl Compaction {
 /// What a map's tree is like, and what compacting did to it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Shape {
-    /// By level of hosts, then of paths: nodes that have children.
+    /// By level of hosts, then of paths: nodes that have children, but for those below others that were rolled up.
     pub parents: Vec<u64>,
     /// By level: how many children those have.
     pub children: Vec<u64>,
@@ -107,10 +107,11 @@ pub fn compact(
         });
         for batch in batches {
             let mut batch: Batch = batch?;
-            for entry in batch.iter() {
+            batch.sort();
+            for entry in batch.table.iter() {
                 compactor.take(&entry)?;
             }
-            batch.clear();
+            batch.table.clear();
             // If the other thread has ended, nobody needs it.
             let _ = give_back.send(batch);
         }
@@ -179,7 +180,10 @@ impl<'a, W: Write> Compactor<'a, W> {
 
     /// Takes the next entry, whose key is in the order of the tree.
     fn take(&mut self, entry: &Entry<'_>) -> Result<(), HoldingsError> {
-        let (surt, extra) = split_tree_key(entry.key);
+        let (surt, extra) = match self.fields {
+            1 => (entry.key, &b""[..]),
+            _ => split_tree_key(entry.key),
+        };
         if surt == b"*" {
             return self.take_total(entry);
         }
@@ -187,14 +191,23 @@ impl<'a, W: Write> Compactor<'a, W> {
         if let Some(everything) = &mut self.everything {
             return everything.add(extra, entry.frequency);
         }
+        if self.in_host && self.paths.add_below_rolled(surt, entry, extra)? {
+            return Ok(());
+        }
         let Some(host_end) = memchr::memchr(b')', surt) else {
             self.end_pages()?;
+            if self.hosts.add_below_rolled(surt, entry, extra)? {
+                return Ok(());
+            }
             self.move_to_host(surt.strip_suffix(b",*").unwrap_or(surt))?;
             return self.hosts.add(entry, extra);
         };
         let host = &surt[..host_end];
         if !self.in_host || self.hosts.key != host {
             self.end_pages()?;
+            if self.hosts.add_below_rolled(host, entry, extra)? {
+                return Ok(());
+            }
             self.move_to_host(host)?;
             self.in_host = true;
         }

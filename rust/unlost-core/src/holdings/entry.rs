@@ -1,6 +1,7 @@
 //! One line of a map: its key, how much is held, and whatever else stands behind.
 
 use super::Frequency;
+use crate::uri::{RuleSet, normal_key};
 
 /// One line of a map, lent from where it was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,5 +70,35 @@ impl<'a> Entry<'a> {
             Some(space) => (&self.key[..space], &self.key[space + 1..]),
             None => (self.key, b""),
         }
+    }
+
+    /// Appends the normal form of the key of another map's line, with its further key fields, the wildcard kept. Says no if there is
+    /// none.
+    #[must_use]
+    pub(super) fn write_normal_key(&self, rules: RuleSet, out: &mut Vec<u8>) -> bool {
+        let (surt, extra) = self.surt_and_extra();
+        let (node, wildcard) = match surt.strip_suffix(b"*") {
+            Some(node) => (&node[..node.len() - 1], &surt[node.len() - 1..]),
+            None => (surt, &b""[..]),
+        };
+        let is_host = memchr::memchr(b')', node).is_none();
+        let with_end = [node, if is_host { b")/" } else { b"" }].concat();
+        if normal_key(&with_end, rules, out).is_err() {
+            return false;
+        }
+        if let Some(query) = memchr::memchr(b'?', out) {
+            out.truncate(query);
+        }
+        if is_host {
+            out.truncate(out.len() - 2);
+        } else if !wildcard.is_empty() && out.ends_with(b")/") {
+            out.pop();
+        }
+        out.extend_from_slice(wildcard);
+        if !extra.is_empty() {
+            out.push(b' ');
+            out.extend_from_slice(extra);
+        }
+        true
     }
 }

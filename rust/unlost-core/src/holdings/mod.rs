@@ -10,14 +10,17 @@
 
 mod blocks;
 mod build;
+mod collect;
 mod compact;
 mod entry;
 mod error;
 mod form;
 mod frequency;
+mod home;
 pub mod lookup;
 mod merge;
 mod order;
+mod pages;
 mod profile;
 mod progress;
 mod reader;

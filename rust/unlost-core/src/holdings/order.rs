@@ -10,16 +10,19 @@ const END: u8 = 1;
 /// Stands for `/` in paths: before everything but the end.
 pub(super) const SLASH: u8 = 2;
 
-/// Appends a key so that its bytes are in the order of the tree. `path` is where its path begins.
-pub(super) fn write_tree_key(key: &[u8], path: usize, out: &mut Vec<u8>) {
-    let start = out.len();
-    out.extend_from_slice(key);
-    for byte in &mut out[start + path..] {
-        *byte = match *byte {
-            b' ' => END,
-            b'/' => SLASH,
-            other => other,
-        };
+/// What stands for a byte of a key. Hosts have none that changes.
+pub(super) fn tree_byte(byte: u8) -> u8 {
+    match byte {
+        b' ' => END,
+        b'/' => SLASH,
+        other => other,
+    }
+}
+
+/// Changes keys, or one, so that their bytes are in the order of the tree.
+pub(super) fn write_tree_key(key: &mut [u8]) {
+    for byte in key {
+        *byte = tree_byte(*byte);
     }
 }
 
@@ -81,9 +84,9 @@ mod tests {
             .iter()
             .rev()
             .map(|key| {
-                let mut out = Vec::new();
-                write_tree_key(key.as_bytes(), 6, &mut out);
-                out
+                let mut key = key.as_bytes().to_vec();
+                write_tree_key(&mut key);
+                key
             })
             .collect();
         keys.sort();

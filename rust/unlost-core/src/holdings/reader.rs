@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::sync::Arc;
 
+use super::form::number;
 use super::lookup::without_mark;
 use super::progress::Metered;
 use super::{Entry, Frequency, HoldingsError, Progress, Tally};
@@ -98,11 +99,18 @@ impl MapReader {
                 _ => line.text,
             };
             let respaced;
-            let mut read = Entry::read(text, self.fields);
-            if !is_plain(read.as_ref(), self.fields) {
-                respaced = with_single_spaces(text);
-                text = &respaced;
+            let mut read = if self.fields == 1 {
+                plain_row(text)
+            } else {
+                None
+            };
+            if read.is_none() {
                 read = Entry::read(text, self.fields);
+                if !is_plain(read.as_ref(), self.fields) {
+                    respaced = with_single_spaces(text);
+                    text = &respaced;
+                    read = Entry::read(text, self.fields);
+                }
             }
             if text.is_empty() || text[0] == b'!' {
                 continue;
@@ -147,6 +155,24 @@ impl MapReader {
             }),
         }
     }
+}
+
+/// Reads a row of one key and a count, as nearly all are, if it is as we write it.
+fn plain_row(line: &[u8]) -> Option<(Entry<'_>, bool)> {
+    let digits = line.iter().rev().take_while(|byte| byte.is_ascii_digit());
+    let (key, count) = line.split_at(line.len() - digits.count());
+    let key = key.strip_suffix(b" ")?;
+    // All bytes are looked at, whatever they are: that way many are at once. The smallest is the one that matters.
+    let smallest = key
+        .iter()
+        .fold(u8::MAX, |smallest, &byte| smallest.min(byte));
+    if key.is_empty() || key[0] == b'!' || smallest <= b' ' {
+        return None;
+    }
+    let (count, rest) = number(count)?;
+    let frequency = Frequency::checked(count)?;
+    rest.is_empty()
+        .then_some((Entry::new(key, frequency), true))
 }
 
 /// Whether a row is as we write it. Look-ups take any white space for the end of a field, so what goes in must, too.

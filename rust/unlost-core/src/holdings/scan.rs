@@ -1,8 +1,11 @@
 //! From lines of an index to counted keys.
 
+use std::ops::Range;
+
 use super::blocks::Block;
 use super::order::common_len;
 use super::tally::Tally;
+use super::totals::Totals;
 use super::{Entry, Frequency, HoldingsError, Table};
 use crate::formats::{Layout, Row, is_header};
 use crate::uri::{RuleSet, UriError, key_of_row, plain_page, plain_page_from};
@@ -85,6 +88,11 @@ pub(super) struct Scanner<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Scanned {
     pub(super) table: Table,
+    /// What all its entries come to.
+    pub(super) totals: Totals,
+    /// The entries of the inner hosts, and how those are written.
+    pub(super) inner: Range<usize>,
+    pub(super) lines: Vec<u8>,
     pub(super) tally: Tally,
     /// The first and last key column, to see whether blocks follow each other in order.
     pub(super) first: Vec<u8>,
@@ -166,7 +174,22 @@ impl Scanner<'_> {
             self.line(line, offset, &mut current, out)?;
         }
         current.flush(&mut out.table)?;
-        out.table.sort()
+        let is_ordered = out.table.sort()?;
+        out.totals.clear();
+        for entry in out.table.iter() {
+            out.totals.add_entry(&entry)?;
+        }
+        // What is not in order here hardly fits behind other blocks as it stands.
+        out.inner = if is_ordered {
+            out.table.inner_hosts()
+        } else {
+            0..0
+        };
+        out.lines.clear();
+        for entry in out.inner.clone() {
+            out.table.get(entry).write(&mut out.lines);
+        }
+        Ok(())
     }
 
     /// Counts a row whose key column is a normal key already, and whose address is a web page's, without reading more

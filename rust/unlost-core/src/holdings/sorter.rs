@@ -9,7 +9,8 @@ use std::ops::Range;
 
 use super::form::Form;
 use super::spool::Spool;
-use super::{Entry, Frequency, HoldingsError, Table};
+use super::table::host;
+use super::{Entry, Frequency, HoldingsError, Progress, Table};
 
 /// So many runs are merged into one before another is begun: each takes an open file and a buffer.
 const MAX_RUNS: usize = 64;
@@ -80,12 +81,10 @@ impl Sorter {
         }
     }
 
-    /// Writes the first run to where the result shall be: [`Sorter::came_home`] says whether it is.
-    pub(super) fn with_home(form: Form, memory: usize, home: Spool) -> Self {
-        Self {
-            home: Some(home),
-            ..Self::with_form(form, memory)
-        }
+    /// Writes the first run, if there is none yet, to where the result shall be: [`Sorter::came_home`] says whether it
+    /// is.
+    pub(super) fn set_home(&mut self, home: Spool) {
+        self.home = Some(home);
     }
 
     pub(super) fn push(&mut self, entry: &Entry<'_>) -> Result<(), HoldingsError> {
@@ -101,7 +100,11 @@ impl Sorter {
         if let (Some(last), Some(first)) = (self.table.iter().next_back(), table.iter().next()) {
             self.is_ordered &= host(last.key) <= host(first.key);
         }
-        for entry in table.iter() {
+        self.push_part(table, 0)
+    }
+
+    fn push_part(&mut self, table: &Table, start: usize) -> Result<(), HoldingsError> {
+        for entry in table.iter().skip(start) {
             self.table.push(&entry)?;
         }
         if self.is_ordered && self.table.size() > self.settle_at {
@@ -111,6 +114,48 @@ impl Sorter {
             self.spill()?;
         }
         Ok(())
+    }
+
+    /// Takes the entries of a sorted table, of which those of the inner hosts are lines already: where those go on a run,
+    /// they are copied to it as they stand.
+    pub(super) fn push_lines(
+        &mut self,
+        table: &Table,
+        inner: Range<usize>,
+        lines: &[u8],
+    ) -> Result<(), HoldingsError> {
+        if inner.is_empty() || !self.is_ordered {
+            return self.push_sorted(table);
+        }
+        let before = self.table.iter().next_back();
+        let goes_on = before.is_none_or(|last| host(last.key) <= host(table.get(0).key));
+        if !goes_on {
+            return self.push_sorted(table);
+        }
+        for entry in table.iter().take(inner.start) {
+            self.table.push(&entry)?;
+        }
+        self.table.sort()?;
+        let (first, last) = (
+            self.table.get(0).key,
+            self.table.get(self.table.len() - 1).key,
+        );
+        let run = self
+            .runs
+            .iter_mut()
+            .take(OPEN_RUNS)
+            .find(|run| run.last.as_slice() < first);
+        match run {
+            Some(run) if last < table.get(inner.start).key => {
+                run.append(&self.table, 0..self.table.len(), self.form)?;
+                run.text.append(|text| text.extend_from_slice(lines))?;
+                run.last.clear();
+                run.last.extend_from_slice(table.get(inner.end - 1).key);
+                self.table.clear();
+                self.push_part(table, inner.end)
+            }
+            _ => self.push_part(table, inner.start),
+        }
     }
 
     /// Takes an entry that most likely belongs behind the last, or near it.
@@ -232,7 +277,11 @@ impl Sorter {
     }
 
     /// Writes everything that was pushed, in as lines.
-    pub(super) fn write_to(mut self, out: &mut impl Write) -> Result<(), HoldingsError> {
+    pub(super) fn write_to(
+        mut self,
+        out: &mut impl Write,
+        progress: &Progress,
+    ) -> Result<(), HoldingsError> {
         self.spill()?;
         let form = self.form;
         if self.runs.len() <= 1 {
@@ -244,17 +293,13 @@ impl Sorter {
         let mut sorted = self.finish()?;
         let mut line = Vec::new();
         while let Some(entry) = sorted.next_entry()? {
+            progress.go_on()?;
             line.clear();
             form.write(&entry, &mut line);
             out.write_all(&line)?;
         }
         Ok(())
     }
-}
-
-/// A key's host, by which entries are told to go together.
-fn host(key: &[u8]) -> &[u8] {
-    &key[..memchr::memchr(b')', key).unwrap_or(key.len())]
 }
 
 /// Entries in each key once.

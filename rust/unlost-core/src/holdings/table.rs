@@ -1,7 +1,9 @@
 //! Entries of a map in memory, in one piece.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
+use super::order::write_tree_key;
 use super::{Entry, Frequency, HoldingsError};
 
 /// Entries in the order in which they came, until they are sorted.
@@ -12,6 +14,7 @@ pub struct Table {
     /// Whether some key came behind one that is larger by its bytes, and whether that was of another host.
     is_unsorted: bool,
     has_unsorted_hosts: bool,
+    has_tails: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -41,6 +44,12 @@ impl Table {
                 }
             }
         }
+        self.append(entry);
+        Ok(())
+    }
+
+    /// Appends an entry whose key is another than all so far, whatever its order.
+    pub(super) fn append(&mut self, entry: &Entry<'_>) {
         // Lines are at most some megabytes long.
         let length = |part: &[u8]| u32::try_from(part.len()).unwrap_or(u32::MAX);
         let place = Place {
@@ -51,8 +60,30 @@ impl Table {
         };
         self.bytes.extend_from_slice(entry.key);
         self.bytes.extend_from_slice(entry.tail);
+        self.has_tails |= !entry.tail.is_empty();
         self.places.push(place);
-        Ok(())
+    }
+
+    /// The key of the last entry; empty if there is none.
+    pub(super) fn last_key(&self) -> &[u8] {
+        self.places.last().map_or(&[], |last| last.key(&self.bytes))
+    }
+
+    /// Changes all keys into those in the order of the tree.
+    pub(super) fn write_tree_keys(&mut self) {
+        if !self.has_tails {
+            // At once, which is many times as fast.
+            return write_tree_key(&mut self.bytes);
+        }
+        for place in &self.places {
+            write_tree_key(&mut self.bytes[place.start..place.start + place.key_len as usize]);
+        }
+    }
+
+    /// Sorts some of the entries, all of whose keys begin with the same `common` bytes and are different.
+    pub(super) fn sort_part(&mut self, part: Range<usize>, common: usize) {
+        let bytes = &self.bytes;
+        self.places[part].sort_by(|a, b| a.key(bytes)[common..].cmp(&b.key(bytes)[common..]));
     }
 
     /// Whether the keys are in the order of their bytes.
@@ -84,6 +115,7 @@ impl Table {
         self.places.clear();
         self.has_unsorted_hosts = false;
         self.is_unsorted = false;
+        self.has_tails = false;
     }
 
     /// The entry at a position.
@@ -104,20 +136,35 @@ impl Table {
         (0..self.places.len()).map(|index| self.get(index))
     }
 
+    /// The entries of a sorted table but those of its first and its last host, of which there may be more elsewhere.
+    pub(super) fn inner_hosts(&self) -> Range<usize> {
+        let (Some(first), Some(last)) = (self.places.first(), self.places.last()) else {
+            return 0..0;
+        };
+        let is_of = |place: &Place, other: &Place| {
+            host(place.key(&self.bytes)) == host(other.key(&self.bytes))
+        };
+        let start = self.places.partition_point(|place| is_of(place, first));
+        let end = self.places.partition_point(|place| !is_of(place, last));
+        start..end.max(start)
+    }
+
     /// How many of the first entries of a sorted table do not come behind a key.
     pub(super) fn late_keys(&self, count: usize, key: &[u8]) -> usize {
         self.places[..count].partition_point(|place| place.key(&self.bytes) <= key)
     }
 
-    /// Sorts the entries; those of one key become one. In time linear in their number if they are in order already.
-    pub(super) fn sort(&mut self) -> Result<(), HoldingsError> {
+    /// Sorts the entries; those of one key become one. In time linear in their number if they are in order already. Says
+    /// whether their hosts came in order.
+    pub(super) fn sort(&mut self) -> Result<bool, HoldingsError> {
         if self.is_sorted() {
-            return Ok(());
+            return Ok(true);
         }
         self.is_unsorted = false;
         let bytes = &self.bytes;
         let compare = |a: &Place, b: &Place| a.key(bytes).cmp(b.key(bytes));
-        if std::mem::take(&mut self.has_unsorted_hosts) {
+        let has_unsorted_hosts = std::mem::take(&mut self.has_unsorted_hosts);
+        if has_unsorted_hosts {
             self.places.sort_by(compare);
         } else {
             // Many small parts are sorted faster than all of them together, and most are in order.
@@ -147,12 +194,12 @@ impl Table {
             }
         }
         self.places.truncate(kept + 1);
-        failure
+        failure.map(|()| !has_unsorted_hosts)
     }
 }
 
-/// A key's host.
-fn host(key: &[u8]) -> &[u8] {
+/// A key's host, by which entries go together.
+pub(super) fn host(key: &[u8]) -> &[u8] {
     &key[..memchr::memchr(b')', key).unwrap_or(key.len())]
 }
 

@@ -164,6 +164,26 @@ impl Tree {
         Ok(())
     }
 
+    /// Adds an entry that lies below a node that is rolled up already: what its key is does not matter any more. Says
+    /// whether it does.
+    pub(super) fn add_below_rolled(
+        &mut self,
+        key: &[u8],
+        entry: &Entry<'_>,
+        extra: &[u8],
+    ) -> Result<bool, HoldingsError> {
+        let Some(level) = self.rolled else {
+            return Ok(false);
+        };
+        let node = &mut self.nodes[level];
+        let is_below =
+            key.get(node.end) == Some(&self.separator) && key[..node.end] == self.key[..node.end];
+        if is_below {
+            node.sums.add(extra, entry.frequency)?;
+        }
+        Ok(is_below)
+    }
+
     /// Adds the sums of a tree that hangs from the innermost open node, and the roll-ups of its text.
     pub(super) fn add_below(&mut self, below: &mut Self) -> Result<(), HoldingsError> {
         let Some(root) = below.nodes.first() else {

@@ -1,6 +1,8 @@
 //! From the order of bytes to that of the tree.
 
-use super::order::write_tree_key;
+use std::ops::Range;
+
+use super::order::{common_len, restore, tree_byte, write_tree_key};
 use super::sorter::{Sorted, Sorter};
 use super::{Entry, HoldingsError, MapReader, Progress, Table};
 
@@ -22,22 +24,38 @@ impl Entries for Sorted {
     }
 }
 
-/// Entries in the order of the tree, and behind those of the batch before.
-pub(super) type Batch = Table;
+/// Entries that come behind those of the batch before, in the order of the tree once [`Batch::sort`] was called.
+#[derive(Default)]
+pub(super) struct Batch {
+    pub(super) table: Table,
+    /// Hosts that are not in that order yet, and how long their names are.
+    unsorted: Vec<(Range<usize>, usize)>,
+}
+
+impl Batch {
+    pub(super) fn sort(&mut self) {
+        self.table.write_tree_keys();
+        for (host, common) in self.unsorted.drain(..) {
+            self.table.sort_part(host, common);
+        }
+    }
+}
 
 /// A batch is given on when it takes so much memory and its last host has ended.
 const BATCH_BYTES: usize = 256 << 10;
 
 /// Puts entries into the order of the tree. That differs from the order of bytes only within hosts, so it is enough to
-/// sort some hosts at a time.
+/// sort some hosts, each by itself.
 pub(super) struct TreeOrder<F> {
     memory: usize,
     batch: Batch,
-    /// The host of the last entry, with its `)`.
-    host: Vec<u8>,
-    key: Vec<u8>,
-    /// A host that does not fit in memory.
-    overflow: Option<Sorter>,
+    /// How much of the last key is its host, with the `)`. 0 if there is none.
+    host_len: usize,
+    /// Where that host begins in the batch, and whether it came in the order of the tree.
+    host_start: usize,
+    is_ordered: bool,
+    /// A host that does not fit in memory, and its entries.
+    overflow: Option<(Vec<u8>, Sorter)>,
     /// Takes a batch, and returns an empty one.
     emit: F,
 }
@@ -47,8 +65,9 @@ impl<F: FnMut(Batch) -> Result<Batch, HoldingsError>> TreeOrder<F> {
         Self {
             memory,
             batch: Batch::default(),
-            host: Vec::new(),
-            key: Vec::new(),
+            host_len: 0,
+            host_start: 0,
+            is_ordered: true,
             overflow: None,
             emit,
         }
@@ -72,52 +91,71 @@ impl<F: FnMut(Batch) -> Result<Batch, HoldingsError>> TreeOrder<F> {
     }
 
     fn push(&mut self, entry: &Entry<'_>) -> Result<(), HoldingsError> {
-        if !(entry.key.starts_with(&self.host) && self.host.ends_with(b")")) {
+        if let Some((host, files)) = &mut self.overflow {
+            if !host.is_empty() && entry.key.starts_with(host) {
+                let mut key = entry.key.to_vec();
+                write_tree_key(&mut key);
+                return files.push(&Entry {
+                    key: &key,
+                    ..*entry
+                });
+            }
+        }
+        let last = self.batch.table.last_key();
+        let common = common_len(last, entry.key);
+        if self.host_len > 0 && common >= self.host_len {
+            let order = |key: &[u8]| key.get(common).copied().map(tree_byte);
+            self.is_ordered &= order(last) < order(entry.key);
+        } else {
             self.end_host()?;
             let (surt, _) = entry.surt_and_extra();
-            let end = memchr::memchr(b')', surt).map_or(0, |end| end + 1);
-            self.host.clear();
-            self.host.extend_from_slice(&surt[..end]);
+            self.host_len = memchr::memchr(b')', surt).map_or(0, |end| end + 1);
         }
-        self.key.clear();
-        write_tree_key(entry.key, self.host.len(), &mut self.key);
-        let entry = Entry {
-            key: &self.key,
-            ..*entry
-        };
-        if let Some(overflow) = &mut self.overflow {
-            return overflow.push(&entry);
+        self.batch.table.append(entry);
+        if self.batch.table.size() > self.memory * 3 {
+            self.overflow(&entry.key[..self.host_len])?;
         }
-        self.batch.push(&entry)?;
-        if self.batch.size() > self.memory * 3 {
-            let mut overflow = Sorter::new(1, self.memory);
-            for entry in self.batch.iter() {
-                overflow.push(&entry)?;
-            }
-            self.batch = Batch::default();
-            self.overflow = Some(overflow);
+        Ok(())
+    }
+
+    /// Moves the batch, which has become too large, to files.
+    fn overflow(&mut self, host: &[u8]) -> Result<(), HoldingsError> {
+        let mut files = Sorter::new(1, self.memory);
+        let mut batch = std::mem::take(&mut self.batch);
+        batch.table.write_tree_keys();
+        for entry in batch.table.iter() {
+            files.push(&entry)?;
         }
+        self.overflow = Some((host.to_vec(), files));
         Ok(())
     }
 
     fn end_host(&mut self) -> Result<(), HoldingsError> {
-        if let Some(overflow) = self.overflow.take() {
-            let mut sorted = overflow.finish()?;
+        if let Some((_, files)) = self.overflow.take() {
+            let mut sorted = files.finish()?;
+            let mut key = Vec::new();
             while let Some(entry) = sorted.next_entry()? {
-                self.batch.push(&entry)?;
-                if self.batch.size() > BATCH_BYTES {
+                key.clear();
+                key.extend_from_slice(entry.key);
+                restore(&mut key);
+                self.batch.table.append(&Entry { key: &key, ..entry });
+                if self.batch.table.size() > BATCH_BYTES {
                     self.emit_batch()?;
                 }
             }
+        } else if !self.is_ordered {
+            let host = self.host_start..self.batch.table.len();
+            self.batch.unsorted.push((host, self.host_len));
         }
-        if self.batch.size() > BATCH_BYTES {
+        if self.batch.table.size() > BATCH_BYTES {
             self.emit_batch()?;
         }
+        self.is_ordered = true;
+        self.host_start = self.batch.table.len();
         Ok(())
     }
 
     fn emit_batch(&mut self) -> Result<(), HoldingsError> {
-        self.batch.sort()?;
         let batch = std::mem::take(&mut self.batch);
         self.batch = (self.emit)(batch)?;
         Ok(())

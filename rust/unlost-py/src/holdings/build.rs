@@ -22,6 +22,8 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(compact_map, module)?)
 }
 
+const WRITTEN: &str = "the map was written already";
+
 /// How far a piece of work is.
 #[pyclass(frozen, module = "unlost._core")]
 #[derive(Default)]
@@ -70,7 +72,7 @@ impl MapBuilder {
         });
         match result {
             Some(result) => result.map_err(|error| raise(py, error)),
-            None => Err(PyValueError::new_err("the map was written already")),
+            None => Err(PyValueError::new_err(WRITTEN)),
         }
     }
 }
@@ -178,6 +180,30 @@ impl MapBuilder {
         Ok(convert::tally(tally))
     }
 
+    /// Begins to write the map to a file that is there already, behind its headers, while its lines are being counted:
+    /// `end` ends it. Says no, and does nothing, for devices and pipes. `bytes` is how many there are to count, for the
+    /// sake of speed alone.
+    fn begin(&self, py: Python<'_>, path: PathBuf, headers: Vec<u8>, bytes: u64) -> PyResult<bool> {
+        self.with(py, |builder| {
+            if !path.metadata()?.is_file() {
+                return Ok(false);
+            }
+            let mut file = OpenOptions::new().read(true).write(true).open(path)?;
+            file.write_all(&headers)?;
+            builder.begin(file, bytes);
+            Ok(true)
+        })
+    }
+
+    /// Ends what `begin` began.
+    fn end(&self, py: Python<'_>, progress: &Progress) -> PyResult<()> {
+        let Some(builder) = self.take() else {
+            return Err(PyValueError::new_err(WRITTEN));
+        };
+        py.detach(|| builder.end(&progress.0))
+            .map_err(|error| raise(py, error))
+    }
+
     /// Writes the map to a file that is there already, behind its headers.
     fn write(
         &self,
@@ -189,14 +215,15 @@ impl MapBuilder {
     ) -> PyResult<Option<MapShape>> {
         let compaction = compaction.map(convert::compaction);
         let Some(builder) = self.take() else {
-            return Err(PyValueError::new_err("the map was written already"));
+            return Err(PyValueError::new_err(WRITTEN));
         };
         let shape = py.detach(|| {
             let mut out = open(&path)?;
             out.write_all(&headers)?;
-            let shape = builder
-                .finish()?
-                .write(compaction.as_ref(), &mut out, &progress.0)?;
+            let shape =
+                builder
+                    .finish(&progress.0)?
+                    .write(compaction.as_ref(), &mut out, &progress.0)?;
             out.flush()?;
             Ok(shape)
         });

@@ -130,7 +130,7 @@ fn count(
     }
     for counter in counters {
         progress.go_on()?;
-        counter.write(form)?;
+        counter.write(form, progress)?;
     }
     Ok(())
 }
@@ -156,15 +156,13 @@ impl Counter {
         form: ProfileForm,
         mut out: File,
     ) -> Result<Self, HoldingsError> {
-        let lines = Form::Profile;
         let is_file = out.metadata()?.is_file();
-        let (sorter, home) = if is_file && form == ProfileForm::Lines {
-            let home = Spool::behind(out.try_clone()?)?;
-            let sorter = Sorter::with_home(lines, memory, home);
-            (sorter, Some(out.stream_position()?))
-        } else {
-            (Sorter::with_form(lines, memory), None)
-        };
+        let mut sorter = Sorter::with_form(Form::Profile, memory);
+        let mut home = None;
+        if is_file && form == ProfileForm::Lines {
+            sorter.set_home(Spool::behind(out.try_clone()?)?);
+            home = Some(out.stream_position()?);
+        }
         Ok(Self {
             policy,
             key: Vec::new(),
@@ -221,18 +219,20 @@ impl Counter {
         Ok(())
     }
 
-    fn write(mut self, form: ProfileForm) -> Result<(), HoldingsError> {
+    fn write(mut self, form: ProfileForm, progress: &Progress) -> Result<(), HoldingsError> {
         self.flush()?;
         let Some(home) = self.home else {
             let mut out = BufWriter::with_capacity(WRITE_BYTES, self.out);
-            write_all(self.sorter.finish()?, form, |line| Ok(out.write_all(line)?))?;
+            write_all(self.sorter.finish()?, form, progress, |line| {
+                Ok(out.write_all(line)?)
+            })?;
             return Ok(out.flush()?);
         };
         if self.sorter.came_home()? && !self.has_ports {
             return Ok(());
         }
         let mut text = Spool::new(WRITE_BYTES);
-        write_all(self.sorter.finish()?, form, |line| {
+        write_all(self.sorter.finish()?, form, progress, |line| {
             Ok(text.append(|text| text.extend_from_slice(line))?)
         })?;
         self.out.set_len(home)?;
@@ -245,6 +245,7 @@ impl Counter {
 fn write_all(
     mut sorted: Sorted,
     form: ProfileForm,
+    progress: &Progress,
     write: impl FnMut(&[u8]) -> Result<(), HoldingsError>,
 ) -> Result<(), HoldingsError> {
     let mut writer = Writer {
@@ -256,6 +257,7 @@ fn write_all(
     let mut key = Vec::new();
     let mut holding = Holding::default();
     while let Some(entry) = sorted.next_entry()? {
+        progress.go_on()?;
         let (shown, port) = entry.surt_and_extra();
         if shown != key {
             writer.write(&key, &holding)?;

@@ -37,7 +37,7 @@ pub fn profiles_to_map(
         }
     }
     let mut out = WithTotals::new(out, totals.text());
-    sorter.write_to(&mut out)?;
+    sorter.write_to(&mut out, progress)?;
     Ok(out.finish()?)
 }
 

@@ -1,0 +1,110 @@
+//! The file of a map, in which what comes in order is written while the total that stands above it is still unknown.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+
+use super::sorter::Sorter;
+use super::spool::Spool;
+use super::with_totals::WithTotals;
+use super::{HoldingsError, Progress};
+
+/// What is kept in memory of a map that has to be written twice.
+const MEMORY_BYTES: usize = 1 << 20;
+
+/// A file with room for the `*` line, of which only the number of its digits has to be guessed.
+pub(super) struct Home {
+    file: File,
+    /// Where the room begins, and how large it is.
+    start: u64,
+    room: u64,
+}
+
+impl Home {
+    /// Leaves room, behind what was written to the file, for a total of about `expected`. Lines go behind it.
+    pub(super) fn new(mut file: File, expected: u64) -> io::Result<(Self, Spool)> {
+        let start = file.stream_position()?;
+        let room = format!("* {expected}\n").len() as u64;
+        file.seek(SeekFrom::Start(start + room))?;
+        let lines = Spool::behind(file.try_clone()?)?;
+        Ok((Self { file, start, room }, lines))
+    }
+
+    /// Puts the total where it belongs. If it does not fit there, or the lines are not where they should be, the map is
+    /// written anew.
+    pub(super) fn finish(
+        mut self,
+        mut sorter: Sorter,
+        totals: Vec<u8>,
+        progress: &Progress,
+    ) -> Result<(), HoldingsError> {
+        if totals.len() as u64 == self.room && sorter.came_home()? && self.is_total_first()? {
+            self.file.seek(SeekFrom::Start(self.start))?;
+            self.file.write_all(&totals)?;
+            return Ok(());
+        }
+        let mut text = Spool::new(MEMORY_BYTES);
+        let mut out = WithTotals::new(&mut text, totals);
+        sorter.write_to(&mut out, progress)?;
+        out.finish()?;
+        self.file.set_len(self.start)?;
+        self.file.seek(SeekFrom::Start(self.start))?;
+        Ok(text.copy_to(&mut self.file)?)
+    }
+
+    /// Whether no line belongs before the total. Without any line there is nothing that could be in its place.
+    fn is_total_first(&mut self) -> io::Result<bool> {
+        let mut first = [0];
+        self.file.seek(SeekFrom::Start(self.start + self.room))?;
+        Ok(self.file.read(&mut first)? == 0 || first[0] > b'*')
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Entry, Frequency};
+    use super::*;
+
+    /// The file of a map with these keys, whose total was expected to be another perhaps.
+    fn written(keys: &[&str], expected: u64) -> String {
+        let mut file = tempfile::tempfile().expect("disk");
+        file.write_all(b"!head\n").expect("disk");
+        let (home, lines) = Home::new(file.try_clone().expect("disk"), expected).expect("disk");
+        let mut sorter = Sorter::new(1, 40);
+        sorter.set_home(lines);
+        for key in keys {
+            let entry = Entry::new(key.as_bytes(), Frequency::of(4));
+            sorter.push(&entry).expect("disk");
+        }
+        let totals = format!("* {}\n", 4 * keys.len()).into_bytes();
+        home.finish(sorter, totals, &Progress::default())
+            .expect("disk");
+        let mut text = String::new();
+        file.rewind().expect("disk");
+        file.read_to_string(&mut text).expect("disk");
+        text
+    }
+
+    #[test]
+    fn a_map_is_the_same_whatever_was_expected() {
+        let expected = "!head\n* 12\ncom,a)/ 4\ncom,b)/ 4\ncom,c)/ 4\n";
+        for total in [0, 9, 12, 99, 100, u64::MAX] {
+            assert_eq!(written(&["com,a)/", "com,b)/", "com,c)/"], total), expected);
+            assert_eq!(written(&["com,b)/", "com,a)/", "com,c)/"], total), expected);
+        }
+    }
+
+    #[test]
+    fn lines_before_the_total_stay_there() {
+        let expected = "!head\n%2bx)/ 4\n* 12\ncom,a)/ 4\ncom,b)/ 4\n";
+        for total in [0, 12, 100] {
+            assert_eq!(written(&["%2bx)/", "com,a)/", "com,b)/"], total), expected);
+        }
+    }
+
+    #[test]
+    fn a_map_of_nothing_has_its_total() {
+        for total in [0, 12] {
+            assert_eq!(written(&[], total), "!head\n* 0\n");
+        }
+    }
+}
