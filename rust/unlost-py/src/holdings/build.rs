@@ -181,16 +181,16 @@ impl MapBuilder {
     }
 
     /// Begins to write the map to a file that is there already, behind its headers, while its lines are being counted:
-    /// `end` ends it. Says no, and does nothing, for devices and pipes. `bytes` is how many there are to count, for the
-    /// sake of speed alone.
-    fn begin(&self, py: Python<'_>, path: PathBuf, headers: Vec<u8>, bytes: u64) -> PyResult<bool> {
+    /// `end` ends it. Says no, and does nothing, for devices and pipes. `size` is how many bytes there are to count, for
+    /// the sake of speed alone.
+    fn begin(&self, py: Python<'_>, path: PathBuf, headers: Vec<u8>, size: u64) -> PyResult<bool> {
         self.with(py, |builder| {
             if !path.metadata()?.is_file() {
                 return Ok(false);
             }
             let mut file = OpenOptions::new().read(true).write(true).open(path)?;
             file.write_all(&headers)?;
-            builder.begin(file, bytes);
+            builder.begin(file, size);
             Ok(true)
         })
     }

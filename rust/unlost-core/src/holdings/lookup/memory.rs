@@ -1,16 +1,53 @@
-//! A map in memory, for those who ask all day: an automaton that shares what keys have in common.
+//! A map in memory, for those who ask all day: its rows, and a hash table of where each begins.
 
-use fst::raw::{Builder, Fst, Node, Output};
+use std::hash::{BuildHasher, RandomState};
+
+use hashbrown::HashTable;
 
 use super::candidates::{Candidate, list, other_spelling};
+use super::prefix_hash::Hasher;
 use super::row::{Layout, frequency, key, key_start, without_mark};
 use super::{Frequency, NotSorted, add};
 
-/// Maps keys to frequencies. Most are plain counts and stand in the automaton; the others beside it.
+/// Maps keys to frequencies.
 pub struct MemoryMap {
-    keys: Fst<Vec<u8>>,
-    others: Vec<Frequency>,
+    rows: Rows,
     rolled_up: bool,
+}
+
+/// One row for each key: the key, a space, its frequency, a line end.
+struct Rows {
+    text: Vec<u8>,
+    /// Where rows begin, by the hash of their keys.
+    starts: HashTable<usize>,
+    hasher: Hasher,
+}
+
+impl Rows {
+    fn push(&mut self, key: &[u8], frequency: Frequency) {
+        let start = self.text.len();
+        self.text.extend_from_slice(key);
+        self.text.push(b' ');
+        frequency.write(&mut self.text);
+        self.text.push(b'\n');
+        let (text, hasher) = (&self.text, self.hasher);
+        let hash_of_row = |&start: &usize| hasher.hash(self::key(&text[start..]));
+        // Keys come sorted, each once.
+        self.starts
+            .insert_unique(hasher.hash(key), start, hash_of_row);
+    }
+
+    /// What is said under a candidate of a key, whose hash is given.
+    fn get(&self, key: &[u8], candidate: &Candidate, hash: u64) -> Option<Frequency> {
+        let rest = |start: usize| {
+            let rest = self.text[start..].strip_prefix(&key[..candidate.stem])?;
+            rest.strip_prefix(candidate.tail)?.strip_prefix(b" ")
+        };
+        let start = self.starts.find(hash, |&start| rest(start).is_some())?;
+        let rest = rest(*start)?;
+        let end = memchr::memchr(b'\n', rest)?;
+        Frequency::parse(&rest[..end])
+    }
 }
 
 impl MemoryMap {
@@ -23,107 +60,35 @@ impl MemoryMap {
     /// How many different keys it has.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.keys.len()
+        self.rows.starts.len()
     }
 
     /// Whether it has none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.keys.is_empty()
+        self.rows.starts.is_empty()
     }
 
     fn seek_spelling(&self, key: &[u8], matched: &mut Vec<u8>) -> Option<Frequency> {
         let mut candidates = Vec::with_capacity(16);
         list(key, self.rolled_up, &mut candidates);
-        let mut walk = Walk {
-            keys: &self.keys,
-            at: 0,
-            here: State {
-                node: self.keys.root(),
-                output: Output::zero(),
-            },
-            before: None,
-        };
-        let mut best: Option<(Candidate, Frequency)> = None;
-        for candidate in candidates {
-            let Some(value) = walk.value(key, &candidate) else {
-                continue;
-            };
-            let frequency = self.unpack(value);
-            if frequency.is_held() || !candidate.is_own {
-                best = Some((candidate, frequency));
+        let mut hashes = Vec::with_capacity(16);
+        self.rows.hasher.hash_all(key, &candidates, &mut hashes);
+        for (candidate, hash) in candidates.iter().zip(hashes).rev() {
+            if let Some(frequency) = self.rows.get(key, candidate, hash) {
+                if frequency.is_held() || !candidate.is_own {
+                    candidate.write(key, matched);
+                    return Some(frequency);
+                }
             }
         }
-        let (candidate, frequency) = best?;
-        candidate.write(key, matched);
-        Some(frequency)
-    }
-
-    fn unpack(&self, value: u64) -> Frequency {
-        let count = value >> 1;
-        if value & 1 == 0 {
-            Frequency::of(count)
-        } else {
-            let place = usize::try_from(count).unwrap_or(usize::MAX);
-            // Only the builder makes the automaton, and it put it there.
-            self.others[place]
-        }
-    }
-}
-
-#[derive(Clone, Copy)]
-struct State<'a> {
-    node: Node<'a>,
-    output: Output,
-}
-
-impl<'a> State<'a> {
-    fn step(&self, keys: &'a Fst<Vec<u8>>, byte: u8) -> Option<State<'a>> {
-        let transition = self.node.transition(self.node.find_input(byte)?);
-        Some(State {
-            node: keys.node(transition.addr),
-            output: self.output.cat(transition.out),
-        })
-    }
-}
-
-/// One walk along a key's bytes, from which candidates branch off.
-struct Walk<'a> {
-    keys: &'a Fst<Vec<u8>>,
-    at: usize,
-    here: State<'a>,
-    /// Where it was before the key's last byte: the other spelling of a host's root branches off there.
-    before: Option<State<'a>>,
-}
-
-impl Walk<'_> {
-    /// The value of a candidate, if the map has it. Candidates come by their stems, but for the one of `before`.
-    fn value(&mut self, key: &[u8], candidate: &Candidate) -> Option<u64> {
-        while self.at < candidate.stem {
-            let next = self.here.step(self.keys, key[self.at])?;
-            self.at += 1;
-            if self.at == key.len() {
-                self.before = Some(self.here);
-            }
-            self.here = next;
-        }
-        let mut state = if self.at > candidate.stem {
-            self.before?
-        } else {
-            self.here
-        };
-        for &byte in candidate.tail {
-            state = state.step(self.keys, byte)?;
-        }
-        let is_there = state.node.is_final();
-        is_there.then(|| state.output.cat(state.node.final_output()).value())
+        None
     }
 }
 
 /// Takes a map's rows, one after the other.
 pub struct MemoryMapBuilder {
-    keys: Builder<Vec<u8>>,
-    others: Vec<Frequency>,
+    rows: Rows,
     layout: Layout,
     /// The last key, whose rows may not have ended, and their sum.
     key: Vec<u8>,
@@ -135,8 +100,11 @@ impl MemoryMapBuilder {
     #[must_use]
     pub fn new(layout: Layout) -> Self {
         Self {
-            keys: Builder::memory(),
-            others: Vec::new(),
+            rows: Rows {
+                text: Vec::new(),
+                starts: HashTable::new(),
+                hasher: Hasher::new(RandomState::new().hash_one(0)),
+            },
             layout,
             key: Vec::new(),
             sum: None,
@@ -170,19 +138,9 @@ impl MemoryMapBuilder {
     }
 
     fn add_last(&mut self) {
-        let Some(sum) = self.sum.take() else {
-            return;
-        };
-        let value = match sum.mementos.value() {
-            Some(count) if sum == Frequency::of(count) => count << 1,
-            _ => {
-                self.others.push(sum);
-                (self.others.len() as u64 - 1) << 1 | 1
-            }
-        };
-        // It fails for keys that are not sorted, which were refused, and when writing does, which memory does not.
-        let inserted = self.keys.insert(&self.key, value);
-        debug_assert!(inserted.is_ok());
+        if let Some(sum) = self.sum.take() {
+            self.rows.push(&self.key, sum);
+        }
     }
 
     /// The map of all rows that were taken.
@@ -190,8 +148,7 @@ impl MemoryMapBuilder {
     pub fn finish(mut self) -> MemoryMap {
         self.add_last();
         MemoryMap {
-            keys: self.keys.into_fst(),
-            others: self.others,
+            rows: self.rows,
             rolled_up: self.layout.rolled_up,
         }
     }

@@ -1,8 +1,8 @@
-//! Looking a key up in a map: in its text as it stands in the file, or in an automaton in memory.
+//! Looking a key up in a map: in its text as it stands in the file, or in a hash table.
 //!
 //! ```text
 //! address ─ key (normal, without query) ─ candidates, general to specific ─┬─ TextMap: one narrowing binary search
-//!                                                                          └─ MemoryMap: one walk through an fst
+//!                                                                          └─ MemoryMap: a hash table
 //! ```
 //!
 //! Of the candidates that the map has, the most specific answers.
@@ -10,6 +10,7 @@
 mod candidates;
 mod many;
 mod memory;
+mod prefix_hash;
 mod row;
 mod samples;
 mod text;
