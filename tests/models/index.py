@@ -129,16 +129,17 @@ def gzip_member(text: bytes, level: int) -> bytes:
 def lines_of(text: bytes, limit: int, damage: str | None = None) -> list[Line]:
     """Return the lines of a text: they end in LF, and a CR before that or at the end of the text goes with it.
 
-    damage: what ended the text; a line without end is cut then.
+    damage: what ended the text; a line without end is cut then, but not before garbage: the text is whole there.
     """
     pieces = text.split(b"\n")
     ends = len(pieces) - 1
     if not pieces[-1]:
         pieces.pop()
     lines, offset = [], 0
+    is_cut = damage not in (None, "trailing-garbage")
     for number, piece in enumerate(pieces, 1):
         line = piece.removesuffix(b"\r")
-        lines.append(Line(number, offset, line[:limit], len(line) > limit, number > ends and damage is not None))
+        lines.append(Line(number, offset, line[:limit], len(line) > limit, number > ends and is_cut))
         offset += len(piece) + 1
     return lines
 

@@ -1,8 +1,11 @@
 //! The key column of an index, at the speed of the disk.
 
 use std::io::{self, Read};
+use std::thread;
 
-use super::{Damage, Lines, Source};
+use super::blocks::{Block, Blocks};
+use super::in_order::work_in_order;
+use super::{Damage, Source};
 
 /// What a pass over an index's key column found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -26,51 +29,135 @@ pub fn is_header(line: &[u8]) -> bool {
         || line.get(1..4) == Some(b"CDX") && !line[0].is_ascii_alphanumeric()
 }
 
+/// A text without the byte-order mark that some editors put before it.
+#[must_use]
+pub fn without_mark(text: &[u8]) -> &[u8] {
+    text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text)
+}
+
+/// How much text is read and looked at at a time: it stays in a core's own cache in between.
+const BLOCK_BYTES: usize = 256 << 10;
+
+/// More threads than these only wait for the file.
+const MAX_THREADS: usize = 4;
+
 /// Reads the first column of a CDX or CDXJ file.
-pub fn read_key_column<R: Read + Send + 'static>(file: R, limit: usize) -> io::Result<KeyColumn> {
-    let mut lines = Lines::new(Source::new(file)?, limit);
-    let mut column = KeyColumn::default();
-    let mut last: Vec<u8> = Vec::new();
-    while let Some(line) = lines.next_line()? {
-        if line.too_long || line.is_cut {
-            column.left_out += 1;
-            continue;
-        }
-        // Some editors put a byte-order mark before the first line.
-        let text = match line.text.strip_prefix(b"\xef\xbb\xbf") {
-            Some(text) if line.number == 1 => text,
-            _ => line.text,
+pub fn read_key_column<R: Read + Send>(file: R, limit: usize) -> io::Result<KeyColumn> {
+    let blocks = Blocks::new(Source::new(file)?, limit, BLOCK_BYTES);
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let mut whole = Part::default();
+    work_in_order(
+        &blocks,
+        threads.min(MAX_THREADS),
+        |block, part: &mut Part| {
+            part.read(block, limit);
+            Ok(())
+        },
+        |part| {
+            whole.append(part);
+            Ok::<(), io::Error>(())
+        },
+    )?;
+    Ok(KeyColumn {
+        left_out: whole.column.left_out + u64::from(blocks.is_cut()),
+        damage: blocks.damage(),
+        ..whole.column
+    })
+}
+
+/// What was found in some lines that follow each other.
+#[derive(Debug, Default)]
+struct Part {
+    column: KeyColumn,
+    lines: u64,
+    /// The first key with the line it is in, and the last, if there are any.
+    first: Vec<u8>,
+    first_line: u64,
+    last: Vec<u8>,
+}
+
+impl Part {
+    fn read(&mut self, block: &Block, limit: usize) {
+        *self = Self {
+            first: std::mem::take(&mut self.first),
+            last: std::mem::take(&mut self.last),
+            ..Self::default()
         };
-        // Most lines repeat the key of the line before: one comparison tells, without looking for its end. Not those that
-        // begin with white space, which may be blank.
-        let repeats = last
-            .first()
-            .is_some_and(|first| !first.is_ascii_whitespace())
-            && text.starts_with(&last)
-            && text.get(last.len()) == Some(&b' ');
-        if repeats {
+        let text = block.text();
+        let column = &mut self.column;
+        let mut last: Option<&[u8]> = None;
+        // What a line begins with that surely has the key of the line before. Not if that begins with white space, which
+        // may be all of it.
+        let mut repeated: &[u8] = b"";
+        let mut start = 0;
+        for end in memchr::memchr_iter(b'\n', text) {
+            let line = &text[start..end];
+            start = end + 1;
+            self.lines += 1;
+            // Most lines repeat the key of the line before: one comparison tells, without looking for its end.
+            if !repeated.is_empty() && line.starts_with(repeated) && line.len() <= limit {
+                column.rows += 1;
+                continue;
+            }
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            if line.len() > limit {
+                column.left_out += 1;
+                continue;
+            }
+            let line = if block.index == 0 && self.lines == 1 {
+                without_mark(line)
+            } else {
+                line
+            };
+            if is_header(line) || line.trim_ascii().is_empty() {
+                continue;
+            }
+            let key_end = memchr::memchr(b' ', line);
+            let key = &line[..key_end.unwrap_or(line.len())];
             column.rows += 1;
-            continue;
+            if last == Some(key) {
+                continue;
+            }
+            if column.first_unsorted.is_none() && last.is_some_and(|last| key < last) {
+                column.first_unsorted = Some(self.lines);
+            }
+            if last.is_none() {
+                self.first.clear();
+                self.first.extend_from_slice(key);
+                self.first_line = self.lines;
+            }
+            column.keys += 1;
+            last = Some(key);
+            repeated = match (key_end, key.first()) {
+                (Some(end), Some(first)) if !first.is_ascii_whitespace() => &line[..=end],
+                _ => b"",
+            };
         }
-        if is_header(text) || text.trim_ascii().is_empty() {
-            continue;
-        }
-        let key = &text[..memchr::memchr(b' ', text).unwrap_or(text.len())];
-        // An empty key, or one that fills its line.
-        if column.rows > 0 && key == last {
-            column.rows += 1;
-            continue;
-        }
-        if column.first_unsorted.is_none() && key < last.as_slice() {
-            column.first_unsorted = Some(line.number);
-        }
-        column.rows += 1;
-        column.keys += 1;
-        last.clear();
-        last.extend_from_slice(key);
+        self.last.clear();
+        self.last.extend_from_slice(last.unwrap_or_default());
     }
-    column.damage = lines.damage();
-    Ok(column)
+
+    /// Appends what was found in the lines behind.
+    fn append(&mut self, next: &mut Self) {
+        let (column, more) = (&mut self.column, &next.column);
+        let goes_on = column.keys > 0 && more.keys > 0;
+        let begins_lower = goes_on && next.first < self.last;
+        let unsorted = if begins_lower {
+            Some(next.first_line)
+        } else {
+            more.first_unsorted
+        };
+        if column.first_unsorted.is_none() {
+            column.first_unsorted = unsorted.map(|line| self.lines + line);
+        }
+        column.rows += more.rows;
+        column.left_out += more.left_out;
+        column.keys += more.keys - u64::from(goes_on && next.first == self.last);
+        self.lines += next.lines;
+        if more.keys > 0 {
+            std::mem::swap(&mut self.last, &mut next.last);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ pub struct Line<'a> {
     pub text: &'a [u8],
     /// Whether it is longer than the limit, so that its rest was passed over.
     pub too_long: bool,
-    /// Whether the file is damaged behind it, and it has no end: more of it may have stood there.
+    /// Whether it has no end, and damage is why: more of it stood there.
     pub is_cut: bool,
 }
 
@@ -94,7 +94,7 @@ impl Lines {
 
     fn carried_line(&mut self, line_end: usize) -> Line<'_> {
         let offset = self.advance(self.carried, line_end);
-        let is_cut = line_end == 0 && self.damage().is_some();
+        let is_cut = line_end == 0 && self.damage().is_some_and(Damage::cuts_text);
         Line {
             is_cut,
             ..line(&self.carry, self.carried, self.limit, self.number, offset)
@@ -163,7 +163,7 @@ mod tests {
         let cut = b"\x1f\x8b\x08\0\0\0\0\0\0\x03\0\x03\0\xfc\xffa\nb";
         let whole = [&cut[..], b"\x01\0\0\xff\xff\xfb\x90\x07\xef\x03\0\0\0"].concat();
         let garbage = [&whole[..], b"x"].concat();
-        for (file, is_cut) in [(&cut[..], true), (&whole, false), (&garbage, true)] {
+        for (file, is_cut) in [(&cut[..], true), (&whole, false), (&garbage, false)] {
             let source = Source::new(Cursor::new(file.to_vec())).expect("memory");
             let mut lines = Lines::new(source, 9);
             let mut found = Vec::new();

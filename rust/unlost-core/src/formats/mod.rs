@@ -1,7 +1,9 @@
 //! Files of indexes and archives, as bytes: what is read a billion times.
 
 mod ahead;
+mod blocks;
 pub mod httpdate;
+mod in_order;
 mod keys;
 mod layout;
 mod lines;
@@ -10,7 +12,9 @@ mod object;
 mod source;
 pub mod warc;
 
-pub use keys::{KeyColumn, is_header, read_key_column};
+pub(crate) use blocks::{BLOCK_BYTES, Block, Blocks};
+pub(crate) use in_order::work_in_order;
+pub use keys::{KeyColumn, is_header, read_key_column, without_mark};
 pub use layout::{Layout, Row};
 pub use lines::{Line, Lines};
 pub use object::member;

@@ -30,6 +30,12 @@ impl Damage {
             Self::TrailingGarbage => "trailing-garbage",
         }
     }
+
+    /// Whether text is missing. Before garbage it is whole.
+    #[must_use]
+    pub fn cuts_text(self) -> bool {
+        self != Self::TrailingGarbage
+    }
 }
 
 fn is_gzip(head: &[u8]) -> bool {

@@ -4,7 +4,6 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use std::thread;
 
-use super::blocks::{BLOCK_BYTES, Block, Blocks};
 use super::collect::{Collect, scan_all};
 use super::compact::{Shape, compact};
 use super::home::Home;
@@ -15,7 +14,7 @@ use super::tally::Tally;
 use super::totals::Totals;
 use super::with_totals::WithTotals;
 use super::{Compaction, Entry, HoldingsError, MapReader, Progress, Table};
-use crate::formats::{Damage, Layout, Source};
+use crate::formats::{BLOCK_BYTES, Block, Blocks, Damage, Layout, Source};
 
 /// How much is written at a time.
 const WRITE_BYTES: usize = 1 << 20;

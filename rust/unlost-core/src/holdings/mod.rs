@@ -8,7 +8,6 @@
 //!                                                         └─ policies ─ profiles
 //! ```
 
-mod blocks;
 mod build;
 mod collect;
 mod compact;

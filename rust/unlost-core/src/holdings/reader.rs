@@ -4,10 +4,9 @@ use std::io::Read;
 use std::sync::Arc;
 
 use super::form::number;
-use super::lookup::without_mark;
 use super::progress::Metered;
 use super::{Entry, Frequency, HoldingsError, Progress, Tally};
-use crate::formats::{Lines, Source};
+use crate::formats::{Lines, Source, without_mark};
 
 /// So many lines are read between two looks at who watches: each costs as much as some lines.
 const LINES_AT_ONCE: u64 = 1024;

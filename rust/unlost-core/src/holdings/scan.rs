@@ -2,12 +2,11 @@
 
 use std::ops::Range;
 
-use super::blocks::Block;
 use super::order::common_len;
 use super::tally::Tally;
 use super::totals::Totals;
 use super::{Entry, Frequency, HoldingsError, Table};
-use crate::formats::{Layout, Row, is_header};
+use crate::formats::{Block, Layout, Row, is_header};
 use crate::uri::{RuleSet, UriError, key_of_row, plain_page, plain_page_from};
 
 /// What is counted, and under which keys.

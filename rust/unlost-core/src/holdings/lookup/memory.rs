@@ -6,8 +6,9 @@ use hashbrown::HashTable;
 
 use super::candidates::{Candidate, list, other_spelling};
 use super::prefix_hash::Hasher;
-use super::row::{Layout, frequency, key, key_start, without_mark};
+use super::row::{Layout, frequency, key, key_start};
 use super::{Frequency, NotSorted, add};
+use crate::formats::without_mark;
 
 /// Maps keys to frequencies.
 pub struct MemoryMap {

@@ -21,7 +21,7 @@ use super::Frequency;
 
 pub use many::{Answer, Answers, Asked, Form, Questions, ask_many, ask_one};
 pub use memory::{MemoryMap, MemoryMapBuilder};
-pub use row::{Layout, NotAMap, check_first_row, header_end, without_mark};
+pub use row::{Layout, NotAMap, check_first_row, header_end};
 pub use text::{TextMap, TextSeeker};
 
 /// The rows are not in the order of their keys' bytes, so that searching them finds nothing for sure.

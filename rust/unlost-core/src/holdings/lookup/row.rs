@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::super::{Count, Frequency};
+use crate::formats::without_mark;
 
 /// What is held, but nobody knows how much.
 pub(super) const UNKNOWN: Frequency = Frequency {
@@ -68,12 +69,6 @@ pub(super) fn line_at(text: &[u8], start: usize) -> (&[u8], usize) {
 /// Where the line begins that a byte belongs to.
 pub(super) fn line_start(text: &[u8], from: usize, within: usize) -> usize {
     memchr::memrchr(b'\n', &text[from..within]).map_or(from, |end| from + end + 1)
-}
-
-/// A text without the byte-order mark that some editors put before it.
-#[must_use]
-pub fn without_mark(text: &[u8]) -> &[u8] {
-    text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text)
 }
 
 /// How many bytes the headers have, with the blank lines between them and a byte-order mark before.

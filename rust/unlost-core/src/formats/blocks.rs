@@ -1,27 +1,27 @@
 //! A file's text in blocks of whole lines, for any number of threads at once.
 
 use std::io::{self, Read};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::formats::{Damage, Source};
+use super::{Damage, Source};
 
 /// How much text a thread looks at before it asks for more. A line in between is copied once.
-pub(super) const BLOCK_BYTES: usize = 1 << 20;
+pub(crate) const BLOCK_BYTES: usize = 1 << 20;
 
 /// Whole lines of a file.
 #[derive(Debug, Default)]
-pub(super) struct Block {
+pub(crate) struct Block {
     /// Which block of the file, from 0.
-    pub(super) index: u64,
+    pub(crate) index: u64,
     /// Where its first line begins in the text.
-    pub(super) offset: u64,
+    pub(crate) offset: u64,
     /// Memory for the lines, which is never cleared, and how much of it they take.
     buffer: Vec<u8>,
     length: usize,
 }
 
 impl Block {
-    pub(super) fn text(&self) -> &[u8] {
+    pub(crate) fn text(&self) -> &[u8] {
         &self.buffer[..self.length]
     }
 
@@ -41,7 +41,7 @@ impl Block {
 }
 
 /// Hands out the blocks of a file in their order. Whoever asks reads, and inflates, while the others work on theirs.
-pub(super) struct Blocks<R: Read> {
+pub(crate) struct Blocks<R: Read> {
     state: Mutex<State<R>>,
     limit: usize,
     block_bytes: usize,
@@ -54,11 +54,13 @@ struct State<R: Read> {
     index: u64,
     offset: u64,
     at_end: bool,
+    /// Whether the text ends in the middle of a line, which was left out.
+    is_cut: bool,
 }
 
 impl<R: Read> Blocks<R> {
     /// A line of more than `limit` bytes comes cut to one byte more than that.
-    pub(super) fn new(source: Source<R>, limit: usize, block_bytes: usize) -> Self {
+    pub(crate) fn new(source: Source<R>, limit: usize, block_bytes: usize) -> Self {
         // Inflating is what takes longest: the fewer blocks, the less often it waits for the next thread to wake up.
         let block_bytes = block_bytes * if source.is_compressed() { 4 } else { 1 };
         Self {
@@ -68,6 +70,7 @@ impl<R: Read> Blocks<R> {
                 index: 0,
                 offset: 0,
                 at_end: false,
+                is_cut: false,
             }),
             limit,
             block_bytes,
@@ -75,15 +78,27 @@ impl<R: Read> Blocks<R> {
     }
 
     /// Fills a block with what comes next; says whether there was anything.
-    pub(super) fn next(&self, block: &mut Block) -> io::Result<bool> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.next(block, self.block_bytes, self.limit)
+    pub(crate) fn next(&self, block: &mut Block) -> io::Result<bool> {
+        self.lock().next(block, self.block_bytes, self.limit)
+    }
+
+    /// Which block comes next, from 0.
+    pub(crate) fn next_index(&self) -> u64 {
+        self.lock().index
     }
 
     /// What ended the text early, once the last block was read.
-    pub(super) fn damage(&self) -> Option<Damage> {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.source.damage()
+    pub(crate) fn damage(&self) -> Option<Damage> {
+        self.lock().source.damage()
+    }
+
+    /// Whether that left a line without its end. It is in no block: the key of a page that never was, perhaps.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.lock().is_cut
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<R>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -112,10 +127,10 @@ impl<R: Read> State<R> {
                 break;
             }
             if self.at_end {
-                // What damage cut off is no line: the key of a page that never was, perhaps.
                 let damage = self.source.damage();
-                if block.length == 0 || matches!(damage, Some(Damage::Truncated | Damage::Corrupt))
-                {
+                // Whoever asks once more gets nothing, which is no cut line.
+                self.is_cut |= block.length > 0 && damage.is_some_and(Damage::cuts_text);
+                if block.length == 0 || self.is_cut {
                     return Ok(false);
                 }
                 block.push(b"\n");
