@@ -1,20 +1,23 @@
-//! Many threads that work on the blocks of one file, and one that takes what they make of them, in the file's order.
+//! Many threads that work on the blocks of one file. What they make of them is taken in the file's order, by whichever
+//! thread makes the next in turn: handing it to another would cost more than most of it is worth.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use super::blocks::{Block, Blocks};
 
-/// Lets threads `work` on all blocks that are left, and gives what they make of each to `take`, with this thread. What
-/// was taken is used again, so memory does not grow with the file. The first error ends it.
+/// So many blocks a thread may be ahead of the one whose turn it is, or memory would grow.
+const AHEAD: u64 = 4;
+
+/// Lets threads, this one among them, `work` on all blocks that are left, and `take` what they make of each. What was
+/// taken is used again. The first error ends it.
 pub(crate) fn work_in_order<R, T, E>(
     blocks: &Blocks<R>,
     threads: usize,
     work: impl Fn(&Block, &mut T) -> Result<(), E> + Sync,
-    take: impl FnMut(&mut T) -> Result<(), E>,
+    take: impl FnMut(&mut T) -> Result<(), E> + Send,
 ) -> Result<(), E>
 where
     R: Read + Send,
@@ -22,70 +25,116 @@ where
     E: From<io::Error> + Send,
 {
     let threads = threads.max(1);
-    let first = blocks.next_index();
-    let (give, free) = channel();
-    // So many results are under way at most, however unevenly the threads work.
-    for _ in 0..threads * 4 {
-        // Cannot fail: the other end is in this function.
-        let _ = give.send(T::default());
-    }
-    let free = Mutex::new(free);
-    let (send, results) = channel();
+    let line = Line {
+        turn: Mutex::new(Turn {
+            next: blocks.next_index(),
+            waiting: BTreeMap::new(),
+            used: Vec::new(),
+            take,
+            result: Ok(()),
+            is_over: false,
+        }),
+        moved: Condvar::new(),
+        ahead: AHEAD * threads as u64,
+    };
     thread::scope(|scope| {
-        for _ in 0..threads {
-            let (free, send, work) = (&free, send.clone(), &work);
-            scope.spawn(move || work_on_all(blocks, work, free, &send));
+        for _ in 1..threads {
+            scope.spawn(|| line.work_on_all(blocks, &work));
         }
-        drop(send);
-        let result = take_all(&results, &give, first, take);
-        // Without it, threads would wait for results to come back that nobody takes any more.
-        drop(give);
-        result
-    })
+        line.work_on_all(blocks, &work);
+    });
+    let turn = line.turn.into_inner();
+    turn.unwrap_or_else(PoisonError::into_inner).result
 }
 
-fn work_on_all<R: Read, T, E: From<io::Error>>(
-    blocks: &Blocks<R>,
-    work: &impl Fn(&Block, &mut T) -> Result<(), E>,
-    free: &Mutex<Receiver<T>>,
-    send: &Sender<Result<(u64, T), E>>,
-) {
-    let mut block = Block::default();
-    loop {
-        let next = free.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(mut made) = next else {
-            return;
-        };
-        let message = match blocks.next(&mut block) {
-            Ok(false) => return,
-            Ok(true) => work(&block, &mut made).map(|()| (block.index, made)),
-            Err(error) => Err(error.into()),
-        };
-        let failed = message.is_err();
-        if send.send(message).is_err() || failed {
-            return;
+/// What waits for its turn, and who.
+struct Line<T, E, F> {
+    turn: Mutex<Turn<T, E, F>>,
+    moved: Condvar,
+    ahead: u64,
+}
+
+struct Turn<T, E, F> {
+    /// Which block is taken next, and those behind it that are ready.
+    next: u64,
+    waiting: BTreeMap<u64, T>,
+    used: Vec<T>,
+    take: F,
+    result: Result<(), E>,
+    /// Whether nothing more is to be done.
+    is_over: bool,
+}
+
+impl<T: Default, E: From<io::Error>, F: FnMut(&mut T) -> Result<(), E>> Line<T, E, F> {
+    fn work_on_all<R: Read>(
+        &self,
+        blocks: &Blocks<R>,
+        work: &impl Fn(&Block, &mut T) -> Result<(), E>,
+    ) {
+        // Others wait for this thread: also one that panics must end them.
+        let end = End(self);
+        let mut block = Block::default();
+        loop {
+            let mut made = self.lock().used.pop().unwrap_or_default();
+            let result = match blocks.next(&mut block) {
+                Ok(false) => break,
+                Ok(true) => work(&block, &mut made),
+                Err(error) => Err(error.into()),
+            };
+            if !self.hand_in(block.index, made, result) {
+                return;
+            }
         }
+        std::mem::forget(end);
+    }
+
+    /// Takes what was made of a block, or leaves it to whom it has to wait for. Says whether to go on.
+    fn hand_in(&self, index: u64, made: T, result: Result<(), E>) -> bool {
+        let mut turn = self.lock();
+        while index >= turn.next + self.ahead && !turn.is_over && result.is_ok() {
+            turn = self
+                .moved
+                .wait(turn)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        if turn.is_over {
+            return false;
+        }
+        turn.waiting.insert(index, made);
+        let result = result.and_then(|()| turn.take_ready());
+        self.moved.notify_all();
+        if result.is_err() {
+            turn.result = result;
+            turn.is_over = true;
+        }
+        !turn.is_over
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Turn<T, E, F>> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn take_all<T, E>(
-    results: &Receiver<Result<(u64, T), E>>,
-    give: &Sender<T>,
-    mut next: u64,
-    mut take: impl FnMut(&mut T) -> Result<(), E>,
-) -> Result<(), E> {
-    let mut waiting = BTreeMap::new();
-    for result in results {
-        let (index, made) = result?;
-        waiting.insert(index, made);
-        while let Some(mut made) = waiting.remove(&next) {
-            take(&mut made)?;
-            next += 1;
-            // If all threads have ended, nobody needs it.
-            let _ = give.send(made);
+impl<T, E, F: FnMut(&mut T) -> Result<(), E>> Turn<T, E, F> {
+    fn take_ready(&mut self) -> Result<(), E> {
+        while let Some(mut made) = self.waiting.remove(&self.next) {
+            (self.take)(&mut made)?;
+            self.next += 1;
+            self.used.push(made);
         }
+        Ok(())
     }
-    Ok(())
+}
+
+/// Ends the work of all threads when it is dropped.
+struct End<'a, T, E, F>(&'a Line<T, E, F>);
+
+impl<T, E, F> Drop for End<'_, T, E, F> {
+    fn drop(&mut self) {
+        let mut turn = self.0.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        turn.is_over = true;
+        self.0.moved.notify_all();
+    }
 }
 
 #[cfg(test)]
@@ -139,5 +188,17 @@ mod tests {
         let take = |(): &mut ()| Err(io::Error::other("take"));
         let error = work_in_order(&blocks(), 3, fails(u64::MAX), take).expect_err("fails");
         assert_eq!(error.to_string(), "take");
+    }
+
+    #[test]
+    fn a_panic_leaves_nobody_waiting() {
+        let text = numbers(100_000);
+        let blocks = Blocks::new(Source::new(&text[..]).expect("memory"), 100, 50);
+        let work = |block: &Block, (): &mut ()| {
+            assert_ne!(block.index, 3, "as intended");
+            Ok::<(), io::Error>(())
+        };
+        let run = || work_in_order(&blocks, 4, work, |()| Ok(()));
+        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err());
     }
 }

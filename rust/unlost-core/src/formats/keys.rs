@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 use std::thread;
 
-use super::blocks::{Block, Blocks};
+use super::blocks::{BLOCK_BYTES, Block, Blocks};
 use super::in_order::work_in_order;
 use super::{Damage, Source};
 
@@ -34,9 +34,6 @@ pub fn is_header(line: &[u8]) -> bool {
 pub fn without_mark(text: &[u8]) -> &[u8] {
     text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text)
 }
-
-/// How much text is read and looked at at a time: it stays in a core's own cache in between.
-const BLOCK_BYTES: usize = 256 << 10;
 
 /// More threads than these only wait for the file.
 const MAX_THREADS: usize = 4;

@@ -19,7 +19,7 @@ pub(super) fn scan_all<R: Read + Send>(
     blocks: &Blocks<R>,
     scanner: &Scanner<'_>,
     threads: usize,
-    collector: &mut impl Collect,
+    collector: &mut (impl Collect + Send),
     progress: &Progress,
 ) -> Result<(), HoldingsError> {
     let scan = |block: &_, found: &mut Scanned| {
