@@ -192,6 +192,22 @@ class MapRows:
     ) -> list[Answer | UriError]: ...
     def lookup_keys_many(self, keys: Iterable[str | bytes], threads: int | None = None) -> list[Answer]: ...
 
+LayerFields: TypeAlias = tuple[
+    str, str, int, int, tuple[str, str] | None, str | None, tuple[str | None, str | None, str | None]
+]
+
+@final
+class FilterFile:
+    @staticmethod
+    def open(path: str | PathLike[str]) -> FilterFile: ...
+    @property
+    def layers(self) -> list[LayerFields]: ...
+    def check(self) -> list[str]: ...
+    def lookup(self, uri: str | bytes) -> bool: ...
+    def lookup_many(self, uris: Iterable[str | bytes], threads: int | None = None) -> list[bool | UriError]: ...
+    def lookup_key(self, key: str | bytes) -> bool: ...
+    def lookup_keys_many(self, keys: Iterable[str | bytes], threads: int | None = None) -> list[bool]: ...
+
 Tally: TypeAlias = tuple[int, int, int, int, list[tuple[str, int, int, int, bytes]]]
 CompactionCurves: TypeAlias = tuple[tuple[float, float, float, int], tuple[float, float, float, int], list[bytes]]
 RowColumns: TypeAlias = tuple[bytes, bytes, bytes, bytes, bytes]
@@ -239,11 +255,43 @@ class MapBuilder:
     def add_map(
         self, path: str | PathLike[str], fields: int, line_limit: int, exclusions: bool, progress: Progress
     ) -> Tally: ...
-    def begin(self, path: str | PathLike[str], headers: bytes, bytes: int) -> bool: ...
+    def begin(self, path: str | PathLike[str], headers: bytes, bytes: int) -> bool: ...  # noqa: A002  named as in Rust
     def end(self, progress: Progress) -> None: ...
     def write(
         self, path: str | PathLike[str], headers: bytes, compaction: CompactionCurves | None, progress: Progress
     ) -> MapShape | None: ...
+
+@final
+class FilterBuilder:
+    def __new__(
+        cls,
+        *,
+        rules: str,
+        queries: bool,
+        status: Sequence[bytes],
+        mime: Sequence[bytes],
+        exclude: Sequence[str],
+        line_limit: int,
+        threads: int | None = None,
+        memory: int | None = None,
+        block: int | None = None,
+    ) -> FilterBuilder: ...
+    def add_file(
+        self, path: str | PathLike[str], progress: Progress, urls: bool = False, column: int | None = None
+    ) -> tuple[Tally, str | None]: ...
+    def add_rows(self, rows: list[RowColumns]) -> Tally: ...
+    def add_map(
+        self, path: str | PathLike[str], fields: int, line_limit: int, exclusions: bool, progress: Progress
+    ) -> Tally: ...
+    def write(
+        self,
+        path: str | PathLike[str],
+        bits: int,
+        made: str | None,
+        chosen: Sequence[str | None],
+        base: FilterFile | None,
+        progress: Progress,
+    ) -> int: ...
 
 def compact_map(
     source: str | PathLike[str],

@@ -11,8 +11,8 @@ use crate::uri::RuleSet;
 /// Why a file cannot be asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FilterError {
-    /// It begins otherwise.
-    NotAFilter,
+    /// It begins otherwise, and seems to be this.
+    NotAFilter(&'static str),
     /// It is of a version that is not known here.
     OtherVersion(String),
     /// It was made by rules that are not known here.
@@ -43,9 +43,10 @@ impl fmt::Display for FilterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const AGAIN: &str = "get it again, or build it anew";
         match self {
-            Self::NotAFilter => {
-                f.write_str("not a filter: expected a file that `unlost filter build` made")
-            }
+            Self::NotAFilter(seems) => write!(
+                f,
+                "not a filter: expected a file that `unlost filter build` made, found {seems}"
+            ),
             Self::OtherVersion(version) => write!(
                 f,
                 "a filter of version {}, and this unlost reads version 1: build it anew, or get a newer unlost",

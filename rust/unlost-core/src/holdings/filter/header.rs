@@ -6,6 +6,7 @@ use super::FilterError;
 use super::dates::DateRange;
 use super::dates::moment;
 use super::fuse::Shape;
+use crate::formats::is_compressed;
 use crate::uri::RuleSet;
 
 /// What every filter begins with, up to its version.
@@ -106,7 +107,9 @@ impl Header {
 
     /// Reads the lines at the beginning of some bytes; says how long they are, too.
     pub(super) fn read(bytes: &[u8]) -> Result<(Self, Extent, usize), FilterError> {
-        let rest = bytes.strip_prefix(MAGIC).ok_or(FilterError::NotAFilter)?;
+        let rest = bytes
+            .strip_prefix(MAGIC)
+            .ok_or_else(|| FilterError::NotAFilter(seems(bytes)))?;
         let version = rest[..rest.len().min(20)]
             .split(|&byte| byte == b'\n')
             .next();
@@ -167,6 +170,17 @@ impl Header {
         let (mut header, rules, extent) = read().ok_or(FilterError::BadHeader)?;
         header.rules = rules.parse().map_err(|_| FilterError::OtherRules(rules))?;
         Ok((header, extent))
+    }
+}
+
+/// What something that is no filter is.
+fn seems(bytes: &[u8]) -> &'static str {
+    match bytes {
+        [] => "nothing: it is empty",
+        [b'!', ..] => "a map",
+        _ if MAGIC.starts_with(bytes) => "the beginning of one",
+        _ if is_compressed(bytes) => "compressed data: decompress it first",
+        _ => "something else",
     }
 }
 
