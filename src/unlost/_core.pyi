@@ -291,7 +291,7 @@ class FilterBuilder:
         chosen: Sequence[str | None],
         base: FilterFile | None,
         progress: Progress,
-    ) -> int: ...
+    ) -> tuple[int, int]: ...
 
 def compact_map(
     source: str | PathLike[str],

@@ -123,8 +123,7 @@ def build(
     )
     with writable(output) as target, progress("reading", size_of(files)) as bar:
         report = build_filter(files, target, options, bar.at)
-        size = target.stat().st_size
-    ctx.exit(_report(report, size, json))
+    ctx.exit(_report(report, json))
 
 
 @command.command()
@@ -154,15 +153,13 @@ def add(
     options = FilterOptions(bits=bits, **_options(**reading))
     with writable(target) as path, progress("reading", size_of(files)) as bar:
         report = add_to_filter(file, files, options, bar.at, output=path)
-        size = path.stat().st_size
-    ctx.exit(_report(report, size, json))
+    ctx.exit(_report(report, json))
 
 
 @command.command()
 @click.argument("file", type=_FILE, metavar="FILTER")
 @click.option(
     "--index",
-    "files",
     type=_FILE,
     multiple=True,
     required=True,
@@ -176,7 +173,7 @@ def compact(
     ctx: click.Context,
     /,
     file: Path,
-    files: tuple[Path, ...],
+    index: tuple[Path, ...],
     output: Path,
     bits: int | None,
     json: bool,
@@ -190,13 +187,12 @@ def compact(
     _refuse_both(output, json)
     before = Filter.open(file).keys
     options = FilterOptions(bits=bits, **_options(**reading))
-    with writable(output) as target, progress("reading", size_of(files)) as bar:
-        report = compact_filter(file, files, target, options, bar.at)
-        size = target.stat().st_size
+    with writable(output) as target, progress("reading", size_of(index)) as bar:
+        report = compact_filter(file, index, target, options, bar.at)
     if report.keys < before:
         gone = f"{before} keys were in the filter, and {report.keys} are in the index"
         say(f"{gone}: pages that were held are missing from it", level="warning")
-    ctx.exit(_report(report, size, json))
+    ctx.exit(_report(report, json))
 
 
 @command.command()
@@ -273,7 +269,7 @@ def _refuse_both(output: Path, json: bool) -> None:
         raise UsageError("--json and -o - would both be written to standard output: give the filter a name")
 
 
-def _report(report: FilterReport, size: int, json: bool) -> int:
+def _report(report: FilterReport, json: bool) -> int:
     """Say what was done; return the exit code."""
     if json:
         result = {
@@ -282,13 +278,13 @@ def _report(report: FilterReport, size: int, json: bool) -> int:
             "not_web_pages": report.foreign,
             "left_out": report.filtered,
             "keys": report.keys,
-            "bytes": size,
+            "bytes": report.bytes,
             "problems": report.problems.counts,
         }
         click.echo(dumps(result))
     else:
         read = f"{report.counted} captures read, {report.foreign} not web pages, {report.filtered} left out"
-        say(f"{read}; {report.keys} keys, {size} bytes", level="info")
+        say(f"{read}; {report.keys} keys, {report.bytes} bytes", level="info")
     for kind, count in report.problems.counts.items():
         say(f"{count} {kind}, first: {report.problems.first[kind]}", kind=kind, count=count)
     return InputError.exit_code if report.problems.total else 0

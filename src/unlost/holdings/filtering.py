@@ -86,9 +86,11 @@ class FilterReport(Report):
     """What became of the lines, and what was made of them.
 
     keys: how many there are in what was made; of what was added, those that were not there before.
+    bytes: how large the file is.
     """
 
     keys: int = 0
+    bytes: int = 0
 
 
 def build_filter(
@@ -173,9 +175,9 @@ def _write(
                 host=wanted.host,
                 map_like=Header(keys=("surt",), meta={"rules": wanted.rules}),
             )
-            report.keys = _finish(progress)
+            report.keys, report.bytes = finish(progress)
 
-        def _finish(progress: Progress) -> int:
+        def finish(progress: Progress) -> tuple[int, int]:
             file = base.file if base else None
             try:
                 return builder.write(aside, wanted.wanted_bits(), wanted.made, [status, mime, exclude], file, progress)

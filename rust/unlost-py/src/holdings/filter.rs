@@ -254,7 +254,7 @@ impl FilterBuilder {
     }
 
     /// Writes the filter to a file that is there already, behind its base if it has one. Returns how many keys the new
-    /// layer has.
+    /// layer has, and how many bytes were written.
     #[allow(clippy::too_many_arguments)]
     fn write(
         &self,
@@ -265,7 +265,7 @@ impl FilterBuilder {
         chosen: [Option<String>; 3],
         base: Option<&FilterFile>,
         progress: &Progress,
-    ) -> PyResult<u64> {
+    ) -> PyResult<(u64, u64)> {
         let builder = self
             .builder
             .lock()

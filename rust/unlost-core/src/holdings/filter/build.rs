@@ -138,14 +138,15 @@ impl FilterBuilder {
 
     /// Writes the filter. With a base, that comes first as it is, and then a layer of the keys that it does not have.
     ///
-    /// Of the header, what the keys are, the keys' number and the dates are set here. Returns that number.
+    /// Of the header, what the keys are, their number and the dates are set here. Returns that number, and how many bytes
+    /// were written.
     pub fn write<B: AsRef<[u8]> + Sync>(
         self,
         header: Header,
         base: Option<&Filter<B>>,
         out: &mut File,
         progress: &Progress,
-    ) -> Result<u64, HoldingsError> {
+    ) -> Result<(u64, u64), HoldingsError> {
         let keep = |hash| match base {
             None => Ok(true),
             // Where it says yes, by mistake or not, it will always say so.
@@ -202,13 +203,13 @@ impl FilterBuilder {
         head.append(&mut directory);
         let checksum = xxh64(&head);
         head.extend_from_slice(&checksum.to_le_bytes());
-        if let Some(base) = base {
-            out.write_all(base.bytes())?;
-        }
+        let before = base.map_or(&b""[..], Filter::bytes);
+        let written = (before.len() + head.len()) as u64 + extent.bytes;
+        out.write_all(before)?;
         out.write_all(&head)?;
         body.copy_to(out)?;
         out.flush()?;
-        Ok(header.keys)
+        Ok((header.keys, written))
     }
 }
 
