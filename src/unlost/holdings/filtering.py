@@ -7,7 +7,7 @@ from os import PathLike
 
 from unlost import _core
 from unlost._core import Progress
-from unlost.errors import InputError, UsageError
+from unlost.errors import DateError, InputError, UsageError
 from unlost.formats.lines import MAX_LINE_BYTES
 from unlost.formats.output import whole_path
 from unlost.formats.ukvs import Header
@@ -22,6 +22,9 @@ MIN_BITS, MAX_BITS, DEFAULT_BITS = 1, 16, 8
 
 _CHOICE = re.compile(r"[!-+./-~-]+")
 """What can stand between commas in a header."""
+
+_MAX_CHOICES = 10_000
+"""Characters: a header has room for 64 KiB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,13 +58,15 @@ class FilterOptions:
             raise UsageError(f"{self.bits} bits: expected {MIN_BITS} to {MAX_BITS}")
         if self.key not in KEY_KINDS:
             raise UsageError(f"{self.key}: no kind of keys: expected {' or '.join(KEY_KINDS)}")
-        if self.made is not None and not re.fullmatch(r"[0-9]{14}", self.made):
-            raise UsageError(f"{self.made[:40]!a}: expected a date of 14 digits")
+        if self.made is not None:
+            _check_date(self.made)
         if unknown := self.exclude - set(EXCLUDABLE):
             raise UsageError(f"{min(unknown)}: cannot be left out: expected {' or '.join(EXCLUDABLE)}")
         for wanted in self.status | self.mime:
             if not _CHOICE.fullmatch(wanted) or wanted == "-":
                 raise UsageError(f"{wanted[:40]!a}: cannot be chosen: expected a status such as 200, or a media type")
+        if sum(map(len, self.status | self.mime)) > _MAX_CHOICES:
+            raise UsageError(f"statuses and media types of more than {_MAX_CHOICES} characters: choose fewer")
 
     def wanted_bits(self) -> int:
         """Return how many bits a fingerprint has."""
@@ -138,6 +143,16 @@ def compact_filter(
     checked, but if the report has fewer keys than the filter had, something that was held is not any more.
     """
     return _write(inputs, output, (options or FilterOptions()).like(Filter.open(path)), None, watch)
+
+
+def _check_date(digits: str) -> None:
+    """Raise UsageError if it is no date of 14 digits."""
+    from unlost.dates import to_datetime  # noqa: PLC0415  start-up, and seldom given
+
+    try:
+        to_datetime(digits)
+    except DateError as error:
+        raise UsageError(str(error)) from error
 
 
 def _write(
