@@ -57,7 +57,8 @@ def make(folder: Path, report: Report) -> None:
         "`filter check`": Run([UNLOST, "filter", "check", folder / "a.filter"]),
     }
     index.unlink()
-    write_index(Plan(MANY_LINES, seed=1, shuffled=True), shuffled, Problems())
+    # Not in this process: what it needed for that would be counted as memory of the next one that it starts.
+    Run([UNLOST, "synth", "index", "--lines", str(MANY_LINES), "--seed", "1", "--unsorted", "-o", shuffled], 1)
     many = f"`filter build`, {MANY_LINES:,} lines, unsorted"
     runs[many] = Run(build_filter(shuffled, other), 1)
     shuffled.unlink()
@@ -69,7 +70,7 @@ def make(folder: Path, report: Report) -> None:
         report.line(f"| {what} | {run.seconds:.2f} | {ratios} | {run.megabytes:.0f} |")
     report.line("")
     report.gate("filter build, to map build", runs["`filter build --bits 8`"].seconds / unit.seconds, at_most=2)
-    report.gate("memory, unsorted, in units of 200 MB", runs[many].megabytes / 200, at_most=1)
+    report.gate("memory, unsorted, in units of 150 MB", runs[many].megabytes / 150, at_most=1)
 
 
 def ask(folder: Path, report: Report) -> None:
