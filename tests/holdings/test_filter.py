@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests import real_data
 from tests.holdings import strategies
 from tests.holdings.files import write_index
 from tests.holdings.strategies import Row, captures
@@ -151,6 +152,20 @@ def test_many_partitions_do_not_depend_on_memory_either(tmp_path: Path) -> None:
     assert all(opened.lookup_many(asked))
     report = add_to_filter(file, [urls], FilterOptions(memory=1 << 20))
     assert (report.keys, len(Filter.open(file).layers), all(Filter.open(file).lookup_many(asked, 3))) == (0, 2, True)
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("kind", ["hxpx", "urir"])
+def test_no_real_page_is_denied(tmp_path: Path, kind: KeyKind) -> None:
+    """1.2 million addresses, whatever they look like; those that are none are errors on both sides."""
+    urls, file = tmp_path / "urls", tmp_path / "a.filter"
+    asked = real_data.urls()
+    urls.write_text("\n".join(asked))
+    report = build_filter([urls], file, FilterOptions(bits=5, key=kind, kind="urls"))
+    answers = Filter.open(file).lookup_many(asked)
+    assert answers.count(False) == 0
+    assert report.counted == answers.count(True) > 1_000_000
+    assert file.stat().st_size <= 1.2 * 5 * report.keys / 8 + 1024
 
 
 SIZES = [*range(20), 41, 42, 100, 123, 356, 500, 1037, 1500, 2000, 3015, 5000, 8772, 10_000, 26_000, 75_000, 300_000]
