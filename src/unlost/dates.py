@@ -65,6 +65,18 @@ def from_datetime(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y%m%d%H%M%S").rjust(14, "0")
 
 
+def from_epoch(seconds: str) -> str:
+    """Return a number of seconds since 1970, written out, as 14 digits in UTC. Raises DateError.
+
+    >>> from_epoch("1392076801")
+    '20140211000001'
+    """
+    try:
+        return from_datetime(datetime.fromtimestamp(int(seconds), UTC))
+    except (ValueError, OverflowError, OSError):
+        raise DateError(f"expected seconds since 1970, found `{seconds[:40]}`") from None
+
+
 def from_iso(text: str) -> str:
     """Return an ISO 8601 date of any precision as 14 digits in UTC, as WARCs have them. Raises DateError.
 

@@ -101,10 +101,11 @@ def test_building_an_index_shows_it_too(tmp_path: Path) -> None:
     assert f"{size / 1000:.1f} kB".encode() in terminal.seen
 
 
-def test_ctrl_c_leaves_the_terminal_clean(tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", [("index", "convert"), ("filter", "build")], ids=" ".join)
+def test_ctrl_c_leaves_the_terminal_clean(command: tuple[str, str], tmp_path: Path) -> None:
     """The bar is erased, the cursor comes back, one line says why, and no file is left."""
     with endless(tmp_path / "pipe"):
-        terminal = Terminal("index", "convert", str(tmp_path / "pipe"), "-o", str(tmp_path / "b.cdxj"))
+        terminal = Terminal(*command, str(tmp_path / "pipe"), "-o", str(tmp_path / "b.cdxj"))
         terminal.read_until(b"000 lines, ")
         terminal.process.send_signal(signal.SIGINT)
         assert terminal.read_all() == 130

@@ -11,6 +11,10 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
+    "filter": Command(
+        "unlost.cli.filter",
+        "Make, extend, compact, check and ask filters, which tell pages that an archive does not hold.",
+    ),
     "index": Command(
         "unlost.cli.index", "Make, read, check and convert the files in which archives list what they hold."
     ),

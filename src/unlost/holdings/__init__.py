@@ -1,4 +1,4 @@
-r"""What an archive holds: MementoMaps, made from its index, compacted, merged, looked up.
+r"""What an archive holds: MementoMaps and filters, made from its index, compacted, merged, looked up.
 
 >>> from pathlib import Path
 >>> from tempfile import TemporaryDirectory
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from unlost.holdings.build import MapOptions, build_map
     from unlost.holdings.checking import Checked, check_map
     from unlost.holdings.compaction import NO_LIMIT, Compaction, compact_map
+    from unlost.holdings.filter import Filter, Layer
+    from unlost.holdings.filtering import FilterOptions, FilterReport, add_to_filter, build_filter, compact_filter
     from unlost.holdings.map import Answer, Map
     from unlost.holdings.merging import Difference, MergeReport, diff_maps, merge_maps
     from unlost.holdings.report import Report
@@ -27,12 +29,19 @@ __all__ = [
     "Checked",
     "Compaction",
     "Difference",
+    "Filter",
+    "FilterOptions",
+    "FilterReport",
+    "Layer",
     "Map",
     "MapOptions",
     "MergeReport",
     "Report",
+    "add_to_filter",
+    "build_filter",
     "build_map",
     "check_map",
+    "compact_filter",
     "compact_map",
     "diff_maps",
     "merge_maps",
@@ -43,13 +52,20 @@ _MODULES = {
     "Checked": "checking",
     "Compaction": "compaction",
     "Difference": "merging",
+    "Filter": "filter",
+    "FilterOptions": "filtering",
+    "FilterReport": "filtering",
+    "Layer": "filter",
     "Map": "map",
     "MapOptions": "build",
     "MergeReport": "merging",
     "NO_LIMIT": "compaction",
     "Report": "report",
+    "add_to_filter": "filtering",
+    "build_filter": "filtering",
     "build_map": "build",
     "check_map": "checking",
+    "compact_filter": "filtering",
     "compact_map": "compaction",
     "diff_maps": "merging",
     "merge_maps": "merging",

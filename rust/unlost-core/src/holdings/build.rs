@@ -1,11 +1,12 @@
 //! From indexes of any size, sorted or not, to counted keys in order.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{BufWriter, Read, Write};
 use std::thread;
 
-use super::collect::{Collect, scan_all};
+use super::collect::{Collect, collect_file};
 use super::compact::{Shape, compact};
+use super::harvest::CountedKeys;
 use super::home::Home;
 use super::pages::pages_of;
 use super::scan::{Scanned, Scanner, Wanted};
@@ -13,8 +14,8 @@ use super::sorter::Sorter;
 use super::tally::Tally;
 use super::totals::Totals;
 use super::with_totals::WithTotals;
-use super::{Compaction, Entry, HoldingsError, MapReader, Progress, Table};
-use crate::formats::{BLOCK_BYTES, Block, Blocks, Damage, Layout, Source};
+use super::{Compaction, Entry, HoldingsError, MapReader, Progress};
+use crate::formats::{BLOCK_BYTES, Damage, Layout};
 
 /// How much is written at a time.
 const WRITE_BYTES: usize = 1 << 20;
@@ -91,47 +92,16 @@ impl Builder {
         layout: Option<Layout>,
         progress: &Progress,
     ) -> Result<(Tally, Option<Damage>), HoldingsError> {
-        let source = Source::new(Counted { file, progress })?;
-        let blocks = Blocks::new(source, self.effort.line_limit, self.effort.block_bytes);
         let mut tally = Tally::default();
-        let mut block = Block::default();
-        if !blocks.next(&mut block)? {
-            return Ok((tally, blocks.damage()));
-        }
-        if layout.is_none() && is_map(block.text()) {
-            return Err(HoldingsError::Unreadable {
-                line: 1,
-                message: "a map, not an index: say so with --input map, and give it as a file"
-                    .to_owned(),
-            });
-        }
-        let Some(layout) = layout.or_else(|| Layout::told_by(block.text())) else {
-            return Err(HoldingsError::Unreadable {
-                line: 1,
-                message: "expected lines of CDX or CDXJ: a key, a date, and columns or an object; --input says what else it is"
-                    .to_owned(),
-            });
-        };
-        let wanted = self.wanted.clone();
-        let scanner = Scanner {
-            layout: &layout,
-            wanted: &wanted,
-            line_limit: self.effort.line_limit,
-        };
+        let (wanted, effort) = (self.wanted.clone(), self.effort.clone());
         let mut collector = Collector {
             builder: self,
             tally: &mut tally,
             last: Vec::new(),
+            progress,
         };
-        let mut first = Scanned::default();
-        scanner.scan(&block, &mut first)?;
-        progress.add_lines(first.tally.lines);
-        let counted = first.tally.counted;
-        collector.builder.go_home(counted, progress.bytes())?;
-        collector.collect(&mut first)?;
-        let threads = collector.builder.effort.threads;
-        scan_all(&blocks, &scanner, threads, &mut collector, progress)?;
-        Ok((tally, blocks.damage()))
+        let damage = collect_file(file, layout, &wanted, &effort, &mut collector, progress)?;
+        Ok((tally, damage))
     }
 
     /// Begins to write, if that is wanted: so much was counted in so many bytes.
@@ -164,10 +134,10 @@ impl Builder {
             wanted: &self.wanted,
             line_limit: self.effort.line_limit,
         };
-        let mut out = Table::default();
+        let mut out = CountedKeys::default();
         tally.lines += 1;
         scanner.row(row, tally, &mut out)?;
-        for entry in out.iter() {
+        for entry in out.table.iter() {
             self.totals.add_entry(&entry)?;
             self.sorter.push(&entry)?;
         }
@@ -245,13 +215,6 @@ impl Builder {
     }
 }
 
-/// Whether a text has the header that only maps have.
-fn is_map(text: &[u8]) -> bool {
-    text.split(|&byte| byte == b'\n')
-        .take_while(|line| line.first() == Some(&b'!'))
-        .any(|line| line.starts_with(b"!fields "))
-}
-
 /// Counted keys in order, to be written.
 pub struct Counts {
     sorter: Sorter,
@@ -303,10 +266,15 @@ struct Collector<'a> {
     builder: &'a mut Builder,
     tally: &'a mut Tally,
     last: Vec<u8>,
+    progress: &'a Progress,
 }
 
 impl Collect for Collector<'_> {
-    fn collect(&mut self, scanned: &mut Scanned) -> Result<(), HoldingsError> {
+    type Harvest = CountedKeys;
+
+    fn collect(&mut self, scanned: &mut Scanned<CountedKeys>) -> Result<(), HoldingsError> {
+        let counted = scanned.tally.counted;
+        self.builder.go_home(counted, self.progress.bytes())?;
         if self.builder.is_promised_sorted {
             let begins_before = !scanned.first.is_empty() && scanned.first < self.last;
             let line = if begins_before {
@@ -324,31 +292,17 @@ impl Collect for Collector<'_> {
             }
         }
         self.tally.append(std::mem::take(&mut scanned.tally));
-        self.builder.totals.append(&scanned.totals)?;
-        let Scanned {
+        let CountedKeys {
             table,
+            totals,
             inner,
             lines,
-            ..
-        } = scanned;
+        } = &mut scanned.harvest;
+        self.builder.totals.append(totals)?;
         self.builder.sorter.push_lines(table, inner.clone(), lines)
     }
 
     fn lines(&self) -> u64 {
         self.tally.lines
-    }
-}
-
-/// Counts the bytes of a file as they are read.
-struct Counted<'a, R> {
-    file: R,
-    progress: &'a Progress,
-}
-
-impl<R: Read> Read for Counted<'_, R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read(buffer)?;
-        self.progress.add_bytes(read);
-        Ok(read)
     }
 }

@@ -1,28 +1,84 @@
-//! Many threads that scan blocks of one file, and one that collects what they find.
+//! Many threads that scan the blocks of one file, whose findings are collected in the order of the blocks.
+//!
+//! So maps and filters are made of the same rows.
 
-use std::io::Read;
+use std::io::{self, Read};
 
-use super::scan::{Scanned, Scanner};
+use super::build::Effort;
+use super::harvest::Harvest;
+use super::scan::{Scanned, Scanner, Wanted};
 use super::{HoldingsError, Progress};
-use crate::formats::{Blocks, work_in_order};
+use crate::formats::{Block, Blocks, Damage, Layout, Source, work_in_order};
 
 /// Takes what blocks came to, in the order of the blocks.
 pub(super) trait Collect {
-    fn collect(&mut self, scanned: &mut Scanned) -> Result<(), HoldingsError>;
+    /// What that is.
+    type Harvest: Harvest;
+
+    fn collect(&mut self, scanned: &mut Scanned<Self::Harvest>) -> Result<(), HoldingsError>;
 
     /// How many lines were collected.
     fn lines(&self) -> u64;
 }
 
-/// Scans all blocks that are left with many threads and collects what they come to with this one.
-pub(super) fn scan_all<R: Read + Send>(
+/// Collects the rows of a file. Without a layout it is told by the first lines.
+pub(super) fn collect_file<R: Read + Send>(
+    file: R,
+    layout: Option<Layout>,
+    wanted: &Wanted,
+    effort: &Effort,
+    collector: &mut (impl Collect + Send),
+    progress: &Progress,
+) -> Result<Option<Damage>, HoldingsError> {
+    let source = Source::new(Counted { file, progress })?;
+    let blocks = Blocks::new(source, effort.line_limit, effort.block_bytes);
+    let mut block = Block::default();
+    if !blocks.next(&mut block)? {
+        return Ok(blocks.damage());
+    }
+    if layout.is_none() && is_map(block.text()) {
+        return Err(HoldingsError::Unreadable {
+            line: 1,
+            message: "a map, not an index: say so with --input map, and give it as a file"
+                .to_owned(),
+        });
+    }
+    let Some(layout) = layout.or_else(|| Layout::told_by(block.text())) else {
+        return Err(HoldingsError::Unreadable {
+            line: 1,
+            message: "expected lines of CDX or CDXJ: a key, a date, and columns or an object; --input says what else it is"
+                .to_owned(),
+        });
+    };
+    let scanner = Scanner {
+        layout: &layout,
+        wanted,
+        line_limit: effort.line_limit,
+    };
+    let mut first = Scanned::default();
+    scanner.scan(&block, &mut first)?;
+    progress.add_lines(first.tally.lines);
+    collector.collect(&mut first)?;
+    scan_all(&blocks, &scanner, effort.threads, collector, progress)?;
+    Ok(blocks.damage())
+}
+
+/// Whether a text has the header that only maps have.
+fn is_map(text: &[u8]) -> bool {
+    text.split(|&byte| byte == b'\n')
+        .take_while(|line| line.first() == Some(&b'!'))
+        .any(|line| line.starts_with(b"!fields "))
+}
+
+/// Scans all blocks that are left with many threads and collects what they come to.
+fn scan_all<R: Read + Send, C: Collect + Send>(
     blocks: &Blocks<R>,
     scanner: &Scanner<'_>,
     threads: usize,
-    collector: &mut (impl Collect + Send),
+    collector: &mut C,
     progress: &Progress,
 ) -> Result<(), HoldingsError> {
-    let scan = |block: &_, found: &mut Scanned| {
+    let scan = |block: &Block, found: &mut Scanned<C::Harvest>| {
         progress.go_on()?;
         scanner.scan(block, found)?;
         progress.add_lines(found.tally.lines);
@@ -41,5 +97,19 @@ fn at_line(error: HoldingsError, lines: u64) -> HoldingsError {
             message,
         },
         other => other,
+    }
+}
+
+/// Counts the bytes of a file as they are read.
+struct Counted<'a, R> {
+    file: R,
+    progress: &'a Progress,
+}
+
+impl<R: Read> Read for Counted<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(buffer)?;
+        self.progress.add_bytes(read);
+        Ok(read)
     }
 }

@@ -2,6 +2,8 @@
 
 use std::{fmt, io};
 
+use super::filter::FilterError;
+
 /// Why a map or profile could not be made. What is wrong with single lines is counted instead.
 #[derive(Debug)]
 pub enum HoldingsError {
@@ -36,6 +38,8 @@ pub enum HoldingsError {
         /// What is wrong with it.
         error: Box<Self>,
     },
+    /// A filter that was to be added to is damaged.
+    Filter(FilterError),
     /// Whoever asked for it does not want it any more.
     Cancelled,
 }
@@ -56,10 +60,11 @@ impl fmt::Display for HoldingsError {
             Self::Unreadable { line, message } => write!(f, "line {line}: {message}"),
             Self::Wildcard { key } => write!(
                 f,
-                "a profile cannot be made of the wildcard {}: build it from the index that the map was made of",
+                "neither a profile nor a filter can be made of the wildcard {}: build it from the index that the map was made of",
                 String::from_utf8_lossy(&key[..key.len().min(100)])
             ),
             Self::Named { name, error } => write!(f, "{name}: {error}"),
+            Self::Filter(error) => error.fmt(f),
             Self::Cancelled => f.write_str("cancelled"),
         }
     }
@@ -70,5 +75,11 @@ impl std::error::Error for HoldingsError {}
 impl From<io::Error> for HoldingsError {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
+    }
+}
+
+impl From<FilterError> for HoldingsError {
+    fn from(error: FilterError) -> Self {
+        Self::Filter(error)
     }
 }

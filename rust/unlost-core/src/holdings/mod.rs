@@ -3,9 +3,10 @@
 //! Data flows one way:
 //!
 //! ```text
-//! files ─ blocks ─ rows (keys, filters) ─ table ─ sorter ─┬─ map
-//!                                                         ├─ compaction ─ smaller map
-//!                                                         └─ policies ─ profiles
+//! files ─ blocks ─ rows (keys, options) ─┬─ table ─ sorter ─┬─ map
+//!                                        │                  ├─ compaction ─ smaller map
+//!                                        │                  └─ policies ─ profiles
+//!                                        └─ hashes ─ partitions ─ filter
 //! ```
 
 mod build;
@@ -13,8 +14,10 @@ mod collect;
 mod compact;
 mod entry;
 mod error;
+pub mod filter;
 mod form;
 mod frequency;
+mod harvest;
 mod home;
 pub mod lookup;
 mod merge;

@@ -1,11 +1,9 @@
 //! From lines of an index to counted keys.
 
-use std::ops::Range;
-
+use super::HoldingsError;
+use super::harvest::Harvest;
 use super::order::common_len;
 use super::tally::Tally;
-use super::totals::Totals;
-use super::{Entry, Frequency, HoldingsError, Table};
 use crate::formats::{Block, Layout, Row, is_header};
 use crate::uri::{RuleSet, UriError, key_of_row, plain_page, plain_page_from};
 
@@ -85,13 +83,8 @@ pub(super) struct Scanner<'a> {
 
 /// What a block came to.
 #[derive(Debug, Default)]
-pub(super) struct Scanned {
-    pub(super) table: Table,
-    /// What all its entries come to.
-    pub(super) totals: Totals,
-    /// The entries of the inner hosts, and how those are written.
-    pub(super) inner: Range<usize>,
-    pub(super) lines: Vec<u8>,
+pub(super) struct Scanned<H> {
+    pub(super) harvest: H,
     pub(super) tally: Tally,
     /// The first and last key column, to see whether blocks follow each other in order.
     pub(super) first: Vec<u8>,
@@ -116,9 +109,9 @@ struct Current {
 }
 
 impl Current {
-    fn flush(&mut self, table: &mut Table) -> Result<(), HoldingsError> {
+    fn flush(&mut self, harvest: &mut impl Harvest) -> Result<(), HoldingsError> {
         if self.count > 0 {
-            table.push(&Entry::new(&self.key, Frequency::of(self.count)))?;
+            harvest.push(&self.key, self.count)?;
         }
         self.count = 0;
         Ok(())
@@ -153,8 +146,12 @@ impl Current {
 }
 
 impl Scanner<'_> {
-    pub(super) fn scan(&self, block: &Block, out: &mut Scanned) -> Result<(), HoldingsError> {
-        out.table.clear();
+    pub(super) fn scan<H: Harvest>(
+        &self,
+        block: &Block,
+        out: &mut Scanned<H>,
+    ) -> Result<(), HoldingsError> {
+        out.harvest.clear();
         out.tally = Tally::default();
         out.unsorted = None;
         out.first.clear();
@@ -172,32 +169,17 @@ impl Scanner<'_> {
             }
             self.line(line, offset, &mut current, out)?;
         }
-        current.flush(&mut out.table)?;
-        let is_ordered = out.table.sort()?;
-        out.totals.clear();
-        for entry in out.table.iter() {
-            out.totals.add_entry(&entry)?;
-        }
-        // What is not in order here hardly fits behind other blocks as it stands.
-        out.inner = if is_ordered {
-            out.table.inner_hosts()
-        } else {
-            0..0
-        };
-        out.lines.clear();
-        for entry in out.inner.clone() {
-            out.table.get(entry).write(&mut out.lines);
-        }
-        Ok(())
+        current.flush(&mut out.harvest)?;
+        out.harvest.finish()
     }
 
     /// Counts a row whose key column is a normal key already, and whose address is a web page's, without reading more
     /// of it. Says whether it did.
-    fn fast_line(
+    fn fast_line<H: Harvest>(
         &self,
         line: &[u8],
         current: &mut Current,
-        out: &mut Scanned,
+        out: &mut Scanned<H>,
     ) -> Result<bool, HoldingsError> {
         let common = common_len(&current.stem, line);
         if let Some(key_end) = current.repeated_in(line, common) {
@@ -206,6 +188,7 @@ impl Scanner<'_> {
             if is_web {
                 current.count += 1;
                 out.tally.counted += 1;
+                out.harvest.see_date(&line[key_end + 1..key_end + 15]);
             }
             return Ok(is_web);
         }
@@ -232,18 +215,19 @@ impl Scanner<'_> {
             return Ok(false);
         }
         note_order(key, out);
-        current.flush(&mut out.table)?;
+        current.flush(&mut out.harvest)?;
         current.begin(page, plain, !self.wanted.queries);
         out.tally.counted += 1;
+        out.harvest.see_date(&line[key_end + 1..key_end + 15]);
         Ok(true)
     }
 
-    fn line(
+    fn line<H: Harvest>(
         &self,
         line: &[u8],
         offset: u64,
         current: &mut Current,
-        out: &mut Scanned,
+        out: &mut Scanned<H>,
     ) -> Result<(), HoldingsError> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if line.len() > self.line_limit {
@@ -268,7 +252,7 @@ impl Scanner<'_> {
             return Ok(());
         };
         note_order(row.key, out);
-        let problem = self.take(&row, current, &mut out.table, &mut out.tally)?;
+        let problem = self.take(&row, current, &mut out.harvest, &mut out.tally)?;
         if let Some(kind) = problem {
             out.tally.problem(kind, offset, line);
         }
@@ -280,13 +264,13 @@ impl Scanner<'_> {
         &self,
         row: &Row<'_>,
         tally: &mut Tally,
-        table: &mut Table,
+        harvest: &mut impl Harvest,
     ) -> Result<(), HoldingsError> {
         let mut current = Current::default();
-        if let Some(kind) = self.take(row, &mut current, table, tally)? {
+        if let Some(kind) = self.take(row, &mut current, harvest, tally)? {
             tally.problem(kind, 0, &row.url);
         }
-        current.flush(table)
+        current.flush(harvest)
     }
 
     /// Makes a row the current one, if it is wanted. Returns what is wrong with it.
@@ -294,14 +278,14 @@ impl Scanner<'_> {
         &self,
         row: &Row<'_>,
         current: &mut Current,
-        table: &mut Table,
+        harvest: &mut impl Harvest,
         tally: &mut Tally,
     ) -> Result<Option<&'static str>, HoldingsError> {
         if !self.wanted.has(row) {
             tally.filtered += 1;
             return Ok(None);
         }
-        current.flush(table)?;
+        current.flush(harvest)?;
         current.key.clear();
         current.stem.clear();
         current.is_plain = false;
@@ -313,6 +297,7 @@ impl Scanner<'_> {
             Ok(()) => {
                 current.count = 1;
                 tally.counted += 1;
+                harvest.see_date(row.date);
             }
             Err(UriError::Foreign { .. }) => tally.foreign += 1,
             Err(error) => {
@@ -345,7 +330,7 @@ impl Scanner<'_> {
 }
 
 /// Keeps what tells whether the file is sorted.
-fn note_order(key: &[u8], out: &mut Scanned) {
+fn note_order<H>(key: &[u8], out: &mut Scanned<H>) {
     if out.first.is_empty() {
         out.first.extend_from_slice(key);
     } else if out.unsorted.is_none() && key < out.last.as_slice() {

@@ -8,10 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use unlost_core::formats::{Damage, Layout, Row};
-use unlost_core::holdings::{
-    self, Builder, Effort, Excluded, HoldingsError, MapReader, Tally, Wanted,
-};
-use unlost_core::uri::RuleSet;
+use unlost_core::holdings::{self, Builder, Effort, HoldingsError, MapReader, Tally};
 
 use super::convert::{self, MapShape, PyCompaction, PyTally, raise};
 
@@ -77,7 +74,19 @@ impl MapBuilder {
     }
 }
 
-type RowColumns = (Vec<u8>, Vec<u8>, Vec<u8>, Vec<u8>, Vec<u8>);
+/// Key, address, date, media type, status.
+pub type RowColumns = (Vec<u8>, Vec<u8>, Vec<u8>, Vec<u8>, Vec<u8>);
+
+/// A row that was read elsewhere.
+pub fn row((key, url, date, mime, status): &RowColumns) -> Row<'_> {
+    Row {
+        key,
+        date,
+        url: url.into(),
+        mime: mime.into(),
+        status: status.into(),
+    }
+}
 
 #[pymethods]
 impl MapBuilder {
@@ -97,28 +106,8 @@ impl MapBuilder {
         memory: Option<usize>,
         block: Option<usize>,
     ) -> PyResult<Self> {
-        let excluded = |name: &String| match name.as_str() {
-            "robots" => Ok(Excluded::Robots),
-            "sitemaps" => Ok(Excluded::Sitemaps),
-            _ => Err(PyValueError::new_err(format!("nothing is called {name}"))),
-        };
-        let wanted = Wanted {
-            rules: rules
-                .parse::<RuleSet>()
-                .map_err(|error| PyValueError::new_err(error.to_string()))?,
-            queries,
-            by_year,
-            status,
-            mime,
-            without: exclude.iter().map(excluded).collect::<PyResult<_>>()?,
-        };
-        let usual = Effort::default();
-        let effort = Effort {
-            threads: threads.unwrap_or(usual.threads),
-            memory: memory.unwrap_or(usual.memory),
-            line_limit,
-            block_bytes: block.unwrap_or(usual.block_bytes).max(1),
-        };
+        let wanted = convert::wanted(rules, queries, by_year, status, mime, &exclude)?;
+        let effort = convert::effort(line_limit, threads, memory, block);
         Ok(Self(Mutex::new(Some(Builder::new(
             wanted, effort, is_sorted,
         )))))
@@ -145,15 +134,8 @@ impl MapBuilder {
     fn add_rows(&self, py: Python<'_>, rows: Vec<RowColumns>) -> PyResult<PyTally> {
         let tally = self.with(py, |builder| {
             let mut tally = Tally::default();
-            for (key, url, date, mime, status) in &rows {
-                let row = Row {
-                    key,
-                    date,
-                    url: url.into(),
-                    mime: mime.into(),
-                    status: status.into(),
-                };
-                builder.add_row(&row, &mut tally)?;
+            for columns in &rows {
+                builder.add_row(&row(columns), &mut tally)?;
             }
             Ok(tally)
         })?;

@@ -1,8 +1,11 @@
 //! What travels between Python and the core: options in, counts and errors out.
 
-use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
 use pyo3::prelude::*;
-use unlost_core::holdings::{Compaction, Curve, HoldingsError, Shape, Tally};
+use unlost_core::holdings::{
+    Compaction, Curve, Effort, Excluded, HoldingsError, Shape, Tally, Wanted,
+};
+use unlost_core::uri::RuleSet;
 
 use crate::errors::raise_input;
 
@@ -26,6 +29,48 @@ fn strerror(error: &std::io::Error) -> String {
         .next()
         .unwrap_or_default()
         .to_owned()
+}
+
+/// What is counted, and under which keys.
+pub fn wanted(
+    rules: &str,
+    queries: bool,
+    by_year: bool,
+    status: Vec<Vec<u8>>,
+    mime: Vec<Vec<u8>>,
+    exclude: &[String],
+) -> PyResult<Wanted> {
+    let excluded = |name: &String| match name.as_str() {
+        "robots" => Ok(Excluded::Robots),
+        "sitemaps" => Ok(Excluded::Sitemaps),
+        _ => Err(PyValueError::new_err(format!("nothing is called {name}"))),
+    };
+    Ok(Wanted {
+        rules: rules
+            .parse::<RuleSet>()
+            .map_err(|error| PyValueError::new_err(error.to_string()))?,
+        queries,
+        by_year,
+        status,
+        mime,
+        without: exclude.iter().map(excluded).collect::<PyResult<_>>()?,
+    })
+}
+
+/// How the work is done; the usual way where nothing is said.
+pub fn effort(
+    line_limit: usize,
+    threads: Option<usize>,
+    memory: Option<usize>,
+    block: Option<usize>,
+) -> Effort {
+    let usual = Effort::default();
+    Effort {
+        threads: threads.unwrap_or(usual.threads),
+        memory: memory.unwrap_or(usual.memory),
+        line_limit,
+        block_bytes: block.unwrap_or(usual.block_bytes).max(1),
+    }
 }
 
 /// Lines, counted, foreign, filtered; then kind, count, line, offset and example of each problem.

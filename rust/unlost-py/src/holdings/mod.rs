@@ -3,6 +3,7 @@
 mod answer;
 mod build;
 mod convert;
+mod filter;
 mod lookup;
 mod merge;
 mod profile;
@@ -13,6 +14,7 @@ use pyo3::prelude::*;
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     answer::add_to(module)?;
     build::add_to(module)?;
+    filter::add_to(module)?;
     lookup::add_to(module)?;
     merge::add_to(module)?;
     profile::add_to(module)?;

@@ -61,7 +61,7 @@ impl Questions {
         self.ends.is_empty()
     }
 
-    fn get(&self, i: usize) -> &[u8] {
+    pub(in crate::holdings) fn get(&self, i: usize) -> &[u8] {
         let start = if i == 0 { 0 } else { self.ends[i - 1] };
         &self.bytes[start..self.ends[i]]
     }

@@ -1,0 +1,43 @@
+//! Any bytes as a filter, also with checksums that fit: an answer or an error, never a panic; and what a look-up finds
+//! damaged, a check does too.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use unlost_core::holdings::filter::{Filter, has_each, xxh64};
+
+/// The same bytes as a filter of one partition whose checksums are right.
+fn mended(data: &[u8]) -> Option<Vec<u8>> {
+    let text = data.windows(2).position(|pair| pair == b"\n\n")? + 2;
+    let mut mended = data.to_vec();
+    let (head, rest) = mended.split_at_mut_checked(text + 24)?;
+    let (checksum, body) = rest.split_at_mut_checked(8)?;
+    head[text..text + 8].copy_from_slice(&xxh64(body).to_le_bytes());
+    checksum.copy_from_slice(&xxh64(head).to_le_bytes());
+    Some(mended)
+}
+
+fn ask(data: &[u8]) {
+    let Ok(filter) = Filter::open(data) else {
+        return;
+    };
+    let is_sound = filter.check().is_empty();
+    for header in filter.headers() {
+        assert!((1..=16).contains(&header.bits));
+    }
+    let hashes: Vec<u64> = (0..100u64).map(|i| xxh64(&i.to_le_bytes())).collect();
+    let mut asked = [hashes.as_slice(), &[0, u64::MAX, xxh64(data)]].concat();
+    asked.dedup();
+    // Opened again: what was checked once is not checked any more.
+    let again = Filter::open(data).expect("it was opened before");
+    match has_each(&again, &asked, 1) {
+        Ok(answers) => assert_eq!(answers.len(), asked.len()),
+        Err(_) => assert!(!is_sound),
+    }
+}
+
+fuzz_target!(|data: &[u8]| {
+    ask(data);
+    if let Some(mended) = mended(data) {
+        ask(&mended);
+    }
+});

@@ -1,0 +1,93 @@
+//! Asking a filter about pages, one or many.
+
+use std::thread;
+
+use super::super::lookup::Questions;
+use super::file::{Filter, FilterError};
+use super::hash::xxh64;
+use super::hashes::joined;
+use super::header::KeyKind;
+use crate::uri::{RuleSet, UriError, key_of_uri};
+
+/// A thread's start costs as much as some thousand hashes: fewer are not worth one.
+const MIN_HASHES: usize = 16_384;
+
+/// Fewer addresses are not worth a thread either.
+const MIN_URIS: usize = 512;
+
+impl KeyKind {
+    /// The hash of a normal key, which ends at the first white space.
+    #[must_use]
+    pub fn hash_key(self, key: &[u8]) -> u64 {
+        let end = key.iter().position(|&byte| byte <= b' ');
+        self.hash_normal(&key[..end.unwrap_or(key.len())])
+    }
+
+    fn hash_normal(self, key: &[u8]) -> u64 {
+        match memchr::memchr(b'?', key) {
+            Some(query) if self == Self::Hxpx => xxh64(&key[..query]),
+            _ => xxh64(key),
+        }
+    }
+
+    /// The hash of the key of an address, or of a SURT in its place. `room` is memory to use again.
+    pub fn hash_uri(self, uri: &[u8], rules: RuleSet, room: &mut Vec<u8>) -> Result<u64, UriError> {
+        room.clear();
+        key_of_uri(uri, rules, room)?;
+        Ok(self.hash_normal(room))
+    }
+}
+
+/// One answer for each hash, in their order.
+pub fn has_each<B: AsRef<[u8]> + Sync>(
+    filter: &Filter<B>,
+    hashes: &[u64],
+    threads: usize,
+) -> Result<Vec<bool>, FilterError> {
+    let share = hashes.len().div_ceil(threads.max(1)).max(MIN_HASHES);
+    let answers = |part: &[u64]| part.iter().map(|&hash| filter.has(hash)).collect();
+    if hashes.len() <= share {
+        return answers(hashes);
+    }
+    in_order(hashes.chunks(share).map(|part| move || answers(part)))
+}
+
+/// One answer for each address, or what is wrong with it, in their order.
+pub fn has_each_uri<B: AsRef<[u8]> + Sync>(
+    filter: &Filter<B>,
+    questions: &Questions,
+    threads: usize,
+) -> Result<Vec<Result<bool, UriError>>, FilterError> {
+    let (kind, rules) = (filter.kind(), filter.rules());
+    let share = questions.len().div_ceil(threads.max(1)).max(MIN_URIS);
+    let answers = |start: usize| {
+        let mut room = Vec::new();
+        (start..questions.len().min(start + share))
+            .map(
+                |at| match kind.hash_uri(questions.get(at), rules, &mut room) {
+                    Ok(hash) => filter.has(hash).map(Ok),
+                    Err(error) => Ok(Err(error)),
+                },
+            )
+            .collect()
+    };
+    if questions.len() <= share {
+        return answers(0);
+    }
+    let starts = (0..questions.len()).step_by(share);
+    in_order(starts.map(|start| move || answers(start)))
+}
+
+/// What all pieces of work come to, one behind the other; each has a thread.
+fn in_order<T: Send>(
+    pieces: impl Iterator<Item = impl FnOnce() -> Result<Vec<T>, FilterError> + Send>,
+) -> Result<Vec<T>, FilterError> {
+    thread::scope(|scope| {
+        let workers: Vec<_> = pieces.map(|piece| scope.spawn(piece)).collect();
+        let mut all = Vec::new();
+        for worker in workers {
+            all.append(&mut joined(worker)?);
+        }
+        Ok(all)
+    })
+}

@@ -1,0 +1,246 @@
+//! From indexes of any size to a filter.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::thread;
+
+use super::super::build::Effort;
+use super::super::collect::{Collect, collect_file};
+use super::super::harvest::Harvest;
+use super::super::scan::{Scanned, Scanner, Wanted};
+use super::super::spool::Spool;
+use super::super::{HoldingsError, MapReader, Progress, Tally};
+use super::dates::DateRange;
+use super::file::Filter;
+use super::fuse::Fuse;
+use super::hash::xxh64;
+use super::hashes::{Hashes, joined};
+use super::header::{ENTRY_BYTES, Extent, Header, KeyKind, Partition};
+use crate::formats::{Damage, Layout, Row};
+
+/// So many keys are in a partition at most, on average: one is made in some megabytes of memory, which a processor's
+/// cache holds, and has hardly more slots a key than a larger one would have.
+const PARTITION_KEYS: u64 = 1 << 18;
+
+/// Takes the keys of what indexes hold, then writes a filter of them.
+pub struct FilterBuilder {
+    wanted: Wanted,
+    effort: Effort,
+    hashes: Hashes,
+    dates: DateRange,
+}
+
+/// The hashes of a block's keys.
+#[derive(Debug, Default)]
+struct HashedKeys {
+    hashes: Vec<u64>,
+    dates: DateRange,
+}
+
+impl Harvest for HashedKeys {
+    fn clear(&mut self) {
+        self.hashes.clear();
+        self.dates = DateRange::default();
+    }
+
+    fn push(&mut self, key: &[u8], _count: u64) -> Result<(), HoldingsError> {
+        let hash = xxh64(key);
+        if self.hashes.last() != Some(&hash) {
+            self.hashes.push(hash);
+        }
+        Ok(())
+    }
+
+    fn see_date(&mut self, date: &[u8]) {
+        self.dates.see(date);
+    }
+}
+
+impl FilterBuilder {
+    /// Begins. Years make no difference here.
+    #[must_use]
+    pub fn new(wanted: Wanted, effort: Effort) -> Self {
+        Self {
+            hashes: Hashes::new(effort.memory),
+            wanted: Wanted {
+                by_year: false,
+                ..wanted
+            },
+            effort,
+            dates: DateRange::default(),
+        }
+    }
+
+    /// Takes the rows of a file. Without a layout it is told by the first lines.
+    pub fn add_file<R: Read + Send>(
+        &mut self,
+        file: R,
+        layout: Option<Layout>,
+        progress: &Progress,
+    ) -> Result<(Tally, Option<Damage>), HoldingsError> {
+        let (wanted, effort) = (self.wanted.clone(), self.effort.clone());
+        let mut collector = Collector {
+            builder: self,
+            tally: Tally::default(),
+        };
+        let damage = collect_file(file, layout, &wanted, &effort, &mut collector, progress)?;
+        Ok((collector.tally, damage))
+    }
+
+    /// Takes a row that was read elsewhere.
+    pub fn add_row(&mut self, row: &Row<'_>, tally: &mut Tally) -> Result<(), HoldingsError> {
+        let scanner = Scanner {
+            layout: &Layout::Cdxj,
+            wanted: &self.wanted,
+            line_limit: self.effort.line_limit,
+        };
+        let mut found = HashedKeys::default();
+        tally.lines += 1;
+        scanner.row(row, tally, &mut found)?;
+        self.dates.append(&found.dates);
+        self.hashes.append(&found.hashes)
+    }
+
+    /// Takes the keys of a map, brought to their normal form, if they are held: exclusions are counted as filtered. A
+    /// wildcard stands for pages that nobody knows, so it is an error.
+    pub fn add_map(
+        &mut self,
+        reader: &mut MapReader,
+        progress: &Progress,
+    ) -> Result<(), HoldingsError> {
+        let mut key = Vec::new();
+        let mut left_out = 0;
+        while let Some(entry) = reader.next_entry()? {
+            if entry.key == b"*" {
+                continue;
+            }
+            if !entry.frequency.is_held() {
+                left_out += 1;
+                continue;
+            }
+            if entry.key.ends_with(b"*") {
+                return Err(HoldingsError::Wildcard {
+                    key: entry.key.to_vec(),
+                });
+            }
+            key.clear();
+            if !entry.write_normal_key(self.wanted.rules, &mut key) {
+                // As it stands: somebody may ask for it as it is.
+                key.extend_from_slice(entry.key);
+            }
+            self.hashes.append(&[xxh64(&key)])?;
+            progress.go_on()?;
+        }
+        reader.tally.counted -= left_out;
+        reader.tally.filtered += left_out;
+        Ok(())
+    }
+
+    /// Writes the filter. With a base, that comes first as it is, and then a layer of the keys that it does not have.
+    ///
+    /// Of the header, what the keys are, their number and the dates are set here. Returns that number, and how many bytes
+    /// were written.
+    pub fn write<B: AsRef<[u8]> + Sync>(
+        self,
+        header: Header,
+        base: Option<&Filter<B>>,
+        out: &mut File,
+        progress: &Progress,
+    ) -> Result<(u64, u64), HoldingsError> {
+        let keep = |hash| match base {
+            None => Ok(true),
+            // Where it says yes, by mistake or not, it will always say so.
+            Some(base) => Ok(!base.has(hash)?),
+        };
+        let threads = self.effort.threads.max(1);
+        let mut hashes = self.hashes.finish(threads, &keep, progress)?;
+        let partitions = hashes
+            .count
+            .div_ceil(PARTITION_KEYS)
+            .max(1)
+            .next_power_of_two();
+        let mut directory = Vec::new();
+        let mut body = Spool::new(self.effort.memory / 2);
+        for first in (0..partitions).step_by(threads) {
+            progress.go_on()?;
+            let last = partitions.min(first + threads as u64);
+            let parts = (first..last)
+                .map(|part| hashes.take(last_hash(part, partitions)))
+                .collect::<Result<Vec<_>, _>>()?;
+            let fuses: Vec<Fuse> = thread::scope(|scope| {
+                let start = |part| scope.spawn(move || Fuse::of(part, header.bits));
+                let workers: Vec<_> = parts.iter().map(Vec::as_slice).map(start).collect();
+                workers.into_iter().map(joined).collect()
+            });
+            for (part, fuse) in parts.iter().zip(fuses) {
+                let partition = Partition {
+                    checksum: xxh64(&fuse.bytes),
+                    // Some hundred thousand.
+                    keys: u32::try_from(part.len()).unwrap_or(u32::MAX),
+                    seed: fuse.seed,
+                    shape: fuse.shape,
+                };
+                partition.write(&mut directory);
+                body.write_all(&fuse.bytes)?;
+            }
+        }
+        let header = Header {
+            kind: if self.wanted.queries {
+                KeyKind::Urir
+            } else {
+                KeyKind::Hxpx
+            },
+            rules: self.wanted.rules,
+            keys: hashes.count,
+            dates: self.dates,
+            ..header
+        };
+        let extent = Extent {
+            partitions: directory.len() / ENTRY_BYTES,
+            bytes: body.len(),
+        };
+        let mut head = header.write(extent);
+        head.append(&mut directory);
+        let checksum = xxh64(&head);
+        head.extend_from_slice(&checksum.to_le_bytes());
+        let before = base.map_or(&b""[..], Filter::bytes);
+        let written = (before.len() + head.len()) as u64 + extent.bytes;
+        out.write_all(before)?;
+        out.write_all(&head)?;
+        body.copy_to(out)?;
+        out.flush()?;
+        Ok((header.keys, written))
+    }
+}
+
+/// The largest hash that belongs to a partition: as many of its first bits as tell partitions apart are the partition's
+/// number.
+fn last_hash(partition: u64, partitions: u64) -> u64 {
+    let shift = 64 - partitions.trailing_zeros();
+    // Of the last one, or the only one, nothing is larger.
+    if partition + 1 == partitions {
+        u64::MAX
+    } else {
+        ((partition + 1) << shift) - 1
+    }
+}
+
+/// Takes what blocks came to.
+struct Collector<'a> {
+    builder: &'a mut FilterBuilder,
+    tally: Tally,
+}
+
+impl Collect for Collector<'_> {
+    type Harvest = HashedKeys;
+
+    fn collect(&mut self, scanned: &mut Scanned<HashedKeys>) -> Result<(), HoldingsError> {
+        self.tally.append(std::mem::take(&mut scanned.tally));
+        self.builder.dates.append(&scanned.harvest.dates);
+        self.builder.hashes.append(&scanned.harvest.hashes)
+    }
+
+    fn lines(&self) -> u64 {
+        self.tally.lines
+    }
+}

@@ -1,0 +1,61 @@
+//! What rows become: counted keys, for a map. Filters have their own.
+
+use std::ops::Range;
+
+use super::totals::Totals;
+use super::{Entry, Frequency, HoldingsError, Table};
+
+/// What the rows of a block become.
+pub(super) trait Harvest: Default + Send {
+    fn clear(&mut self);
+
+    /// Takes a key, of which so many rows followed each other.
+    fn push(&mut self, key: &[u8], count: u64) -> Result<(), HoldingsError>;
+
+    /// Takes the date of a row that is counted. Maps keep none.
+    fn see_date(&mut self, _date: &[u8]) {}
+
+    /// The block has ended.
+    fn finish(&mut self) -> Result<(), HoldingsError> {
+        Ok(())
+    }
+}
+
+/// Counted keys, for a map.
+#[derive(Debug, Default)]
+pub(super) struct CountedKeys {
+    pub(super) table: Table,
+    /// What all its entries come to.
+    pub(super) totals: Totals,
+    /// The entries of the inner hosts, and how those are written.
+    pub(super) inner: Range<usize>,
+    pub(super) lines: Vec<u8>,
+}
+
+impl Harvest for CountedKeys {
+    fn clear(&mut self) {
+        self.table.clear();
+        self.totals.clear();
+        self.inner = 0..0;
+        self.lines.clear();
+    }
+
+    fn push(&mut self, key: &[u8], count: u64) -> Result<(), HoldingsError> {
+        self.table.push(&Entry::new(key, Frequency::of(count)))
+    }
+
+    fn finish(&mut self) -> Result<(), HoldingsError> {
+        let is_ordered = self.table.sort()?;
+        for entry in self.table.iter() {
+            self.totals.add_entry(&entry)?;
+        }
+        // What is not in order here hardly fits behind other blocks as it stands.
+        if is_ordered {
+            self.inner = self.table.inner_hosts();
+        }
+        for entry in self.inner.clone() {
+            self.table.get(entry).write(&mut self.lines);
+        }
+        Ok(())
+    }
+}

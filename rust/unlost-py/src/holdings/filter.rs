@@ -1,0 +1,289 @@
+//! Bindings of filters.
+
+use std::fs::{File, OpenOptions};
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::thread::available_parallelism;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyList};
+use unlost_core::formats::{Damage, Layout};
+use unlost_core::holdings::filter::{self, FilterError, Header, has_each, has_each_uri};
+use unlost_core::holdings::lookup::Questions;
+use unlost_core::holdings::{HoldingsError, MapReader, Tally};
+use unlost_core::mapping::Mapping;
+
+use super::build::{Progress, RowColumns, row};
+use super::convert::{self, PyTally, raise};
+use crate::errors::{raise_input, raise_uri, uri_error};
+use crate::uri::text;
+
+pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<FilterFile>()?;
+    module.add_class::<FilterBuilder>()
+}
+
+/// Key kind, rules, bits, keys; first and last date; when it was made; statuses, media types, pages left out.
+type PyLayer = (
+    &'static str,
+    &'static str,
+    u8,
+    u64,
+    Option<(String, String)>,
+    Option<String>,
+    [Option<String>; 3],
+);
+
+fn layer(header: &Header) -> PyLayer {
+    let digits = |date: &[u8]| String::from_utf8_lossy(date).into_owned();
+    (
+        header.kind.name(),
+        header.rules.name(),
+        header.bits,
+        header.keys,
+        header
+            .dates
+            .get()
+            .map(|(first, last)| (digits(first), digits(last))),
+        header.made.as_deref().map(digits),
+        header.chosen.clone(),
+    )
+}
+
+/// A filter to ask. Thread-safe; others run while it searches.
+#[pyclass(frozen, module = "unlost._core")]
+struct FilterFile(filter::Filter<Mapping>);
+
+fn refuse(py: Python<'_>, error: &FilterError) -> PyErr {
+    raise_input(py, error.to_string())
+}
+
+fn threads_or_all(threads: Option<usize>) -> usize {
+    threads.unwrap_or_else(|| available_parallelism().map_or(1, usize::from))
+}
+
+#[pymethods]
+impl FilterFile {
+    #[staticmethod]
+    fn open(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        let file = File::open(path)?;
+        if !file.metadata()?.is_file() {
+            return Err(raise_input(py, "not a regular file".to_owned()));
+        }
+        let mapping = Mapping::of(&file)?;
+        let opened = py.detach(|| filter::Filter::open(mapping));
+        opened.map(Self).map_err(|error| refuse(py, &error))
+    }
+
+    /// What the layers say about themselves, the oldest first.
+    #[getter]
+    fn layers(&self) -> Vec<PyLayer> {
+        self.0.headers().map(layer).collect()
+    }
+
+    /// Reads everything; returns what is damaged.
+    fn check(&self, py: Python<'_>) -> Vec<String> {
+        let damage = py.detach(|| self.0.check());
+        damage.iter().map(ToString::to_string).collect()
+    }
+
+    fn lookup(&self, uri: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let py = uri.py();
+        let hash = self
+            .0
+            .kind()
+            .hash_uri(&text(uri)?, self.0.rules(), &mut Vec::new())
+            .map_err(|error| raise_uri(py, &error))?;
+        py.detach(|| self.0.has(hash))
+            .map_err(|error| refuse(py, &error))
+    }
+
+    #[pyo3(signature = (uris, threads=None))]
+    fn lookup_many<'py>(
+        &self,
+        uris: &Bound<'py, PyAny>,
+        threads: Option<usize>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let py = uris.py();
+        let mut questions = Questions::default();
+        for each in uris.try_iter()? {
+            questions.push(&text(&each?)?);
+        }
+        let answers = py
+            .detach(|| has_each_uri(&self.0, &questions, threads_or_all(threads)))
+            .map_err(|error| refuse(py, &error))?;
+        let found = PyList::empty(py);
+        for answer in answers {
+            match answer {
+                Ok(held) => found.append(PyBool::new(py, held))?,
+                Err(error) => found.append(uri_error(py, &error)?)?,
+            }
+        }
+        Ok(found)
+    }
+
+    fn lookup_key(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let py = key.py();
+        let hash = self.0.kind().hash_key(&text(key)?);
+        py.detach(|| self.0.has(hash))
+            .map_err(|error| refuse(py, &error))
+    }
+
+    #[pyo3(signature = (keys, threads=None))]
+    fn lookup_keys_many<'py>(
+        &self,
+        keys: &Bound<'py, PyAny>,
+        threads: Option<usize>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let py = keys.py();
+        let kind = self.0.kind();
+        let mut hashes = Vec::new();
+        for each in keys.try_iter()? {
+            hashes.push(kind.hash_key(&text(&each?)?));
+        }
+        let answers = py
+            .detach(|| has_each(&self.0, &hashes, threads_or_all(threads)))
+            .map_err(|error| refuse(py, &error))?;
+        PyList::new(py, answers)
+    }
+}
+
+/// Takes the keys of what indexes hold, then writes a filter of them, once. Fed as MapBuilder is.
+#[pyclass(frozen, module = "unlost._core")]
+struct FilterBuilder {
+    builder: Mutex<Option<filter::FilterBuilder>>,
+    has_queries: bool,
+}
+
+impl FilterBuilder {
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut filter::FilterBuilder) -> Result<T, HoldingsError> + Send,
+    ) -> PyResult<T> {
+        let result = py.detach(|| {
+            let mut builder = self.builder.lock().unwrap_or_else(PoisonError::into_inner);
+            builder.as_mut().map(work)
+        });
+        match result {
+            Some(result) => result.map_err(|error| raise(py, error)),
+            None => Err(PyValueError::new_err(WRITTEN)),
+        }
+    }
+}
+
+const WRITTEN: &str = "the filter was written already";
+
+#[pymethods]
+impl FilterBuilder {
+    #[new]
+    #[pyo3(signature = (*, rules, queries, status, mime, exclude, line_limit, threads=None, memory=None, block=None))]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        rules: &str,
+        queries: bool,
+        status: Vec<Vec<u8>>,
+        mime: Vec<Vec<u8>>,
+        exclude: Vec<String>,
+        line_limit: usize,
+        threads: Option<usize>,
+        memory: Option<usize>,
+        block: Option<usize>,
+    ) -> PyResult<Self> {
+        let wanted = convert::wanted(rules, queries, false, status, mime, &exclude)?;
+        let effort = convert::effort(line_limit, threads, memory, block);
+        Ok(Self {
+            builder: Mutex::new(Some(filter::FilterBuilder::new(wanted, effort))),
+            has_queries: queries,
+        })
+    }
+
+    /// Takes the rows of an index, or with `urls` the addresses of a list, in a column from 0 of a table if one is given.
+    #[pyo3(signature = (path, progress, urls=false, column=None))]
+    fn add_file(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        progress: &Progress,
+        urls: bool,
+        column: Option<usize>,
+    ) -> PyResult<(PyTally, Option<&'static str>)> {
+        let layout = urls.then_some(Layout::Urls { column });
+        let (tally, damage) = self.with(py, |builder| {
+            builder.add_file(File::open(path)?, layout, &progress.0)
+        })?;
+        Ok((convert::tally(tally), damage.map(Damage::kind)))
+    }
+
+    /// Takes rows that were read elsewhere.
+    fn add_rows(&self, py: Python<'_>, rows: Vec<RowColumns>) -> PyResult<PyTally> {
+        let tally = self.with(py, |builder| {
+            let mut tally = Tally::default();
+            for columns in &rows {
+                builder.add_row(&row(columns), &mut tally)?;
+            }
+            Ok(tally)
+        })?;
+        Ok(convert::tally(tally))
+    }
+
+    /// Takes the keys of a map that are held; whether exclusions are wanted makes no difference.
+    fn add_map(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        fields: usize,
+        line_limit: usize,
+        _exclusions: bool,
+        progress: &Progress,
+    ) -> PyResult<PyTally> {
+        if self.has_queries {
+            let message =
+                "the keys of a map have no queries: ask for --key hxpx, or give the index";
+            return Err(raise_input(py, message.to_owned()));
+        }
+        let tally = self.with(py, |builder| {
+            let mut reader =
+                MapReader::watched(File::open(path)?, fields, line_limit, &progress.0)?;
+            reader.any_order = true;
+            builder.add_map(&mut reader, &progress.0)?;
+            Ok(std::mem::take(&mut reader.tally))
+        })?;
+        Ok(convert::tally(tally))
+    }
+
+    /// Writes the filter to a file that is there already, behind its base if it has one. Returns how many keys the new
+    /// layer has, and how many bytes were written.
+    #[allow(clippy::too_many_arguments)]
+    fn write(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        bits: u8,
+        made: Option<String>,
+        chosen: [Option<String>; 3],
+        base: Option<&FilterFile>,
+        progress: &Progress,
+    ) -> PyResult<(u64, u64)> {
+        let builder = self
+            .builder
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        let Some(builder) = builder else {
+            return Err(PyValueError::new_err(WRITTEN));
+        };
+        let header = Header {
+            bits,
+            made: made.map(String::into_bytes),
+            chosen,
+            ..Header::default()
+        };
+        py.detach(|| {
+            let mut file = OpenOptions::new().write(true).open(path)?;
+            builder.write(header, base.map(|base| &base.0), &mut file, &progress.0)
+        })
+        .map_err(|error| raise(py, error))
+    }
+}

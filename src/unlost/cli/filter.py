@@ -1,0 +1,290 @@
+"""`unlost filter`: whether an archive holds a page, in about a byte for each that it does."""
+
+import os
+from collections.abc import Callable
+from json import dumps
+from os import fspath
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from unlost.cli.messages import say
+from unlost.cli.progress import progress, size_of
+from unlost.cli.target import is_standard_output, writable
+from unlost.errors import DateError, InputError, UsageError
+from unlost.holdings.build import EXCLUDABLE
+from unlost.holdings.filter import KEY_KINDS, Filter, KeyKind, Layer
+from unlost.holdings.filtering import (
+    DEFAULT_BITS,
+    MAX_BITS,
+    MIN_BITS,
+    FilterOptions,
+    FilterReport,
+    add_to_filter,
+    build_filter,
+    compact_filter,
+)
+from unlost.holdings.inputs import KINDS
+from unlost.uri import DEFAULT_RULES, RULE_SETS
+
+_FILE = click.Path(path_type=Path)
+_WANTING = 1
+_BITS = click.IntRange(MIN_BITS, MAX_BITS)
+_JSON = click.option("--json", is_flag=True, help="The result as JSON.")
+_OUTPUT = click.option("-o", "--output", type=_FILE, required=True, help="The filter to write; `-` is standard output.")
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def _reading(command: _Command) -> _Command:
+    """Give a command the options that say what its inputs are and how they are read."""
+    options = (
+        click.option("--input", type=click.Choice(KINDS), help="What the files are, if looking at them does not tell."),
+        click.option("--column", type=click.IntRange(min=1), help="The column of the addresses in a table with tabs."),
+        click.option("--host", help="Whose access log it is, if its lines do not tell."),
+        click.option("--date", metavar="DATE", help="When the filter is made, for its header; SOURCE_DATE_EPOCH too."),
+        click.option(
+            "--threads", type=click.IntRange(min=1), help="How many threads work; all processors if not given."
+        ),
+        _JSON,
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+class _Group(click.Group):
+    """Imports the look-up only when it is asked for: what a command does not need costs it start-up time."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in their order."""
+        return sorted([*super().list_commands(ctx), "lookup"])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import it if it is the look-up."""
+        if cmd_name != "lookup":
+            return super().get_command(ctx, cmd_name)
+        from unlost.cli.filterlookup import lookup  # noqa: PLC0415
+
+        return lookup
+
+
+@click.group(name="filter", cls=_Group)
+def command() -> None:
+    """Make, extend, compact, check and ask filters, which tell pages that an archive does not hold.
+
+    A filter has a fingerprint of some bits for each page. It never denies a page that went into it; of the others it
+    takes one in 2^bits for one that did.
+    """
+
+
+@command.command()
+@click.argument("files", type=_FILE, nargs=-1, required=True, metavar="INDEX...")
+@_OUTPUT
+@click.option("--bits", type=_BITS, default=DEFAULT_BITS, show_default=True, help="Of a fingerprint.")
+@click.option(
+    "--key", type=click.Choice(KEY_KINDS), default="hxpx", show_default=True, help="The keys of maps, or with queries."
+)
+@click.option("--status", multiple=True, metavar="CODE", help="Only rows with this status; may be repeated.")
+@click.option("--mime", multiple=True, metavar="TYPE", help="Only rows of this media type; may be repeated.")
+@click.option("--exclude", metavar="KINDS", help=f"Without {' and '.join(EXCLUDABLE)}, with a comma between.")
+@click.option("--rules", type=click.Choice(RULE_SETS), default=DEFAULT_RULES, help="How keys are made.")
+@_reading
+@click.pass_context
+def build(
+    ctx: click.Context,
+    /,
+    files: tuple[Path, ...],
+    output: Path,
+    bits: int,
+    key: KeyKind,
+    status: tuple[str, ...],
+    mime: tuple[str, ...],
+    exclude: str | None,
+    rules: str,
+    json: bool,
+    **reading: Any,  # noqa: ANN401  what `_reading` gives
+) -> None:
+    """Make a filter of what indexes hold.
+
+    INDEX is whatever `unlost map build` takes, sorted or not, any number of them and of any size; maps only without
+    wildcards. What cannot be read is counted by kind, and the exit code is 3 then. Nothing is written under the final
+    name until all of it is.
+    """
+    _refuse_both(output, json)
+    options = FilterOptions(
+        bits=bits,
+        key=key,
+        status=frozenset(status),
+        mime=frozenset(mime),
+        exclude=frozenset(exclude.split(",")) if exclude else frozenset(),
+        rules=rules,
+        **_options(**reading),
+    )
+    with writable(output) as target, progress("reading", size_of(files)) as bar:
+        report = build_filter(files, target, options, bar.at)
+    ctx.exit(_report(report, json))
+
+
+@command.command()
+@click.argument("file", type=_FILE, metavar="FILTER")
+@click.argument("files", type=_FILE, nargs=-1, required=True, metavar="INDEX...")
+@click.option("-o", "--output", type=_FILE, help="The filter to write; in the place of the old one if not given.")
+@click.option("--bits", type=_BITS, help="Of a fingerprint; as in the filter if not given.")
+@_reading
+@click.pass_context
+def add(
+    ctx: click.Context,
+    /,
+    file: Path,
+    files: tuple[Path, ...],
+    output: Path | None,
+    bits: int | None,
+    json: bool,
+    **reading: Any,  # noqa: ANN401
+) -> None:
+    """Chain a small filter of what is new in indexes to a filter.
+
+    Keys, rules, statuses, media types and what is left out are as in the filter. What it knows already takes no room.
+    The more often something is added, the more often the filter is wrong: `compact` makes one of all.
+    """
+    target = output or file
+    _refuse_both(target, json)
+    options = FilterOptions(bits=bits, **_options(**reading))
+    with writable(target) as path, progress("reading", size_of(files)) as bar:
+        report = add_to_filter(file, files, options, bar.at, output=path)
+    ctx.exit(_report(report, json))
+
+
+@command.command()
+@click.argument("file", type=_FILE, metavar="FILTER")
+@click.option(
+    "--index",
+    type=_FILE,
+    multiple=True,
+    required=True,
+    help="What the archive holds, all of it; may be repeated.",
+)
+@_OUTPUT
+@click.option("--bits", type=_BITS, help="Of a fingerprint; as in the filter if not given.")
+@_reading
+@click.pass_context
+def compact(
+    ctx: click.Context,
+    /,
+    file: Path,
+    index: tuple[Path, ...],
+    output: Path,
+    bits: int | None,
+    json: bool,
+    **reading: Any,  # noqa: ANN401
+) -> None:
+    """Make one filter of one to which others were chained, from the index.
+
+    Nothing can be read out of a filter, so the index has to list all that is held. Where it has fewer keys than the
+    filter, that is said.
+    """
+    _refuse_both(output, json)
+    before = Filter.open(file).keys
+    options = FilterOptions(bits=bits, **_options(**reading))
+    with writable(output) as target, progress("reading", size_of(index)) as bar:
+        report = compact_filter(file, index, target, options, bar.at)
+    if report.keys < before:
+        gone = f"{before} keys were in the filter, and {report.keys} are in the index"
+        say(f"{gone}: pages that were held are missing from it", level="warning")
+    ctx.exit(_report(report, json))
+
+
+@command.command()
+@click.argument("file", type=_FILE, metavar="FILTER")
+@_JSON
+@click.pass_context
+def check(ctx: click.Context, file: Path, json: bool) -> None:
+    """Read a filter to its end, say what is in it, and whether any bit has changed since it was written.
+
+    The exit code is 1 if any has, 3 if it is no filter or its header is damaged.
+    """
+    opened = Filter.open(file)
+    damage = opened.check()
+    if json:
+        layers = [_layer(layer) for layer in opened.layers]
+        result = {
+            "file": fspath(file),
+            "bytes": file.stat().st_size,
+            "key": opened.key,
+            "rules": opened.rules,
+            "keys": opened.keys,
+            "layers": layers,
+            "damage": damage,
+        }
+        click.echo(dumps(result))
+    else:
+        click.echo(f"{opened.keys} keys, {opened.key} by the rules {opened.rules}, {file.stat().st_size} bytes")
+        for number, layer in enumerate(opened.layers, 1):
+            dates = f"{layer.earliest} to {layer.latest}" if layer.earliest else "no dates"
+            made = f", made {layer.made}" if layer.made else ""
+            click.echo(f"layer {number}: {layer.keys} keys, {layer.bits} bits, {dates}{made}")
+        for sentence in damage:
+            click.echo(sentence)
+    ctx.exit(_WANTING if damage else 0)
+
+
+def _layer(layer: Layer) -> dict[str, object]:
+    choices = {name: sorted(getattr(layer, name)) for name in ("status", "mime", "exclude")}
+    dates = {"earliest": layer.earliest, "latest": layer.latest, "made": layer.made}
+    return {"keys": layer.keys, "bits": layer.bits, **dates, **choices}
+
+
+def _options(
+    *,
+    input: str | None,  # noqa: A002  options are named after their flags
+    column: int | None,
+    host: str | None,
+    date: str | None,
+    threads: int | None,
+) -> dict[str, Any]:
+    """Return what `_reading` gave as the options of the library."""
+    kind = next((kind for kind in KINDS if kind == input), None)
+    return {"kind": kind, "column": column, "host": host, "threads": threads, "made": _made(date)}
+
+
+def _made(date: str | None) -> str | None:
+    """Return when the filter is made, as 14 digits, if that is said anywhere. Raises UsageError."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    if date is None and not epoch:
+        return None
+    from unlost import dates  # noqa: PLC0415  start-up
+
+    try:
+        if date is not None:
+            return dates.pad(date) if date.isdigit() else dates.from_iso(date)
+        return dates.from_epoch(epoch or "")
+    except DateError as error:
+        raise UsageError(f"{'--date' if date is not None else 'SOURCE_DATE_EPOCH'}: {error}") from error
+
+
+def _refuse_both(output: Path, json: bool) -> None:
+    """Raise UsageError, before any work, if the filter and the result would be written to the same place."""
+    if json and is_standard_output(output):
+        raise UsageError("--json and -o - would both be written to standard output: give the filter a name")
+
+
+def _report(report: FilterReport, json: bool) -> int:
+    """Say what was done; return the exit code."""
+    if json:
+        result = {
+            "lines": report.lines,
+            "counted": report.counted,
+            "not_web_pages": report.foreign,
+            "left_out": report.filtered,
+            "keys": report.keys,
+            "bytes": report.bytes,
+            "problems": report.problems.counts,
+        }
+        click.echo(dumps(result))
+    else:
+        read = f"{report.counted} captures read, {report.foreign} not web pages, {report.filtered} left out"
+        say(f"{read}; {report.keys} keys, {report.bytes} bytes", level="info")
+    for kind, count in report.problems.counts.items():
+        say(f"{count} {kind}, first: {report.problems.first[kind]}", kind=kind, count=count)
+    return InputError.exit_code if report.problems.total else 0

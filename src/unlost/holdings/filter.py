@@ -1,0 +1,174 @@
+"""A filter to ask whether an archive holds a page: in its file, without reading it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from os import PathLike, fspath
+from typing import Literal, Self, get_args
+
+from unlost import _core
+from unlost.errors import InputError, UriError
+
+KeyKind = Literal["hxpx", "urir"]
+KEY_KINDS: tuple[KeyKind, ...] = get_args(KeyKind)
+"""What keys are: those of maps, without queries, or with them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """What a filter, or one of those that were chained, says about itself.
+
+    key: what its keys are. rules: by which addresses become keys.
+    bits: of a fingerprint: of pages that are not held, one in 2^bits is said to be.
+    keys: how many it has; of a layer that was added, those that the ones before it did not have.
+    earliest, latest: of the captures that were counted, 14 digits in UTC; None if nothing had a date.
+    made: when it was, 14 digits in UTC; None if whoever made it did not say.
+    status, mime, exclude: which rows were counted, as options have it; empty for all.
+    """
+
+    key: KeyKind
+    rules: str
+    bits: int
+    keys: int
+    earliest: str | None
+    latest: str | None
+    made: str | None
+    status: frozenset[str] = frozenset()
+    mime: frozenset[str] = frozenset()
+    exclude: frozenset[str] = frozenset()
+
+
+class Filter:
+    """A filter; made by `Filter.open`.
+
+    path: the file, as it was given.
+    layers: what it is made up of, the oldest first: one, and one more for each time that something was added.
+    file: what the core has of it.
+
+    It never says no to a page that went into it. All its methods may be called by several threads at once, and let
+    others run meanwhile. What is read of the file for the first time is checked: one that was damaged raises InputError
+    and never says no by mistake.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from unlost.holdings import build_filter
+    >>> with TemporaryDirectory() as folder:
+    ...     urls, file = Path(folder, "urls.txt"), Path(folder, "a.filter")
+    ...     _ = urls.write_text("http://example.com/a?b=1")
+    ...     _ = build_filter([urls], file)
+    ...     held = Filter.open(file)
+    >>> held.lookup("https://www.example.com/a"), held.lookup("http://example.org/"), held.keys
+    (True, False, 1)
+    """
+
+    def __init__(self, path: str | PathLike[str], rules: str | None = None) -> None:
+        self.path = fspath(path)
+        try:
+            self.file = _core.FilterFile.open(self.path)
+        except OSError as error:
+            raise InputError(f"{self.path}: cannot be read: {error.strerror or error}") from error
+        except InputError as error:
+            raise self._named(error) from error
+        self.layers = tuple(_layer(layer) for layer in self.file.layers)
+        if rules is not None and rules != self.rules:
+            raise InputError(f"{self.path}: made by other rules ({self.rules}) than are asked for ({rules})")
+
+    @classmethod
+    def open(cls, path: str | PathLike[str], rules: str | None = None) -> Self:
+        """Open a filter where it lies: in milliseconds, whatever its size, since only its headers are read.
+
+        rules: refuse a filter that was made by others. The file may be replaced by renaming another over it but never
+        changed in place. Raises InputError if it cannot be read, is no filter, is of another version, or has a header
+        that was damaged.
+        """
+        return cls(path, rules)
+
+    @property
+    def key(self) -> KeyKind:
+        """What its keys are."""
+        return self.layers[0].key
+
+    @property
+    def rules(self) -> str:
+        """By which addresses become keys."""
+        return self.layers[0].rules
+
+    @property
+    def bits(self) -> int:
+        """Of a fingerprint, in the first layer."""
+        return self.layers[0].bits
+
+    @property
+    def keys(self) -> int:
+        """How many it has in all layers."""
+        return sum(layer.keys for layer in self.layers)
+
+    @property
+    def earliest(self) -> str | None:
+        """Of all captures that were counted, 14 digits in UTC; None if nothing had a date."""
+        return min((layer.earliest for layer in self.layers if layer.earliest), default=None)
+
+    @property
+    def latest(self) -> str | None:
+        """Of all captures that were counted, 14 digits in UTC; None if nothing had a date."""
+        return max((layer.latest for layer in self.layers if layer.latest), default=None)
+
+    @property
+    def made(self) -> str | None:
+        """When the newest layer was, 14 digits in UTC; None if whoever made them did not say."""
+        return max((layer.made for layer in self.layers if layer.made), default=None)
+
+    def lookup(self, uri: str | bytes) -> bool:
+        """Return whether the archive holds a page, given by its address or in its place a SURT.
+
+        No is sure, for what the archive held when the filter was made; yes is wrong for one of 2^bits pages that it
+        does not hold, or more of them if there are several layers. Raises UriError, or InputError if it turns out that
+        the file is damaged.
+        """
+        try:
+            return self.file.lookup(uri)
+        except UriError:
+            raise
+        except InputError as error:
+            raise self._named(error) from error
+
+    def lookup_many(self, uris: Iterable[str | bytes], threads: int | None = None) -> list[bool | UriError]:
+        """Return for each address its answer, or the error that `lookup` would have raised for it.
+
+        threads: how many may work on it; all processors if not given. The answers do not depend on it.
+        """
+        try:
+            return self.file.lookup_many(uris, threads)
+        except InputError as error:
+            raise self._named(error) from error
+
+    def lookup_key(self, key: str | bytes) -> bool:
+        """Return the same for a normal key, as `unlost.uri.key` makes it, with its query or without."""
+        try:
+            return self.file.lookup_key(key)
+        except InputError as error:
+            raise self._named(error) from error
+
+    def lookup_keys_many(self, keys: Iterable[str | bytes], threads: int | None = None) -> list[bool]:
+        """Return for each normal key its answer. A key ends at the first white space.
+
+        Faster than `lookup_many`, since nothing is brought into any form.
+        """
+        try:
+            return self.file.lookup_keys_many(keys, threads)
+        except InputError as error:
+            raise self._named(error) from error
+
+    def check(self) -> list[str]:
+        """Read everything, and return what is damaged, a sentence for each partition."""
+        return self.file.check()
+
+    def _named(self, error: InputError) -> InputError:
+        return InputError(f"{self.path}: {error}")
+
+
+def _layer(layer: "_core.LayerFields") -> Layer:
+    kind, rules, bits, keys, dates, made, chosen = layer
+    earliest, latest = dates or (None, None)
+    key = KEY_KINDS[KEY_KINDS.index(kind)]
+    status, mime, exclude = (frozenset(text.split(",")) if text else frozenset[str]() for text in chosen)
+    return Layer(key, rules, bits, keys, earliest, latest, made, status, mime, exclude)

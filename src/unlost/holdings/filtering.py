@@ -1,0 +1,204 @@
+"""Building filters from whatever lists what an archive holds, adding to them, and joining what was added."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+
+from unlost import _core
+from unlost._core import Progress
+from unlost.errors import DateError, InputError, UsageError
+from unlost.formats.lines import MAX_LINE_BYTES
+from unlost.formats.output import whole_path
+from unlost.formats.ukvs import Header
+from unlost.holdings.build import EXCLUDABLE
+from unlost.holdings.filter import KEY_KINDS, Filter, KeyKind
+from unlost.holdings.inputs import Kind, count_inputs
+from unlost.holdings.report import Report
+from unlost.holdings.work import Watch, watched
+from unlost.uri import DEFAULT_RULES
+
+MIN_BITS, MAX_BITS, DEFAULT_BITS = 1, 16, 8
+
+_CHOICE = re.compile(r"[!-+./-~-]+")
+"""What can stand between commas in a header."""
+
+_MAX_CHOICES = 10_000
+"""Characters: a header has room for 64 KiB."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilterOptions:
+    """What goes into a filter, and how it is made.
+
+    bits: of a fingerprint, 1 to 16; None for 8, or for as many as the filter has that is added to or compacted.
+    key: `hxpx`, the keys of maps, or `urir`, with queries.
+    made: when it is, 14 digits in UTC, for the header; nothing is said if it is None, so that the same index makes the
+        same file on every day.
+    status, mime, exclude, rules, kind, column, host, threads, memory, block: as `unlost.holdings.MapOptions` has them.
+    """
+
+    bits: int | None = None
+    key: KeyKind = "hxpx"
+    made: str | None = None
+    status: frozenset[str] = frozenset()
+    mime: frozenset[str] = frozenset()
+    exclude: frozenset[str] = frozenset()
+    rules: str = DEFAULT_RULES
+    kind: Kind | None = None
+    column: int | None = None
+    host: str | None = None
+    threads: int | None = None
+    memory: int | None = None
+    block: int | None = None
+
+    def check(self) -> None:
+        """Raise UsageError for what no filter can be made by."""
+        if not MIN_BITS <= self.wanted_bits() <= MAX_BITS:
+            raise UsageError(f"{self.bits} bits: expected {MIN_BITS} to {MAX_BITS}")
+        if self.key not in KEY_KINDS:
+            raise UsageError(f"{self.key}: no kind of keys: expected {' or '.join(KEY_KINDS)}")
+        if self.made is not None:
+            _check_date(self.made)
+        if unknown := self.exclude - set(EXCLUDABLE):
+            raise UsageError(f"{min(unknown)}: cannot be left out: expected {' or '.join(EXCLUDABLE)}")
+        for wanted in self.status | self.mime:
+            if not _CHOICE.fullmatch(wanted) or wanted == "-":
+                raise UsageError(f"{wanted[:40]!a}: cannot be chosen: expected a status such as 200, or a media type")
+        if sum(map(len, self.status | self.mime)) > _MAX_CHOICES:
+            raise UsageError(f"statuses and media types of more than {_MAX_CHOICES} characters: choose fewer")
+
+    def wanted_bits(self) -> int:
+        """Return how many bits a fingerprint has."""
+        return DEFAULT_BITS if self.bits is None else self.bits
+
+    def like(self, other: Filter) -> "FilterOptions":
+        """Return the same with a filter's own keys, rules and choice of rows, and its bits if none are given."""
+        first = other.layers[0]
+        return replace(
+            self,
+            bits=first.bits if self.bits is None else self.bits,
+            key=first.key,
+            rules=first.rules,
+            status=first.status,
+            mime=first.mime,
+            exclude=first.exclude,
+        )
+
+
+@dataclass(slots=True)
+class FilterReport(Report):
+    """What became of the lines, and what was made of them.
+
+    keys: how many there are in what was made; of what was added, those that were not there before.
+    bytes: how large the file is.
+    """
+
+    keys: int = 0
+    bytes: int = 0
+
+
+def build_filter(
+    inputs: Sequence[str | PathLike[str]],
+    output: str | PathLike[str],
+    options: FilterOptions | None = None,
+    watch: Watch | None = None,
+) -> FilterReport:
+    """Write a filter of what the inputs hold, and return what became of their lines.
+
+    Inputs may be of any kind that `unlost.holdings.inputs` knows, sorted or not, of any size; maps only without
+    wildcards. The filter appears under its name once it is whole. Raises InputError for an input that cannot be read at
+    all, OSError for an output that cannot be written.
+    """
+    return _write(inputs, output, options or FilterOptions(), None, watch)
+
+
+def add_to_filter(
+    path: str | PathLike[str],
+    inputs: Sequence[str | PathLike[str]],
+    options: FilterOptions | None = None,
+    watch: Watch | None = None,
+    *,
+    output: str | PathLike[str] | None = None,
+) -> FilterReport:
+    """Chain a layer of what is new in the inputs to a filter, and return what became of their lines.
+
+    Keys, rules and choice of rows are the filter's own, whatever the options say. The longer filter takes the place of
+    the old one, or appears as `output`, once it is whole. Raises InputError if the filter is damaged, too.
+    """
+    base = Filter.open(path)
+    return _write(inputs, path if output is None else output, (options or FilterOptions()).like(base), base, watch)
+
+
+def compact_filter(
+    path: str | PathLike[str],
+    inputs: Sequence[str | PathLike[str]],
+    output: str | PathLike[str],
+    options: FilterOptions | None = None,
+    watch: Watch | None = None,
+) -> FilterReport:
+    """Write the filter of the inputs in one layer, made as the one at `path` was, whose place it may take.
+
+    The inputs must be all that the archive holds now: keys cannot be read out of a filter. Whether they are is not
+    checked, but if the report has fewer keys than the filter had, something that was held is not any more.
+    """
+    return _write(inputs, output, (options or FilterOptions()).like(Filter.open(path)), None, watch)
+
+
+def _check_date(digits: str) -> None:
+    """Raise UsageError if it is no date of 14 digits."""
+    from unlost.dates import to_datetime  # noqa: PLC0415  start-up, and seldom given
+
+    try:
+        to_datetime(digits)
+    except DateError as error:
+        raise UsageError(str(error)) from error
+
+
+def _write(
+    inputs: Sequence[str | PathLike[str]],
+    output: str | PathLike[str],
+    wanted: FilterOptions,
+    base: Filter | None,
+    watch: Watch | None,
+) -> FilterReport:
+    wanted.check()
+    report = FilterReport()
+    builder = _core.FilterBuilder(
+        rules=wanted.rules,
+        queries=wanted.key == "urir",
+        status=sorted(status.encode() for status in wanted.status),
+        mime=sorted(mime.encode() for mime in wanted.mime),
+        exclude=sorted(wanted.exclude),
+        line_limit=MAX_LINE_BYTES,
+        threads=wanted.threads,
+        memory=wanted.memory,
+        block=wanted.block,
+    )
+    status, mime, exclude = (",".join(sorted(each)) or None for each in (wanted.status, wanted.mime, wanted.exclude))
+    # The file gets its name in this thread, which sees Ctrl-C, and is there from the beginning, as `build_map` has it.
+    with whole_path(output) as aside:
+
+        def work(progress: Progress) -> None:
+            count_inputs(
+                inputs,
+                builder,
+                report,
+                progress,
+                kind=wanted.kind,
+                column=wanted.column,
+                host=wanted.host,
+                map_like=Header(keys=("surt",), meta={"rules": wanted.rules}),
+            )
+            report.keys, report.bytes = finish(progress)
+
+        def finish(progress: Progress) -> tuple[int, int]:
+            file = base.file if base else None
+            try:
+                return builder.write(aside, wanted.wanted_bits(), wanted.made, [status, mime, exclude], file, progress)
+            except InputError as error:
+                # The only thing that is read here.
+                raise InputError(f"{base.path}: {error}" if base else str(error)) from error
+
+        watched(work, watch)
+    return report

@@ -1,0 +1,235 @@
+"""`unlost filter`."""
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run import UNLOST, unlost
+from tests.real_data import DATA
+from unlost.holdings import Filter
+
+FILES = Path(__file__).parents[1] / "holdings" / "files"
+PAGES = FILES / "pages.cdxj"
+GOLDEN = FILES / "pages.filter"
+BODY = 171  # bytes of the golden filter behind its header
+
+
+def build(tmp_path: Path, *arguments: str, name: str = "a.filter") -> Path:
+    """Build a filter of the sample, which must go well."""
+    output = tmp_path / name
+    done = unlost("filter", "build", str(PAGES), "-o", str(output), *arguments)
+    assert done.returncode == 0, done.stderr
+    return output
+
+
+def test_building_says_what_was_read_and_made(tmp_path: Path) -> None:
+    """In one line, or as an object."""
+    output = tmp_path / "a.filter"
+    done = unlost("filter", "build", str(PAGES), "-o", str(output))
+    assert done.stderr == b"unlost: 10 captures read, 1 not web pages, 0 left out; 7 keys, 351 bytes\n"
+    assert (done.stdout, output.read_bytes()) == (b"", GOLDEN.read_bytes())
+    done = unlost("filter", "build", str(PAGES), "-o", str(output), "--key", "urir", "--bits", "16", "--json")
+    assert json.loads(done.stdout) == {
+        "lines": 11, "counted": 10, "not_web_pages": 1, "left_out": 0, "keys": 9, "bytes": output.stat().st_size,
+        "problems": {},
+    }  # fmt: skip
+    assert Filter.open(output).bits == 16
+
+
+def test_options_choose_rows(tmp_path: Path) -> None:
+    """Status, media type, what is left out; the header keeps them."""
+    output = build(tmp_path, "--status", "200", "--mime", "text/html", "--exclude", "robots,sitemaps")
+    (layer,) = Filter.open(output).layers
+    assert (layer.status, layer.mime, layer.exclude) == (
+        frozenset({"200"}),
+        frozenset({"text/html"}),
+        frozenset({"robots", "sitemaps"}),
+    )
+    found = unlost("filter", "lookup", str(output), "http://example.com/a", "http://example.org/gone")
+    assert found.stdout == b"http://example.com/a\tyes\nhttp://example.org/gone\tno\n"
+
+
+def test_inputs_of_every_kind_make_the_same_filter(tmp_path: Path) -> None:
+    """CDX, ZipNum, a list of addresses, a table, a log, gzip, a map: one and the same set of pages."""
+    web = [line.split(" ", 2) for line in PAGES.read_text().splitlines() if '"dns:' not in line]
+    urls = [json.loads(fields)["url"] for _, _, fields in web]
+    cdx, idx, held = tmp_path / "a.cdx", tmp_path / "a.idx", tmp_path / "a.ukvs"
+    for output in (cdx, idx):
+        assert unlost("index", "convert", str(PAGES), "-o", str(output)).returncode == 0
+    assert unlost("map", "build", str(PAGES), "-o", str(held)).returncode == 0
+    packed, urllist, table, log = (tmp_path / name for name in ("a.gz", "urls.txt", "urls.tsv", "access.log"))
+    packed.write_bytes(b"".join(gzip.compress(line) for line in PAGES.read_bytes().splitlines(keepends=True)))
+    urllist.write_text("# a list\n" + "\n".join(reversed(urls)))
+    table.write_text("".join(f"1\tx\t{url}\n" for url in urls))
+    hit = '192.0.2.1 - - [10/Oct/2000:13:55:36 -0700] "GET {} HTTP/1.0" 200 5\n'
+    log.write_text("".join(hit.format(url) for url in urls))
+    output = tmp_path / "b.filter"
+    for inputs in ([cdx], [idx], [packed], [urllist], [table, "--column", "3"], [log], [held], [held, cdx, log]):
+        done = unlost("filter", "build", *map(str, inputs), "-o", str(output))
+        assert done.returncode == 0, (inputs, done.stderr)
+        assert output.read_bytes()[-BODY:] == GOLDEN.read_bytes()[-BODY:], inputs
+    assert unlost("filter", "build", "/dev/stdin", "-o", str(output), stdin=PAGES.read_bytes()).returncode == 0
+    assert output.read_bytes() == GOLDEN.read_bytes()
+
+
+@pytest.mark.real_data
+def test_a_warc_is_read(tmp_path: Path) -> None:
+    """By its captures, as its index is."""
+    warc = DATA / "warc" / "iana-2020.warc.gz"
+    index, filters = tmp_path / "a.cdxj", [tmp_path / "1.filter", tmp_path / "2.filter"]
+    assert unlost("index", "build", str(warc), "-o", str(index)).returncode == 0
+    for source, output in zip((warc, index), filters, strict=True):
+        assert unlost("filter", "build", str(source), "-o", str(output)).returncode == 0
+    assert filters[0].read_bytes() == filters[1].read_bytes()
+    assert Filter.open(filters[0]).keys > 10
+
+
+def test_a_line_for_each_address(tmp_path: Path) -> None:
+    """Address and answer between a tab, or an object; lists as `map lookup` takes them; bad addresses named."""
+    asked = ["http://www.example.com/a?b", "com,example)/a-b", "http://example.net/"]
+    done = unlost("filter", "lookup", str(GOLDEN), *asked)
+    expected = b"http://www.example.com/a?b\tyes\ncom,example)/a-b\tyes\nhttp://example.net/\tno\n"
+    assert (done.stdout, done.stderr, done.returncode) == (expected, b"", 0)
+    batch, packed = tmp_path / "urls", tmp_path / "urls.gz"
+    batch.write_text("# these\n" + "\n\n".join(asked))
+    packed.write_bytes(gzip.compress(batch.read_bytes()))
+    for name, stdin in ((str(batch), b""), (str(packed), b""), ("-", batch.read_bytes())):
+        assert unlost("filter", "lookup", str(GOLDEN), "--batch", name, stdin=stdin).stdout == expected
+    done = unlost("filter", "lookup", "--json", str(GOLDEN), *asked[::2], "http://a b/")
+    held, unknown, bad = map(json.loads, done.stdout.splitlines())
+    assert held == {"uri": asked[0], "key": "com,example)/a", "held": True}
+    assert unknown == {"uri": asked[2], "key": "net,example)/", "held": False}
+    assert (bad["error"]["kind"], done.returncode) == ("bad-host", 3)
+    assert unlost("filter", "lookup", str(GOLDEN)).returncode == 2
+
+
+def test_adding_and_compacting(tmp_path: Path) -> None:
+    """What is new is chained in place, and found; from the whole index there is one layer again."""
+    file, urls, whole = build(tmp_path), tmp_path / "urls", tmp_path / "b.filter"
+    urls.write_text("http://example.com/a\nhttp://new.example.com/\n")
+    done = unlost("filter", "add", str(file), str(urls), "--bits", "12")
+    assert b"2 captures read, 0 not web pages, 0 left out; 1 keys, " in done.stderr
+    assert unlost("filter", "lookup", str(file), "http://new.example.com/").stdout.endswith(b"\tyes\n")
+    other = tmp_path / "c.filter"
+    done = unlost("filter", "add", str(file), str(urls), "-o", str(other), "--json")
+    assert (json.loads(done.stdout)["keys"], len(Filter.open(other).layers), len(Filter.open(file).layers)) == (0, 3, 2)
+    indexes = ["--index", str(PAGES), "--index", str(urls)]
+    done = unlost("filter", "compact", str(other), *indexes, "-o", str(whole))
+    assert (done.returncode, [layer.keys for layer in Filter.open(whole).layers]) == (0, [8])
+    done = unlost("filter", "compact", str(other), "--index", str(PAGES), "-o", str(other))
+    assert b"8 keys were in the filter, and 7 are in the index: pages that were held are missing" in done.stderr
+    assert other.read_bytes() == GOLDEN.read_bytes()
+
+
+def test_checking(tmp_path: Path) -> None:
+    """What is in it, layer by layer, and what is damaged: exit code 1, or 3 where nothing can be read."""
+    file = build(tmp_path)
+    assert unlost("filter", "add", str(file), str(PAGES), "--date", "2024-02-01T10:00:00Z").returncode == 0
+    done = unlost("filter", "check", str(file))
+    assert done.stdout.decode().splitlines() == [
+        f"7 keys, hxpx by the rules wayback, {file.stat().st_size} bytes",
+        "layer 1: 7 keys, 8 bits, 20100101000000 to 20120601000000",
+        "layer 2: 0 keys, 8 bits, 20100101000000 to 20120601000000, made 20240201100000",
+    ]
+    data = bytearray(file.read_bytes())
+    data[-1] ^= 1
+    file.write_bytes(data)
+    done = unlost("filter", "check", "--json", str(file))
+    result = json.loads(done.stdout)
+    assert (done.returncode, len(result["damage"]), result["layers"][1]["made"]) == (1, 1, "20240201100000")
+    done = unlost("filter", "lookup", str(file), "http://example.net/")
+    assert (done.returncode, b"partition 0 of layer 2" in done.stderr) == (3, True)
+    data[5] ^= 1
+    file.write_bytes(data)
+    done = unlost("filter", "check", str(file))
+    assert (done.returncode, b"a.filter: not a filter" in done.stderr) == (3, True)
+
+
+def test_the_day_is_said_only_if_it_is_given(tmp_path: Path) -> None:
+    """The same index makes the same file, unless somebody wants it otherwise."""
+    output = tmp_path / "a.filter"
+    arguments = ["filter", "build", str(PAGES), "-o", str(output)]
+    for more, epoch, expected in [
+        ([], "", None),
+        ([], "1392076801", "20140211000001"),
+        (["--date", "20240102"], "1392076801", "20240102000000"),
+    ]:
+        done = unlost(*arguments, *more, env={"SOURCE_DATE_EPOCH": epoch})
+        assert (done.returncode, Filter.open(output).made) == (0, expected), done.stderr
+    assert unlost(*arguments, "--date", "today").returncode == 2
+    done = unlost(*arguments, env={"SOURCE_DATE_EPOCH": "now"})
+    assert (done.returncode, b"SOURCE_DATE_EPOCH: expected seconds" in done.stderr) == (2, True)
+
+
+def test_bad_input_is_said_and_nothing_is_left(tmp_path: Path) -> None:
+    """One line that helps, and no file."""
+    rolled, output = tmp_path / "a.ukvs", tmp_path / "out.filter"
+    rolled.write_text('!fields {"keys": ["surt"], "values": ["frequency"]}\ncom,* 5\n')
+    for arguments, code, said in [
+        (["build", str(tmp_path / "none")], 3, b"none: cannot be read: No such file"),
+        (["build", str(rolled)], 3, b"a.ukvs: neither a profile nor a filter can be made of the wildcard com,*"),
+        (["build", str(PAGES), "--exclude", "pdf"], 2, b"pdf: cannot be left out: expected robots or sitemaps"),
+        (["add", str(rolled), str(PAGES)], 3, b"a.ukvs: not a filter: expected"),
+        (["compact", str(rolled), "--index", str(PAGES)], 3, b"a.ukvs: not a filter: expected"),
+        (["build", str(PAGES), "--json", "-o", "-"], 2, b"--json and -o -"),
+    ]:
+        more = [] if "-o" in arguments else ["-o", str(output)]
+        done = unlost("filter", *arguments, *more)
+        assert (done.returncode, said in done.stderr, done.stderr.count(b"\n")) == (code, True, 1), done.stderr
+        assert list(tmp_path.iterdir()) == [rolled]
+    assert unlost("filter", "build", str(PAGES), "-o", str(output), "--bits", "17").returncode == 2
+    done = unlost("filter", "build", str(PAGES), "-o", str(tmp_path / "no" / "a.filter"))
+    assert b"cannot be written: no such folder" in done.stderr
+
+
+def test_bad_lines_are_counted_and_the_rest_is_kept(tmp_path: Path) -> None:
+    """By kind, with the first of each; exit code 3 and the filter is there."""
+    file, output = tmp_path / "a.cdxj", tmp_path / "a.filter"
+    file.write_bytes(PAGES.read_bytes() + b"rubbish\n\0\n")
+    done = unlost("filter", "build", str(file), "-o", str(output))
+    assert (done.returncode, b"2 bad-row, first: " in done.stderr) == (3, True)
+    assert output.read_bytes() == GOLDEN.read_bytes()
+
+
+def test_an_empty_index_makes_a_filter_that_denies_everything(tmp_path: Path) -> None:
+    """An archive may hold nothing."""
+    empty, output = tmp_path / "empty", tmp_path / "a.filter"
+    empty.touch()
+    assert unlost("filter", "build", str(empty), "-o", str(output)).returncode == 0
+    assert unlost("filter", "lookup", str(output), "http://a.com/").stdout == b"http://a.com/\tno\n"
+
+
+def test_a_full_disk_is_said() -> None:
+    """In one line that names the file."""
+    done = unlost("filter", "build", str(PAGES), "-o", "/dev/full")
+    assert (done.returncode, b"/dev/full: No space left" in done.stderr) == (3, True), done.stderr
+
+
+def test_an_interrupted_run_leaves_nothing(tmp_path: Path) -> None:
+    """Ctrl-C ends the work, with code 130."""
+    pipe, folder = tmp_path / "pipe", tmp_path / "out"
+    os.mkfifo(pipe)
+    folder.mkdir()
+    process = subprocess.Popen(
+        [UNLOST, "filter", "build", str(pipe), "--input", "index", "-o", str(folder / "a.filter")],
+        stderr=subprocess.PIPE,
+    )
+    with pipe.open("wb", buffering=0) as writer:
+        # More than a pipe holds: when all of it is written, the work is under way.
+        writer.write(PAGES.read_bytes() * 2000)
+        process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert (process.returncode, list(folder.iterdir())) == (130, []), errors
+
+
+def test_standard_output_is_the_file(tmp_path: Path) -> None:
+    """To the byte."""
+    assert unlost("filter", "build", str(PAGES), "-o", "-").stdout == GOLDEN.read_bytes()
+    file = build(tmp_path)
+    added = unlost("filter", "add", str(file), str(PAGES), "-o", "-").stdout
+    assert added.startswith(GOLDEN.read_bytes())
