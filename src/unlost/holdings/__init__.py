@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from unlost.holdings.map import Answer, Map
     from unlost.holdings.merging import Difference, MergeReport, diff_maps, merge_maps
     from unlost.holdings.report import Report
+    from unlost.holdings.routing import Holdings, Reason, Ruling, Verdict
 
 __all__ = [
     "NO_LIMIT",
@@ -32,11 +33,15 @@ __all__ = [
     "Filter",
     "FilterOptions",
     "FilterReport",
+    "Holdings",
     "Layer",
     "Map",
     "MapOptions",
     "MergeReport",
+    "Reason",
     "Report",
+    "Ruling",
+    "Verdict",
     "add_to_filter",
     "build_filter",
     "build_map",
@@ -55,12 +60,16 @@ _MODULES = {
     "Filter": "filter",
     "FilterOptions": "filtering",
     "FilterReport": "filtering",
+    "Holdings": "routing",
     "Layer": "filter",
     "Map": "map",
     "MapOptions": "build",
     "MergeReport": "merging",
     "NO_LIMIT": "compaction",
+    "Reason": "routing",
     "Report": "report",
+    "Ruling": "routing",
+    "Verdict": "routing",
     "add_to_filter": "filtering",
     "build_filter": "filtering",
     "build_map": "build",

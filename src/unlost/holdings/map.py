@@ -68,7 +68,7 @@ class Map:
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
-        """Read a map, plain, gzip or zstd, into memory, where it takes less room than as text.
+        """Read a map, plain, gzip or zstd, into memory, where it takes its text and about ten bytes a row.
 
         For those that are asked all the time, or must not change. Raises InputError if the file cannot be read, is no
         map, is damaged or is not sorted.

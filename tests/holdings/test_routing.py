@@ -1,0 +1,150 @@
+"""What map and filters of an archive say together."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.holdings.strategies import KEYS
+from unlost.errors import InputError, UriError, UsageError
+from unlost.holdings import (
+    Filter,
+    FilterOptions,
+    Holdings,
+    Map,
+    MapOptions,
+    Reason,
+    Verdict,
+    build_filter,
+    build_map,
+)
+
+DAY = datetime(2024, 3, 1, tzinfo=UTC)
+PAGES = ("http://example.com/a?b=1", "http://example.com/b", "http://other.org/")
+ROWS = "com,example)/* 2\ncom,example)/listed 1\ncom,example)/not/* 0\norg,other)/ 1\n"
+
+
+def write_filter(folder: Path, pages: tuple[str, ...] = PAGES, made: str | None = "20240301", **options: str) -> Filter:
+    """Make a filter of these pages."""
+    listed, output = folder / "urls", folder / f"{len(list(folder.iterdir()))}.filter"
+    listed.write_text("".join(f"{page}\n" for page in pages))
+    date = made and f"{made:0<14}"
+    build_filter([listed], output, FilterOptions(bits=16, made=date, kind="urls", **options))  # type: ignore[arg-type]
+    return Filter.open(output)
+
+
+def write_map(folder: Path, rows: str = ROWS) -> Map:
+    """Make a map of these rows."""
+    path = folder / "a.ukvs"
+    path.write_text(rows)
+    return Map.open(path)
+
+
+@pytest.mark.parametrize(
+    ("page", "days", "verdict", "reason"),
+    [
+        ("http://example.com/a", 0, Verdict.HELD, Reason.BOTH),
+        ("http://example.com/a", 1000, Verdict.HELD, Reason.BOTH),
+        ("http://example.com/new", 29, Verdict.NOT_HELD, Reason.FILTERED),
+        ("http://example.com/new", 31, Verdict.PERHAPS_NEWER, Reason.OLD_FILTER),
+        ("http://example.com/listed", 0, Verdict.PERHAPS_NEWER, Reason.LISTED),
+        ("http://example.com/not/this", 1000, Verdict.NOT_HELD, Reason.EXCLUDED),
+        ("http://unknown.net/", 1000, Verdict.NOT_HELD, Reason.UNCOVERED),
+    ],
+)
+def test_each_case(page: str, days: int, verdict: Verdict, reason: Reason, tmp_path: Path) -> None:
+    """The map and the filter, young or old."""
+    holdings = Holdings(write_map(tmp_path), [write_filter(tmp_path)], now=lambda: DAY + timedelta(days))
+    ruling = holdings.lookup(page)
+    assert (ruling.verdict, ruling.reason) == (verdict, reason)
+    assert ruling.is_worth_asking == (verdict is not Verdict.NOT_HELD)
+    assert ruling.answer == holdings.map.lookup(page)  # type: ignore[union-attr]
+    assert holdings.lookup_many([page]) == [ruling]
+
+
+def test_a_filter_is_as_old_as_its_last_capture_unless_it_says_when_it_was_made(tmp_path: Path) -> None:
+    """And too old if it says neither."""
+    index = tmp_path / "a.cdxj"
+    index.write_text('com,example)/a 20240215000000 {"url": "http://example.com/a"}\n')
+    dated = tmp_path / "dated.filter"
+    build_filter([index], dated)
+    rows = write_map(tmp_path)
+    for filters, days, verdict in (
+        ([Filter.open(dated)], 14, Verdict.NOT_HELD),
+        ([Filter.open(dated)], 16, Verdict.PERHAPS_NEWER),
+        ([write_filter(tmp_path, made=None)], 0, Verdict.PERHAPS_NEWER),
+        ([Filter.open(dated), write_filter(tmp_path, made=None)], 0, Verdict.PERHAPS_NEWER),
+    ):
+        holdings = Holdings(rows, filters, now=lambda days=days: DAY + timedelta(days))  # type: ignore[misc]
+        assert holdings.lookup("http://example.com/new").verdict is verdict
+
+
+def test_a_page_that_any_filter_has_is_held(tmp_path: Path) -> None:
+    """They may be of parts of an archive, with queries or without."""
+    one, other = write_filter(tmp_path, PAGES[:1], key="urir"), write_filter(tmp_path, PAGES[1:])
+    for filters in ([one, other], [other, one]):
+        holdings = Holdings(write_map(tmp_path), filters, now=lambda: DAY)
+        found = holdings.lookup_many([*PAGES, "http://example.com/a"])
+        assert [ruling.verdict for ruling in found if not isinstance(ruling, UriError)] == [
+            *[Verdict.HELD] * 3,
+            Verdict.NOT_HELD,
+        ]
+
+
+def test_a_map_or_filters_alone(tmp_path: Path) -> None:
+    """What there is answers."""
+    rows, pages = write_map(tmp_path), write_filter(tmp_path)
+    asked = ["http://example.com/a", "http://example.com/new?x", "http://", "http://unknown.net/"]
+    alone = Holdings(rows).lookup_many(asked)
+    assert [getattr(ruling, "reason", None) for ruling in alone] == [Reason.MAP, Reason.MAP, None, Reason.UNCOVERED]
+    alone = Holdings(None, [pages]).lookup_many(asked)
+    assert [getattr(ruling, "reason", None) for ruling in alone] == [
+        Reason.FILTER,
+        Reason.FILTERED,
+        None,
+        Reason.FILTERED,
+    ]
+    assert [getattr(ruling, "key", None) for ruling in alone] == [
+        "com,example)/a",
+        "com,example)/new",
+        None,
+        "net,unknown)/",
+    ]
+    assert isinstance(alone[2], UriError)
+    with pytest.raises(UriError):
+        Holdings(rows, [pages]).lookup("http://")
+    with pytest.raises(UsageError, match="neither a map nor a filter"):
+        Holdings(None)
+
+
+def test_other_rules_are_refused(tmp_path: Path) -> None:
+    """Their keys would not meet."""
+    rows = write_map(tmp_path, '!meta {"rules": "papers"}\n' + ROWS)
+    with pytest.raises(InputError, match=r"filter: made by other rules \(wayback\) than .*a.ukvs \(papers\)"):
+        Holdings(rows, [write_filter(tmp_path)])
+
+
+@given(st.data())
+def test_nothing_that_is_held_is_denied(data: st.DataObject) -> None:
+    """Whatever the weights, the bits, and the age."""
+    held = data.draw(st.lists(KEYS, min_size=1, max_size=20))
+    with TemporaryDirectory() as folder:
+        deny_nothing(data, held, Path(folder))
+
+
+def deny_nothing(data: st.DataObject, held: list[str], folder: Path) -> None:
+    """Make a map and a filter of these keys, and ask for them."""
+    index = folder / "a.cdxj"
+    index.write_text("".join(f'{key} 20240101000000 {{"url": "http://x.invalid/"}}\n' for key in sorted(held)))
+    weight = data.draw(st.sampled_from([None, 0.0, 0.1, 1.0]))
+    build_map([index], folder / "a.ukvs", MapOptions(host_weight=weight, path_weight=weight))
+    build_filter([index], folder / "a.filter", FilterOptions(bits=data.draw(st.integers(1, 16))))
+    days = data.draw(st.integers(0, 100))
+    rows, pages = Map.open(folder / "a.ukvs"), Filter.open(folder / "a.filter")
+    holdings = Holdings(rows, [pages], now=lambda: DAY + timedelta(days))
+    for ruling in holdings.lookup_many(held):
+        assert not isinstance(ruling, UriError)
+        assert ruling.verdict is Verdict.HELD
