@@ -1,6 +1,7 @@
 //! One line of a map: its key, how much is held, and whatever else stands behind.
 
 use super::Frequency;
+use super::form::number;
 use crate::uri::{RuleSet, normal_key};
 
 /// One line of a map, lent from where it was read.
@@ -49,6 +50,24 @@ impl<'a> Entry<'a> {
             tail,
         };
         Some((entry, frequency.is_some()))
+    }
+
+    /// Reads a row of one key and a count, as nearly all are, if it is as we write it.
+    #[must_use]
+    pub(super) fn read_plain(line: &'a [u8]) -> Option<(Self, bool)> {
+        let digits = line.iter().rev().take_while(|byte| byte.is_ascii_digit());
+        let (key, count) = line.split_at(line.len() - digits.count());
+        let key = key.strip_suffix(b" ")?;
+        // All bytes are looked at, whatever they are: that way many are at once. The smallest is the one that matters.
+        let smallest = key
+            .iter()
+            .fold(u8::MAX, |smallest, &byte| smallest.min(byte));
+        if key.is_empty() || key[0] == b'!' || smallest <= b' ' {
+            return None;
+        }
+        let (count, rest) = number(count)?;
+        let frequency = Frequency::checked(count)?;
+        rest.is_empty().then_some((Self::new(key, frequency), true))
     }
 
     /// Appends the line, with its end.

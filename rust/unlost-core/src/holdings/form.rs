@@ -34,6 +34,9 @@ impl Form {
     /// Reads what [`Form::write`] wrote, without its end.
     pub(super) fn read(self, line: &[u8]) -> Option<Entry<'_>> {
         match self {
+            Self::Map { fields: 1 } => Entry::read_plain(line)
+                .or_else(|| Entry::read(line, 1))
+                .map(|(entry, _)| entry),
             Self::Map { fields } => Entry::read(line, fields).map(|(entry, _)| entry),
             Self::Profile => {
                 // Keys may hold braces, but no spaces with one behind them.

@@ -3,7 +3,6 @@
 use std::io::Read;
 use std::sync::Arc;
 
-use super::form::number;
 use super::progress::Metered;
 use super::{Entry, Frequency, HoldingsError, Progress, Tally};
 use crate::formats::{Lines, Source, without_mark};
@@ -99,7 +98,7 @@ impl MapReader {
             };
             let respaced;
             let mut read = if self.fields == 1 {
-                plain_row(text)
+                Entry::read_plain(text)
             } else {
                 None
             };
@@ -154,24 +153,6 @@ impl MapReader {
             }),
         }
     }
-}
-
-/// Reads a row of one key and a count, as nearly all are, if it is as we write it.
-fn plain_row(line: &[u8]) -> Option<(Entry<'_>, bool)> {
-    let digits = line.iter().rev().take_while(|byte| byte.is_ascii_digit());
-    let (key, count) = line.split_at(line.len() - digits.count());
-    let key = key.strip_suffix(b" ")?;
-    // All bytes are looked at, whatever they are: that way many are at once. The smallest is the one that matters.
-    let smallest = key
-        .iter()
-        .fold(u8::MAX, |smallest, &byte| smallest.min(byte));
-    if key.is_empty() || key[0] == b'!' || smallest <= b' ' {
-        return None;
-    }
-    let (count, rest) = number(count)?;
-    let frequency = Frequency::checked(count)?;
-    rest.is_empty()
-        .then_some((Entry::new(key, frequency), true))
 }
 
 /// Whether a row is as we write it. Look-ups take any white space for the end of a field, so what goes in must, too.

@@ -1,16 +1,14 @@
 //! Sorting more entries than fit in memory: sorted runs, then one merge. Entries that come in order make one run, which
 //! is then the result as it stands.
 
-use std::cmp::Ordering;
-use std::collections::BinaryHeap;
-use std::collections::binary_heap::PeekMut;
-use std::io::{BufRead, Write};
+use std::io::Write;
 use std::ops::Range;
 
 use super::form::Form;
+use super::runs::{Run, Sorted};
 use super::spool::Spool;
 use super::table::host;
-use super::{Entry, Frequency, HoldingsError, Progress, Table};
+use super::{Entry, HoldingsError, Progress, Table};
 
 /// So many runs are merged into one before another is begun: each takes an open file and a buffer.
 const MAX_RUNS: usize = 64;
@@ -35,31 +33,6 @@ pub(super) struct Sorter {
     home: Option<Spool>,
     /// Whether there is one run, and it went there.
     is_home: bool,
-}
-
-struct Run {
-    text: Spool,
-    last: Vec<u8>,
-}
-
-impl Run {
-    /// Writes a part of a sorted table whose keys are larger than the last.
-    fn append(
-        &mut self,
-        table: &Table,
-        part: Range<usize>,
-        form: Form,
-    ) -> Result<(), HoldingsError> {
-        for index in part.clone() {
-            self.text
-                .append(|text| form.write(&table.get(index), text))?;
-        }
-        if let Some(last) = part.last() {
-            self.last.clear();
-            self.last.extend_from_slice(table.get(last).key);
-        }
-        Ok(())
-    }
 }
 
 impl Sorter {
@@ -244,7 +217,7 @@ impl Sorter {
         let mut text = Spool::new(self.memory);
         let mut last = Vec::new();
         let form = self.form;
-        let mut merge = Merge::of(std::mem::take(&mut self.runs), form)?;
+        let mut merge = Sorted::of_runs(std::mem::take(&mut self.runs), form)?;
         while let Some(entry) = merge.next_entry()? {
             text.append(|text| form.write(&entry, text))?;
             last.clear();
@@ -270,10 +243,10 @@ impl Sorter {
     pub(super) fn finish(mut self) -> Result<Sorted, HoldingsError> {
         if self.runs.is_empty() {
             self.table.sort()?;
-            return Ok(Sorted(Inner::Table(self.table, 0)));
+            return Ok(Sorted::of_table(self.table));
         }
         self.spill()?;
-        Ok(Sorted(Inner::Merge(Merge::of(self.runs, self.form)?)))
+        Sorted::of_runs(self.runs, self.form)
     }
 
     /// Writes everything that was pushed, in as lines.
@@ -302,152 +275,9 @@ impl Sorter {
     }
 }
 
-/// Entries in each key once.
-pub(super) struct Sorted(Inner);
-
-enum Inner {
-    Table(Table, usize),
-    Merge(Merge),
-}
-
-impl Sorted {
-    pub(super) fn next_entry(&mut self) -> Result<Option<Entry<'_>>, HoldingsError> {
-        match &mut self.0 {
-            Inner::Table(table, next) => {
-                *next += 1;
-                Ok((*next <= table.len()).then(|| table.get(*next - 1)))
-            }
-            Inner::Merge(merge) => merge.next_entry(),
-        }
-    }
-}
-
-/// Reads runs side by side.
-struct Merge {
-    form: Form,
-    heads: BinaryHeap<Head>,
-    current: Head,
-}
-
-/// The first line of a run that was not taken yet.
-struct Head {
-    line: Vec<u8>,
-    key_len: usize,
-    frequency: Frequency,
-    tail: usize,
-    rest: Box<dyn BufRead + Send>,
-}
-
-impl Head {
-    fn key(&self) -> &[u8] {
-        &self.line[..self.key_len]
-    }
-
-    fn entry(&self) -> Entry<'_> {
-        Entry {
-            key: self.key(),
-            frequency: self.frequency,
-            tail: &self.line[self.tail..],
-        }
-    }
-
-    /// Goes on to the next line; says whether there is one.
-    fn advance(&mut self, form: Form) -> Result<bool, HoldingsError> {
-        self.line.clear();
-        if self.rest.read_until(b'\n', &mut self.line)? == 0 {
-            return Ok(false);
-        }
-        self.line.pop();
-        // Runs are what we wrote ourselves.
-        if let Some(entry) = form.read(&self.line) {
-            self.frequency = entry.frequency;
-            self.tail = self.line.len() - entry.tail.len();
-            self.key_len = entry.key.len();
-        }
-        Ok(true)
-    }
-}
-
-impl PartialEq for Head {
-    fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
-    }
-}
-
-impl Eq for Head {}
-
-impl PartialOrd for Head {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Head {
-    /// The heap gives its largest first: the smallest key.
-    fn cmp(&self, other: &Self) -> Ordering {
-        other.key().cmp(self.key())
-    }
-}
-
-impl Merge {
-    fn of(runs: Vec<Run>, form: Form) -> Result<Self, HoldingsError> {
-        let empty = |rest| Head {
-            line: Vec::new(),
-            key_len: 0,
-            frequency: Frequency::UNKNOWN,
-            tail: 0,
-            rest,
-        };
-        let mut heads = BinaryHeap::with_capacity(runs.len());
-        for run in runs {
-            let mut first = empty(run.text.into_reader()?);
-            if first.advance(form)? {
-                heads.push(first);
-            }
-        }
-        Ok(Self {
-            form,
-            heads,
-            current: empty(Box::new(std::io::empty())),
-        })
-    }
-
-    fn next_entry(&mut self) -> Result<Option<Entry<'_>>, HoldingsError> {
-        let Some(mut first) = self.heads.peek_mut() else {
-            return Ok(None);
-        };
-        // The line moves to where it can be lent from, and its buffer is used again.
-        std::mem::swap(&mut self.current.line, &mut first.line);
-        self.current.key_len = first.key_len;
-        self.current.frequency = first.frequency;
-        self.current.tail = first.tail;
-        if first.advance(self.form)? {
-            drop(first);
-        } else {
-            PeekMut::pop(first);
-        }
-        while let Some(mut next) = self.heads.peek_mut() {
-            if next.key() != self.current.key() {
-                break;
-            }
-            let sum = self.current.frequency.plus(next.frequency);
-            self.current.frequency = sum.ok_or_else(|| HoldingsError::Overflow {
-                key: self.current.key().to_vec(),
-            })?;
-            if next.entry().tail != self.current.entry().tail {
-                self.current.line.truncate(self.current.key_len);
-                self.current.tail = self.current.key_len;
-            }
-            if !next.advance(self.form)? {
-                PeekMut::pop(next);
-            }
-        }
-        Ok(Some(self.current.entry()))
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::Frequency;
     use super::*;
     use std::collections::BTreeMap;
 

@@ -95,6 +95,11 @@ impl Spool {
         self.file.is_none().then_some(&self.tail)
     }
 
+    /// The same, taken out of it.
+    pub(super) fn take_memory(&mut self) -> Option<Vec<u8>> {
+        self.file.is_none().then(|| std::mem::take(&mut self.tail))
+    }
+
     /// Reads the text from its beginning.
     pub(super) fn into_reader(self) -> io::Result<Box<dyn BufRead + Send>> {
         let tail = Cursor::new(self.tail);

@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use super::order::{common_len, restore, tree_byte, write_tree_key};
-use super::sorter::{Sorted, Sorter};
+use super::runs::Sorted;
+use super::sorter::Sorter;
 use super::{Entry, HoldingsError, MapReader, Progress, Table};
 
 /// Something that gives entries in the order of their bytes.

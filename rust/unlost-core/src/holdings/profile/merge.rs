@@ -1,11 +1,11 @@
 //! Profiles of one policy, side by side, into one.
 
-use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use std::io::Write;
 
 use super::line::{Holding, ProfileReader};
+use crate::holdings::heads::{Keyed, SmallestFirst};
 use crate::holdings::spool::Spool;
 use crate::holdings::{HoldingsError, Progress};
 
@@ -18,32 +18,9 @@ const SPOOL_BYTES: usize = 16 << 20;
 /// Lines of ours are as long as those they come from, and a few digits.
 const SPOOL_LINE_LIMIT: usize = usize::MAX / 4;
 
-struct Head(ProfileReader);
-
-impl Head {
+impl Keyed for ProfileReader {
     fn key(&self) -> &[u8] {
-        self.0.row().0
-    }
-}
-
-impl PartialEq for Head {
-    fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
-    }
-}
-
-impl Eq for Head {}
-
-impl PartialOrd for Head {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Head {
-    /// The heap gives its largest first: the smallest key.
-    fn cmp(&self, other: &Self) -> Ordering {
-        other.key().cmp(self.key())
+        self.row().0
     }
 }
 
@@ -62,7 +39,7 @@ pub fn merge_profiles(
         for reader in ours.into_iter().chain(waiting.by_ref().take(AT_ONCE - 1)) {
             let mut reader = reader?;
             if reader.advance()? {
-                heads.push(Head(reader));
+                heads.push(SmallestFirst(reader));
             }
         }
         if waiting.peek().is_none() {
@@ -87,7 +64,7 @@ pub fn merge_profiles(
 }
 
 fn merge(
-    mut heads: BinaryHeap<Head>,
+    mut heads: BinaryHeap<SmallestFirst<ProfileReader>>,
     progress: &Progress,
     mut write: impl FnMut(&[u8], &Holding) -> Result<(), HoldingsError>,
 ) -> Result<(), HoldingsError> {
@@ -108,7 +85,7 @@ fn merge(
             PeekMut::pop(first);
         }
         while let Some(mut next) = heads.peek_mut() {
-            if next.key() != key {
+            if next.0.key() != key {
                 break;
             }
             if !sum.add(next.0.row().1) {
