@@ -46,7 +46,7 @@ def whole_paths(paths: Sequence[str | os.PathLike[str]]) -> Iterator[list[Path]]
 
 
 def _full(output: str | os.PathLike[str]) -> str:
-    """Return which is full: the file that was written, or the folder of temporary files, which may be on another disk."""
+    """Return which is full: the file that was written, or the folder of temporary files, perhaps on another disk."""
     import tempfile  # noqa: PLC0415  start-up
 
     if not Path(output).is_file() and Path(output).exists():

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from os import PathLike, stat
+from os import PathLike
+from pathlib import Path
 
 from unlost import _core
 from unlost._core import Progress
@@ -152,7 +153,7 @@ def _size(inputs: Sequence[str | PathLike[str]]) -> int:
     for name in inputs:
         # An input that is not there is reported when its turn comes.
         with suppress(OSError):
-            sizes += stat(name).st_size
+            sizes += Path(name).stat().st_size
     return sizes
 
 

@@ -4,11 +4,12 @@
 //!
 //! ```text
 //! files ─ blocks ─ rows (keys, filters) ─ table ─ sorter ─┬─ map
-//!                                                         ├─ compaction ─ smaller map
+//!                                                         ├─ compaction ─ smaller map (budget: what to roll up)
 //!                                                         └─ policies ─ profiles
 //! ```
 
 mod blocks;
+pub mod budget;
 mod build;
 mod collect;
 mod compact;

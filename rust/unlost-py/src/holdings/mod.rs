@@ -1,6 +1,7 @@
 //! Bindings of `unlost_core::holdings`.
 
 mod answer;
+mod budget;
 mod build;
 mod convert;
 mod lookup;
@@ -12,6 +13,7 @@ use pyo3::prelude::*;
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     answer::add_to(module)?;
+    budget::add_to(module)?;
     build::add_to(module)?;
     lookup::add_to(module)?;
     merge::add_to(module)?;
