@@ -11,6 +11,9 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
+    "evaluate": Command(
+        "unlost.cli.evaluate", "Say how well maps, budgets and filters of an index tell which pages it holds."
+    ),
     "index": Command(
         "unlost.cli.index", "Make, read, check and convert the files in which archives list what they hold."
     ),

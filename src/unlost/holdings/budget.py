@@ -67,7 +67,8 @@ class Prior:
     """Where pages are expected that are asked for and not held, before anything is known about what was asked.
 
     page_discount: a node of n keys counts as n less this, so that a page alone in its folder is no sign of others.
-    host: how many keys a host with a single page counts for where hosts are expected that nobody has heard of.
+    host: how much a host with a single page counts for where hosts are expected that nobody has heard of, as a part of
+        what the map's hosts hold on average.
     host_discount: so many such hosts below a domain are no sign of others.
     beside: as many keys of unknown hosts are expected below a domain for each of its keys.
     strength: how many questions weigh as much as all this, at each node.
@@ -76,8 +77,8 @@ class Prior:
     """
 
     page_discount: float = 0.9
-    host_discount: float = 0.95
-    host: float = 5.0
+    host_discount: float = 0.0
+    host: float = 0.5
     beside: float = 0.02
     strength: float = 100.0
 
@@ -224,7 +225,10 @@ def _bits(name: str, scale: "_core.MapScale", budget: Budget) -> int:
 
 def _budgeted(header: Header, budget: Budget, how: BudgetOptions, report: BudgetReport) -> Header:
     """Return the header of the result, which says what it was made to fit."""
-    terms: dict[str, object] = {budget.unit: budget.size, "protect_suffixes": how.protect_suffixes}
+    terms: dict[str, object] = {budget.unit: budget.size}
+    # What is usual is not said: in the smallest maps every byte counts.
+    if not how.protect_suffixes:
+        terms["protects"] = False
     if report.asked:
         terms["asked"] = report.asked
     if report.bits:

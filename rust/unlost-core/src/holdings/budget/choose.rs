@@ -40,10 +40,10 @@ pub struct Scale {
 }
 
 impl Scale {
-    pub(super) fn new(nodes: Nodes, prior: &Prior, missed: u64, hit: u64) -> Self {
+    pub(super) fn new((nodes, hosts): (Nodes, u64), prior: &Prior, missed: u64, hit: u64) -> Self {
         // Exact up to far more questions than there are.
         #[allow(clippy::cast_precision_loss)]
-        let masses = masses(&nodes, prior, missed as f64);
+        let masses = masses(&nodes, hosts, prior, missed as f64);
         let (rolled, own) = points(&nodes, &masses);
         drop(masses);
         let prices = prices(&nodes, &rolled, &own);

@@ -10,7 +10,7 @@ use crate::uri::{Section, Segments, Suffixes};
 
 /// Below a name under which anybody gets one of his own (`tumblr,com`), more hosts are asked for than are known: so many,
 /// by the real URL lists.
-const SHARED_HOSTS: f64 = 1000.0;
+const SHARED_HOSTS: f64 = 100.0;
 
 /// What may be rolled up, and what is counted.
 pub(super) struct Growth<'a> {
@@ -53,6 +53,8 @@ pub(super) struct Grower<'a> {
     key: Vec<u8>,
     cost: LineCost,
     extras: Vec<Vec<u8>>,
+    /// Hosts with pages that are held.
+    hosts: u64,
 }
 
 impl<'a> Grower<'a> {
@@ -65,6 +67,7 @@ impl<'a> Grower<'a> {
             key: Vec::new(),
             cost: LineCost::new(),
             extras: Vec::new(),
+            hosts: 0,
         }
     }
 
@@ -123,12 +126,12 @@ impl<'a> Grower<'a> {
         }
     }
 
-    /// Closes everything.
-    pub(super) fn finish(mut self) -> Nodes {
+    /// Closes everything. Returns the nodes, and how many hosts hold something.
+    pub(super) fn finish(mut self) -> (Nodes, u64) {
         while !self.open.is_empty() {
             self.close();
         }
-        self.nodes
+        (self.nodes, self.hosts)
     }
 
     /// One bit for a value of the further key fields. Beyond 64 of them some share a bit.
@@ -322,6 +325,7 @@ impl<'a> Grower<'a> {
         parent.hosts += node.hosts + open.host;
         if is_root && is_held {
             around.host = 1.0 / f64::from(node.keys.max(1));
+            self.hosts += 1;
         }
         for one in [Traits::HELD, Traits::KNOWN] {
             if node.traits.has(one) {

@@ -10,7 +10,8 @@ pub struct Prior {
     pub page_discount: f64,
     /// The same for nodes of n hosts with a single page.
     pub host_discount: f64,
-    /// How many keys such a host counts for, where hosts are expected that nobody has heard of.
+    /// How much such a host counts for, where hosts are expected that nobody has heard of: as a part of what the hosts of
+    /// this map hold on average.
     pub host: f64,
     /// So many hosts, in keys, are expected beside the known ones for each key that they have.
     pub beside: f64,
@@ -22,27 +23,31 @@ pub struct Prior {
 ///
 /// Without questions: misses lie where holdings lie. With questions, each node shares its misses out to those below it as
 /// the questions do, and where there are few, as the prior does.
-pub(super) fn masses(nodes: &Nodes, prior: &Prior, asked: f64) -> Vec<f64> {
+pub(super) fn masses(nodes: &Nodes, hosts: u64, prior: &Prior, asked: f64) -> Vec<f64> {
     let all = &nodes.all;
+    let tops = || {
+        all.iter()
+            .enumerate()
+            .filter(|(_, node)| node.parent == NONE)
+    };
+    let keys: f64 = tops().map(|(_, node)| f64::from(node.keys)).sum();
+    // Exact up to far more hosts than there are.
+    #[allow(clippy::cast_precision_loss)]
+    let host = prior.host * keys / hosts.max(1) as f64;
     let expected: Vec<f64> = all
         .iter()
         .map(|node| {
             let less = |count: f64, discount: f64| (count - discount).max(0.0);
             let keys = f64::from(node.keys);
             let hosts = if node.traits.has(Traits::HOST) {
-                prior.host * less(node.hosts, prior.host_discount) + prior.beside * keys
+                host * less(node.hosts, prior.host_discount) + prior.beside * keys
             } else {
                 0.0
             };
             less(keys, prior.page_discount) + hosts
         })
         .collect();
-    let everywhere: f64 = all
-        .iter()
-        .zip(&expected)
-        .filter(|(node, _)| node.parent == NONE)
-        .map(|(_, expected)| expected)
-        .sum();
+    let everywhere: f64 = tops().map(|(at, _)| expected[at]).sum();
     let mut masses: Vec<f64> = Vec::with_capacity(all.len());
     for (node, &share) in all.iter().zip(&expected) {
         let (mass, whole, questions) = match all.get(node.parent as usize) {
