@@ -8,7 +8,6 @@ import gzip
 import hashlib
 import random
 import resource
-import subprocess
 import sys
 import tempfile
 import time
@@ -189,14 +188,12 @@ def speed(archive: Archive, folder: Path, report: Report) -> None:
         report.line(
             f"| `--budget {budget}` | {run.seconds:.2f} | {run.seconds / plain.seconds:.1f} | {run.megabytes:.0f} |"
         )
-    index, large = folder / "large.cdxj", folder / "large.ukvs"
-    write_index(Plan(LARGE * 3, seed=1), index, Problems())
-    build_map([index], large)
-    index.unlink()
-    keys = int(subprocess.run(["wc", "-l", large], capture_output=True, check=True).stdout.split()[0])
+    large = folder / "large.ukvs"
+    keys = write_large(archive.path, large)
     plain = Run([UNLOST, "map", "compact", large, "-o", out], 1)
     run = Run([UNLOST, "map", "compact", large, "-o", out, "--budget", "20MB"], 1)
-    report.line(f"| `map compact`, {keys:,} made-up keys | {plain.seconds:.2f} | 1 | {plain.megabytes:.0f} |")
+    what = f"{keys:,} keys, copied below other top-level domains"
+    report.line(f"| `map compact`, {what} | {plain.seconds:.2f} | 1 | {plain.megabytes:.0f} |")
     report.line(
         f"| `--budget 20MB` of them | {run.seconds:.2f} | {run.seconds / plain.seconds:.1f} | {run.megabytes:.0f} |"
     )
@@ -207,6 +204,17 @@ def speed(archive: Archive, folder: Path, report: Report) -> None:
         run.megabytes / 2000 * LARGE / keys,
         at_most=1,
     )
+
+
+def write_large(source: Path, target: Path) -> int:
+    """Write a map of ten million keys: those of another, again and again, each time below another top-level domain."""
+    lines = [line for line in source.read_bytes().splitlines(keepends=True) if line[:1] not in b"!*"]
+    copies = -(-LARGE // len(lines))
+    with target.open("wb") as file:
+        for copy in range(copies):
+            head = b"a%05d," % copy
+            file.writelines(head + line for line in lines)
+    return copies * len(lines)
 
 
 def main() -> None:

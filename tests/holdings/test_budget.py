@@ -103,6 +103,25 @@ def test_the_choice_is_the_best_there_is(lines: Lines) -> None:
 
 
 @FEWER
+@given(strategies.MAPS, st.dictionaries(strategies.PAGES, st.integers(1, 300), min_size=1, max_size=12))
+def test_questions_count_where_they_miss(lines: Lines, asked: dict[str, int]) -> None:
+    """At the deepest node above the page; those for pages that are lines of the map are hits, and say nothing."""
+    how = model.Compaction()
+    missed = {key: count for key, count in asked.items() if (key, "") not in lines}
+    at: dict[str, int] = {}
+    for key, count in missed.items():
+        wildcard = slow.deepest(lines, key, how)
+        at[wildcard] = at.get(wildcard, 0) + count
+    with folder() as where:
+        questions = write_map(where / "q.ukvs", model.read(f"{key} {count}" for key, count in asked.items()))
+        weighed = scale(write_map(where / "a.ukvs", lines), queries=questions)
+        assert (weighed.missed, weighed.hit) == (sum(missed.values()), sum(asked.values()) - sum(missed.values()))
+        possible = slow.all_sizes(lines, at, is_free, slow.Prior(), (8, 9))
+        for cost, loss in lower_hull(list(possible.items())):
+            assert weighed.weigh(cost)[1] == pytest.approx(loss, abs=EPSILON)
+
+
+@FEWER
 @given(ALL_MAPS, st.floats(0, 1), st.booleans(), st.booleans())
 def test_no_page_is_denied_and_the_size_is_kept(lines: Lines, part: float, in_bytes: bool, protects: bool) -> None:
     """Whatever the budget, what the map held is held, and no more lines or bytes are written than allowed."""

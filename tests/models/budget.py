@@ -118,6 +118,32 @@ def _least(points: Iterable[tuple[int, float]]) -> Sizes:
     return found
 
 
+def grown(lines: Lines, how: Compaction) -> Node:
+    """Return the tree of a map."""
+    top = Node("", 0.0)
+    for place, frequency in lines.items():
+        if place[0] != TOTAL:
+            node_of(place[0], top, how).lines[place] = frequency
+    return top
+
+
+def deepest(lines: Lines, key: str, how: Compaction) -> str:
+    """Return the wildcard of the deepest node on a page's way that something lies below, or a wildcard; "" for none."""
+    asked: Lines = {(key, ""): next(iter(lines.values()))}
+    node, way = grown(lines, how), grown(asked, how)
+    found = ""
+    while True:
+        if node.parts() or any(other.endswith("*") for other, _ in node.lines):
+            found = node.wildcard
+        name = next(iter(way.children), None)
+        if name is None and way.root is None:
+            return found
+        below = node.children.get(name) if name is not None else node.root
+        if below is None:
+            return found
+        node, way = below, way.children[name] if name is not None else way.root or way
+
+
 def all_sizes(
     lines: Lines, asked: dict[str, int], is_free: Callable[[Weighed], bool], prior: Prior, depths: tuple[int, int]
 ) -> Sizes:
@@ -125,11 +151,7 @@ def all_sizes(
 
     asked: questions that missed, by the wildcard of the deepest node that they lie below; under "" if there is none.
     """
-    how = Compaction(host_depth=depths[0], path_depth=depths[1])
-    top = Node("", 0.0)
-    for place, frequency in lines.items():
-        if place[0] != TOTAL:
-            node_of(place[0], top, how).lines[place] = frequency
+    top = grown(lines, Compaction(host_depth=depths[0], path_depth=depths[1]))
     whole = weighed(top, 0, asked)
     whole.mass = 1.0
     share_out(whole, prior, whole.keys, _held_hosts(top), whole.asked)

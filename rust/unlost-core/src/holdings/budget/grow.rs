@@ -293,7 +293,7 @@ impl<'a> Grower<'a> {
         }
         // A top-level domain is never rolled up by itself.
         let is_top = is_host && open.level == 0;
-        if !is_top && !(is_registry && self.growth.protects) {
+        if !(is_top || is_registry && self.growth.protects) {
             node.traits.set(Traits::FREE);
         }
         let forced = self.growth.forced;
