@@ -17,9 +17,13 @@ const HASH_BITS: u32 = 15;
 const LITERAL: f32 = 6.0;
 const REFERENCE: f32 = 5.0;
 const DOUBLING: f32 = 1.0;
+/// Of two beginnings within one piece the shorter is a little better.
+const LONGER: f32 = 0.02;
 /// What ends a wildcard line (`/* 123`) beside the digits, and each digit.
 const WILDCARD: f32 = 12.0;
 const DIGIT: f32 = 3.5;
+/// Of the line that it stands for, a wildcard costs this part at least where nothing better is known.
+const SHORTEST: f32 = 0.9;
 
 /// Reads lines in their order, and says what each costs, in bits.
 pub(super) struct LineCost {
@@ -61,18 +65,29 @@ impl LineCost {
     /// What the first so many bytes of the last line cost.
     pub(super) fn beginning(&self, length: usize) -> f32 {
         let at = self.pieces.partition_point(|&(end, _)| end < length);
-        self.pieces
-            .get(at)
-            .or(self.pieces.last())
-            .map_or(0.0, |&(_, bits)| bits)
+        let piece = self.pieces.get(at).or(self.pieces.last());
+        // Lengths of lines.
+        #[allow(clippy::cast_precision_loss)]
+        let longer = length as f32 * LONGER;
+        piece.map_or(0.0, |&(_, bits)| bits) + longer
+    }
+
+    /// What a wildcard costs at most that stands for the last line, of which it has the first so many bytes: a little
+    /// less than that line, and the less, the shorter it is.
+    pub(super) fn most(&self, length: usize) -> f32 {
+        let &(whole, bits) = self.pieces.last().unwrap_or(&(1, 0.0));
+        // Lengths of lines.
+        #[allow(clippy::cast_precision_loss)]
+        let part = length as f32 / whole.max(1) as f32;
+        bits * (SHORTEST + (1.0 - SHORTEST) * part)
     }
 
     /// What a wildcard line costs whose beginning costs so much, over so many keys.
-    pub(super) fn wildcard(beginning: f32, keys: u32) -> f32 {
+    pub(super) fn wildcard(beginning: f32, most: f32, keys: u32) -> f32 {
         // Logarithms of small numbers.
         #[allow(clippy::cast_precision_loss)]
         let digits = keys.max(1).ilog10() as f32 + 1.0;
-        beginning + WILDCARD + DIGIT * digits
+        (beginning + WILDCARD + DIGIT * digits).min(most)
     }
 
     /// Length and cost of what deflate would write next.

@@ -37,8 +37,11 @@ struct Open {
     extras: u64,
     /// What a line costs up to the end of its prefix; less than 0 before one came.
     beginning: f32,
-    /// Whether some line lies below it.
+    /// What its wildcard costs at most.
+    most: f32,
+    /// Whether some line lies below it, and whether some host does.
     has_below: bool,
+    has_hosts: bool,
     /// Of a host with pages: what it counts for as a host below others.
     host: f64,
 }
@@ -92,6 +95,7 @@ impl<'a> Grower<'a> {
             // A root is as easily written as its host: `)/*` is as usual as `,*`.
             let is_root = self.key.get(open.end - 1) == Some(&b')');
             open.beginning = self.cost.beginning(open.end - usize::from(is_root));
+            open.most = self.cost.most(open.end);
         }
         let extra = self.extra(extra);
         let is_held = entry.frequency.is_held();
@@ -240,7 +244,9 @@ impl<'a> Grower<'a> {
             level,
             extras: 0,
             beginning: -1.0,
+            most: 0.0,
             has_below: false,
+            has_hosts: false,
             host: 0.0,
         });
     }
@@ -262,7 +268,7 @@ impl<'a> Grower<'a> {
             self.set_free(&mut node, open);
         }
         let line = if self.growth.weighs {
-            LineCost::wildcard(open.beginning, node.keys)
+            LineCost::wildcard(open.beginning, open.most, node.keys)
         } else {
             1.0
         };
@@ -291,9 +297,11 @@ impl<'a> Grower<'a> {
         if is_shared && !is_registry {
             node.hosts += SHARED_HOSTS;
         }
-        // A top-level domain is never rolled up by itself.
+        // A top-level domain is never rolled up by itself; and `,*` says no less than `)/*` only if there are other hosts.
+        let is_wild = node.traits.has(Traits::COVERED) || node.traits.has(Traits::EXCLUDED);
+        let is_pages = is_host && !open.has_hosts && !is_wild;
         let is_top = is_host && open.level == 0;
-        if !(is_top || is_registry && self.growth.protects) {
+        if !(is_top || is_pages || is_registry && self.growth.protects) {
             node.traits.set(Traits::FREE);
         }
         let forced = self.growth.forced;
@@ -316,6 +324,7 @@ impl<'a> Grower<'a> {
         };
         around.extras |= open.extras;
         around.has_below |= node.traits.has(Traits::KNOWN);
+        around.has_hosts |= node.traits.has(Traits::KNOWN) && node.traits.has(Traits::HOST);
         let parent = &mut self.nodes.all[around.node as usize];
         let is_root = open.level == 0 && !node.traits.has(Traits::HOST);
         let is_held = node.traits.has(Traits::HELD);
