@@ -168,7 +168,7 @@ def compact_to_budget(
                 for filter_file in beside:
                     report.filter_bytes = write_filter(name, filter_file, report.bits)
                     left = replace(budget, size=budget.size - report.filter_bytes)
-                head = header_lines(_budgeted(header, budget, how, report))
+                head = header_lines(_budgeted(header, budget, report))
                 trial = _Trial(name, len(header.keys), head, how.memory, Path(folder, "trial"), left)
                 watched(lambda progress: _write(scale, left, trial, aside, report, progress))
     except InputError as error:
@@ -223,12 +223,9 @@ def _bits(name: str, scale: "_core.MapScale", budget: Budget) -> int:
     return divide(budget.size, scale.keys, scale.smallest[0] / 8, lambda size: scale.weigh(size * 8)[1])
 
 
-def _budgeted(header: Header, budget: Budget, how: BudgetOptions, report: BudgetReport) -> Header:
+def _budgeted(header: Header, budget: Budget, report: BudgetReport) -> Header:
     """Return the header of the result, which says what it was made to fit."""
     terms: dict[str, object] = {budget.unit: budget.size}
-    # What is usual is not said: in the smallest maps every byte counts.
-    if not how.protect_suffixes:
-        terms["protects"] = False
     if report.asked:
         terms["asked"] = report.asked
     if report.bits:
