@@ -252,7 +252,7 @@ def test_what_must_be_rolled_up_is(tmp_path: Path) -> None:
     options = BudgetOptions(rollup=("com,a)/x/*",))
     compact_to_budget(source, tmp_path / "b.ukvs", Budget(10**6, "bytes"), options)
     assert keys(tmp_path / "b.ukvs") == ["com,a)/x/*", "com,a)/y/0", "com,a)/y/1", "com,a)/y/2"]
-    assert '"budget": {"bytes": 1000000}' in (tmp_path / "b.ukvs").read_text()
+    assert '"budget": "1000000B"' in (tmp_path / "b.ukvs").read_text()
     with pytest.raises(UsageError):
         BudgetOptions(rollup=("*",))
 

@@ -57,6 +57,10 @@ class Budget:
             )
         return cls(int(float(number) * _UNITS[unit.upper()]), "bytes")
 
+    def text(self) -> str:
+        """Return it as `parse` takes it."""
+        return f"{self.size}{'B' if self.unit == 'bytes' else ''}"
+
     def __str__(self) -> str:
         """Return it for people."""
         return f"{self.size:,} {self.unit if self.unit == 'lines' else 'compressed bytes'}"
@@ -225,12 +229,12 @@ def _bits(name: str, scale: "_core.MapScale", budget: Budget) -> int:
 
 def _budgeted(header: Header, budget: Budget, report: BudgetReport) -> Header:
     """Return the header of the result, which says what it was made to fit."""
-    terms: dict[str, object] = {budget.unit: budget.size}
+    meta: dict[str, object] = {**header.meta, "budget": budget.text()}
     if report.asked:
-        terms["asked"] = report.asked
+        meta["asked"] = report.asked
     if report.bits:
-        terms["filter_bits"] = report.bits
-    return replace(header, meta={**header.meta, "budget": terms})
+        meta["filter_bits"] = report.bits
+    return replace(header, meta=meta)
 
 
 @dataclass(frozen=True, slots=True)
