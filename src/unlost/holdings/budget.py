@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike, fspath, truncate
 from pathlib import Path
+from shutil import copyfileobj
 from typing import Literal
 
 from unlost import _core
@@ -27,7 +28,7 @@ GZIP_LEVEL = 6
 
 _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
 _BUDGET = re.compile(r"(\d{1,18}(?:\.\d{1,9})?)\s*([A-Za-z]*)", re.ASCII)
-_NEAR = 0.995
+_NEAR = 0.99
 """A map of so much of its budget is near enough."""
 _TRIES = 10
 
@@ -237,9 +238,9 @@ def _budgeted(header: Header, budget: Budget, report: BudgetReport) -> Header:
     return replace(header, meta=meta)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Trial:
-    """Writes maps to see how large they become."""
+    """Writes maps to see how large they become. The last one, and what is in it, is kept."""
 
     source: str
     fields: int
@@ -247,6 +248,8 @@ class _Trial:
     memory: int | None
     path: Path
     budget: Budget
+    rollups: "_core.Rollups | None" = None
+    shape: MapShape | None = None
 
     def write(self, rollups: "_core.Rollups", target: Path, progress: Progress) -> MapShape:
         return rollups.write(self.source, self.fields, MAX_LINE_BYTES, target, self.head, self.memory, progress)
@@ -255,8 +258,8 @@ class _Trial:
         """Return the size of the map in the budget's unit."""
         self.path.touch()
         truncate(self.path, 0)
-        shape = self.write(rollups, self.path, progress)
-        return shape.lines_out if self.budget.unit == "lines" else published_size(self.path, progress)
+        self.rollups, self.shape = rollups, self.write(rollups, self.path, progress)
+        return self.shape.lines_out if self.budget.unit == "lines" else published_size(self.path, progress)
 
 
 def published_size(path: str | PathLike[str], progress: Progress | None = None) -> int:
@@ -268,7 +271,12 @@ def _write(
     scale: "_core.MapScale", budget: Budget, trial: _Trial, aside: Path, report: BudgetReport, progress: Progress
 ) -> None:
     rollups, report.size = fit_size(scale, budget, lambda chosen: trial.size(chosen, progress))
-    report.shape = trial.write(rollups, aside, progress)
+    if trial.rollups is rollups:
+        with trial.path.open("rb") as made, aside.open("wb") as file:
+            copyfileobj(made, file, 1 << 20)
+        report.shape = trial.shape
+    else:
+        report.shape = trial.write(rollups, aside, progress)
     report.expected = rollups.loss / 2**report.bits
 
 
