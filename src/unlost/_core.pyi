@@ -303,6 +303,59 @@ def compact_map(
     memory: int | None,
     progress: Progress,
 ) -> tuple[MapShape, Tally]: ...
+
+@final
+class Rollups:
+    @property
+    def cost(self) -> float: ...
+    @property
+    def loss(self) -> float: ...
+    @property
+    def is_all(self) -> bool: ...
+    def keys(self) -> list[bytes]: ...
+    def write(
+        self,
+        source: str | PathLike[str],
+        fields: int,
+        line_limit: int,
+        target: str | PathLike[str],
+        headers: bytes,
+        memory: int | None,
+        progress: Progress,
+    ) -> MapShape: ...
+
+@final
+class MapScale:
+    def __new__(
+        cls,
+        source: str | PathLike[str],
+        fields: int,
+        line_limit: int,
+        *,
+        queries: str | PathLike[str] | None,
+        weighs: bool,
+        depths: tuple[int, int],
+        protects: bool,
+        forced: Sequence[bytes],
+        prior: tuple[float, float, float, float, float],
+        memory: int | None,
+        progress: Progress,
+    ) -> MapScale: ...
+    @property
+    def keys(self) -> int: ...
+    @property
+    def wildcards(self) -> int: ...
+    @property
+    def missed(self) -> int: ...
+    @property
+    def hit(self) -> int: ...
+    @property
+    def smallest(self) -> tuple[float, float]: ...
+    def tally(self) -> Tally: ...
+    def weigh(self, limit: float) -> tuple[float, float]: ...
+    def choose(self, limit: float) -> Rollups: ...
+
+def gzip_size(path: str | PathLike[str], level: int, progress: Progress) -> int: ...
 def merge_maps(
     sources: Sequence[tuple[str | PathLike[str], bool]],
     fields: int,

@@ -11,6 +11,9 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
+    "evaluate": Command(
+        "unlost.cli.evaluate", "Say how well maps, budgets and filters of an index tell which pages it holds."
+    ),
     "filter": Command(
         "unlost.cli.filter",
         "Make, extend, compact, check and ask filters, which tell pages that an archive does not hold.",

@@ -1,20 +1,19 @@
 """`unlost map`: MementoMaps, which say what an archive holds."""
 
-from collections.abc import Sequence
 from dataclasses import asdict
+from importlib import import_module
 from json import dumps
 from os import fspath
 from pathlib import Path
 
 import click
 
+from unlost.cli.mapresult import refuse_both, report_problems
 from unlost.cli.messages import say
 from unlost.cli.progress import progress, size_of
-from unlost.cli.target import is_standard_output, writable
-from unlost.errors import InputError, UsageError
-from unlost.formats.output import whole_file
+from unlost.cli.target import writable
+from unlost.errors import InputError
 from unlost.holdings.build import EXCLUDABLE, MapOptions, build_map
-from unlost.holdings.compaction import NO_LIMIT, Compaction, compact_map
 from unlost.holdings.inputs import KINDS
 from unlost.holdings.report import Report
 from unlost.uri import DEFAULT_RULES, RULE_SETS
@@ -27,19 +26,20 @@ _WEIGHT = click.FloatRange(min=0)
 
 
 class _Group(click.Group):
-    """Imports the look-up only when it is asked for: what a command does not need costs it start-up time."""
+    """Imports some commands only when they are asked for: what a command does not need costs it start-up time."""
+
+    _APART = ("compact", "lookup")
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in their order."""
-        return sorted([*super().list_commands(ctx), "lookup"])
+        return sorted([*super().list_commands(ctx), *self._APART])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import it if it is the look-up."""
-        if cmd_name != "lookup":
+        """Import it if it has a file of its own."""
+        if cmd_name not in self._APART:
             return super().get_command(ctx, cmd_name)
-        from unlost.cli.maplookup import lookup  # noqa: PLC0415
-
-        return lookup
+        found: click.Command = getattr(import_module(f"unlost.cli.map{cmd_name}"), cmd_name)
+        return found
 
 
 @click.group(name="map", cls=_Group)
@@ -98,7 +98,7 @@ def build(
     another map; sorted or not, plain, gzip or zstd, any number of them and of any size. What cannot be read is counted
     by kind, and the exit code is 3 then. Nothing is written under the final name until all of it is.
     """
-    _refuse_both(output, json)
+    refuse_both(output, json)
     options = MapOptions(
         host_weight=host_weight,
         path_weight=path_weight,
@@ -132,86 +132,7 @@ def build(
             f"{report.counted} captures counted, {report.foreign} not web pages, {report.filtered} left out",
             level="info",
         )
-    _report_problems(report)
-    ctx.exit(InputError.exit_code if report.problems.total else 0)
-
-
-@command.command()
-@click.argument("file", type=_FILE)
-@_OUTPUT
-@click.option("--host-weight", type=_WEIGHT, default=1.0, show_default=True, help="The smaller, the fewer lines.")
-@click.option("--path-weight", type=_WEIGHT, default=1.0, show_default=True, help="The smaller, the fewer lines.")
-@click.option("--no-hosts", is_flag=True, help="Roll up no hosts, whatever the weight.")
-@click.option("--no-paths", is_flag=True, help="Roll up no paths, whatever the weight.")
-@click.option("--host-a", type=_WEIGHT, default=Compaction().host_a, show_default=True, help="Power law of hosts.")
-@click.option("--host-k", type=_WEIGHT, default=Compaction().host_k, show_default=True, help="Its exponent.")
-@click.option("--path-a", type=_WEIGHT, default=Compaction().path_a, show_default=True, help="Power law of paths.")
-@click.option("--path-k", type=_WEIGHT, default=Compaction().path_k, show_default=True, help="Its exponent.")
-@click.option("--host-depth", type=click.IntRange(1, 64), default=8, show_default=True, help="Levels of hosts.")
-@click.option("--path-depth", type=click.IntRange(1, 64), default=9, show_default=True, help="Levels of paths.")
-@click.option("--fit", type=_FILE, metavar="INDEX", help="Fit the power laws to this index or map, and print them.")
-@click.option("--rollup", multiple=True, metavar="KEY", help="Roll up this wildcard in any case; may be repeated.")
-@click.option("--trace", type=_FILE, help="Write lines read against lines left, as CSV.")
-@_JSON
-@click.pass_context
-def compact(
-    ctx: click.Context,
-    file: Path,
-    output: Path,
-    host_weight: float,
-    path_weight: float,
-    no_hosts: bool,
-    no_paths: bool,
-    host_a: float,
-    host_k: float,
-    path_a: float,
-    path_k: float,
-    host_depth: int,
-    path_depth: int,
-    fit: Path | None,
-    rollup: tuple[str, ...],
-    trace: Path | None,
-    json: bool,
-) -> None:
-    """Make a map smaller: where its tree branches too much, one wildcard stands for a subtree.
-
-    Every page that the map covers stays covered. Compacting a compacted map again with smaller weights gives what
-    compacting once would have given.
-    """
-    _refuse_both(output, json)
-    how = Compaction(
-        NO_LIMIT if no_hosts else host_weight,
-        NO_LIMIT if no_paths else path_weight,
-        host_a,
-        host_k,
-        path_a,
-        path_k,
-        host_depth,
-        path_depth,
-        rollup,
-    )
-    if fit is not None:
-        from unlost.holdings.fit import fit_index  # noqa: PLC0415  start-up
-
-        how = fit_index(fit, how)
-        laws = f"hosts {how.host_a:.3f} x^-{how.host_k:.3f}, paths {how.path_a:.3f} x^-{how.path_k:.3f}"
-        say(f"fitted: {laws}", level="info")
-    with writable(output) as target, progress("compacting", size_of([file])) as bar:
-        report = compact_map(file, target, how, bar.at)
-    shape = report.shape
-    if shape is not None:
-        if trace is not None:
-            with whole_file(trace) as curve:
-                rows = [("lines_in", "lines_out"), *shape.trace]
-                curve.write("".join(f"{a},{b}\n" for a, b in rows).encode())
-        levels = _levels(shape.rollups, shape.host_levels)
-        if json:
-            sizes = {"lines_in": shape.lines_in, "lines_out": shape.lines_out}
-            click.echo(dumps({**sizes, "rollups": levels, "compaction": asdict(how)}))
-        else:
-            rolled = ", ".join(f"{name} {count}" for name, count in levels.items()) or "none"
-            say(f"{shape.lines_in} lines became {shape.lines_out}; rolled up by depth: {rolled}", level="info")
-    _report_problems(report)
+    report_problems(report)
     ctx.exit(InputError.exit_code if report.problems.total else 0)
 
 
@@ -227,14 +148,14 @@ def merge(ctx: click.Context, files: tuple[Path, ...], output: Path, json: bool)
     """
     from unlost.holdings.merging import merge_maps  # noqa: PLC0415  start-up
 
-    _refuse_both(output, json)
+    refuse_both(output, json)
     with writable(output) as target, progress("merging", size_of(files)) as bar:
         report = merge_maps(files, target, bar.at)
     if json:
         click.echo(dumps({"lines": report.merged, "exclusions_dropped": report.dropped}))
     else:
         say(f"{report.merged} lines, {report.dropped} exclusions dropped", level="info")
-    _report_problems(report)
+    report_problems(report)
     ctx.exit(InputError.exit_code if report.problems.total else 0)
 
 
@@ -262,7 +183,7 @@ def diff(ctx: click.Context, before: Path, after: Path, json: bool) -> None:
         mark = "+" if old is None else "-" if new is None else "~"
         values = [value for value in (old, new) if value is not None]
         click.echo("\t".join([mark, difference.key, *values]))
-    _report_problems(Report(problems=problems))
+    report_problems(Report(problems=problems))
     ctx.exit(InputError.exit_code if problems.total else _WANTING if found else 0)
 
 
@@ -299,20 +220,3 @@ def check(ctx: click.Context, file: Path, json: bool) -> None:
         for kind, count in problems.counts.items():
             click.echo(f"{count} {kind}, first: {problems.first[kind]}")
     ctx.exit(_WANTING if problems.total else 0)
-
-
-def _refuse_both(output: Path, json: bool) -> None:
-    """Raise UsageError, before any work, if the map and the result would be written to the same place."""
-    if json and is_standard_output(output):
-        raise UsageError("--json and -o - would both be written to standard output: give the map a name")
-
-
-def _levels(rollups: Sequence[int], host_levels: int) -> dict[str, int]:
-    """Return how many nodes were rolled up at which depth, as the papers name them: H2, P0 and so on."""
-    names = [f"H{level + 1}" if level < host_levels else f"P{level - host_levels}" for level in range(len(rollups))]
-    return {name: count for name, count in zip(names, rollups, strict=True) if count}
-
-
-def _report_problems(report: Report) -> None:
-    for kind, count in report.problems.counts.items():
-        say(f"{count} {kind}, first: {report.problems.first[kind]}", kind=kind, count=count)

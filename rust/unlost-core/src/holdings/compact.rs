@@ -3,8 +3,8 @@
 //! Entries come in the order of their bytes. One thread puts them into the order of the tree, host by host; another walks
 //! them with a stack of open nodes, and puts what is left of each host back into the order of bytes.
 
+use std::collections::HashSet;
 use std::io::Write;
-use std::sync::mpsc::{channel, sync_channel};
 use std::thread;
 
 use super::order::{SLASH, restore, split_tree_key};
@@ -12,7 +12,7 @@ use super::sorter::Sorter;
 use super::spool::Spool;
 use super::totals::Totals;
 use super::tree::Tree;
-use super::tree_order::{Batch, Entries, TreeOrder};
+use super::tree_order::{Entries, order_apart};
 use super::{Entry, HoldingsError, Progress};
 use crate::uri::Segments;
 
@@ -47,12 +47,12 @@ pub struct Compaction {
     /// For path segments; the first level is the host's root.
     pub path: Curve,
     /// Wildcard keys that are rolled up in any case; `*` is everything.
-    pub forced: Vec<Vec<u8>>,
+    pub forced: HashSet<Vec<u8>>,
 }
 
 impl Compaction {
     pub(super) fn is_everything(&self) -> bool {
-        self.forced.iter().any(|key| key == b"*")
+        self.forced.contains(&b"*"[..])
     }
 }
 
@@ -75,9 +75,6 @@ pub struct Shape {
     pub trace: Vec<(u64, u64)>,
 }
 
-/// How many batches are on their way between the two threads.
-const BATCHES: usize = 4;
-
 /// Compacts entries that come in the order of their bytes, and writes what is left.
 ///
 /// `fields` is how many fields of a line are keys. Hosts of more than about three times `memory` are sorted in temporary
@@ -91,29 +88,10 @@ pub fn compact(
     progress: &Progress,
 ) -> Result<Shape, HoldingsError> {
     let mut compactor = Compactor::new(compaction, fields, memory, out);
-    let (send, batches) = sync_channel(BATCHES);
-    let (give_back, used) = channel();
     thread::scope(|scope| {
-        scope.spawn(move || {
-            let mut order = TreeOrder::new(memory, |batch: Batch| {
-                send.send(Ok(batch)).map_err(|_| HoldingsError::Cancelled)?;
-                Ok(used.try_recv().unwrap_or_default())
-            });
-            if let Err(error) = order.push_all(entries, progress) {
-                drop(order);
-                // If nobody is left at the other end, it failed itself and will say so.
-                let _ = send.send(Err(error));
-            }
-        });
-        for batch in batches {
-            let mut batch: Batch = batch?;
-            batch.sort();
-            for entry in batch.table.iter() {
-                compactor.take(&entry)?;
-            }
-            batch.table.clear();
-            // If the other thread has ended, nobody needs it.
-            let _ = give_back.send(batch);
+        let mut ordered = order_apart(scope, entries, memory, progress);
+        while ordered.advance()? {
+            compactor.take(&ordered.entry())?;
         }
         compactor.finish()
     })
@@ -121,7 +99,7 @@ pub fn compact(
 
 /// Walks entries in the order of the tree.
 struct Compactor<'a, W: Write> {
-    forced: &'a [Vec<u8>],
+    forced: &'a HashSet<Vec<u8>>,
     memory: usize,
     out: &'a mut W,
     hosts: Tree,

@@ -4,11 +4,12 @@
 //!
 //! ```text
 //! files ─ blocks ─ rows (keys, options) ─┬─ table ─ sorter ─┬─ map
-//!                                        │                  ├─ compaction ─ smaller map
+//!                                        │                  ├─ compaction ─ smaller map (budget: what to roll up)
 //!                                        │                  └─ policies ─ profiles
 //!                                        └─ hashes ─ partitions ─ filter
 //! ```
 
+pub mod budget;
 mod build;
 mod collect;
 mod compact;

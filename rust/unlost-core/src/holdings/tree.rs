@@ -2,6 +2,8 @@
 //!
 //! Text is cut back to where a node began when that node is rolled up, so the shallowest node wins by itself.
 
+use std::collections::HashSet;
+
 use super::order::{common_len, restore};
 use super::spool::Spool;
 use super::totals::{Totals, write_line};
@@ -102,7 +104,13 @@ impl Tree {
     }
 
     /// Opens the nodes of a key that are not open yet. `from` is where its first separator may stand.
-    pub(super) fn enter(&mut self, key: &[u8], from: usize, levels: usize, forced: &[Vec<u8>]) {
+    pub(super) fn enter(
+        &mut self,
+        key: &[u8],
+        from: usize,
+        levels: usize,
+        forced: &HashSet<Vec<u8>>,
+    ) {
         self.key.clear();
         self.key.extend_from_slice(key);
         let mut next = match self.open.checked_sub(1) {
@@ -120,7 +128,7 @@ impl Tree {
         self.open_node(key.len(), forced);
     }
 
-    fn open_node(&mut self, end: usize, forced: &[Vec<u8>]) {
+    fn open_node(&mut self, end: usize, forced: &HashSet<Vec<u8>>) {
         if self.open == self.nodes.len() {
             self.nodes.push(Node::default());
         }

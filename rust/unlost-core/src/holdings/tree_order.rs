@@ -1,6 +1,8 @@
 //! From the order of bytes to that of the tree.
 
 use std::ops::Range;
+use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
+use std::thread::Scope;
 
 use super::order::{common_len, restore, tree_byte, write_tree_key};
 use super::runs::Sorted;
@@ -39,6 +41,69 @@ impl Batch {
         for (host, common) in self.unsorted.drain(..) {
             self.table.sort_part(host, common);
         }
+    }
+}
+
+/// How many batches are on their way between two threads.
+const BATCHES: usize = 4;
+
+/// Entries in the order of the tree, which another thread puts them into.
+pub(super) struct Ordered {
+    batches: Receiver<Result<Batch, HoldingsError>>,
+    used: Sender<Batch>,
+    batch: Batch,
+    next: usize,
+}
+
+/// Puts entries into the order of the tree in a thread of its own.
+pub(super) fn order_apart<'scope, 'env, E: Entries + Send>(
+    scope: &'scope Scope<'scope, 'env>,
+    entries: &'env mut E,
+    memory: usize,
+    progress: &'env Progress,
+) -> Ordered {
+    let (send, batches) = sync_channel(BATCHES);
+    let (give_back, used) = channel();
+    scope.spawn(move || {
+        let mut order = TreeOrder::new(memory, |batch: Batch| {
+            send.send(Ok(batch)).map_err(|_| HoldingsError::Cancelled)?;
+            Ok(used.try_recv().unwrap_or_default())
+        });
+        if let Err(error) = order.push_all(entries, progress) {
+            drop(order);
+            // If nobody is left at the other end, it failed itself and will say so.
+            let _ = send.send(Err(error));
+        }
+    });
+    Ordered {
+        batches,
+        used: give_back,
+        batch: Batch::default(),
+        next: 0,
+    }
+}
+
+impl Ordered {
+    /// Moves to the next entry; says whether there is one.
+    pub(super) fn advance(&mut self) -> Result<bool, HoldingsError> {
+        while self.next == self.batch.table.len() {
+            let Ok(batch) = self.batches.recv() else {
+                return Ok(false);
+            };
+            let mut old = std::mem::replace(&mut self.batch, batch?);
+            old.table.clear();
+            // If the other thread has ended, nobody needs it.
+            let _ = self.used.send(old);
+            self.batch.sort();
+            self.next = 0;
+        }
+        self.next += 1;
+        Ok(true)
+    }
+
+    /// The entry that was moved to last.
+    pub(super) fn entry(&self) -> Entry<'_> {
+        self.batch.table.get(self.next - 1)
     }
 }
 

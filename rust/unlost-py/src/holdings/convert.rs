@@ -118,7 +118,7 @@ pub fn compaction((host, path, forced): PyCompaction) -> Compaction {
     Compaction {
         host: curve(host),
         path: curve(path),
-        forced,
+        forced: forced.into_iter().collect(),
     }
 }
 

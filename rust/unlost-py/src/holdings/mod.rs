@@ -1,6 +1,7 @@
 //! Bindings of `unlost_core::holdings`.
 
 mod answer;
+mod budget;
 mod build;
 mod convert;
 mod filter;
@@ -13,6 +14,7 @@ use pyo3::prelude::*;
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     answer::add_to(module)?;
+    budget::add_to(module)?;
     build::add_to(module)?;
     filter::add_to(module)?;
     lookup::add_to(module)?;

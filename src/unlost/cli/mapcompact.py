@@ -1,0 +1,207 @@
+"""`unlost map compact`: a smaller map, by weights or to a budget."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from json import dumps
+from pathlib import Path
+
+import click
+from click.core import ParameterSource
+
+from unlost._core import MapShape
+from unlost.cli.mapresult import levels, refuse_both, report_problems, write_trace
+from unlost.cli.messages import say
+from unlost.cli.progress import progress, size_of
+from unlost.cli.target import writable
+from unlost.errors import InputError, UsageError
+from unlost.holdings.budget import Budget, BudgetOptions, BudgetReport, compact_to_budget
+from unlost.holdings.compaction import NO_LIMIT, Compaction, compact_map
+from unlost.holdings.queries import QUERY_KINDS, QueryOptions
+
+_FILE = click.Path(path_type=Path)
+_WEIGHT = click.FloatRange(min=0)
+
+_NOT_WITH_BUDGET = (
+    "host_weight",
+    "path_weight",
+    "no_hosts",
+    "no_paths",
+    "host_a",
+    "host_k",
+    "path_a",
+    "path_k",
+    "fit",
+)
+_ONLY_WITH_BUDGET = ("queries", "query_input", "query_column", "query_host", "protect_suffixes", "with_filter")
+
+
+@click.command()
+@click.argument("file", type=_FILE)
+@click.option("-o", "--output", type=_FILE, required=True, help="The map to write; `-` is standard output.")
+@click.option("--host-weight", type=_WEIGHT, default=1.0, show_default=True, help="The smaller, the fewer lines.")
+@click.option("--path-weight", type=_WEIGHT, default=1.0, show_default=True, help="The smaller, the fewer lines.")
+@click.option("--no-hosts", is_flag=True, help="Roll up no hosts, whatever the weight.")
+@click.option("--no-paths", is_flag=True, help="Roll up no paths, whatever the weight.")
+@click.option("--host-a", type=_WEIGHT, default=Compaction().host_a, show_default=True, help="Power law of hosts.")
+@click.option("--host-k", type=_WEIGHT, default=Compaction().host_k, show_default=True, help="Its exponent.")
+@click.option("--path-a", type=_WEIGHT, default=Compaction().path_a, show_default=True, help="Power law of paths.")
+@click.option("--path-k", type=_WEIGHT, default=Compaction().path_k, show_default=True, help="Its exponent.")
+@click.option("--host-depth", type=click.IntRange(1, 64), default=8, show_default=True, help="Levels of hosts.")
+@click.option("--path-depth", type=click.IntRange(1, 64), default=9, show_default=True, help="Levels of paths.")
+@click.option("--fit", type=_FILE, metavar="INDEX", help="Fit the power laws to this index or map, and print them.")
+@click.option("--rollup", multiple=True, metavar="KEY", help="Roll up this wildcard in any case; may be repeated.")
+@click.option("--budget", metavar="SIZE", help="Choose the roll-ups for this size: lines (100000) or bytes (50MB).")
+@click.option("--queries", type=_FILE, multiple=True, help="With --budget: a log or list of what was asked, to learn.")
+@click.option("--query-input", type=click.Choice(QUERY_KINDS), help="What --queries is, if looking does not tell.")
+@click.option("--query-column", type=click.IntRange(min=1), help="The column of its addresses in a table with tabs.")
+@click.option("--query-host", metavar="HOST", help="Whose access log it is, if its lines do not tell.")
+@click.option(
+    "--protect-suffixes/--no-protect-suffixes",
+    default=True,
+    show_default=True,
+    help="With --budget: never roll up a public suffix such as uk,co.",
+)
+@click.option("--with-filter", type=_FILE, help="With --budget: write a filter here, and divide the bytes.")
+@click.option("--trace", type=_FILE, help="Write lines read against lines left, as CSV.")
+@click.option("--json", is_flag=True, help="The result as JSON.")
+@click.pass_context
+def compact(
+    ctx: click.Context,
+    file: Path,
+    output: Path,
+    host_weight: float,
+    path_weight: float,
+    no_hosts: bool,
+    no_paths: bool,
+    host_a: float,
+    host_k: float,
+    path_a: float,
+    path_k: float,
+    host_depth: int,
+    path_depth: int,
+    fit: Path | None,
+    rollup: tuple[str, ...],
+    budget: str | None,
+    queries: tuple[Path, ...],
+    query_input: str | None,
+    query_column: int | None,
+    query_host: str | None,
+    protect_suffixes: bool,
+    with_filter: Path | None,
+    trace: Path | None,
+    json: bool,
+) -> None:
+    """Make a map smaller: where its tree branches too much, one wildcard stands for a subtree.
+
+    Every page that the map covers stays covered. Compacting a compacted map again with smaller weights gives what
+    compacting once would have given. With --budget the roll-ups are chosen so that the map fits, and answers as few
+    questions wrongly as can be; docs/budget.md explains how.
+    """
+    refuse_both(output, json)
+    refuse_given(ctx, _ONLY_WITH_BUDGET if budget is None else _NOT_WITH_BUDGET, is_budget=budget is not None)
+    if budget is not None:
+        options = BudgetOptions(
+            queries=queries,
+            query_options=QueryOptions(
+                kind=next((kind for kind in QUERY_KINDS if kind == query_input), None),
+                column=query_column,
+                host=query_host,
+            ),
+            protect_suffixes=protect_suffixes,
+            rollup=rollup,
+            host_depth=host_depth,
+            path_depth=path_depth,
+            with_filter=with_filter,
+        )
+        ctx.exit(_compact_within(file, output, Budget.parse(budget), options, trace, json=json))
+    how = Compaction(
+        NO_LIMIT if no_hosts else host_weight,
+        NO_LIMIT if no_paths else path_weight,
+        host_a,
+        host_k,
+        path_a,
+        path_k,
+        host_depth,
+        path_depth,
+        rollup,
+    )
+    if fit is not None:
+        from unlost.holdings.fit import fit_index  # noqa: PLC0415  start-up
+
+        how = fit_index(fit, how)
+        laws = f"hosts {how.host_a:.3f} x^-{how.host_k:.3f}, paths {how.path_a:.3f} x^-{how.path_k:.3f}"
+        say(f"fitted: {laws}", level="info")
+    with writable(output) as target, progress("compacting", size_of([file])) as bar:
+        report = compact_map(file, target, how, bar.at)
+    shape = report.shape
+    if shape is not None:
+        write_trace(trace, shape)
+        if json:
+            sizes = {"lines_in": shape.lines_in, "lines_out": shape.lines_out}
+            rollups = levels(shape.rollups, shape.host_levels)
+            click.echo(dumps({**sizes, "rollups": rollups, "compaction": asdict(how)}))
+        else:
+            say(_became(shape), level="info")
+    report_problems(report)
+    ctx.exit(InputError.exit_code if report.problems.total else 0)
+
+
+def _compact_within(
+    file: Path, output: Path, budget: Budget, options: BudgetOptions, trace: Path | None, *, json: bool
+) -> int:
+    """Compact to a budget, say what came of it, and return the exit code."""
+    with writable(output) as target, progress("weighing", size_of([file])) as bar:
+        report = compact_to_budget(file, target, budget, options, bar.at)
+    if report.shape is not None:
+        write_trace(trace, report.shape)
+        if json:
+            click.echo(dumps(_result(budget, options, report, report.shape)))
+        else:
+            say(_became(report.shape), level="info")
+            say(_fits(budget, report), level="info")
+    report_problems(report)
+    report_problems(report.questions)
+    return InputError.exit_code if report.problems.total or report.questions.problems.total else 0
+
+
+def _became(shape: MapShape) -> str:
+    rolled = ", ".join(f"{name} {count}" for name, count in levels(shape.rollups, shape.host_levels).items())
+    return f"{shape.lines_in} lines became {shape.lines_out}; rolled up by depth: {rolled or 'none'}"
+
+
+def _fits(budget: Budget, report: BudgetReport) -> str:
+    beside = f", {report.filter_bytes:,} of a filter of {report.bits} bits a key" if report.bits else ""
+    learned = f", learned from {report.asked:,} questions" if report.asked else ""
+    return (
+        f"{report.size:,} of {budget}{beside}; of the pages asked for that are not held, {report.expected:.1%} are "
+        f"expected to be taken for held{learned}"
+    )
+
+
+def _result(budget: Budget, options: BudgetOptions, report: BudgetReport, shape: MapShape) -> dict[str, object]:
+    return {
+        "lines_in": shape.lines_in,
+        "lines_out": shape.lines_out,
+        "rollups": levels(shape.rollups, shape.host_levels),
+        "budget": {
+            budget.unit: budget.size,
+            "used": report.size + report.filter_bytes,
+            "protect_suffixes": options.protect_suffixes,
+        },
+        "expected_wrong": report.expected,
+        "asked": report.asked,
+        "missed": report.missed,
+        "questions_unreadable": report.questions.problems.counts,
+        "filter_bits": report.bits,
+        "filter_bytes": report.filter_bytes,
+    }
+
+
+def refuse_given(ctx: click.Context, options: Sequence[str], *, is_budget: bool) -> None:
+    """Raise UsageError if one of the options was given that go only with, or only without a budget."""
+    for name in options:
+        if ctx.get_parameter_source(name) not in (None, ParameterSource.DEFAULT):
+            flag = name.replace("_", "-")
+            if is_budget:
+                raise UsageError(f"--{flag} says what to roll up, and so does --budget: leave out one of them")
+            raise UsageError(f"--{flag} has a meaning only with --budget")

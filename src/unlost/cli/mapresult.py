@@ -1,0 +1,37 @@
+"""What commands that write maps have in common behind their work."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from unlost._core import MapShape
+from unlost.cli.messages import say
+from unlost.cli.target import is_standard_output
+from unlost.errors import UsageError
+from unlost.formats.output import whole_file
+from unlost.holdings.report import Report
+
+
+def refuse_both(output: Path, json: bool) -> None:
+    """Raise UsageError, before any work, if the map and the result would be written to the same place."""
+    if json and is_standard_output(output):
+        raise UsageError("--json and -o - would both be written to standard output: give the map a name")
+
+
+def write_trace(trace: Path | None, shape: MapShape) -> None:
+    """Write lines read against lines left, if that is wanted."""
+    if trace is not None:
+        with whole_file(trace) as curve:
+            rows = [("lines_in", "lines_out"), *shape.trace]
+            curve.write("".join(f"{a},{b}\n" for a, b in rows).encode())
+
+
+def levels(rollups: Sequence[int], host_levels: int) -> dict[str, int]:
+    """Return how many nodes were rolled up at which depth, as the papers name them: H2, P0 and so on."""
+    names = [f"H{level + 1}" if level < host_levels else f"P{level - host_levels}" for level in range(len(rollups))]
+    return {name: count for name, count in zip(names, rollups, strict=True) if count}
+
+
+def report_problems(report: Report) -> None:
+    """Say what could not be read, by kind, with the first of each."""
+    for kind, count in report.problems.counts.items():
+        say(f"{count} {kind}, first: {report.problems.first[kind]}", kind=kind, count=count)

@@ -1,0 +1,19 @@
+"""The filter beside a map: the one place where budgets and evaluations meet filters."""
+
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+
+from unlost.holdings.filter import Filter
+from unlost.holdings.filtering import FilterOptions, build_filter
+
+
+def write_filter(source: str | PathLike[str], output: str | PathLike[str], bits: int) -> int:
+    """Write a filter of the pages of a map without wildcards; return how many bytes it has."""
+    build_filter([source], output, FilterOptions(bits=bits, key="hxpx"))
+    return Path(output).stat().st_size
+
+
+def filter_holds(filter_file: str | PathLike[str], keys: Sequence[str]) -> list[bool]:
+    """Return for each key whether a filter says that it may be held."""
+    return Filter.open(filter_file).lookup_keys_many(keys)

@@ -1,0 +1,117 @@
+"""What was asked for: lists of addresses, access logs, logs of upstream answers, counted by key."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args
+
+from unlost import _core
+from unlost._core import Progress
+from unlost.errors import InputError
+from unlost.formats.lines import MAX_LINE_BYTES
+from unlost.formats.problems import Problems
+from unlost.formats.textfile import read_lines
+from unlost.formats.ukvs import Header, header_lines
+from unlost.holdings.inputs import count_inputs, kind_of
+from unlost.holdings.report import Report
+from unlost.holdings.work import watched
+
+if TYPE_CHECKING:
+    # Names of types, which the extension itself does not have.
+    from unlost._core import RowColumns
+
+QueryKind = Literal["urls", "log", "upstream"]
+QUERY_KINDS: tuple[QueryKind, ...] = get_args(QueryKind)
+
+_BATCH = 10_000
+_LOOKED_AT = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryOptions:
+    """What files of questions are, where looking at them does not tell.
+
+    kind: a list of addresses, an access log, or a log of upstream answers (docs/formats.md).
+    column: from 1, the column of a table with tabs that holds the addresses of a list.
+    host: whose access log it is, where the log's lines do not tell.
+    """
+
+    kind: QueryKind | None = None
+    column: int | None = None
+    host: str | None = None
+
+
+def count_queries(
+    files: Sequence[str | PathLike[str]],
+    output: str | PathLike[str],
+    rules: str,
+    options: QueryOptions | None = None,
+) -> Report:
+    """Write a map of what was asked, with how often, and return what became of the lines.
+
+    Every line that names a page is a question, whatever was answered. Raises InputError for a file that cannot be read
+    at all, or without any question.
+    """
+    how = options or QueryOptions()
+    report = Report()
+    counter = _core.MapBuilder(
+        rules=rules,
+        queries=False,
+        by_year=False,
+        status=[],
+        mime=[],
+        exclude=[],
+        is_sorted=False,
+        line_limit=MAX_LINE_BYTES,
+    )
+    header = Header(meta={"rules": rules})
+
+    def work(progress: Progress) -> None:
+        for file in files:
+            before = report.counted
+            kind = how.kind or query_kind(file)
+            if kind == "upstream":
+                for batch in _answers(fspath(file), report.problems):
+                    report.add(counter.add_rows(batch), fspath(file))
+            else:
+                count_inputs(
+                    [file],
+                    counter,
+                    report,
+                    progress,
+                    kind=kind,
+                    column=how.column,
+                    host=how.host,
+                    map_like=header,
+                )
+            if report.counted == before:
+                raise InputError(f"{fspath(file)}: no question in it: expected addresses, or lines of a log")
+        Path(output).touch()  # the core writes to a file that is there
+        counter.write(output, header_lines(header), None, progress)
+
+    watched(work)
+    return report
+
+
+def query_kind(file: str | PathLike[str]) -> QueryKind:
+    """Tell what a file of questions is by its first lines. Raises InputError if it cannot be read."""
+    if kind_of(file) == "log":
+        return "log"
+    for line in islice(read_lines(file, Problems()), _LOOKED_AT):
+        if line.text.strip():
+            return "upstream" if line.text.lstrip().startswith(b"{") else "urls"
+    return "urls"
+
+
+def _answers(name: str, problems: Problems) -> "Iterator[list[RowColumns]]":
+    from unlost.formats.upstream import read_answers  # noqa: PLC0415  most logs are others
+
+    rows = (
+        (b"", answer.uri.encode(), re.sub(r"\D", "", answer.time)[:14].encode(), b"", b"")
+        for answer in read_answers(name, problems)
+    )
+    while batch := list(islice(rows, _BATCH)):
+        yield batch

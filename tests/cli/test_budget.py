@@ -1,0 +1,134 @@
+"""`unlost map compact --budget` and `unlost evaluate`."""
+
+import csv
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run import UNLOST, unlost
+from unlost.holdings.budget import published_size
+from unlost.holdings.build import MapOptions, build_map
+
+
+@pytest.fixture
+def held(tmp_path: Path) -> Path:
+    """Write a list of addresses that are held."""
+    path = tmp_path / "held.txt"
+    path.write_text("".join(f"http://{h}.com/{f}/{n}\n" for h in "abc" for f in "xy" for n in range(20)))
+    return path
+
+
+@pytest.fixture
+def source(held: Path) -> Path:
+    """Make a map of them."""
+    build_map([held], held.with_suffix(".ukvs"), MapOptions(kind="urls"))
+    return held.with_suffix(".ukvs")
+
+
+def rows(path: Path) -> list[str]:
+    """Return a map's lines without headers and total."""
+    return [line for line in path.read_text().splitlines() if line[0] not in "!*"]
+
+
+def test_lines_and_bytes(source: Path, tmp_path: Path) -> None:
+    """Both units are kept; the report, the header and the trace say what was done."""
+    output, trace = tmp_path / "b.ukvs", tmp_path / "trace.csv"
+    done = unlost("map", "compact", str(source), "-o", str(output), "--budget", "50", "--trace", str(trace))
+    assert done.returncode == 0, done.stderr
+    assert len(rows(output)) <= 50
+    assert b"120 lines became" in done.stderr
+    assert b"of 50 lines; of the pages asked for that are not held" in done.stderr
+    assert '"budget": "50"' in output.read_text()
+    assert trace.read_text().startswith("lines_in,lines_out\n")
+    done = unlost("map", "compact", str(source), "-o", str(output), "--budget", "0.4KB", "--json")
+    result = json.loads(done.stdout)
+    assert result["budget"] == {"bytes": 400, "used": published_size(output), "protect_suffixes": True}
+    assert published_size(output) <= 400
+    assert result["lines_out"] == len(rows(output))
+
+
+def test_learning_counts_rubbish(source: Path, tmp_path: Path) -> None:
+    """The exit code is 3 if lines of the log could not be read, and the map is there."""
+    log, output = tmp_path / "log.txt", tmp_path / "b.ukvs"
+    log.write_text("http://a.com/x/new\nhttp:// /\nhttp://a.com/x/1\n")
+    done = unlost("map", "compact", str(source), "-o", str(output), "--budget", "50", "--queries", str(log), "--json")
+    assert done.returncode == 3
+    assert b"1 bad-host, first: " in done.stderr
+    result = json.loads(done.stdout)
+    assert (result["asked"], result["missed"], result["questions_unreadable"]) == (2, 1, {"bad-host": 1})
+    assert output.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--budget", "2"], 2, b"the smallest possible is 3 lines"),
+        (["--budget", "10B"], 2, b"the smallest possible is "),
+        (["--budget", "10k"], 2, b"expected lines, such as 100000, or bytes, such as 50MB"),
+        (["--budget", "50", "--host-weight", "1"], 2, b"leave out one of them"),
+        (["--queries", "x"], 2, b"has a meaning only with --budget"),
+        (["--no-protect-suffixes"], 2, b"has a meaning only with --budget"),
+        (["--budget", "50", "--with-filter", "f"], 2, b"give the budget in bytes"),
+        (["--budget", "50", "--rollup", "*"], 2, b"nothing to choose"),
+        (["--budget", "50", "--queries", "missing.txt"], 3, b"missing.txt: cannot be read"),
+    ],
+)
+def test_bad_input(source: Path, tmp_path: Path, arguments: list[str], code: int, message: bytes) -> None:
+    """Is told what to do, and leaves no file."""
+    output = tmp_path / "b.ukvs"
+    done = unlost("map", "compact", str(source), "-o", str(output), *arguments)
+    assert (done.returncode, message in done.stderr) == (code, True), done.stderr
+    assert not output.exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["held.txt", "held.ukvs"]
+
+
+def test_interruption_leaves_nothing(tmp_path: Path) -> None:
+    """Ctrl-C ends it within moments: no map, no part of one."""
+    source, output = tmp_path / "a.ukvs", tmp_path / "b.ukvs"
+    with source.open("w") as file:
+        file.writelines(f"com,host{n:06}){'/'}{p}/{n} 1\n" for n in range(100_000) for p in "abcdefgh")
+    process = subprocess.Popen(
+        [UNLOST, "map", "compact", source, "-o", output, "--budget", "1MB"], stderr=subprocess.PIPE
+    )
+    time.sleep(0.6)
+    process.send_signal(signal.SIGINT)
+    _, _ = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert [path.name for path in tmp_path.iterdir()] == ["a.ukvs"]
+
+
+def test_evaluating(held: Path, tmp_path: Path) -> None:
+    """A table for people, JSON and CSV for programs, all with the same figures."""
+    queries = tmp_path / "asked.txt"
+    queries.write_text("http://a.com/x/1\nhttp://a.com/x/new\nhttp://d.com/\n")
+    given = ["evaluate", "--index", str(held), "--queries", str(queries), "--weights", "4,0;x,x", "--budgets", "60,1KB"]
+    done = unlost(*given)
+    assert done.returncode == 0, done.stderr
+    names = ["all keys", "weights 4,0", "weights inf,inf", "budget 60 lines", "budget 1000 bytes"]
+    table = done.stdout.decode().splitlines()
+    assert [line.split("  ")[0] for line in table] == ["configuration", *names]
+    objects = [json.loads(line) for line in unlost(*given, "--json").stdout.splitlines()]
+    assert [one["configuration"] for one in objects] == names
+    assert [one["recall"] for one in objects] == [1.0] * 5
+    assert (objects[1]["predicted"], objects[1]["present"], objects[1]["accuracy_count"]) == (2, 1, 2)
+    text = unlost(*given, "--csv").stdout.decode().splitlines()
+    assert [row["configuration"] for row in csv.DictReader(text)] == names
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--weights", "4"], b"expected a pair of weights such as 4,1"),
+        (["--bits", "17"], b"expected bits a key from 1 to 16"),
+        (["--budgets", "many"], b"no budget"),
+        (["--budgets", "1"], b"the smallest possible is 3 lines"),
+    ],
+)
+def test_evaluating_what_makes_no_sense(held: Path, arguments: list[str], message: bytes) -> None:
+    """Is refused, with an example."""
+    done = unlost("evaluate", "--index", str(held), "--queries", str(held), *arguments)
+    assert (done.returncode, message in done.stderr) == (2, True), done.stderr

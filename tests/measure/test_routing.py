@@ -1,0 +1,89 @@
+"""Evaluating maps and filters: every figure against counting by hand."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from unlost.errors import InputError
+from unlost.holdings.beside import filter_holds
+from unlost.holdings.budget import Budget
+from unlost.measure import routing
+from unlost.measure.routing import Share, configurations, evaluate
+
+HELD = [f"http://a.com/x/{n}" for n in range(30)] + ["http://b.com/", "http://c.org/page"]
+ASKED = [*HELD[:4], HELD[0], "http://a.com/x/no", "http://a.com/no", "http://b.com/no", "http://unknown.net/"]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    """Write an index, as a list of addresses, and questions."""
+    index, queries = tmp_path / "held.txt", tmp_path / "asked.txt"
+    index.write_text("".join(f"{url}\n" for url in HELD))
+    queries.write_text("".join(f"{url}\n" for url in ASKED) + "http:// /\n")
+    return index, queries
+
+
+def test_every_figure(files: tuple[Path, Path]) -> None:
+    """Keys, lines, predicted, present; a question that is asked twice counts twice; rubbish is counted apart."""
+    index, queries = files
+    tried = configurations([(4, 0), (float("inf"), float("inf"))], [], [Budget(3, "lines")])
+    found = evaluate([index], [queries], tried)
+    by_name = {result.configuration.name: result for result in found.results}
+    exact = by_name["all keys"]
+    assert (exact.keys, exact.lines, exact.questions, exact.held) == (32, 32, 9, 5)
+    assert (exact.predicted, exact.present, exact.cost) == (5, 5, 1.0)
+    assert (exact.precision.value, exact.accuracy.value, exact.recall.value) == (1.0, 1.0, 1.0)
+    rolled = by_name["weights 4,0"]
+    # `com,a)/*`, `com,b)/`, `org,c)/*`
+    assert (rolled.lines, rolled.predicted, rolled.present) == (3, 7, 5)
+    assert rolled.precision == Share(5, 7)
+    assert rolled.accuracy == Share(7, 9)
+    assert rolled.recall == Share(5, 5)
+    assert by_name["weights inf,inf"].lines == 32
+    budget = by_name["budget 3 lines"]
+    assert (budget.lines, budget.predicted) == (3, 6)  # `com,a)/x/*`: not `/no`
+    assert budget.compressed < exact.compressed < exact.bytes
+    assert found.questions.problems.total == 1
+    assert found.missed == []
+
+
+def test_intervals() -> None:
+    """Wilson's, as a table has them; of nothing, everything is possible."""
+    assert [round(bound, 4) for bound in Share(0, 10).interval()] == [0.0, 0.2775]
+    assert [round(bound, 4) for bound in Share(10, 10).interval()] == [0.7225, 1.0]
+    assert Share(0, 0).interval() == (0.0, 1.0)
+    assert Share(0, 0).value is None
+
+
+def test_filters_beside_maps(files: tuple[Path, Path]) -> None:
+    """What the filter does not know is not predicted; its bytes count; budgets are divided."""
+    tried = configurations(bits=[16], budgets=[Budget(2000, "bytes")], with_filter=True)
+    found = {one.configuration.name: one for one in evaluate([files[0]], [files[1]], tried).results}
+    assert (found["hosts + 16 bits"].predicted, found["hosts + 16 bits"].accuracy.value) == (5, 1.0)
+    assert found["hosts + 16 bits"].lines == 3
+    divided = found["budget 2000 bytes + filter"]
+    assert divided.bits > 0
+    assert divided.compressed <= 2000
+
+
+def test_a_filter_that_denies_what_is_held_is_found_out(
+    files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the key that it denies."""
+
+    def forgetful(file: Path, keys: Sequence[str]) -> list[bool]:
+        return [had and key != "com,a)/x/1" for key, had in zip(keys, filter_holds(file, keys), strict=True)]
+
+    monkeypatch.setattr(routing, "filter_holds", forgetful)
+    assert evaluate([files[0]], [files[1]], configurations(bits=[8])).missed == [("hosts + 8 bits", "com,a)/x/1")]
+
+
+def test_nothing_to_evaluate(tmp_path: Path, files: tuple[Path, Path]) -> None:
+    """An index without keys, and questions that are none."""
+    empty = tmp_path / "empty.txt"
+    empty.touch()
+    with pytest.raises(InputError, match="no question"):
+        evaluate([files[0]], [empty], configurations())
+    with pytest.raises(InputError, match="nothing in it"):
+        evaluate([empty], [files[1]], configurations())
