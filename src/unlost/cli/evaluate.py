@@ -1,7 +1,7 @@
 """`unlost evaluate`: how well maps, budgets and filters of an index route."""
 
-import csv
 import io
+from csv import DictWriter
 from json import dumps
 from pathlib import Path
 
@@ -32,7 +32,7 @@ _WANTING = 1
 @click.option("--query-column", type=click.IntRange(min=1), help="The column of its addresses in a table with tabs.")
 @click.option("--query-host", metavar="HOST", help="Whose access log it is, if its lines do not tell.")
 @click.option("--json", is_flag=True, help="One JSON object for each configuration.")
-@click.option("--csv", "as_csv", is_flag=True, help="As CSV.")
+@click.option("--csv", is_flag=True, help="As CSV.")
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -47,7 +47,7 @@ def command(
     query_column: int | None,
     query_host: str | None,
     json: bool,
-    as_csv: bool,
+    csv: bool,
 ) -> None:
     """Say how well maps, budgets and filters of an index tell which pages it holds.
 
@@ -63,9 +63,9 @@ def command(
     if json:
         for row in rows:
             click.echo(dumps(row))
-    elif as_csv:
+    elif csv:
         text = io.StringIO()
-        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+        writer = DictWriter(text, list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
         click.echo(text.getvalue(), nl=False)
