@@ -381,5 +381,5 @@ def profiles_to_map(
     memory: int | None = None,
 ) -> None: ...
 def check_profile(
-    path: str, policy_name: str, rules: str, suffixes: SuffixList, line_limit: int
+    path: str, policy_name: str, rules: str, suffixes: SuffixList, line_limit: int, progress: Progress
 ) -> tuple[int, int | None, int, Tally]: ...

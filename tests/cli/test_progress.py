@@ -101,6 +101,31 @@ def test_building_an_index_shows_it_too(tmp_path: Path) -> None:
     assert f"{size / 1000:.1f} kB".encode() in terminal.seen
 
 
+@pytest.mark.parametrize(
+    ("label", "command"),
+    [
+        ("checking", ["map", "check", "a.ukvs"]),
+        ("checking", ["profile", "check", "H3P1.cdxj"]),
+        ("merging", ["profile", "merge", "H3P1.cdxj", "H3P1.cdxj", "-o", "b.cdxj"]),
+        ("mapping", ["profile", "to-map", "H3P1.cdxj", "-o", "b.ukvs"]),
+    ],
+    ids=["map check", "profile check", "profile merge", "profile to-map"],
+)
+def test_reading_maps_and_profiles_shows_it_too(label: str, command: list[str], tmp_path: Path) -> None:
+    """All bytes are read in the end."""
+    source = tmp_path / "a.cdxj"
+    source.write_bytes(b"".join(ROW % (number, number) for number in range(3000)))
+    for made in (["map", "build", "-o", "a.ukvs"], ["profile", "build", "--policy", "H3P1", "-o", "H3P1.cdxj"]):
+        done = unlost(*made[:-1], str(tmp_path / made[-1]), str(source))
+        assert done.returncode == 0, done.stderr
+    terminal = Terminal(*(str(tmp_path / word) if "." in word else word for word in command))
+    assert terminal.read_all() == 0, terminal.seen
+    assert label.encode() in terminal.seen
+    sizes = [(tmp_path / word).stat().st_size for word in command if word in ("a.ukvs", "H3P1.cdxj")]
+    size = f"{sum(sizes) / 1000:.1f}"
+    assert f"{size}/{size} kB".encode() in terminal.seen
+
+
 @pytest.mark.parametrize("command", [("index", "convert"), ("filter", "build")], ids=" ".join)
 def test_ctrl_c_leaves_the_terminal_clean(command: tuple[str, str], tmp_path: Path) -> None:
     """The bar is erased, the cursor comes back, one line says why, and no file is left."""

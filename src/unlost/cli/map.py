@@ -198,7 +198,8 @@ def check(ctx: click.Context, file: Path, json: bool) -> None:
     """
     from unlost.holdings.checking import check_map  # noqa: PLC0415  start-up
 
-    checked = check_map(file)
+    with progress("checking", size_of([file])) as bar:
+        checked = check_map(file, bar.read)
     problems = checked.problems
     result = {
         "file": fspath(file),

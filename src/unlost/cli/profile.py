@@ -129,8 +129,8 @@ def merge(profiles: tuple[Path, ...], output: Path, name: str | None, id: str | 
 
     Without --name and --id, the result has those that all profiles have. `to-map` takes profiles of different policies.
     """
-    with writable(output) as target:
-        profile.merge_profiles(profiles, target, name=name, id=id)
+    with writable(output) as target, progress("merging", size_of(profiles)) as bar:
+        profile.merge_profiles(profiles, target, name=name, id=id, watch=bar.at)
 
 
 @command.command()
@@ -179,7 +179,8 @@ def check(ctx: click.Context, file: Path, json: bool) -> None:
 
     The exit code is 1 if anything is wrong with its lines, 3 if it is not a profile.
     """
-    found = profile.check_profile(file)
+    with progress("checking", size_of([file])) as bar:
+        found = profile.check_profile(file, bar.at)
     problems = found.problems
     if json:
         kinds = {kind: {"count": count, "first": str(problems.first[kind])} for kind, count in problems.counts.items()}
@@ -217,8 +218,8 @@ def to_map(profiles: tuple[Path, ...], output: Path, name: str | None, id: str |
 
     Keys that stand for more than one page become wildcards; what they hold is added.
     """
-    with writable(output) as target:
-        profile.profiles_to_map(profiles, target, name=name, id=id)
+    with writable(output) as target, progress("mapping", size_of(profiles)) as bar:
+        profile.profiles_to_map(profiles, target, name=name, id=id, watch=bar.at)
 
 
 def _policy_names(text: str) -> list[str]:

@@ -32,14 +32,16 @@ def is_compressed(path: str | PathLike[str]) -> bool:
         raise InputError(f"{fspath(path)}: cannot be read: {error.strerror or error}") from error
 
 
-def lines_of(source: Source, problems: Problems, name: str | None = None) -> Iterator[Line]:
+def lines_of(
+    source: Source, problems: Problems, name: str | None = None, on_read: Callable[[int], object] | None = None
+) -> Iterator[Line]:
     """Yield the lines of a file by its path, or of one that is open, in bounded memory.
 
-    name: what to call it in problems; a path is called by itself, anything else needs one. Problems and errors are
-    those of `read_lines`; reading what is open raises what that raises.
+    name: what to call it in problems; a path is called by itself, anything else needs one. on_read: as `read_lines` has
+    it, for a path. Problems and errors are those of `read_lines`; reading what is open raises what that raises.
     """
     if isinstance(source, str | PathLike):
-        return read_lines(source, problems, name=name)
+        return read_lines(source, problems, name=name, on_read=on_read)
     return lines.read_lines(source, problems, name_of(source, name))
 
 

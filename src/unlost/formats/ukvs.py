@@ -7,7 +7,7 @@ org,arxiv)/* 2500~/900 {"note": "single-line JSON"}
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -72,8 +72,8 @@ class Row:
 class UkvsReader:
     r"""A UKVS file being read: `header` at once, then the rows by iterating, once, in bounded memory.
 
-    UkvsReader(file, problems, name): what cannot be read is counted in `problems` under `name`, by the kinds of
-    `KINDS`. file, name and what is raised: as `unlost.formats.textfile.lines_of` has them.
+    UkvsReader(file, problems, name, on_read): what cannot be read is counted in `problems` under `name`, by the kinds
+    of `KINDS`. file, name, on_read and what is raised: as `unlost.formats.textfile.lines_of` has them.
 
     >>> from io import BytesIO
     >>> reader = UkvsReader(BytesIO(b'!meta {name: "Example"}\ncom,* 10000+\n'), Problems(), "a.ukvs")
@@ -81,10 +81,17 @@ class UkvsReader:
     ({'name': 'Example'}, [(('com,*',), '10000+')])
     """
 
-    def __init__(self, file: Source, problems: Problems, name: str | None = None) -> None:
+    def __init__(
+        self,
+        file: Source,
+        problems: Problems,
+        name: str | None = None,
+        on_read: Callable[[int], object] | None = None,
+    ) -> None:
         self._problems = problems
         self._name = name_of(file, name)
-        self._lines = (line for line in map(_unmarked, lines_of(file, problems, name)) if line.text.strip())
+        lines = lines_of(file, problems, name, on_read)
+        self._lines = (line for line in map(_unmarked, lines) if line.text.strip())
         self._first: Line | None = None
         self.header = self._read_header()
 

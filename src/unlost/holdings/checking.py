@@ -1,6 +1,7 @@
 """Checking MementoMaps: order, keys, totals."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from os import PathLike, fspath
 
@@ -41,10 +42,13 @@ class Checked:
     problems: Problems
 
 
-def check_map(path: str | PathLike[str]) -> Checked:
-    """Read a map to its end and say what is wrong with it. Raises InputError only if it cannot be read at all."""
+def check_map(path: str | PathLike[str], on_read: Callable[[int], object] | None = None) -> Checked:
+    """Read a map to its end and say what is wrong with it. Raises InputError only if it cannot be read at all.
+
+    on_read: is told now and then how many bytes of the file have been read.
+    """
     problems = Problems()
-    reader = UkvsReader(path, problems)
+    reader = UkvsReader(path, problems, on_read=on_read)
     rules = str(reader.header.meta.get("rules", RULE_SETS[0]))
     name = fspath(path)
 

@@ -158,11 +158,13 @@ def merge_profiles(
     *,
     name: str | None = None,
     id: str | None = None,  # noqa: A002  named as in the file
+    watch: Watch | None = None,
     progress: _core.Progress | None = None,
 ) -> None:
     """Write the profiles of one policy as one: frequency and spread of each key added.
 
-    name, id: what the whole is called; without them, what all profiles are. Raises InputError, and leaves nothing, if
+    name, id: what the whole is called; without them, what all profiles are. watch: called now and then with the bytes
+    and lines that were read. Raises InputError, and leaves nothing, if
     the policies or rules differ, a file is not sorted or a sum has more than 18 digits.
     """
     progress = progress or _core.Progress()
@@ -171,7 +173,7 @@ def merge_profiles(
     paths = [fspath(path) for path in sources]
     with whole_file(output) as file:
         target = _path(file)
-        watched(lambda _: _core.merge_profiles(paths, MAX_LINE_BYTES, target, head, progress), progress=progress)
+        watched(lambda _: _core.merge_profiles(paths, MAX_LINE_BYTES, target, head, progress), watch, progress)
 
 
 def profiles_to_map(
@@ -181,6 +183,7 @@ def profiles_to_map(
     name: str | None = None,
     id: str | None = None,  # noqa: A002  named as in the file
     memory: int | None = None,
+    watch: Watch | None = None,
     progress: _core.Progress | None = None,
 ) -> None:
     """Write a MementoMap in which every page is held that was counted in one of the profiles, of whatever policies.
@@ -197,9 +200,7 @@ def profiles_to_map(
     plan = [(fspath(path), headers[fspath(path)].policy) for path in sources]
     with whole_file(output) as file:
         target = _path(file)
-        watched(
-            lambda _: _core.profiles_to_map(plan, MAX_LINE_BYTES, target, head, progress, memory), progress=progress
-        )
+        watched(lambda _: _core.profiles_to_map(plan, MAX_LINE_BYTES, target, head, progress, memory), watch, progress)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,8 +223,10 @@ class ProfileReport:
         return self.problems.total == 0 and self.frequency is not None
 
 
-def check_profile(path: str | PathLike[str]) -> ProfileReport:
+def check_profile(path: str | PathLike[str], watch: Watch | None = None) -> ProfileReport:
     """Read a profile to its end and return what is wrong with it.
+
+    watch: called now and then with the bytes and lines that were read.
 
     Raises InputError if it is not a profile at all, or is cut off.
     """
@@ -232,7 +235,8 @@ def check_profile(path: str | PathLike[str]) -> ProfileReport:
     header = ProfileHeader.read(path)
     suffixes = SuffixList(section=header.suffixes)
     keys, frequency, spread, tally = watched(
-        lambda _: _core.check_profile(name, header.policy, header.rules, suffixes, MAX_LINE_BYTES)
+        lambda progress: _core.check_profile(name, header.policy, header.rules, suffixes, MAX_LINE_BYTES, progress),
+        watch,
     )
     problems = Problems()
     _keep(tally[-1], name, problems, KINDS)

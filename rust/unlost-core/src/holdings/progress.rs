@@ -6,6 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use super::HoldingsError;
 
+/// So many lines are read between two looks at who watches: each costs as much as some lines.
+pub(super) const LINES_AT_ONCE: u64 = 1024;
+
 /// Shared between the threads that work and the one that watches.
 #[derive(Debug, Default)]
 pub struct Progress {

@@ -3,12 +3,9 @@
 use std::io::Read;
 use std::sync::Arc;
 
-use super::progress::Metered;
+use super::progress::{LINES_AT_ONCE, Metered};
 use super::{Entry, Frequency, HoldingsError, Progress, Tally};
 use crate::formats::{Lines, Source, without_mark};
-
-/// So many lines are read between two looks at who watches: each costs as much as some lines.
-const LINES_AT_ONCE: u64 = 1024;
 
 /// Reads the entries of a map, plain, gzip or zstd. Headers are passed over: whoever opens a map has read them.
 pub struct MapReader {

@@ -63,17 +63,24 @@ fn write_profiles(
     result.map_err(|error| raise(py, error))
 }
 
-fn reader(path: &Path, line_limit: usize) -> Result<ProfileReader, HoldingsError> {
+fn reader(
+    path: &Path,
+    line_limit: usize,
+    progress: &Progress,
+) -> Result<ProfileReader, HoldingsError> {
     let name = path.display().to_string();
-    ProfileReader::new(File::open(path)?, name, line_limit)
+    ProfileReader::watched(File::open(path)?, name, line_limit, &progress.0)
 }
 
 /// Opens profiles one after the other, as they are needed.
 fn readers<'a>(
     sources: &'a [PathBuf],
     line_limit: usize,
+    progress: &'a Progress,
 ) -> impl Iterator<Item = Result<ProfileReader, HoldingsError>> + use<'a> {
-    sources.iter().map(move |path| reader(path, line_limit))
+    sources
+        .iter()
+        .map(move |path| reader(path, line_limit, progress))
 }
 
 /// Merges profiles into a file that is there already, behind its headers.
@@ -89,7 +96,11 @@ fn merge_profiles(
     let result = py.detach(|| {
         let mut out = open(&target)?;
         out.write_all(&headers)?;
-        holdings::merge_profiles(readers(&sources, line_limit), &mut out, &progress.0)?;
+        holdings::merge_profiles(
+            readers(&sources, line_limit, progress),
+            &mut out,
+            &progress.0,
+        )?;
         Ok(out.flush()?)
     });
     result.map_err(|error| raise(py, error))
@@ -114,7 +125,7 @@ fn profiles_to_map(
     let result = py.detach(|| {
         let mut out = open(&target)?;
         out.write_all(&headers)?;
-        let profiles = readers(&paths, line_limit)
+        let profiles = readers(&paths, line_limit, progress)
             .zip(policies)
             .map(|(reader, policy)| Ok((reader?, policy)));
         holdings::profiles_to_map(profiles, memory, &mut out, &progress.0)?;
@@ -132,6 +143,7 @@ fn check_profile(
     rules: &str,
     suffixes: &SuffixList,
     line_limit: usize,
+    progress: &Progress,
 ) -> PyResult<(u64, Option<u64>, u64, PyTally)> {
     let policy = policy(py, policy_name)?;
     let rules: RuleSet = rules
@@ -139,7 +151,7 @@ fn check_profile(
         .map_err(|error| raise_usage(py, format!("{rules}: {error}")))?;
     let suffixes = &suffixes.suffixes;
     let report = py.detach(|| {
-        let mut reader = reader(&path, line_limit)?;
+        let mut reader = reader(&path, line_limit, progress)?;
         holdings::check_profile(&mut reader, policy, rules, suffixes)
     });
     let report = report.map_err(|error| raise(py, error))?;

@@ -2,11 +2,13 @@
 
 use std::cmp::Ordering;
 use std::io::Read;
+use std::sync::Arc;
 
 use crate::formats::{Lines, Source, is_header, member};
-use crate::holdings::HoldingsError;
 use crate::holdings::form::{number, plain_numbers, write_profile_line};
 use crate::holdings::frequency::write_number;
+use crate::holdings::progress::{LINES_AT_ONCE, Metered};
+use crate::holdings::{HoldingsError, Progress};
 
 /// More than all archives together hold.
 const MAX_COUNT: u64 = 999_999_999_999_999_999;
@@ -153,6 +155,7 @@ pub struct ProfileReader {
     /// The line that was read last, from 1, and where it begins.
     pub(super) number: u64,
     pub(super) offset: u64,
+    progress: Option<Arc<Progress>>,
 }
 
 impl ProfileReader {
@@ -169,6 +172,24 @@ impl ProfileReader {
             holding: Holding::default(),
             number: 0,
             offset: 0,
+            progress: None,
+        })
+    }
+
+    /// The same, for somebody who watches.
+    pub fn watched<R: Read + Send + 'static>(
+        file: R,
+        name: String,
+        line_limit: usize,
+        progress: &Arc<Progress>,
+    ) -> Result<Self, HoldingsError> {
+        let file = Metered {
+            file,
+            progress: Arc::clone(progress),
+        };
+        Ok(Self {
+            progress: Some(Arc::clone(progress)),
+            ..Self::new(file, name, line_limit)?
         })
     }
 
@@ -215,6 +236,14 @@ impl ProfileReader {
     pub(super) fn next(&mut self) -> Result<Option<Result<(), Fault>>, HoldingsError> {
         while let Some(line) = self.lines.next_line()? {
             (self.number, self.offset) = (line.number, line.offset);
+            if let Some(progress) = self
+                .progress
+                .as_ref()
+                .filter(|_| line.number % LINES_AT_ONCE == 0)
+            {
+                progress.add_lines(LINES_AT_ONCE);
+                progress.go_on()?;
+            }
             if line.too_long {
                 return Ok(Some(Err(Fault::TooLong)));
             }
