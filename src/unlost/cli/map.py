@@ -27,19 +27,23 @@ _WEIGHT = click.FloatRange(min=0)
 
 
 class _Group(click.Group):
-    """Imports the look-up only when it is asked for: what a command does not need costs it start-up time."""
+    """Imports some commands only when they are asked for: what a command does not need costs it start-up time."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in their order."""
-        return sorted([*super().list_commands(ctx), "lookup"])
+        return sorted([*super().list_commands(ctx), "exclude", "lookup"])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import it if it is the look-up."""
-        if cmd_name != "lookup":
-            return super().get_command(ctx, cmd_name)
-        from unlost.cli.maplookup import lookup  # noqa: PLC0415
+        """Import it if it has a module of its own."""
+        if cmd_name == "exclude":
+            from unlost.cli.mapexclude import exclude  # noqa: PLC0415
 
-        return lookup
+            return exclude
+        if cmd_name == "lookup":
+            from unlost.cli.maplookup import lookup  # noqa: PLC0415
+
+            return lookup
+        return super().get_command(ctx, cmd_name)
 
 
 @click.group(name="map", cls=_Group)
@@ -268,22 +272,28 @@ def diff(ctx: click.Context, before: Path, after: Path, json: bool) -> None:
 
 @command.command()
 @click.argument("file", type=_FILE)
+@click.option(
+    "--date", metavar="DATE", help="The day, for what has expired; today if not given. SOURCE_DATE_EPOCH too."
+)
 @_JSON
 @click.pass_context
-def check(ctx: click.Context, file: Path, json: bool) -> None:
-    """Say whether a map is sorted, its keys unique and such as look-ups find, and its total right.
+def check(ctx: click.Context, file: Path, date: str | None, json: bool) -> None:
+    """Say whether a map is sorted, its keys unique and such as look-ups find, its total right and nothing expired.
 
     The exit code is 1 if anything is wrong.
     """
-    from unlost.holdings.checking import check_map  # noqa: PLC0415  start-up
+    from unlost.cli.today import the_day  # noqa: PLC0415  start-up
+    from unlost.holdings.checking import check_map  # noqa: PLC0415
 
-    checked = check_map(file)
+    checked = check_map(file, the_day(date))
     problems = checked.problems
     result = {
         "file": fspath(file),
         "lines": checked.lines,
         "wildcards": checked.wildcards,
         "exclusions": checked.exclusions,
+        "expiring": checked.expiring,
+        "first_expiry": None if checked.first_expiry is None else checked.first_expiry.isoformat(),
         "sum": str(checked.sum),
         "total": None if checked.stated is None else str(checked.stated),
         "keys": list(checked.header.keys),
@@ -295,6 +305,8 @@ def check(ctx: click.Context, file: Path, json: bool) -> None:
         click.echo(dumps(result))
     else:
         click.echo(f"{checked.lines} lines, {checked.wildcards} of them wildcards, {checked.exclusions} exclusions")
+        if checked.first_expiry:
+            click.echo(f"{checked.expiring} exclusions expire, the first on {checked.first_expiry}")
         click.echo(f"sum {checked.sum}, total {'not stated' if checked.stated is None else checked.stated}")
         for kind, count in problems.counts.items():
             click.echo(f"{count} {kind}, first: {problems.first[kind]}")
