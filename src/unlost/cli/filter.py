@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from unlost.cli.apart import group_of
 from unlost.cli.messages import say
 from unlost.cli.progress import progress, size_of
 from unlost.cli.target import is_standard_output, writable
@@ -53,23 +54,7 @@ def _reading(command: _Command) -> _Command:
     return command
 
 
-class _Group(click.Group):
-    """Imports the look-up only when it is asked for: what a command does not need costs it start-up time."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names in their order."""
-        return sorted([*super().list_commands(ctx), "lookup"])
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import it if it is the look-up."""
-        if cmd_name != "lookup":
-            return super().get_command(ctx, cmd_name)
-        from unlost.cli.filterlookup import lookup  # noqa: PLC0415
-
-        return lookup
-
-
-@click.group(name="filter", cls=_Group)
+@click.group(name="filter", cls=group_of("filter", "lookup"))
 def command() -> None:
     """Make, extend, compact, check and ask filters, which tell pages that an archive does not hold.
 

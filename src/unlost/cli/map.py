@@ -1,13 +1,13 @@
 """`unlost map`: MementoMaps, which say what an archive holds."""
 
 from dataclasses import asdict
-from importlib import import_module
 from json import dumps
 from os import fspath
 from pathlib import Path
 
 import click
 
+from unlost.cli.apart import group_of
 from unlost.cli.mapresult import refuse_both, report_problems
 from unlost.cli.messages import say
 from unlost.cli.progress import progress, size_of
@@ -25,24 +25,7 @@ _JSON = click.option("--json", is_flag=True, help="The result as JSON.")
 _WEIGHT = click.FloatRange(min=0)
 
 
-class _Group(click.Group):
-    """Imports some commands only when they are asked for: what a command does not need costs it start-up time."""
-
-    _APART = ("compact", "lookup")
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names in their order."""
-        return sorted([*super().list_commands(ctx), *self._APART])
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import it if it has a file of its own."""
-        if cmd_name not in self._APART:
-            return super().get_command(ctx, cmd_name)
-        found: click.Command = getattr(import_module(f"unlost.cli.map{cmd_name}"), cmd_name)
-        return found
-
-
-@click.group(name="map", cls=_Group)
+@click.group(name="map", cls=group_of("map", "compact", "exclude", "lookup"))
 def command() -> None:
     """Make, compact, merge, compare, check and ask MementoMaps, which say what an archive holds.
 
@@ -189,23 +172,29 @@ def diff(ctx: click.Context, before: Path, after: Path, json: bool) -> None:
 
 @command.command()
 @click.argument("file", type=_FILE)
+@click.option(
+    "--date", metavar="DATE", help="The day, for what has expired; today if not given. SOURCE_DATE_EPOCH too."
+)
 @_JSON
 @click.pass_context
-def check(ctx: click.Context, file: Path, json: bool) -> None:
-    """Say whether a map is sorted, its keys unique and such as look-ups find, and its total right.
+def check(ctx: click.Context, file: Path, date: str | None, json: bool) -> None:
+    """Say whether a map is sorted, its keys unique and such as look-ups find, its total right and nothing expired.
 
     The exit code is 1 if anything is wrong.
     """
-    from unlost.holdings.checking import check_map  # noqa: PLC0415  start-up
+    from unlost.cli.today import the_day  # noqa: PLC0415  start-up
+    from unlost.holdings.checking import check_map  # noqa: PLC0415
 
     with progress("checking", size_of([file])) as bar:
-        checked = check_map(file, bar.read)
+        checked = check_map(file, the_day(date), bar.read)
     problems = checked.problems
     result = {
         "file": fspath(file),
         "lines": checked.lines,
         "wildcards": checked.wildcards,
         "exclusions": checked.exclusions,
+        "expiring": checked.expiring,
+        "first_expiry": None if checked.first_expiry is None else checked.first_expiry.isoformat(),
         "sum": str(checked.sum),
         "total": None if checked.stated is None else str(checked.stated),
         "keys": list(checked.header.keys),
@@ -217,6 +206,8 @@ def check(ctx: click.Context, file: Path, json: bool) -> None:
         click.echo(dumps(result))
     else:
         click.echo(f"{checked.lines} lines, {checked.wildcards} of them wildcards, {checked.exclusions} exclusions")
+        if checked.first_expiry:
+            click.echo(f"{checked.expiring} exclusions expire, the first on {checked.first_expiry}")
         click.echo(f"sum {checked.sum}, total {'not stated' if checked.stated is None else checked.stated}")
         for kind, count in problems.counts.items():
             click.echo(f"{count} {kind}, first: {problems.first[kind]}")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from unlost.holdings.build import MapOptions, build_map
     from unlost.holdings.checking import Checked, check_map
     from unlost.holdings.compaction import NO_LIMIT, Compaction, compact_map
+    from unlost.holdings.exclusion import ExclusionOptions, ExclusionReport, exclude_map
     from unlost.holdings.filter import Filter, Layer
     from unlost.holdings.filtering import FilterOptions, FilterReport, add_to_filter, build_filter, compact_filter
     from unlost.holdings.map import Answer, Map
@@ -30,6 +31,8 @@ __all__ = [
     "Checked",
     "Compaction",
     "Difference",
+    "ExclusionOptions",
+    "ExclusionReport",
     "Filter",
     "FilterOptions",
     "FilterReport",
@@ -49,6 +52,7 @@ __all__ = [
     "compact_filter",
     "compact_map",
     "diff_maps",
+    "exclude_map",
     "merge_maps",
 ]
 
@@ -57,6 +61,8 @@ _MODULES = {
     "Checked": "checking",
     "Compaction": "compaction",
     "Difference": "merging",
+    "ExclusionOptions": "exclusion",
+    "ExclusionReport": "exclusion",
     "Filter": "filter",
     "FilterOptions": "filtering",
     "FilterReport": "filtering",
@@ -77,6 +83,7 @@ _MODULES = {
     "compact_filter": "filtering",
     "compact_map": "compaction",
     "diff_maps": "merging",
+    "exclude_map": "exclusion",
     "merge_maps": "merging",
 }
 

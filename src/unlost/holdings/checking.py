@@ -3,12 +3,14 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import date
 from os import PathLike, fspath
 
 from unlost.errors import UriError
 from unlost.formats.frequency import Frequency
 from unlost.formats.problems import Problem, Problems
 from unlost.formats.ukvs import Header, UkvsReader
+from unlost.holdings.expiry import expiry_of
 from unlost.uri import RULE_SETS, key
 
 _STAR = re.compile(r"[,/]?\*$")
@@ -16,6 +18,7 @@ _STAR = re.compile(r"[,/]?\*$")
 KINDS = {
     "bad-wildcard": "a `*` that does not end the key behind `,` or `/`: nothing will ever match it",
     "not-normal": "a key in another form than look-ups have: it will not be found",
+    "expired": "an exclusion whose time is over; `unlost map exclude` drops it",
     "bad-total": "the `*` line says less than the others come to at least",
     "no-rows": "a map without rows",
     "unknown-rules": "the header names rules that do not exist",
@@ -29,6 +32,7 @@ class Checked:
     header: as it stands.
     lines: rows, without totals.
     wildcards, exclusions: how many of them are.
+    expiring: exclusions that end some day; first_expiry: the first of those days; None without any.
     mementos, resources: what the rows come to, as a frequency; stated: what the `*` rows come to; None without any.
     problems: what is wrong, by kind.
     """
@@ -40,11 +44,16 @@ class Checked:
     sum: Frequency
     stated: Frequency | None
     problems: Problems
+    expiring: int = 0
+    first_expiry: date | None = None
 
 
-def check_map(path: str | PathLike[str], on_read: Callable[[int], object] | None = None) -> Checked:
+def check_map(
+    path: str | PathLike[str], today: date | None = None, on_read: Callable[[int], object] | None = None
+) -> Checked:
     """Read a map to its end and say what is wrong with it. Raises InputError only if it cannot be read at all.
 
+    today: what has expired by then is wrong; nothing has if it is not given.
     on_read: is told now and then how many bytes of the file have been read.
     """
     problems = Problems()
@@ -59,6 +68,8 @@ def check_map(path: str | PathLike[str], on_read: Callable[[int], object] | None
         wrong("unknown-rules", f"expected {' or '.join(RULE_SETS)}, found {rules[:40]!a}")
         rules = RULE_SETS[0]
     lines = wildcards = exclusions = mementos = resources = at_least = 0
+    expiring = 0
+    first_expiry: date | None = None
     stated: Frequency | None = None
     is_limit = True
     for row in reader:
@@ -74,15 +85,19 @@ def check_map(path: str | PathLike[str], on_read: Callable[[int], object] | None
         mementos += frequency.mementos or 0
         resources += frequency.resources or 0
         at_least += frequency.mementos or 0 if frequency.mementos_bound in ("", "+") else 0
+        if day := expiry_of(row):
+            expiring += 1
+            first_expiry = min(day, first_expiry or day)
+            if today is not None and day <= today:
+                wrong("expired", f"{KINDS['expired']}: {surt[:60]!a}, {day}")
         if kind := _fault(surt, rules):
             wrong(kind, f"{KINDS[kind]}: {surt[:60]!a}")
     if not lines and stated is None:
         wrong("no-rows", KINDS["no-rows"])
     if stated is not None and is_limit and (stated.mementos or 0) < at_least:
         wrong("bad-total", f"{KINDS['bad-total']}: {stated.mementos} against {at_least}")
-    return Checked(
-        reader.header, lines, wildcards, exclusions, Frequency(mementos, "", resources or None), stated, problems
-    )
+    total = Frequency(mementos, "", resources or None)
+    return Checked(reader.header, lines, wildcards, exclusions, total, stated, problems, expiring, first_expiry)
 
 
 def _plus(one: Frequency, other: Frequency) -> Frequency:

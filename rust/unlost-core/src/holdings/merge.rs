@@ -8,6 +8,10 @@ use super::totals::Totals;
 use super::with_totals::WithTotals;
 use super::{Entry, Frequency, HoldingsError, MapReader, Progress, Tally};
 
+/// How the object of an exclusion begins that is believed only for a time. The days behind it sort as their bytes do: an
+/// exclusion of several maps ends with the first of them.
+const EXPIRES: &[u8] = b"{\"expires\": \"";
+
 /// A map that can be asked for a key, most specific answer first.
 pub trait Asked {
     /// What the map says about a key, wildcard or not; `None` if nothing.
@@ -103,6 +107,7 @@ pub fn merge_maps(
         key.clear();
         key.extend_from_slice(least);
         let mut sum: Option<Frequency> = None;
+        let mut expiry: Option<Vec<u8>> = None;
         let mut having = vec![false; heads.len()];
         for (head, has) in heads.iter_mut().zip(&mut having) {
             if head.key() != Some(&key) {
@@ -110,6 +115,9 @@ pub fn merge_maps(
             }
             *has = true;
             let entry = head.source.reader.entry();
+            if entry.tail.starts_with(EXPIRES) && expiry.as_ref().is_none_or(|it| entry.tail < it) {
+                expiry = Some(entry.tail.to_vec());
+            }
             // What was said of one of two things cannot be said of both.
             if sum.is_none() {
                 tail.clear();
@@ -125,9 +133,13 @@ pub fn merge_maps(
             });
             head.advance()?;
         }
+        let frequency = sum.unwrap_or(Frequency::UNKNOWN);
+        if let (false, Some(earliest)) = (frequency.is_held(), expiry) {
+            tail = earliest;
+        }
         let entry = Entry {
             key: &key,
-            frequency: sum.unwrap_or(Frequency::UNKNOWN),
+            frequency,
             tail: &tail,
         };
         if !entry.frequency.is_held() && is_held_elsewhere(&mut heads, &having, &entry)? {

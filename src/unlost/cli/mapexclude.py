@@ -1,0 +1,110 @@
+"""`unlost map exclude`: what was asked for and not found, as exclusions that expire."""
+
+from dataclasses import fields
+from datetime import date as day
+from json import dumps
+from pathlib import Path
+
+import click
+
+from unlost.cli.messages import say
+from unlost.cli.progress import progress
+from unlost.cli.target import is_standard_output, writable
+from unlost.cli.today import the_day
+from unlost.errors import InputError, UsageError
+from unlost.holdings.exclusion import DEFAULT_DAYS, DEFAULT_PAGES, ExclusionOptions, ExclusionReport, exclude_map
+from unlost.holdings.misses import MISS_KINDS
+
+_FILE = click.Path(path_type=Path)
+_MAX_DAYS_DIGITS = 5  # what is longer is a date
+
+
+@click.command()
+@click.argument("file", type=_FILE, metavar="MAP")
+@click.option("--misses", type=_FILE, multiple=True, metavar="FILE", help="What was asked for; may be repeated.")
+@click.option("--index", type=_FILE, multiple=True, help="What the archive holds, all of it; may be repeated.")
+@click.option("-o", "--output", type=_FILE, required=True, help="The map to write; `-` is standard output.")
+@click.option(
+    "--expires",
+    metavar="DAYS|DATE",
+    default=str(DEFAULT_DAYS),
+    show_default=True,
+    help="When they are not believed any more.",
+)
+@click.option("--date", metavar="DATE", help="The day that it is; today if not given. SOURCE_DATE_EPOCH too.")
+@click.option(
+    "--pages",
+    type=click.IntRange(min=1),
+    default=DEFAULT_PAGES,
+    show_default=True,
+    help="How many pages of a folder must be missed before all of it is excluded.",
+)
+@click.option("--archive", metavar="ID", help="Whose answers count, in a log of upstream answers.")
+@click.option("--input", type=click.Choice(MISS_KINDS), help="What the logs are, if looking at them does not tell.")
+@click.option("--column", type=click.IntRange(min=1), help="The column of the addresses in a table with tabs.")
+@click.option("--host", help="Whose access log it is, if its lines do not tell.")
+@click.option("--replay", is_flag=True, help="The access log is an archive's: the pages are those in its addresses.")
+@click.option("--json", is_flag=True, help="The result as JSON.")
+@click.pass_context
+def exclude(
+    ctx: click.Context,
+    file: Path,
+    misses: tuple[Path, ...],
+    index: tuple[Path, ...],
+    output: Path,
+    expires: str,
+    date: str | None,
+    pages: int,
+    archive: str | None,
+    input: str | None,  # noqa: A002  options are named after their flags
+    column: int | None,
+    host: str | None,
+    replay: bool,
+    json: bool,
+) -> None:
+    """Make a map say no to what was asked for and not found, until that expires.
+
+    FILE is a log of upstream answers (only misses count, no failures), an access log (404) or a list of addresses.
+    Pages with a row of their own in the map, or that were found as well as missed, are never excluded. With --index,
+    whole subtrees are excluded of which nothing is held, and nothing that is held. Exclusions that have expired are
+    dropped, without --misses too.
+    """
+    if json and is_standard_output(output):
+        raise UsageError("--json and -o - would both be written to standard output: give the map a name")
+    options = ExclusionOptions(
+        today=the_day(date),
+        expires=_expires(expires),
+        pages=pages,
+        archive=archive,
+        kind=next((kind for kind in MISS_KINDS if kind == input), None),
+        column=column,
+        host=host,
+        replay=replay,
+    )
+    with writable(output) as target, progress("excluding") as bar:
+        report = exclude_map(file, target, options, misses, index, bar.at)
+    if json:
+        counts = {each.name: getattr(report, each.name) for each in fields(report) if each.name != "problems"}
+        click.echo(dumps({**counts, "problems": report.problems.counts}))
+    else:
+        say(_sentence(report), level="info")
+    for kind, count in report.problems.counts.items():
+        say(f"{count} {kind}, first: {report.problems.first[kind]}", kind=kind, count=count)
+    ctx.exit(InputError.exit_code if report.problems.total else 0)
+
+
+def _expires(text: str) -> day | int:
+    if text.isascii() and text.isdigit() and len(text) <= _MAX_DAYS_DIGITS:
+        return int(text)
+    try:
+        return day.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"--expires: expected days, or a date such as 2026-12-31, found `{text[:40]}`") from None
+
+
+def _sentence(report: ExclusionReport) -> str:
+    added = (
+        f"{report.missed} pages missed: {report.added} excluded, {report.wildcards} subtrees, {report.renewed} renewed"
+    )
+    kept = f"{report.held} held, {report.denied} denied before, {report.queries} asked for only with queries"
+    return f"{added}, {kept}; {report.expired} exclusions expired, {report.outweighed} outweighed"

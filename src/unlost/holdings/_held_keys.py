@@ -1,0 +1,60 @@
+"""The keys of a map without wildcards of its own making, to be asked what lies below a folder."""
+
+import mmap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Self
+
+from unlost.holdings.map import Map
+
+_ANY = "-"  # a page that stands for any: what holds all of a folder holds it
+
+
+class HeldKeys:
+    """A sorted, plain map in its file. Close it, or use it in a `with` block."""
+
+    def __init__(self, path: Path) -> None:
+        self._map = Map.open(path)
+        with path.open("rb") as file:
+            self._text = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Let the file go."""
+        self._text.close()
+
+    def have(self, pages: Sequence[str]) -> list[bool]:
+        """Return for each normal key of a page whether it is held."""
+        return [answer.held for answer in self._map.lookup_keys_many(pages)]
+
+    def have_below(self, folder: str) -> bool:
+        """Return whether anything is held whose key begins with `com,a)/b/`, or a wildcard holds all of that."""
+        return self._begin_with(folder.encode()) or self.have([folder + _ANY])[0]
+
+    def deny(self, exclusion: str) -> bool:
+        """Return whether they say otherwise than an exclusion: they hold its page, or something below its wildcard."""
+        if exclusion.endswith("/*"):
+            return self.have_below(exclusion[:-1])
+        if exclusion.endswith(",*"):
+            # Pages of the host itself, and of those below it.
+            return self.have_below(f"{exclusion[:-2]})/") or self._begin_with(exclusion[:-1].encode())
+        return self.have([exclusion])[0]
+
+    def _begin_with(self, prefix: bytes) -> bool:
+        low = self._first_from(prefix)
+        return self._text[low : low + len(prefix)] == prefix
+
+    def _first_from(self, prefix: bytes) -> int:
+        """Return where the first line begins that does not come before a prefix."""
+        low, high = 0, len(self._text)
+        while low < high:
+            middle = self._text.rfind(b"\n", low, (low + high) // 2) + 1 or low
+            end = self._text.find(b"\n", middle) + 1
+            if self._text[middle:end] < prefix:
+                low = end
+            else:
+                high = middle
+        return low

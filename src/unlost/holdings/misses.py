@@ -1,0 +1,143 @@
+"""What was asked of an archive and what came of it: logs of upstream answers, access logs, lists of addresses."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+from itertools import islice
+from os import PathLike, fspath
+from typing import Literal, NamedTuple, get_args
+
+from unlost.errors import InputError, UriError, UsageError
+from unlost.formats.accesslog import read_access_log
+from unlost.formats.problems import Problem, Problems
+from unlost.formats.textfile import read_lines
+from unlost.formats.upstream import read_answers
+from unlost.formats.urllist import read_urls
+from unlost.holdings._map_header import refuse_pipe
+from unlost.uri import DEFAULT_RULES, key_many
+
+MissKind = Literal["answers", "log", "urls"]
+MISS_KINDS: tuple[MissKind, ...] = get_args(MissKind)
+"""Upstream answers, one JSON object a line; an access log; pages that were missed, one a line."""
+
+_BATCH = 10_000
+_LOOKED_AT = 1000  # lines, as `unlost.holdings.inputs` does
+_ACCESS = re.compile(rb"\[\d{1,2}/[A-Za-z]{3}/\d{4}:")
+_NOT_FOUND = 404
+
+
+class Asked(NamedTuple):
+    """A page that was asked for. key: its normal key, without query. has_query: it had one. held: it was found."""
+
+    key: str
+    has_query: bool
+    held: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MissOptions:
+    """How logs are read.
+
+    rules: by which addresses become keys.
+    archive: whose answers count, in a log of upstream answers; needed if there are several.
+    since: misses before that day are too old to be believed; None for all. Lists have no days.
+    kind: what the files are; told by their contents if not given.
+    column: from 1, of a list with tabs.
+    host: whose access log it is, where its lines do not tell.
+    replay: the access log is an archive's own: the page is the one whose copy was asked for.
+    """
+
+    rules: str = DEFAULT_RULES
+    archive: str | None = None
+    since: date | None = None
+    kind: MissKind | None = None
+    column: int | None = None
+    host: str | None = None
+    replay: bool = False
+
+
+@dataclass(slots=True)
+class Misses:
+    """Files that tell what was missed; iterating reads them, in bounded memory.
+
+    read: answers, hits or addresses so far.
+    unsaid: those that say nothing about holdings: failures, other statuses and methods, answers of other archives.
+    old: misses that are too old to be believed.
+    problems: lines that cannot be read, by kind; addresses that are none, too.
+    """
+
+    files: tuple[str | PathLike[str], ...]
+    options: MissOptions
+    problems: Problems
+    read: int = 0
+    unsaid: int = 0
+    old: int = 0
+
+    def __iter__(self) -> Iterator[Asked]:
+        """Yield what the files tell, in their order. Raises InputError for one that cannot be read at all."""
+        for file in self.files:
+            name = fspath(file)
+            told = self._told(name, self.options.kind or _kind_of(name))
+            while batch := list(islice(told, _BATCH)):
+                keys = key_many((uri for uri, _ in batch), self.options.rules)
+                for (uri, held), key in zip(batch, keys, strict=True):
+                    if isinstance(key, UriError):
+                        self.problems.add(Problem(key.kind, name, None, 0, f"{key}: {ascii(uri)[:60]}"))
+                    else:
+                        page, mark, _ = key.partition("?")
+                        yield Asked(page, bool(mark), held)
+
+    def _told(self, name: str, kind: MissKind) -> Iterator[tuple[str | bytes, bool]]:
+        """Yield addresses, and whether they were held."""
+        for uri, day, held in self._lines(name, kind):
+            self.read += 1
+            if held is None:
+                self.unsaid += 1
+            elif not held and day and self.options.since and day < self.options.since.isoformat():
+                self.old += 1
+            else:
+                yield uri, held
+
+    def _lines(self, name: str, kind: MissKind) -> Iterator[tuple[str | bytes, str, bool | None]]:
+        """Yield addresses, the days on which they were asked for, if known, and whether they were held, if said."""
+        if kind == "urls":
+            return self._missed(name)
+        return self._answers(name) if kind == "answers" else self._hits(name)
+
+    def _answers(self, name: str) -> Iterator[tuple[str | bytes, str, bool | None]]:
+        wanted = self.options.archive
+        for answer in read_answers(name, self.problems):
+            if self.options.archive is None and wanted not in (None, answer.archive):
+                raise UsageError(
+                    f"{name}: answers of several archives, {wanted[:40]!a} and {answer.archive[:40]!a}: "
+                    "say by --archive which one the map is of"
+                )
+            wanted = wanted or answer.archive
+            # A failure is no answer: only an archive that says so holds nothing.
+            said = {"hit": True, "miss": False}.get(answer.outcome) if answer.archive == wanted else None
+            yield answer.uri, answer.time[:10], said
+
+    def _hits(self, name: str) -> Iterator[tuple[str | bytes, str, bool | None]]:
+        options = self.options
+        for hit in read_access_log(name, self.problems, host=options.host, archive=options.replay):
+            said = None
+            if hit.method in ("GET", "HEAD") and hit.status is not None:
+                said = False if hit.status == _NOT_FOUND else True if 200 <= hit.status < 400 else None
+            yield hit.uri, f"{hit.datetime[:4]}-{hit.datetime[4:6]}-{hit.datetime[6:8]}", said
+
+    def _missed(self, name: str) -> Iterator[tuple[str | bytes, str, bool | None]]:
+        for line in read_urls(name, self.problems, column=self.options.column):
+            yield line.text, "", False
+
+
+def _kind_of(name: str) -> MissKind:
+    """Tell what a file is by its first line that says anything. Raises InputError if it cannot be read."""
+    refuse_pipe(name)
+    for line in islice(read_lines(name, Problems()), _LOOKED_AT):
+        text = line.text.removeprefix(b"\xef\xbb\xbf") if line.number == 1 else line.text
+        if text.startswith(b"!"):
+            raise InputError(f"{name}: a map, not a log of what was missed")
+        if text.strip() and not text.startswith(b"#"):
+            return "answers" if text.lstrip().startswith(b"{") else "log" if _ACCESS.search(text[:1000]) else "urls"
+    return "urls"

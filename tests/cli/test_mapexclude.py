@@ -1,0 +1,177 @@
+"""`unlost map exclude`."""
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run import UNLOST, unlost
+
+MAP = '!fields {"keys": ["surt"], "values": ["frequency"]}\n!meta {"name": "A"}\n* 9\ncom,a)/* 8\ncom,a)/own 1\n'
+ROW = b'com,a)/%07d 20140210000001 {"url": "http://a.com/%d"}\n'
+
+
+@pytest.fixture
+def where(tmp_path: Path) -> Path:
+    """Return a folder with a map, a list of missed pages and an index."""
+    (tmp_path / "a.ukvs").write_text(MAP)
+    (tmp_path / "misses.txt").write_text("".join(f"http://a.com/{name}\n" for name in ("own", "x/1", "x/2", "x/3")))
+    (tmp_path / "index.txt").write_text("http://a.com/own\nhttp://a.com/y\n")
+    return tmp_path
+
+
+def exclude(where: Path, *arguments: str, output: str = "b.ukvs") -> subprocess.CompletedProcess[bytes]:
+    """Add the missed pages to the map, on a certain day."""
+    return unlost(
+        "map", "exclude", str(where / "a.ukvs"), "-o", str(where / output), "--date", "2026-11-16", *arguments
+    )
+
+
+def rows(path: Path) -> list[str]:
+    """Return a map's lines without headers."""
+    return [line for line in path.read_text().splitlines() if not line.startswith("!")]
+
+
+def test_pages_and_subtrees(where: Path) -> None:
+    """Pages by the log alone, subtrees with an index; the header and the total stay."""
+    log, index = str(where / "misses.txt"), str(where / "index.txt")
+    done = exclude(where, "--misses", log)
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert done.stderr.startswith(b"unlost: 4 pages missed: 3 excluded, 0 subtrees, 0 renewed, 1 held,")
+    tail = '0 {"expires": "2026-12-16"}'
+    added = [f"com,a)/x/{n} {tail}" for n in (1, 2, 3)]
+    assert rows(where / "b.ukvs") == ["* 9", "com,a)/* 8", "com,a)/own 1", *added]
+    assert '!meta {"name": "A"}\n' in (where / "b.ukvs").read_text()
+    done = exclude(where, "--misses", log, "--index", index, "--expires", "2027-01-01", "--json")
+    assert json.loads(done.stdout) == {
+        "read": 4, "unsaid": 0, "old": 0, "missed": 4, "queries": 0, "held": 1, "denied": 0, "added": 0, "wildcards": 1,
+        "renewed": 0, "expired": 0, "outweighed": 0, "problems": {},
+    }  # fmt: skip
+    assert rows(where / "b.ukvs")[-1] == 'com,a)/x/* 0 {"expires": "2027-01-01"}'
+    exclude(where, "--misses", log, "--index", index, "--pages", "4", "--expires", "7")
+    assert rows(where / "b.ukvs")[-1] == 'com,a)/x/3 0 {"expires": "2026-11-23"}'
+
+
+def test_a_map_may_be_replaced_by_itself(where: Path) -> None:
+    """Output and input may be one file; what has expired goes without any misses."""
+    log = str(where / "misses.txt")
+    assert exclude(where, "--misses", log, output="a.ukvs").returncode == 0
+    assert len(rows(where / "a.ukvs")) == 6
+    done = unlost("map", "check", str(where / "a.ukvs"), "--date", "2026-12-15")
+    assert (done.returncode, b"3 exclusions expire, the first on 2026-12-16\n" in done.stdout) == (0, True)
+    assert unlost("map", "check", str(where / "a.ukvs"), "--date", "2026-12-16").returncode == 1
+    path = str(where / "a.ukvs")
+    assert unlost("map", "exclude", path, "-o", path, env={"SOURCE_DATE_EPOCH": "1800000000"}).returncode == 0
+    assert rows(where / "a.ukvs") == ["* 9", "com,a)/* 8", "com,a)/own 1"]
+
+
+def test_the_same_day_makes_the_same_file(where: Path) -> None:
+    """Whatever is compressed, and in whatever order pages were missed."""
+    assert exclude(where, "--misses", str(where / "misses.txt")).returncode == 0
+    (where / "packed.gz").write_bytes(
+        gzip.compress("\n".join(reversed((where / "misses.txt").read_text().split())).encode())
+    )
+    (where / "a.ukvs").write_bytes(gzip.compress((where / "a.ukvs").read_bytes()))
+    assert exclude(where, "--misses", str(where / "packed.gz"), output="c.ukvs").returncode == 0
+    assert (where / "b.ukvs").read_bytes() == (where / "c.ukvs").read_bytes()
+
+
+def test_today_is_asked_only_here(where: Path) -> None:
+    """Without a day, the clock says what has expired; what is excluded then ends later."""
+    path, output = str(where / "a.ukvs"), str(where / "b.ukvs")
+    assert unlost("map", "exclude", path, "--misses", str(where / "misses.txt"), "-o", output).returncode == 0
+    assert unlost("map", "check", output).returncode == 0
+    assert len(rows(where / "b.ukvs")) == 6
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "said"),
+    [
+        ("", 0, b"0 pages missed"),
+        ("\n\n# nothing\n", 0, b"0 pages missed"),
+        ("rubbish line\nmailto:a@b.c\n\x00\n", 3, b"1 foreign-scheme, first: "),
+        ('{"rubbish": 1}\n{"more\n', 3, b"1 bad-json, first: "),
+        ("[10/Oct/2000:13:55:36 -0700] nothing\n", 3, b"1 bad-line, first: "),
+    ],
+)
+def test_logs_of_nothing_or_rubbish(where: Path, text: str, code: int, said: bytes) -> None:
+    """Lines are counted by kind, and the map comes out as it was."""
+    (where / "misses.txt").write_text(text)
+    done = exclude(where, "--misses", str(where / "misses.txt"))
+    assert (done.returncode, said in done.stderr) == (code, True), done.stderr
+    assert rows(where / "b.ukvs") == rows(where / "a.ukvs")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("com,a)/ 20140101000000 {}\ncom,b)/ 20140101000000 {}\n", b"an index, not a map"),
+        ("", b"empty: expected a map"),
+        ("com,b)/ 1\ncom,a)/ 1\n", b"its key belongs before the one above it"),
+    ],
+)
+def test_what_is_no_map_is_refused(where: Path, text: str, message: bytes) -> None:
+    """In one line, with nothing left behind."""
+    (where / "a.ukvs").write_text(text)
+    before = sorted(where.iterdir())
+    done = exclude(where, "--misses", str(where / "misses.txt"))
+    assert (done.returncode, message in done.stderr, done.stderr.count(b"\n")) == (3, True, 1), done.stderr
+    assert sorted(where.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--misses", "none"], 3, b"none: cannot be read: No such file"),
+        (["--misses", "a.ukvs"], 3, b"a.ukvs: a map, not a log"),
+        (["--misses", "/dev/stdin"], 3, b"/dev/stdin: not a regular file"),
+        (["--misses", "misses.txt", "--index", "none"], 3, b"none: cannot be read"),
+        (["--expires", "soon"], 2, b"--expires: expected days, or a date such as 2026-12-31, found `soon`"),
+        (["--expires", "0"], 2, b"expected a later day"),
+        (["--expires", "2026-11-16"], 2, b"expected a later day"),
+        (["--date", "never"], 2, b"--date: expected a date"),
+        (["--json", "-o", "-"], 2, b"--json and -o - would both be written to standard output"),
+        (["-o", "no/b.ukvs"], 3, b"cannot be written: no such folder"),
+        (["-o", "/dev/full"], 3, b"No space left"),
+    ],
+)
+def test_what_cannot_be_is_said(where: Path, arguments: list[str], code: int, message: bytes) -> None:
+    """In one line that helps, with nothing left behind."""
+    before = sorted(where.iterdir())
+    given = [str(where / word) if word in ("none", "a.ukvs", "misses.txt", "no/b.ukvs") else word for word in arguments]
+    done = exclude(where, *given)
+    assert (done.returncode, message in done.stderr, done.stderr.count(b"\n")) == (code, True, 1), done.stderr
+    assert sorted(where.iterdir()) == before
+
+
+def test_a_map_that_was_cut_off_is_refused(where: Path) -> None:
+    """A part of a map is no map: what is missing would be excluded."""
+    packed = gzip.compress((MAP + "".join(f"com,b)/{n:05} 1\n" for n in range(9000))).encode())
+    (where / "a.ukvs").write_bytes(packed[: len(packed) // 2])
+    done = exclude(where, "--misses", str(where / "misses.txt"))
+    assert (done.returncode, b"a part of a map is no map" in done.stderr) == (3, True), done.stderr
+    assert not (where / "b.ukvs").exists()
+
+
+def test_an_interrupted_run_leaves_nothing(where: Path) -> None:
+    """Ctrl-C ends the work, with code 130; not even temporary files are left."""
+    pipe, out, temporary = where / "pipe", where / "out", where / "tmp"
+    os.mkfifo(pipe)
+    out.mkdir()
+    temporary.mkdir()
+    arguments = ["map", "exclude", str(where / "a.ukvs"), "--misses", str(where / "misses.txt"), "--index", str(pipe)]
+    process = subprocess.Popen(
+        [UNLOST, *arguments, "-o", str(out / "b.ukvs")],
+        stderr=subprocess.PIPE,
+        env={**os.environ, "TMPDIR": str(temporary)},
+    )
+    with pipe.open("wb", buffering=0) as writer:
+        # More than a pipe holds: when all of it is written, the work is under way.
+        writer.write(b"".join(ROW % (number, number) for number in range(20_000)))
+        process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert (process.returncode, list(out.iterdir()), list(temporary.iterdir())) == (130, [], []), errors
