@@ -75,6 +75,7 @@ bench: $(VENV)/.built $(VENV)/.tools $(NEIGHBOURS) ## Speeds as ratios to a base
 	LC_ALL=C $(BIN)/python -m bench.profile
 	LC_ALL=C $(BIN)/python -m bench.filter
 	LC_ALL=C $(BIN)/python -m bench.budget
+	LC_ALL=C $(BIN)/python -m bench.ageing
 
 bench-%: $(VENV)/.built $(VENV)/.tools $(NEIGHBOURS) ## One of them: bench-holdings
 	LC_ALL=C $(BIN)/python -m bench.$*

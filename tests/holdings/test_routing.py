@@ -48,8 +48,8 @@ def write_map(folder: Path, rows: str = ROWS) -> Map:
     [
         ("http://example.com/a", 0, Verdict.HELD, Reason.BOTH),
         ("http://example.com/a", 1000, Verdict.HELD, Reason.BOTH),
-        ("http://example.com/new", 29, Verdict.NOT_HELD, Reason.FILTERED),
-        ("http://example.com/new", 31, Verdict.PERHAPS_NEWER, Reason.OLD_FILTER),
+        ("http://example.com/new", 6, Verdict.NOT_HELD, Reason.FILTERED),
+        ("http://example.com/new", 8, Verdict.PERHAPS_NEWER, Reason.OLD_FILTER),
         ("http://example.com/listed", 0, Verdict.PERHAPS_NEWER, Reason.LISTED),
         ("http://example.com/not/this", 1000, Verdict.NOT_HELD, Reason.EXCLUDED),
         ("http://unknown.net/", 1000, Verdict.NOT_HELD, Reason.UNCOVERED),
@@ -68,13 +68,13 @@ def test_each_case(page: str, days: int, verdict: Verdict, reason: Reason, tmp_p
 def test_a_filter_is_as_old_as_its_last_capture_unless_it_says_when_it_was_made(tmp_path: Path) -> None:
     """And too old if it says neither."""
     index = tmp_path / "a.cdxj"
-    index.write_text('com,example)/a 20240215000000 {"url": "http://example.com/a"}\n')
+    index.write_text('com,example)/a 20240228000000 {"url": "http://example.com/a"}\n')
     dated = tmp_path / "dated.filter"
     build_filter([index], dated)
     rows = write_map(tmp_path)
     for filters, days, verdict in (
-        ([Filter.open(dated)], 14, Verdict.NOT_HELD),
-        ([Filter.open(dated)], 16, Verdict.PERHAPS_NEWER),
+        ([Filter.open(dated)], 4, Verdict.NOT_HELD),
+        ([Filter.open(dated)], 6, Verdict.PERHAPS_NEWER),
         ([write_filter(tmp_path, made=None)], 0, Verdict.PERHAPS_NEWER),
         ([Filter.open(dated), write_filter(tmp_path, made=None)], 0, Verdict.PERHAPS_NEWER),
     ):

@@ -7,11 +7,12 @@ from enum import StrEnum
 
 from unlost.dates import to_datetime
 from unlost.errors import InputError, UriError, UsageError
+from unlost.holdings.ageing import REBUILD_AFTER_DAYS
 from unlost.holdings.filter import Filter
 from unlost.holdings.map import Answer, Map
 from unlost.uri import key
 
-DEFAULT_MAX_AGE = timedelta(days=30)
+DEFAULT_MAX_AGE = timedelta(days=REBUILD_AFTER_DAYS)
 """After so long, archives have captured enough that a filter does not know of."""
 
 
