@@ -74,7 +74,7 @@ def test_learning_counts_rubbish(source: Path, tmp_path: Path) -> None:
         (["--no-protect-suffixes"], 2, b"has a meaning only with --budget"),
         (["--budget", "50", "--with-filter", "f"], 2, b"give the budget in bytes"),
         (["--budget", "50", "--rollup", "*"], 2, b"nothing to choose"),
-        (["--budget", "50", "--queries", "missing.txt"], 3, b"missing.txt: cannot be read"),
+        (["--budget", "50", "--queries", "missing.txt"], 3, b"unlost: missing.txt: cannot be read"),
     ],
 )
 def test_bad_input(source: Path, tmp_path: Path, arguments: list[str], code: int, message: bytes) -> None:

@@ -2,7 +2,8 @@
 
 import re
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from os import PathLike, fspath, truncate
 from pathlib import Path
@@ -162,9 +163,12 @@ def compact_to_budget(
     name = fspath(source)
     header = read_map_header(name)
     report = BudgetReport()
-    try:
-        with tempfile.TemporaryDirectory(prefix="unlost-budget-") as folder:
-            scale = _weighed(name, header, budget, how, report, Path(folder), watch)
+    with tempfile.TemporaryDirectory(prefix="unlost-budget-") as folder:
+        asked = Path(folder, "asked.ukvs") if how.queries else None
+        if asked is not None:
+            report.questions = count_queries(how.queries, asked, rules_of(header), how.query_options)
+        with _naming(name):
+            scale = _weighed(name, header, budget, how, report, asked, watch)
             left = budget
             if how.with_filter is not None:
                 report.bits = _bits(name, scale, budget)
@@ -176,9 +180,16 @@ def compact_to_budget(
                 head = header_lines(_budgeted(header, budget, report))
                 trial = _Trial(name, len(header.keys), head, how.memory, Path(folder, "trial"), left)
                 watched(lambda progress: _write(scale, left, trial, aside, report, progress))
+    return report
+
+
+@contextmanager
+def _naming(name: str) -> Iterator[None]:
+    """Say in errors which file they are about."""
+    try:
+        yield
     except InputError as error:
         raise error if str(error).startswith(name) else InputError(f"{name}: {error}") from error
-    return report
 
 
 def _weighed(
@@ -187,13 +198,9 @@ def _weighed(
     budget: Budget,
     how: BudgetOptions,
     report: BudgetReport,
-    folder: Path,
+    asked: Path | None,
     watch: Watch | None,
 ) -> "_core.MapScale":
-    asked = None
-    if how.queries:
-        asked = folder / "asked.ukvs"
-        report.questions = count_queries(how.queries, asked, rules_of(header), how.query_options)
     prior = how.prior
     terms = (prior.page_discount, prior.host_discount, prior.host, prior.beside, prior.strength)
 
