@@ -51,6 +51,12 @@ def test_lines_and_bytes(source: Path, tmp_path: Path) -> None:
     assert result["lines_out"] == len(rows(output))
 
 
+def test_nothing_rolled_up_is_nothing_lost(source: Path, tmp_path: Path) -> None:
+    """Not less than nothing, as floating-point numbers would have it."""
+    done = unlost("map", "compact", str(source), "-o", str(tmp_path / "b.ukvs"), "--budget", "1MB", "--json")
+    assert done.stdout.count(b'"expected_wrong": 0.0,') == 1, done.stdout
+
+
 def test_learning_counts_rubbish(source: Path, tmp_path: Path) -> None:
     """The exit code is 3 if lines of the log could not be read, and the map is there."""
     log, output = tmp_path / "log.txt", tmp_path / "b.ukvs"

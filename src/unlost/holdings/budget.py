@@ -284,7 +284,8 @@ def _write(
         report.shape = trial.shape
     else:
         report.shape = trial.write(rollups, aside, progress)
-    report.expected = rollups.loss / 2**report.bits
+    # A sum of differences, which rounding leaves a little below nothing.
+    report.expected = max(0.0, rollups.loss) / 2**report.bits
 
 
 def fit_size(
