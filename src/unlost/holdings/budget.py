@@ -160,6 +160,8 @@ def compact_to_budget(
     how = options or BudgetOptions()
     if how.with_filter is not None and budget.unit != "bytes":
         raise UsageError("a filter has no lines: give the budget in bytes, such as 50MB, to divide it")
+    if how.with_filter is not None and Path(how.with_filter).resolve() == Path(output).resolve():
+        raise UsageError(f"{fspath(output)}: both the map and its filter: give each a name of its own")
     name = fspath(source)
     header = read_map_header(name)
     report = BudgetReport()
