@@ -23,6 +23,7 @@ from unlost.holdings.division import divide
 from unlost.holdings.queries import QueryOptions, count_queries
 from unlost.holdings.report import Report
 from unlost.holdings.work import Watch, watched
+from unlost.uri import RULE_SETS
 
 GZIP_LEVEL = 6
 """Of the pinned compressor: a little larger, by up to 2 %, than `gzip -9` for all maps of the real lists."""
@@ -164,6 +165,10 @@ def compact_to_budget(
         raise UsageError(f"{fspath(output)}: both the map and its filter: give each a name of its own")
     name = fspath(source)
     header = read_map_header(name)
+    if (how.queries or how.with_filter is not None) and rules_of(header) not in RULE_SETS:
+        raise InputError(
+            f"{name}: made by unknown rules, {ascii(rules_of(header))[:40]}: expected {' or '.join(RULE_SETS)}"
+        )
     report = BudgetReport()
     with tempfile.TemporaryDirectory(prefix="unlost-budget-") as folder:
         asked = Path(folder, "asked.ukvs") if how.queries else None
