@@ -341,3 +341,16 @@ def test_questions_and_filters_go_by_the_rules_of_the_map(tmp_path: Path) -> Non
     for unknown in (options, BudgetOptions(queries=[urls])):
         with pytest.raises(InputError, match="made by unknown rules, 'others'"):
             compact_to_budget(source, output, Budget(3000, "bytes"), unknown)
+
+
+@pytest.mark.parametrize("rows", ["com,a)/ 1\ncom,a+b)/ 1\ncom,a,b)/ 1\n", "com,)/ 1\ncom,* 1\ncom,,a)/ 1\n"])
+def test_hosts_without_a_place_in_the_tree_are_refused(rows: str, tmp_path: Path) -> None:
+    """What was rolled up of them stood in the wrong order, where look-ups missed it; `map build` mends the map."""
+    source, output = tmp_path / "a.ukvs", tmp_path / "b.ukvs"
+    source.write_text('!fields {"keys": ["surt"], "values": ["frequency"]}\n' + rows)
+    with pytest.raises(InputError, match=r"a\.ukvs: the host of com,.* is not as keys have it"):
+        compact_map(source, output, Compaction(0, 0))
+    with pytest.raises(InputError, match=r"a\.ukvs: the host of com,.* is not as keys have it"):
+        compact_to_budget(source, output, Budget(2, "lines"))
+    build_map([source], tmp_path / "c.ukvs")
+    compact_map(tmp_path / "c.ukvs", output, Compaction(0, 0))
