@@ -51,6 +51,12 @@ def test_lines_and_bytes(source: Path, tmp_path: Path) -> None:
     assert result["lines_out"] == len(rows(output))
 
 
+def test_nothing_rolled_up_is_nothing_lost(source: Path, tmp_path: Path) -> None:
+    """Not less than nothing, as floating-point numbers would have it."""
+    done = unlost("map", "compact", str(source), "-o", str(tmp_path / "b.ukvs"), "--budget", "1MB", "--json")
+    assert done.stdout.count(b'"expected_wrong": 0.0,') == 1, done.stdout
+
+
 def test_learning_counts_rubbish(source: Path, tmp_path: Path) -> None:
     """The exit code is 3 if lines of the log could not be read, and the map is there."""
     log, output = tmp_path / "log.txt", tmp_path / "b.ukvs"
@@ -73,17 +79,31 @@ def test_learning_counts_rubbish(source: Path, tmp_path: Path) -> None:
         (["--queries", "x"], 2, b"has a meaning only with --budget"),
         (["--no-protect-suffixes"], 2, b"has a meaning only with --budget"),
         (["--budget", "50", "--with-filter", "f"], 2, b"give the budget in bytes"),
+        (["--budget", "1KB", "--with-filter", "-"], 2, b"give the filter a name"),
+        (["--budget", "1KB", "--with-filter", "{output}"], 2, b"give each a name of its own"),
         (["--budget", "50", "--rollup", "*"], 2, b"nothing to choose"),
-        (["--budget", "50", "--queries", "missing.txt"], 3, b"missing.txt: cannot be read"),
+        (["--budget", "50", "--queries", "missing.txt"], 3, b"unlost: missing.txt: cannot be read"),
     ],
 )
 def test_bad_input(source: Path, tmp_path: Path, arguments: list[str], code: int, message: bytes) -> None:
     """Is told what to do, and leaves no file."""
     output = tmp_path / "b.ukvs"
-    done = unlost("map", "compact", str(source), "-o", str(output), *arguments)
+    given = [argument.format(output=output) for argument in arguments]
+    done = unlost("map", "compact", str(source), "-o", str(output), *given)
     assert (done.returncode, message in done.stderr) == (code, True), done.stderr
     assert not output.exists()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["held.txt", "held.ukvs"]
+
+
+def test_a_filter_that_is_not_worth_it(source: Path, tmp_path: Path) -> None:
+    """Is not written, which is said: one that is there already is not this map's."""
+    output, beside = tmp_path / "b.ukvs", tmp_path / "b.filter"
+    arguments = ("map", "compact", str(source), "-o", str(output), "--budget", "1MB", "--with-filter", str(beside))
+    done = unlost(*arguments)
+    assert done.returncode == 0
+    assert b"no filter is worth its bytes, so none was written\n" in done.stderr
+    beside.touch()
+    assert b"b.filter, is of another map" in unlost(*arguments).stderr
 
 
 def test_interruption_leaves_nothing(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from tests.models import holdings as model
 from tests.models.holdings import Lines
 from unlost import _core
 from unlost.errors import InputError, UsageError
-from unlost.holdings import Compaction, Map, MapOptions, build_map, compact_map, merge_maps
+from unlost.holdings import Compaction, Filter, Map, MapOptions, build_map, compact_map, merge_maps
 from unlost.holdings.budget import Budget, BudgetOptions, Prior, compact_to_budget, published_size
 from unlost.holdings.division import divide, filter_size
 
@@ -323,3 +323,34 @@ def test_a_filter_needs_bytes_and_pages(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="has wildcards"):
         compact_to_budget(tmp_path / "c.ukvs", tmp_path / "b.ukvs", Budget(10**6, "bytes"), options)
     assert not (tmp_path / "b.ukvs").exists()
+
+
+def test_questions_and_filters_go_by_the_rules_of_the_map(tmp_path: Path) -> None:
+    """Whichever those are, also where no header tells that it is a map; unknown ones are refused by name."""
+    urls, source, output = tmp_path / "urls", tmp_path / "a.ukvs", tmp_path / "b.ukvs"
+    urls.write_text("".join(f"http://a.com/{n}/\n" for n in range(2000)))
+    build_map([urls], source, MapOptions(kind="urls", rules="papers"))
+    options = BudgetOptions(with_filter=tmp_path / "a.filter", queries=[urls])
+    assert compact_to_budget(source, output, Budget(3000, "bytes"), options).bits
+    held = Filter.open(tmp_path / "a.filter", rules="papers")
+    assert all(held.lookup(f"http://a.com/{n}/") for n in range(2000))
+    source.write_text("".join(f'com,a)/{n} 1 {{"a": 1}}\n' for n in range(1000, 3000)))
+    assert compact_to_budget(source, output, Budget(3000, "bytes"), options).bits
+    assert Filter.open(tmp_path / "a.filter").lookup("http://a.com/2999")
+    source.write_text('!meta {"rules": "others"}\ncom,a)/ 1\n')
+    for unknown in (options, BudgetOptions(queries=[urls])):
+        with pytest.raises(InputError, match="made by unknown rules, 'others'"):
+            compact_to_budget(source, output, Budget(3000, "bytes"), unknown)
+
+
+@pytest.mark.parametrize("rows", ["com,a)/ 1\ncom,a+b)/ 1\ncom,a,b)/ 1\n", "com,)/ 1\ncom,* 1\ncom,,a)/ 1\n"])
+def test_hosts_without_a_place_in_the_tree_are_refused(rows: str, tmp_path: Path) -> None:
+    """What was rolled up of them stood in the wrong order, where look-ups missed it; `map build` mends the map."""
+    source, output = tmp_path / "a.ukvs", tmp_path / "b.ukvs"
+    source.write_text('!fields {"keys": ["surt"], "values": ["frequency"]}\n' + rows)
+    with pytest.raises(InputError, match=r"a\.ukvs: the host of com,.* is not as keys have it"):
+        compact_map(source, output, Compaction(0, 0))
+    with pytest.raises(InputError, match=r"a\.ukvs: the host of com,.* is not as keys have it"):
+        compact_to_budget(source, output, Budget(2, "lines"))
+    build_map([source], tmp_path / "c.ukvs")
+    compact_map(tmp_path / "c.ukvs", output, Compaction(0, 0))

@@ -82,6 +82,24 @@ def test_a_filter_is_as_old_as_its_last_capture_unless_it_says_when_it_was_made(
         assert holdings.lookup("http://example.com/new").verdict is verdict
 
 
+@pytest.mark.parametrize("date", ["20140231000000", "00000101000000", "99981231000000"])
+def test_captures_of_days_that_never_were_do_not_keep_a_filter_young(date: str, tmp_path: Path) -> None:
+    """Nor do they make it useless: what it has is held."""
+    index, output = tmp_path / "a.cdxj", tmp_path / "a.filter"
+    index.write_text(f'com,example)/a {date} {{"url": "http://example.com/a"}}\n')
+    build_filter([index], output)
+    holdings = Holdings(write_map(tmp_path), [Filter.open(output)], now=lambda: DAY)
+    assert holdings.lookup("http://example.com/a").verdict is Verdict.HELD
+    assert holdings.lookup("http://example.com/new").verdict is Verdict.PERHAPS_NEWER
+
+
+def test_any_age_may_be_allowed(tmp_path: Path) -> None:
+    """Also one that reaches back before all dates."""
+    filters = [write_filter(tmp_path)]
+    holdings = Holdings(write_map(tmp_path), filters, max_age=timedelta.max, now=lambda: DAY + timedelta(9000))
+    assert holdings.lookup("http://example.com/new").verdict is Verdict.NOT_HELD
+
+
 def test_a_page_that_any_filter_has_is_held(tmp_path: Path) -> None:
     """They may be of parts of an archive, with queries or without."""
     one, other = write_filter(tmp_path, PAGES[:1], key="urir"), write_filter(tmp_path, PAGES[1:])

@@ -79,6 +79,17 @@ def test_a_filter_that_denies_what_is_held_is_found_out(
     assert evaluate([files[0]], [files[1]], configurations(bits=[8])).missed == [("hosts + 8 bits", "com,a)/x/1")]
 
 
+def test_a_map_in_the_place_of_an_index(tmp_path: Path, files: tuple[Path, Path]) -> None:
+    """Will do, whatever its frequencies say, unless it has wildcards: nobody knows the pages behind those."""
+    rows = tmp_path / "a.ukvs"
+    rows.write_text('!fields {"keys": ["surt"], "values": ["frequency"]}\ncom,a)/x/1 3+\ncom,a)/x/2 / {"a": 1}\n')
+    (result,) = evaluate([rows], [files[1]], configurations()).results
+    assert (result.keys, result.lines, result.held, result.present) == (2, 2, 2, 2)
+    rows.write_text('!fields {"keys": ["surt"], "values": ["frequency"]}\ncom,a)/* 3\n')
+    with pytest.raises(InputError, match=r"a\.ukvs: has wildcards"):
+        evaluate([rows], [files[1]], configurations(bits=[8]))
+
+
 def test_nothing_to_evaluate(tmp_path: Path, files: tuple[Path, Path]) -> None:
     """An index without keys, and questions that are none."""
     empty = tmp_path / "empty.txt"

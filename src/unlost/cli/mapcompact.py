@@ -12,7 +12,7 @@ from unlost._core import MapShape
 from unlost.cli.mapresult import levels, refuse_both, report_problems, write_trace
 from unlost.cli.messages import say
 from unlost.cli.progress import progress, size_of
-from unlost.cli.target import writable
+from unlost.cli.target import is_standard_output, writable
 from unlost.errors import InputError, UsageError
 from unlost.holdings.budget import Budget, BudgetOptions, BudgetReport, compact_to_budget
 from unlost.holdings.compaction import NO_LIMIT, Compaction, compact_map
@@ -150,6 +150,9 @@ def _compact_within(
     file: Path, output: Path, budget: Budget, options: BudgetOptions, trace: Path | None, *, json: bool
 ) -> int:
     """Compact to a budget, say what came of it, and return the exit code."""
+    beside = options.with_filter
+    if beside is not None and is_standard_output(Path(beside)):
+        raise UsageError("--with-filter -: standard output is for the map: give the filter a name")
     with writable(output) as target, progress("weighing", size_of([file])) as bar:
         report = compact_to_budget(file, target, budget, options, bar.at)
     if report.shape is not None:
@@ -159,6 +162,10 @@ def _compact_within(
         else:
             say(_became(report.shape), level="info")
             say(_fits(budget, report), level="info")
+    if beside is not None and not report.bits:
+        # Of another map, it would deny what this one holds.
+        old = f"; what is there, {beside}, is of another map" if Path(beside).exists() else ""
+        say(f"no filter is worth its bytes, so none was written{old}", level="warning")
     report_problems(report)
     report_problems(report.questions)
     return InputError.exit_code if report.problems.total or report.questions.problems.total else 0

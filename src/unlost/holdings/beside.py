@@ -1,16 +1,18 @@
 """The filter beside a map: the one place where budgets and evaluations meet filters."""
 
 from collections.abc import Sequence
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 
+from unlost.holdings._map_header import read_map_header, rules_of
 from unlost.holdings.filter import Filter
 from unlost.holdings.filtering import FilterOptions, build_filter
 
 
 def write_filter(source: str | PathLike[str], output: str | PathLike[str], bits: int) -> int:
-    """Write a filter of the pages of a map without wildcards; return how many bytes it has."""
-    build_filter([source], output, FilterOptions(bits=bits, key="hxpx"))
+    """Write a filter of the pages of a map without wildcards, by its own rules; return how many bytes it has."""
+    rules = rules_of(read_map_header(fspath(source)))
+    build_filter([source], output, FilterOptions(bits=bits, key="hxpx", rules=rules, kind="map"))
     return Path(output).stat().st_size
 
 

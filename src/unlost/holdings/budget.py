@@ -2,7 +2,8 @@
 
 import re
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from os import PathLike, fspath, truncate
 from pathlib import Path
@@ -22,6 +23,7 @@ from unlost.holdings.division import divide
 from unlost.holdings.queries import QueryOptions, count_queries
 from unlost.holdings.report import Report
 from unlost.holdings.work import Watch, watched
+from unlost.uri import RULE_SETS
 
 GZIP_LEVEL = 6
 """Of the pinned compressor: a little larger, by up to 2 %, than `gzip -9` for all maps of the real lists."""
@@ -159,12 +161,21 @@ def compact_to_budget(
     how = options or BudgetOptions()
     if how.with_filter is not None and budget.unit != "bytes":
         raise UsageError("a filter has no lines: give the budget in bytes, such as 50MB, to divide it")
+    if how.with_filter is not None and Path(how.with_filter).resolve() == Path(output).resolve():
+        raise UsageError(f"{fspath(output)}: both the map and its filter: give each a name of its own")
     name = fspath(source)
     header = read_map_header(name)
+    if (how.queries or how.with_filter is not None) and rules_of(header) not in RULE_SETS:
+        raise InputError(
+            f"{name}: made by unknown rules, {ascii(rules_of(header))[:40]}: expected {' or '.join(RULE_SETS)}"
+        )
     report = BudgetReport()
-    try:
-        with tempfile.TemporaryDirectory(prefix="unlost-budget-") as folder:
-            scale = _weighed(name, header, budget, how, report, Path(folder), watch)
+    with tempfile.TemporaryDirectory(prefix="unlost-budget-") as folder:
+        asked = Path(folder, "asked.ukvs") if how.queries else None
+        if asked is not None:
+            report.questions = count_queries(how.queries, asked, rules_of(header), how.query_options)
+        with _naming(name):
+            scale = _weighed(name, header, budget, how, report, asked, watch)
             left = budget
             if how.with_filter is not None:
                 report.bits = _bits(name, scale, budget)
@@ -176,9 +187,16 @@ def compact_to_budget(
                 head = header_lines(_budgeted(header, budget, report))
                 trial = _Trial(name, len(header.keys), head, how.memory, Path(folder, "trial"), left)
                 watched(lambda progress: _write(scale, left, trial, aside, report, progress))
+    return report
+
+
+@contextmanager
+def _naming(name: str) -> Iterator[None]:
+    """Say in errors which file they are about."""
+    try:
+        yield
     except InputError as error:
         raise error if str(error).startswith(name) else InputError(f"{name}: {error}") from error
-    return report
 
 
 def _weighed(
@@ -187,13 +205,9 @@ def _weighed(
     budget: Budget,
     how: BudgetOptions,
     report: BudgetReport,
-    folder: Path,
+    asked: Path | None,
     watch: Watch | None,
 ) -> "_core.MapScale":
-    asked = None
-    if how.queries:
-        asked = folder / "asked.ukvs"
-        report.questions = count_queries(how.queries, asked, rules_of(header), how.query_options)
     prior = how.prior
     terms = (prior.page_discount, prior.host_discount, prior.host, prior.beside, prior.strength)
 
@@ -277,7 +291,8 @@ def _write(
         report.shape = trial.shape
     else:
         report.shape = trial.write(rollups, aside, progress)
-    report.expected = rollups.loss / 2**report.bits
+    # A sum of differences, which rounding leaves a little below nothing.
+    report.expected = max(0.0, rollups.loss) / 2**report.bits
 
 
 def fit_size(

@@ -16,6 +16,10 @@ DEFAULT_MAX_AGE = timedelta(days=REBUILD_AFTER_DAYS)
 """After so long, archives have captured enough that a filter does not know of."""
 
 
+_CLOCKS = timedelta(days=1)
+"""So far clocks and time zones may be apart."""
+
+
 class Verdict(StrEnum):
     """What an aggregator needs to know."""
 
@@ -67,7 +71,7 @@ class Holdings:
     map: what the archive is like, also where it grows; None if there is none.
     filters: what it had on a day. A page that any of them has counts as had: they may be of parts of the archive.
     max_age: how old a filter may be and still deny a page that a wildcard of the map covers. It is as old as it says
-        that it was made, or else as its last capture; one that says neither is too old.
+        that it was made, or else as its last capture; one that says neither is too old, and so is one from the future.
     now: the clock.
 
     Map and filters must be of the same rows: a filter of pages only denies the pictures that a map of everything has.
@@ -165,9 +169,10 @@ class Holdings:
         return found
 
     def _has_old_filter(self) -> bool:
-        oldest = self._now() - self.max_age
+        now = self._now()
         dates = [each.made or each.latest for each in self.filters]
-        return any(date is None or to_datetime(date) < oldest for date in dates)
+        # One capture with a date that is still to come, and indexes have such, would keep a filter young for ever.
+        return any(date is None or not -_CLOCKS <= now - to_datetime(date) <= self.max_age for date in dates)
 
     def _ruling(self, answer: Answer, had: bool | UriError | None, *, is_old: bool) -> Ruling:
         if not answer.held:

@@ -162,9 +162,12 @@ def evaluate(
         found.questions = count_queries(queries, asked, MapOptions().rules, query_options)
         questions = list(_rows(asked))
         keys = [key for key, _ in questions]
-        baseline = sum(1 for _ in _rows(full))
+        baseline, wildcards = _count_lines(full)
         if not baseline:
             raise InputError(f"{fspath(index[0])}: nothing in it: expected an index")
+        if wildcards:
+            maps = ", ".join(fspath(one) for one in index)
+            raise InputError(f"{maps}: has wildcards, so nobody knows which pages are held: give the index itself")
         truth = [answer.held for answer in Map.load(full).lookup_keys_many(keys)]
         for one in tried:
             sizes, predicted = _try(one, full, folder, keys, learned)
@@ -205,13 +208,25 @@ def _try(
     if bits:
         answers = [both and also for both, also in zip(answers, filter_holds(beside, keys), strict=True)]
         plain, packed = plain + beside.stat().st_size, packed + beside.stat().st_size
-    return (sum(1 for _ in _rows(made)), plain, packed, bits), answers
+    return (_count_lines(made)[0], plain, packed, bits), answers
 
 
 def _rows(path: Path) -> Iterator[tuple[str, int]]:
-    """Yield keys and counts of the lines of a map that we made ourselves, but for its total."""
+    """Yield keys and counts of a map of questions, but for its total."""
+    for line in _lines(path):
+        key, _, count = line.decode().rpartition(" ")
+        yield key, int(count)
+
+
+def _count_lines(path: Path) -> tuple[int, int]:
+    """Return how many lines a map has, but for its total, and how many of them are wildcards."""
+    lines = wildcards = 0
+    for line in _lines(path):
+        lines += 1
+        wildcards += line.partition(b" ")[0].endswith((b",*", b"/*"))
+    return lines, wildcards
+
+
+def _lines(path: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
-        for line in file:
-            if not line.startswith((b"!", b"* ")):
-                key, _, count = line.decode().rpartition(" ")
-                yield key, int(count)
+        yield from (line for line in file if not line.startswith((b"!", b"* ")))

@@ -38,6 +38,11 @@ pub enum HoldingsError {
         /// What is wrong with it.
         error: Box<Self>,
     },
+    /// The host of a map's key is in no form in which a tree could be made of it.
+    Misplaced {
+        /// The key.
+        key: Vec<u8>,
+    },
     /// A filter that was to be added to is damaged.
     Filter(FilterError),
     /// Whoever asked for it does not want it any more.
@@ -61,6 +66,11 @@ impl fmt::Display for HoldingsError {
             Self::Wildcard { key } => write!(
                 f,
                 "neither a profile nor a filter can be made of the wildcard {}: build it from the index that the map was made of",
+                String::from_utf8_lossy(&key[..key.len().min(100)])
+            ),
+            Self::Misplaced { key } => write!(
+                f,
+                "the host of {} is not as keys have it, so it cannot be rolled up: `unlost map build` brings keys to their normal form",
                 String::from_utf8_lossy(&key[..key.len().min(100)])
             ),
             Self::Named { name, error } => write!(f, "{name}: {error}"),

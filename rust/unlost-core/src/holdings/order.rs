@@ -2,13 +2,21 @@
 //!
 //! Files are sorted by bytes, and there `/a`, `/a-b`, `/a.html`, `/a/b` stand in this order: `/a` is not followed by what
 //! lies below it. With `/` as the lowest byte of all it is. Only paths need that: among hosts the order of bytes is that
-//! of the tree, because nothing that a label holds in a key sorts between `)` and `,`.
+//! of the tree, because nothing that a label holds in a normal key sorts between `)` and `,`, and no label is empty.
 
 /// Stands for the space that ends a key where more key fields follow: before everything.
 const END: u8 = 1;
 
 /// Stands for `/` in paths: before everything but the end.
 pub(super) const SLASH: u8 = 2;
+
+/// Whether the order of bytes is that of the tree for a host, as it is for all that are normal. Of others, what lies below
+/// a node may stand apart: `com,a)/`, `com,a+b)/`, `com,a,b)/`; `com,)/`, `com,*`, `com,,a)/`.
+pub(super) fn has_place(host: &[u8]) -> bool {
+    memchr::memchr2(b'*', b'+', host).is_none()
+        && !host.ends_with(b",")
+        && memchr::memmem::find(host, b",,").is_none()
+}
 
 /// What stands for a byte of a key. Hosts have none that changes.
 pub(super) fn tree_byte(byte: u8) -> u8 {
@@ -94,6 +102,16 @@ mod tests {
         for (key, expected) in keys.iter_mut().zip(sorted) {
             restore(key);
             assert_eq!(key, expected.as_bytes());
+        }
+    }
+
+    #[test]
+    fn some_hosts_have_no_place() {
+        for host in ["com,a", "com,a-b:80", "com,%2b", "1.2.3.4", "[::1]", ""] {
+            assert!(has_place(host.as_bytes()), "{host}");
+        }
+        for host in ["com,a+b", "com,*", "com,", "com,,a"] {
+            assert!(!has_place(host.as_bytes()), "{host}");
         }
     }
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::thread::Scope;
 
-use super::order::{common_len, restore, tree_byte, write_tree_key};
+use super::order::{common_len, has_place, restore, tree_byte, write_tree_key};
 use super::runs::Sorted;
 use super::sorter::Sorter;
 use super::{Entry, HoldingsError, MapReader, Progress, Table};
@@ -176,6 +176,13 @@ impl<F: FnMut(Batch) -> Result<Batch, HoldingsError>> TreeOrder<F> {
             self.end_host()?;
             let (surt, _) = entry.surt_and_extra();
             self.host_len = memchr::memchr(b')', surt).map_or(0, |end| end + 1);
+            let host = match self.host_len.checked_sub(1) {
+                Some(end) => &surt[..end],
+                None => surt.strip_suffix(b",*").unwrap_or(surt),
+            };
+            if surt != b"*" && !has_place(host) {
+                return Err(HoldingsError::Misplaced { key: surt.to_vec() });
+            }
         }
         self.batch.table.append(entry);
         if self.batch.table.size() > self.memory * 3 {

@@ -94,12 +94,25 @@ pub(super) fn moment(date: &[u8]) -> Option<Moment> {
     }
     let number = |at: usize| (moment[at] - b'0') * 10 + (moment[at + 1] - b'0');
     let is_date = (4..=14).contains(&length) || length == 17;
-    let is_there = (1..=12).contains(&number(4))
-        && (1..=31).contains(&number(6))
+    let year = u16::from(number(0)) * 100 + u16::from(number(2));
+    let is_there = year > 0
+        && (1..=days(year, number(4))).contains(&number(6))
         && number(8) < 24
         && number(10) < 60
         && number(12) <= 60;
     (is_date && is_there).then_some(moment)
+}
+
+/// How many days a month has; none if there is no such month.
+fn days(year: u16, month: u8) -> u8 {
+    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    match month {
+        2 if is_leap => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => 0,
+    }
 }
 
 #[cfg(test)]
@@ -120,6 +133,12 @@ mod tests {
             ("2014-02-10T00:00:01+01:00", None),
             ("20141310000001", None),
             ("99999999999999", None),
+            ("20140229000000", None),
+            ("20160229000000", Some("20160229000000")),
+            ("19000229000000", None),
+            ("20000229000000", Some("20000229000000")),
+            ("20140431", None),
+            ("0000", None),
             ("201", None),
             ("", None),
             ("-", None),
