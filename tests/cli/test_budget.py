@@ -3,15 +3,15 @@
 import csv
 import json
 import signal
-import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
-from tests.cli.run import UNLOST, unlost
+from tests.cli.run import unlost
+from tests.cli.test_progress import Terminal
 from unlost.holdings.budget import published_size
 from unlost.holdings.build import MapOptions, build_map
+from unlost.holdings.filter import Filter
 
 
 @pytest.fixture
@@ -111,14 +111,24 @@ def test_interruption_leaves_nothing(tmp_path: Path) -> None:
     source, output = tmp_path / "a.ukvs", tmp_path / "b.ukvs"
     with source.open("w") as file:
         file.writelines(f"com,host{n:06}){'/'}{p}/{n} 1\n" for n in range(100_000) for p in "abcdefgh")
-    process = subprocess.Popen(
-        [UNLOST, "map", "compact", source, "-o", output, "--budget", "1MB"], stderr=subprocess.PIPE
-    )
-    time.sleep(0.6)
-    process.send_signal(signal.SIGINT)
-    _, _ = process.communicate(timeout=30)
-    assert process.returncode == 130
+    terminal = Terminal("map", "compact", str(source), "-o", str(output), "--budget", "1MB")
+    terminal.read_until(b"000 lines, ")
+    terminal.process.send_signal(signal.SIGINT)
+    assert terminal.read_all() == 130
     assert [path.name for path in tmp_path.iterdir()] == ["a.ukvs"]
+
+
+def test_a_filter_says_when_it_was_made(tmp_path: Path) -> None:
+    """If it is told: otherwise the same map makes the same filter on every day."""
+    source, output, beside = (tmp_path / name for name in ("a.ukvs", "b.ukvs", "b.filter"))
+    source.write_text("".join(f"com,a)/{n // 100:02}/{n:04} 1\n" for n in range(3000)))
+    arguments = ("map", "compact", str(source), "-o", str(output), "--budget", "5KB", "--with-filter", str(beside))
+    for options, made in (((), None), (("--date", "2026-11-16"), "20261116000000")):
+        done = unlost(*arguments, *options)
+        assert done.returncode == 0, done.stderr
+        assert Filter.open(beside).made == made
+    assert unlost(*arguments, "--date", "yesterday").returncode == 2
+    assert unlost("map", "compact", str(source), "-o", str(output), "--date", "2026").returncode == 2
 
 
 def test_evaluating(held: Path, tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """`unlost filter`: whether an archive holds a page, in about a byte for each that it does."""
 
-import os
 from collections.abc import Callable
 from json import dumps
 from os import fspath
@@ -13,7 +12,8 @@ from unlost.cli.apart import group_of
 from unlost.cli.messages import say
 from unlost.cli.progress import progress, size_of
 from unlost.cli.target import is_standard_output, writable
-from unlost.errors import DateError, InputError, UsageError
+from unlost.cli.today import the_moment
+from unlost.errors import InputError, UsageError
 from unlost.holdings.build import EXCLUDABLE
 from unlost.holdings.filter import KEY_KINDS, Filter, KeyKind, Layer
 from unlost.holdings.filtering import (
@@ -230,22 +230,7 @@ def _options(
 ) -> dict[str, Any]:
     """Return what `_reading` gave as the options of the library."""
     kind = next((kind for kind in KINDS if kind == input), None)
-    return {"kind": kind, "column": column, "host": host, "threads": threads, "made": _made(date)}
-
-
-def _made(date: str | None) -> str | None:
-    """Return when the filter is made, as 14 digits, if that is said anywhere. Raises UsageError."""
-    epoch = os.environ.get("SOURCE_DATE_EPOCH")
-    if date is None and not epoch:
-        return None
-    from unlost import dates  # noqa: PLC0415  start-up
-
-    try:
-        if date is not None:
-            return dates.pad(date) if date.isdigit() else dates.from_iso(date)
-        return dates.from_epoch(epoch or "")
-    except DateError as error:
-        raise UsageError(f"{'--date' if date is not None else 'SOURCE_DATE_EPOCH'}: {error}") from error
+    return {"kind": kind, "column": column, "host": host, "threads": threads, "made": the_moment(date)}
 
 
 def _refuse_both(output: Path, json: bool) -> None:

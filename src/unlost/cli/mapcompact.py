@@ -13,6 +13,7 @@ from unlost.cli.mapresult import levels, refuse_both, report_problems, write_tra
 from unlost.cli.messages import say
 from unlost.cli.progress import progress, size_of
 from unlost.cli.target import is_standard_output, writable
+from unlost.cli.today import the_moment
 from unlost.errors import InputError, UsageError
 from unlost.holdings.budget import Budget, BudgetOptions, BudgetReport, compact_to_budget
 from unlost.holdings.compaction import NO_LIMIT, Compaction, compact_map
@@ -32,7 +33,7 @@ _NOT_WITH_BUDGET = (
     "path_k",
     "fit",
 )
-_ONLY_WITH_BUDGET = ("queries", "query_input", "query_column", "query_host", "protect_suffixes", "with_filter")
+_ONLY_WITH_BUDGET = ("queries", "query_input", "query_column", "query_host", "protect_suffixes", "with_filter", "date")
 
 
 @click.command()
@@ -62,6 +63,7 @@ _ONLY_WITH_BUDGET = ("queries", "query_input", "query_column", "query_host", "pr
     help="With --budget: never roll up a public suffix such as uk,co.",
 )
 @click.option("--with-filter", type=_FILE, help="With --budget: write a filter here, and divide the bytes.")
+@click.option("--date", help="When the filter is made, for its header; SOURCE_DATE_EPOCH too.")
 @click.option("--trace", type=_FILE, help="Write lines read against lines left, as CSV.")
 @click.option("--json", is_flag=True, help="The result as JSON.")
 @click.pass_context
@@ -88,6 +90,7 @@ def compact(
     query_host: str | None,
     protect_suffixes: bool,
     with_filter: Path | None,
+    date: str | None,
     trace: Path | None,
     json: bool,
 ) -> None:
@@ -112,6 +115,7 @@ def compact(
             host_depth=host_depth,
             path_depth=path_depth,
             with_filter=with_filter,
+            made=the_moment(date),
         )
         ctx.exit(_compact_within(file, output, Budget.parse(budget), options, trace, json=json))
     how = Compaction(

@@ -1,4 +1,4 @@
-"""Which day it is, for what expires: the one place where a command that makes a file asks the clock."""
+"""Which day it is, for what expires or grows old: the one place where a command that makes a file asks the clock."""
 
 import os
 from datetime import UTC, date, datetime
@@ -9,15 +9,24 @@ from unlost.errors import DateError, UsageError
 
 def the_day(given: str | None) -> date:
     """Return the day that `--date` names, else the variable SOURCE_DATE_EPOCH, else today in UTC. Raises UsageError."""
+    told = the_moment(given)
+    return dates.to_datetime(told).date() if told else datetime.now(UTC).date()
+
+
+def the_moment(given: str | None) -> str | None:
+    """Return what `--date` names, else the variable SOURCE_DATE_EPOCH, as 14 digits; None if neither says anything.
+
+    For headers: what is made of the same files is the same on every day, unless it is told the day. Raises UsageError.
+    """
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
-    if given is None and not epoch:
-        return datetime.now(UTC).date()
+    digits: str | None
     try:
-        digits = dates.from_epoch(epoch or "") if given is None else _digits(given)
-        return dates.to_datetime(digits).date()
+        if given is not None:
+            digits = dates.pad(given) if given.isdigit() else dates.from_iso(given)
+        else:
+            digits = dates.from_epoch(epoch) if epoch else None
+        if digits is not None:
+            dates.to_datetime(digits)
     except DateError as error:
         raise UsageError(f"{'SOURCE_DATE_EPOCH' if given is None else '--date'}: {error}") from error
-
-
-def _digits(text: str) -> str:
-    return dates.pad(text) if text.isdigit() else dates.from_iso(text)
+    return digits

@@ -9,10 +9,13 @@ from unlost.holdings.filter import Filter
 from unlost.holdings.filtering import FilterOptions, build_filter
 
 
-def write_filter(source: str | PathLike[str], output: str | PathLike[str], bits: int) -> int:
-    """Write a filter of the pages of a map without wildcards, by its own rules; return how many bytes it has."""
+def write_filter(source: str | PathLike[str], output: str | PathLike[str], bits: int, made: str | None = None) -> int:
+    """Write a filter of the pages of a map without wildcards, by its own rules; return how many bytes it has.
+
+    made: when it is, 14 digits in UTC, for its header.
+    """
     rules = rules_of(read_map_header(fspath(source)))
-    build_filter([source], output, FilterOptions(bits=bits, key="hxpx", rules=rules, kind="map"))
+    build_filter([source], output, FilterOptions(bits=bits, key="hxpx", rules=rules, kind="map", made=made))
     return Path(output).stat().st_size
 
 

@@ -99,6 +99,8 @@ class BudgetOptions:
     protect_suffixes: never roll up a public suffix such as `uk,co`; a top-level domain never is.
     rollup, host_depth, path_depth: as `Compaction` has them.
     with_filter: write a filter to this file, and divide the budget between it and the map.
+    made: when that is, 14 digits in UTC, for the filter's header: one that does not say how old it is denies nothing
+        that a wildcard covers.
     prior: where misses are expected.
     memory: bytes of entries before temporary files are used; does not show in the result.
     """
@@ -110,6 +112,7 @@ class BudgetOptions:
     host_depth: int = 8
     path_depth: int = 9
     with_filter: str | PathLike[str] | None = None
+    made: str | None = None
     prior: Prior = field(default_factory=Prior)
     memory: int | None = None
 
@@ -182,7 +185,7 @@ def compact_to_budget(
             outputs = [output, *([how.with_filter] if report.bits and how.with_filter is not None else [])]
             with whole_paths(outputs) as (aside, *beside):
                 for filter_file in beside:
-                    report.filter_bytes = write_filter(name, filter_file, report.bits)
+                    report.filter_bytes = write_filter(name, filter_file, report.bits, how.made)
                     left = replace(budget, size=budget.size - report.filter_bytes)
                 head = header_lines(_budgeted(header, budget, report))
                 trial = _Trial(name, len(header.keys), head, how.memory, Path(folder, "trial"), left)
