@@ -13,7 +13,8 @@ from unlost.errors import InputError, UsageError
 from unlost.holdings.budget import Budget
 from unlost.holdings.compaction import NO_LIMIT
 from unlost.holdings.division import MOST_BITS
-from unlost.holdings.queries import QUERY_KINDS, QueryOptions
+from unlost.holdings.queries import QueryOptions
+from unlost.holdings.query_kinds import QUERY_KINDS
 from unlost.measure.routing import Result, Share, configurations, evaluate
 
 _FILE = click.Path(path_type=Path)

@@ -8,16 +8,13 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from unlost._core import MapShape
-from unlost.cli.mapresult import levels, refuse_both, report_problems, write_trace
+from unlost.cli.mapresult import became, levels, refuse_both, report_problems, write_trace
 from unlost.cli.messages import say
 from unlost.cli.progress import progress, size_of
-from unlost.cli.target import is_standard_output, writable
-from unlost.cli.today import the_moment
+from unlost.cli.target import writable
 from unlost.errors import InputError, UsageError
-from unlost.holdings.budget import Budget, BudgetOptions, BudgetReport, compact_to_budget
 from unlost.holdings.compaction import NO_LIMIT, Compaction, compact_map
-from unlost.holdings.queries import QUERY_KINDS, QueryOptions
+from unlost.holdings.query_kinds import QUERY_KINDS
 
 _FILE = click.Path(path_type=Path)
 _WEIGHT = click.FloatRange(min=0)
@@ -103,21 +100,26 @@ def compact(
     refuse_both(output, json)
     refuse_given(ctx, _ONLY_WITH_BUDGET if budget is None else _NOT_WITH_BUDGET, is_budget=budget is not None)
     if budget is not None:
-        options = BudgetOptions(
+        from unlost.cli.mapbudget import compact_within  # noqa: PLC0415  start-up
+
+        code = compact_within(
+            file,
+            output,
+            budget,
             queries=queries,
-            query_options=QueryOptions(
-                kind=next((kind for kind in QUERY_KINDS if kind == query_input), None),
-                column=query_column,
-                host=query_host,
-            ),
+            query_kind=next((kind for kind in QUERY_KINDS if kind == query_input), None),
+            query_column=query_column,
+            query_host=query_host,
             protect_suffixes=protect_suffixes,
             rollup=rollup,
             host_depth=host_depth,
             path_depth=path_depth,
             with_filter=with_filter,
-            made=the_moment(date),
+            date=date,
+            trace=trace,
+            json=json,
         )
-        ctx.exit(_compact_within(file, output, Budget.parse(budget), options, trace, json=json))
+        ctx.exit(code)
     how = Compaction(
         NO_LIMIT if no_hosts else host_weight,
         NO_LIMIT if no_paths else path_weight,
@@ -145,67 +147,9 @@ def compact(
             rollups = levels(shape.rollups, shape.host_levels)
             click.echo(dumps({**sizes, "rollups": rollups, "compaction": asdict(how)}))
         else:
-            say(_became(shape), level="info")
+            say(became(shape), level="info")
     report_problems(report)
     ctx.exit(InputError.exit_code if report.problems.total else 0)
-
-
-def _compact_within(
-    file: Path, output: Path, budget: Budget, options: BudgetOptions, trace: Path | None, *, json: bool
-) -> int:
-    """Compact to a budget, say what came of it, and return the exit code."""
-    beside = options.with_filter
-    if beside is not None and is_standard_output(Path(beside)):
-        raise UsageError("--with-filter -: standard output is for the map: give the filter a name")
-    with writable(output) as target, progress("weighing", size_of([file])) as bar:
-        report = compact_to_budget(file, target, budget, options, bar.at)
-    if report.shape is not None:
-        write_trace(trace, report.shape)
-        if json:
-            click.echo(dumps(_result(budget, options, report, report.shape)))
-        else:
-            say(_became(report.shape), level="info")
-            say(_fits(budget, report), level="info")
-    if beside is not None and not report.bits:
-        # Of another map, it would deny what this one holds.
-        old = f"; what is there, {beside}, is of another map" if Path(beside).exists() else ""
-        say(f"no filter is worth its bytes, so none was written{old}", level="warning")
-    report_problems(report)
-    report_problems(report.questions)
-    return InputError.exit_code if report.problems.total or report.questions.problems.total else 0
-
-
-def _became(shape: MapShape) -> str:
-    rolled = ", ".join(f"{name} {count}" for name, count in levels(shape.rollups, shape.host_levels).items())
-    return f"{shape.lines_in} lines became {shape.lines_out}; rolled up by depth: {rolled or 'none'}"
-
-
-def _fits(budget: Budget, report: BudgetReport) -> str:
-    beside = f", {report.filter_bytes:,} of a filter of {report.bits} bits a key" if report.bits else ""
-    learned = f", learned from {report.asked:,} questions" if report.asked else ""
-    return (
-        f"{report.size:,} of {budget}{beside}; of the pages asked for that are not held, {report.expected:.1%} are "
-        f"expected to be taken for held{learned}"
-    )
-
-
-def _result(budget: Budget, options: BudgetOptions, report: BudgetReport, shape: MapShape) -> dict[str, object]:
-    return {
-        "lines_in": shape.lines_in,
-        "lines_out": shape.lines_out,
-        "rollups": levels(shape.rollups, shape.host_levels),
-        "budget": {
-            budget.unit: budget.size,
-            "used": report.size + report.filter_bytes,
-            "protect_suffixes": options.protect_suffixes,
-        },
-        "expected_wrong": report.expected,
-        "asked": report.asked,
-        "missed": report.missed,
-        "questions_unreadable": report.questions.problems.counts,
-        "filter_bits": report.bits,
-        "filter_bytes": report.filter_bytes,
-    }
 
 
 def refuse_given(ctx: click.Context, options: Sequence[str], *, is_budget: bool) -> None:

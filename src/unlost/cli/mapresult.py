@@ -35,3 +35,9 @@ def report_problems(report: Report) -> None:
     """Say what could not be read, by kind, with the first of each."""
     for kind, count in report.problems.counts.items():
         say(f"{count} {kind}, first: {report.problems.first[kind]}", kind=kind, count=count)
+
+
+def became(shape: MapShape) -> str:
+    """Return what compacting did, for people."""
+    rolled = ", ".join(f"{name} {count}" for name, count in levels(shape.rollups, shape.host_levels).items())
+    return f"{shape.lines_in} lines became {shape.lines_out}; rolled up by depth: {rolled or 'none'}"

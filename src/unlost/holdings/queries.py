@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING
 
 from unlost import _core
 from unlost._core import Progress
@@ -16,15 +16,13 @@ from unlost.formats.problems import Problems
 from unlost.formats.textfile import read_lines
 from unlost.formats.ukvs import Header, header_lines
 from unlost.holdings.inputs import count_inputs, kind_of
+from unlost.holdings.query_kinds import QueryKind
 from unlost.holdings.report import Report
 from unlost.holdings.work import watched
 
 if TYPE_CHECKING:
     # Names of types, which the extension itself does not have.
     from unlost._core import RowColumns
-
-QueryKind = Literal["urls", "log", "upstream"]
-QUERY_KINDS: tuple[QueryKind, ...] = get_args(QueryKind)
 
 _BATCH = 10_000
 _LOOKED_AT = 1000

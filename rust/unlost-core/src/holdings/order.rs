@@ -13,9 +13,15 @@ pub(super) const SLASH: u8 = 2;
 /// Whether the order of bytes is that of the tree for a host, as it is for all that are normal. Of others, what lies below
 /// a node may stand apart: `com,a)/`, `com,a+b)/`, `com,a,b)/`; `com,)/`, `com,*`, `com,,a)/`.
 pub(super) fn has_place(host: &[u8]) -> bool {
-    memchr::memchr2(b'*', b'+', host).is_none()
-        && !host.ends_with(b",")
-        && memchr::memmem::find(host, b",,").is_none()
+    // Hosts are short: one walk is faster than any search.
+    let mut before = b' ';
+    for &byte in host {
+        if matches!(byte, b'*' | b'+') || byte == b',' && before == b',' {
+            return false;
+        }
+        before = byte;
+    }
+    before != b','
 }
 
 /// What stands for a byte of a key. Hosts have none that changes.
