@@ -18,6 +18,7 @@ mod segments;
 mod session;
 mod suffixes;
 mod surt;
+mod surt_host;
 mod tail;
 
 pub use address::{Address, MAX_BYTES, foreign_scheme};

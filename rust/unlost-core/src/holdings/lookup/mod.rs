@@ -13,6 +13,7 @@ mod memory;
 mod prefix_hash;
 mod row;
 mod samples;
+mod search;
 mod text;
 
 use std::fmt;

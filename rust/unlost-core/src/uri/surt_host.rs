@@ -1,0 +1,118 @@
+//! The host of a SURT, which indexes spell in many ways, in the one that keys have.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use url::Host;
+
+use super::escape::decode_fully;
+use super::tail::Use;
+use super::{Segments, UriError, host};
+
+/// The fast way out: a name in lower case that needs nothing done. May say no to one that is normal.
+pub(super) fn is_plain_host(host_and_port: &[u8]) -> bool {
+    let plain = |byte: &u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b',' | b'-' | b'_');
+    let mut labels = host_and_port.split(|&byte| byte == b',');
+    host_and_port.iter().all(plain)
+        && host_and_port.first().is_some_and(u8::is_ascii_lowercase)
+        && labels.all(|label| {
+            !label.is_empty() && !label.starts_with(b"www") && !label.starts_with(b"xn--")
+        })
+}
+
+/// Appends the host of a SURT, with its port, in the one form that keys have.
+pub(super) fn write_host(
+    host_and_port: &[u8],
+    usage: Use,
+    out: &mut Vec<u8>,
+) -> Result<(), UriError> {
+    if is_plain_host(host_and_port) {
+        out.extend_from_slice(host_and_port);
+        return Ok(());
+    }
+    // `surt` writes a port behind an IPv6 address without brackets, where it reads as the address's last group.
+    if let Some(address) = bare_ipv6(host_and_port) {
+        host::write_ipv6(address, out);
+        return Ok(());
+    }
+    let segments = Segments::of(host_and_port);
+    let (name, port) = match segments.port() {
+        None | Some([]) => (segments.host(), None),
+        Some(port) => (segments.host(), Some(port_number(port)?)),
+    };
+    write_name(name, usage, out)?;
+    if let Some(port) = port {
+        out.extend_from_slice(format!(":{port}").as_bytes());
+    }
+    Ok(())
+}
+
+pub(super) fn bare_ipv6(host: &[u8]) -> Option<Ipv6Addr> {
+    let text = std::str::from_utf8(host).ok()?;
+    text.strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'))
+        .unwrap_or(text)
+        .parse()
+        .ok()
+}
+
+fn port_number(digits: &[u8]) -> Result<u16, UriError> {
+    std::str::from_utf8(digits)
+        .ok()
+        .filter(|digits| digits.bytes().all(|digit| digit.is_ascii_digit()))
+        .and_then(|digits| digits.parse().ok())
+        .ok_or(UriError::BadPort)
+}
+
+fn write_name(name: &[u8], usage: Use, out: &mut Vec<u8>) -> Result<(), UriError> {
+    if let Some(address) = bare_ipv6(name) {
+        host::write_ipv6(address, out);
+        return Ok(());
+    }
+    if let Some(address) = std::str::from_utf8(name)
+        .ok()
+        .and_then(|text| text.parse::<Ipv4Addr>().ok())
+    {
+        host::write_ipv4(address, out);
+        return Ok(());
+    }
+    let mut labels: Vec<Vec<u8>> = name
+        .split(|&byte| byte == b',')
+        .map(decoded_label)
+        .filter(|label| !label.is_empty())
+        .collect();
+    while labels.len() > 1 && labels.last().is_some_and(|label| host::is_www(label)) {
+        labels.pop();
+    }
+    if labels.is_empty() {
+        return Err(UriError::NoHost);
+    }
+    // The parser of addresses decides what the name is, so that both ways to a key end in the same one.
+    let forwards: Vec<&[u8]> = labels.iter().rev().map(Vec::as_slice).collect();
+    let parsed = std::str::from_utf8(&forwards.join(&b'.'))
+        .ok()
+        .and_then(|text| Host::parse(text).ok());
+    match parsed {
+        Some(Host::Domain(name)) => {
+            return host::write(&Host::Domain(name.as_bytes()), usage, out);
+        }
+        Some(Host::Ipv4(address)) => host::write_ipv4(address, out),
+        Some(Host::Ipv6(address)) => host::write_ipv6(address, out),
+        // An index may hold what no browser accepts: its key is used as it stands.
+        None => {
+            for (i, label) in labels.iter().enumerate() {
+                if i > 0 {
+                    out.push(b',');
+                }
+                host::write_label(label, usage, out);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn decoded_label(label: &[u8]) -> Vec<u8> {
+    let mut decoded = Vec::with_capacity(label.len());
+    decode_fully(label, &mut decoded);
+    decoded.make_ascii_lowercase();
+    decoded
+}
