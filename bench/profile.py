@@ -17,16 +17,7 @@ from unlost.holdings.profile import ProfileHeader, build_profiles, merge_profile
 def build_map(index: Path, output: Path) -> None:
     """Count the pages of an index, and write the map."""
     progress = _core.Progress()
-    builder = _core.MapBuilder(
-        rules=uri.DEFAULT_RULES,
-        queries=False,
-        by_year=False,
-        status=[],
-        mime=[],
-        exclude=[],
-        is_sorted=False,
-        line_limit=MAX_LINE_BYTES,
-    )
+    builder = _core.MapBuilder(rules=uri.DEFAULT_RULES, line_limit=MAX_LINE_BYTES)
     builder.add_file(index, progress)
     with whole_file(output) as file:
         builder.write(f"/dev/fd/{file.fileno()}", b"", None, progress)

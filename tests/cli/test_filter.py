@@ -233,3 +233,22 @@ def test_standard_output_is_the_file(tmp_path: Path) -> None:
     file = build(tmp_path)
     added = unlost("filter", "add", str(file), str(PAGES), "-o", "-").stdout
     assert added.startswith(GOLDEN.read_bytes())
+
+
+def test_a_filter_of_nothing_is_warned_about(tmp_path: Path) -> None:
+    """It denies every page, which nobody wants by mistake; adding nothing is no such thing."""
+    empty, output = tmp_path / "empty.cdxj", tmp_path / "a.filter"
+    empty.touch()
+    done = unlost("filter", "build", str(empty), "-o", str(output))
+    assert (done.returncode, b"this filter denies every page" in done.stderr) == (0, True)
+    done = unlost("filter", "add", str(output), str(empty))
+    assert (done.returncode, b"denies" in done.stderr) == (0, False)
+
+
+def test_a_filter_is_not_taken_for_a_map(tmp_path: Path) -> None:
+    """What reads it is named."""
+    listed, output = tmp_path / "urls", tmp_path / "a.filter"
+    listed.write_text("http://a.com/\n")
+    assert unlost("filter", "build", str(listed), "-o", str(output)).returncode == 0
+    done = unlost("map", "lookup", str(output), "http://a.com/")
+    assert (done.returncode, b"a filter, not a map: `unlost filter lookup` reads it" in done.stderr) == (3, True)

@@ -138,7 +138,7 @@ def add(
     options = FilterOptions(bits=bits, **_options(**reading))
     with writable(target) as path, progress("reading", size_of(files)) as bar:
         report = add_to_filter(file, files, options, bar.at, output=path)
-    ctx.exit(_report(report, json))
+    ctx.exit(_report(report, json, is_all=False))
 
 
 @command.command()
@@ -239,8 +239,8 @@ def _refuse_both(output: Path, json: bool) -> None:
         raise UsageError("--json and -o - would both be written to standard output: give the filter a name")
 
 
-def _report(report: FilterReport, json: bool) -> int:
-    """Say what was done; return the exit code."""
+def _report(report: FilterReport, json: bool, *, is_all: bool = True) -> int:
+    """Say what was done; return the exit code. is_all: whether what was counted is all that the filter has."""
     if json:
         result = {
             "lines": report.lines,
@@ -255,6 +255,8 @@ def _report(report: FilterReport, json: bool) -> int:
     else:
         read = f"{report.counted} captures read, {report.foreign} not web pages, {report.filtered} left out"
         say(f"{read}; {report.keys} keys, {report.bytes} bytes", level="info")
+    if is_all and not report.keys:
+        say("nothing was counted: this filter denies every page", level="warning")
     for kind, count in report.problems.counts.items():
         say(f"{count} {kind}, first: {report.problems.first[kind]}", kind=kind, count=count)
     return InputError.exit_code if report.problems.total else 0

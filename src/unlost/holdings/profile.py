@@ -57,18 +57,7 @@ def counter(rules: str = DEFAULT_RULES, *, threads: int | None = None, memory: i
 
     threads, memory (bytes): how the work is done; nothing of it shows in the result.
     """
-    return _core.MapBuilder(
-        rules=rules,
-        queries=True,
-        by_year=False,
-        status=[],
-        mime=[],
-        exclude=[],
-        is_sorted=False,
-        line_limit=MAX_LINE_BYTES,
-        threads=threads,
-        memory=memory,
-    )
+    return _core.MapBuilder(rules=rules, line_limit=MAX_LINE_BYTES, queries=True, threads=threads, memory=memory)
 
 
 def build_profiles(

@@ -55,16 +55,7 @@ def count_queries(
     """
     how = options or QueryOptions()
     report = Report()
-    counter = _core.MapBuilder(
-        rules=rules,
-        queries=False,
-        by_year=False,
-        status=[],
-        mime=[],
-        exclude=[],
-        is_sorted=False,
-        line_limit=MAX_LINE_BYTES,
-    )
+    counter = _core.MapBuilder(rules=rules, line_limit=MAX_LINE_BYTES)
     header = Header(meta={"rules": rules})
 
     def work(progress: Progress) -> None:

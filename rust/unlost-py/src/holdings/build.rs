@@ -91,17 +91,17 @@ pub fn row((key, url, date, mime, status): &RowColumns) -> Row<'_> {
 #[pymethods]
 impl MapBuilder {
     #[new]
-    #[pyo3(signature = (*, rules, queries, by_year, status, mime, exclude, is_sorted, line_limit, threads=None, memory=None, block=None))]
+    #[pyo3(signature = (*, rules, line_limit, queries=false, by_year=false, status=Vec::new(), mime=Vec::new(), exclude=Vec::new(), is_sorted=false, threads=None, memory=None, block=None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         rules: &str,
+        line_limit: usize,
         queries: bool,
         by_year: bool,
         status: Vec<Vec<u8>>,
         mime: Vec<Vec<u8>>,
         exclude: Vec<String>,
         is_sorted: bool,
-        line_limit: usize,
         threads: Option<usize>,
         memory: Option<usize>,
         block: Option<usize>,

@@ -94,6 +94,8 @@ pub enum NotAMap {
     Index,
     /// It has the headers of a profile.
     Profile,
+    /// It begins as filters do.
+    Filter,
     /// Its first row is something else.
     Else,
 }
@@ -104,6 +106,7 @@ impl fmt::Display for NotAMap {
             Self::Empty => "empty: expected a map, with at least a header such as `!fields`",
             Self::Index => "an index, not a map: `unlost map build` makes one of it",
             Self::Profile => "a profile, not a map: `unlost profile lookup` reads it",
+            Self::Filter => "a filter, not a map: `unlost filter lookup` reads it",
             Self::Else => "not a map: expected rows such as `com,example)/* 10`",
         })
     }
@@ -124,6 +127,9 @@ pub fn check_first_row(headers: &[u8], row: Option<&[u8]>) -> Result<(), NotAMap
     let key = key(row);
     if key.first() == Some(&b'@') {
         return Err(NotAMap::Profile);
+    }
+    if key == b"unlost-filter" {
+        return Err(NotAMap::Filter);
     }
     let mut fields = row.split(|&byte| ends_field(byte)).skip(1);
     let is_date = |field: &[u8]| field.len() == 14 && field.iter().all(u8::is_ascii_digit);
