@@ -8,7 +8,20 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "unlost"
 
 # From the ground up, as docs/architecture.md explains.
-ORDER = ["errors", "_core", "dates", "uri", "formats", "pages", "holdings", "archives", "crawl", "aggregate", "recover"]
+ORDER = [
+    "errors",
+    "_core",
+    "clock",
+    "dates",
+    "uri",
+    "formats",
+    "pages",
+    "holdings",
+    "archives",
+    "crawl",
+    "aggregate",
+    "recover",
+]
 ORDER += ["measure", "refresh", "vault", "service", "cli"]
 
 FILES = sorted(SOURCE.rglob("*.py"))

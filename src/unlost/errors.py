@@ -2,12 +2,18 @@
 
 UnlostError
 ├── UsageError              asked for something that does not exist           exit code 2
-└── InputError              something given to be read cannot be              exit code 3
-    ├── UriError            a text that is no address of a web page
-    │   └── ForeignSchemeError   an address of something else: `dns:`, `mailto:`, `ftp:` …
-    ├── DateError           a text that is no date in the form expected
-    ├── ArchiveFileError    an archive file, or a place in one, that is not what it should be
-    └── SuffixListError     a file that is no Public Suffix List
+├── InputError              something given to be read cannot be              exit code 3
+│   ├── UriError            a text that is no address of a web page
+│   │   └── ForeignSchemeError   an address of something else: `dns:`, `mailto:`, `ftp:` …
+│   ├── DateError           a text that is no date in the form expected
+│   ├── ArchiveFileError    an archive file, or a place in one, that is not what it should be
+│   └── SuffixListError     a file that is no Public Suffix List
+└── ArchiveError            an archive that gave no answer; others may        exit code 4
+    ├── NotNowError         it was not asked: a limit, a quota or a block; `until` says when it may be
+    ├── FailedError         it was asked and did not answer as it should; `kind` says how
+    ├── ExcludedError       it has the page, or may have, and does not show it
+    ├── UnsupportedError    it cannot be asked this
+    └── ListCutError        its list ended at a cap, not at its end
 
 A message is one line for people: what went wrong, then what was expected. It never repeats the whole input, which may
 be long or hostile; whoever reports it knows what it was about.
@@ -75,3 +81,64 @@ class SuffixListError(InputError):
 
 class ArchiveFileError(InputError):
     """An archive file, or a place in one, that is not what it should be. Check the name and the offset."""
+
+
+class ArchiveError(UnlostError):
+    """One archive gave no answer, or not all of it. Go on with the others; what it did give is right.
+
+    archive: its id in the registry.
+    """
+
+    exit_code = 4
+
+    def __init__(self, message: str, archive: str) -> None:
+        super().__init__(message)
+        self.archive = archive
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        """Say how to make it again, so that it can go from one process to another."""
+        return type(self), (str(self), self.archive)
+
+
+class NotNowError(ArchiveError):
+    """An archive is not asked for now. Ask again at `until`: earlier, nothing will be sent either.
+
+    until: seconds since 1970.
+    reason: one word: `rate`, `quota`, `told-to-wait` (it said 429 or 503), `blocked` (it refused the connection).
+    """
+
+    def __init__(self, message: str, archive: str, until: float, reason: str) -> None:
+        super().__init__(message, archive)
+        self.until = until
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        """Say how to make it again."""
+        return type(self), (str(self), self.archive, self.until, self.reason)
+
+
+class FailedError(ArchiveError):
+    """An archive was asked and did not answer as it should. The message says what came instead.
+
+    kind: one word for counting, of `unlost.archives.failures.KINDS`.
+    """
+
+    def __init__(self, message: str, archive: str, kind: str) -> None:
+        super().__init__(message, archive)
+        self.kind = kind
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        """Say how to make it again."""
+        return type(self), (str(self), self.archive, self.kind)
+
+
+class ExcludedError(ArchiveError):
+    """An archive does not show a page, at its owner's wish or by its own rules. Asking again does not help."""
+
+
+class UnsupportedError(ArchiveError):
+    """An archive cannot be asked this. Ask it something that `Repository` says it can, or another archive."""
+
+
+class ListCutError(ArchiveError):
+    """A list ended at a cap and not at its end. What was listed is right; ask for shorter prefixes or spans of time."""

@@ -1,0 +1,124 @@
+"""What is known about an archive before it is asked: an entry of the registry."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """How an archive is asked; there is one client for each."""
+
+    WAYBACK = "wayback"
+    PYWB = "pywb"
+    MEMENTO = "memento"
+    COMMON_CRAWL = "commoncrawl"
+    ARCHIVE_TODAY = "archive.today"
+    FILES = "files"
+    HAR = "har"
+    CHROMIUM = "chromium"
+    FIREFOX = "firefox"
+
+
+class Work(StrEnum):
+    """What a question costs the archive: limits are for one or several of these."""
+
+    INDEX = "index"
+    """Lists of captures: CDX queries and TimeMaps."""
+    REPLAY = "replay"
+    """Captures themselves, and TimeGates."""
+    SEARCH = "search"
+    """Full-text search."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number that somebody measured or announced.
+
+    source: where it is from, in words; never empty.
+    """
+
+    value: float
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """At most `requests` in any `seconds`, for questions of these kinds together.
+
+    requests: as the archive or its users say; what is really sent is less (`unlost.archives.admission` says how much).
+    source: where the number is from, in words; never empty.
+    """
+
+    requests: int
+    seconds: float
+    works: tuple[Work, ...]
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lister:
+    """How an archive lists the addresses that it holds below a prefix.
+
+    matches: which questions it answers, of `exact`, `prefix`, `host` and `domain`.
+    rows_per_page: how many rows one request asks for.
+    cap: how many rows one query gives at most, over all its pages; None if there is no cap known.
+    """
+
+    matches: tuple[str, ...]
+    rows_per_page: Figure
+    cap: Figure | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """One archive, as the registry has it.
+
+    id: what options, captures and files call it; lower case, unique in its registry.
+    timemap, timegate: addresses before which nothing and behind which the URI-R is put.
+    cdx: the address of its index server, without a query; for Common Crawl, of the list of its crawls.
+    replay: the address of a stored copy as it was captured, with `{datetime}` and `{uri}` in it.
+    search: the address of its full-text search, with `{terms}` in it.
+    folder: where the files are, of an archive on this machine.
+    deep: whether it keeps versions, or only the last one (flat).
+    canonical, migrated: the media types, `text/html` or `image/*` or `*`, that come back as they were captured, and
+        those that the archive changed: the more specific pattern decides.
+    limits: rates; every one that is for a kind of question must be kept.
+    quotas: the same for a day of UTC, counted on disk: their `seconds` is 86,400.
+    mementomap: a file or an address of its MementoMap.
+    hit_rate: the share of questions that it had an answer to, where there is no map.
+    enabled: whether it is asked unless it is named.
+    """
+
+    id: str
+    name: str
+    kind: Kind
+    timemap: str | None = None
+    timegate: str | None = None
+    cdx: str | None = None
+    replay: str | None = None
+    search: str | None = None
+    folder: str | None = None
+    deep: bool = True
+    canonical: tuple[str, ...] = ("*",)
+    migrated: tuple[str, ...] = ()
+    lister: Lister | None = None
+    limits: tuple[Limit, ...] = ()
+    quotas: tuple[Limit, ...] = ()
+    mementomap: str | None = None
+    hit_rate: Figure | None = None
+    enabled: bool = True
+
+    def is_migrated(self, mime: str | None) -> bool | None:
+        """Return whether this archive changes what has a media type; None if it does not say, or the type is unknown.
+
+        >>> banner = Archive("a", "A", Kind.MEMENTO, canonical=("*",), migrated=("text/html",))
+        >>> banner.is_migrated("text/html"), banner.is_migrated("image/png"), banner.is_migrated(None)
+        (True, False, None)
+        """
+        if mime is None:
+            return None
+        for pattern in (mime, mime.partition("/")[0] + "/*", "*"):
+            if pattern in self.migrated:
+                return True
+            if pattern in self.canonical:
+                return False
+        return None

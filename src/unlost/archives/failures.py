@@ -1,0 +1,15 @@
+"""The ways in which an archive fails to answer, in one word each, for counting and for choosing what to do next."""
+
+KINDS = {
+    "refused": "the connection was refused: the archive is down, or blocks us; it is not asked again for some time",
+    "unreachable": "no connection: the name is unknown, or nothing answers there",
+    "tls": "the connection could not be made safe: a certificate is wrong or out of date",
+    "timeout": "no answer, or not all of it, within the time that there was",
+    "reset": "the connection broke before the answer was whole",
+    "status": "a status that says that the archive has a fault",
+    "too-large": "an answer larger than asked for, also once it was uncompressed",
+    "malformed": "an answer that is not in the form that it should have",
+    "redirects": "redirects in a circle, too many of them, or to where an archive has no business to send us",
+    "foreign": "a copy of another address or another date than the archive said",
+}
+"""The kinds, and what each means."""

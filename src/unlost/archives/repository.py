@@ -1,0 +1,69 @@
+"""What every archive can be asked, whatever it is: a Memento server, an index server, files on this machine."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import BinaryIO, Protocol
+
+from unlost.archives.archive import Archive
+from unlost.formats.capture import Capture
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCopy:
+    """A capture with its bytes.
+
+    capture: what came back: its `datetime` is that of the copy, which need not be the one that was asked for.
+    headers: the original server's, as (name, value), in order, as far as the archive tells them.
+    body: the payload, at its beginning, without transfer and content coding; a temporary file that goes with the
+        last reference to it.
+    """
+
+    capture: Capture
+    headers: tuple[tuple[str, str], ...]
+    body: BinaryIO
+
+    def header(self, name: str) -> str | None:
+        """Return the first value of a field of the original headers, in whatever case; None if there is none."""
+        return next((value for each, value in self.headers if each.lower() == name.lower()), None)
+
+
+class Repository(Protocol):
+    """One archive that can be asked.
+
+    "Nothing held" is an answer: None or an empty list. Everything else that keeps an archive from answering is raised
+    as an ArchiveError; what was listed before it has been yielded.
+    """
+
+    @property
+    def archive(self) -> Archive:
+        """What the registry says about it."""
+        ...
+
+    def captures(self, uri: str) -> AsyncIterator[Capture]:
+        """Yield all captures of one address. Their order is the archive's own."""
+        ...
+
+    def under(self, prefix: str, first: str | None = None, last: str | None = None) -> AsyncIterator[Capture]:
+        """Yield all captures below a prefix (the lister query), from a date to a date, both inclusive.
+
+        prefix: an address: `http://example.com/a/` for what begins so, `http://example.com` for its whole host,
+            `*.example.com` for a domain with all its hosts.
+        first, last: 1 to 14 digits.
+        Raises UnsupportedError if the archive has no such list, ListCutError at its end if the list was cut.
+        """
+        ...
+
+    async def fetch(self, capture: Capture) -> StoredCopy | None:
+        """Return the copy that a capture of this archive speaks of, with its body; None if it is not there after all.
+
+        An archive that has no copy of that date gives its closest: compare the dates.
+        """
+        ...
+
+    async def get(self, uri: str, date: str | None = None) -> StoredCopy | None:
+        """Return the copy of an address that is closest to a date of 1 to 14 digits, or the last one; None if none."""
+        ...
+
+    async def crawl_date(self, uri: str) -> str | None:
+        """Return when the last copy of an address was captured, 14 digits; None if there is none."""
+        ...
