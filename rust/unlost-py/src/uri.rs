@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
+use pyo3::types::{PyList, PyString, PyTuple};
 use unlost_core::uri::{
     self, ALL_POLICIES, Address, MAX_BYTES, Policy, RuleSet, Section, Segments, Suffixes, UriError,
 };
@@ -53,23 +53,38 @@ fn unsurt_form(text: &[u8], rules: RuleSet, out: &mut Vec<u8>) -> Result<(), Uri
 
 /// The bytes of a `str` or `bytes`, borrowed from Python where they are there as such.
 pub fn text<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
-    if let Ok(value) = value.cast::<PyString>() {
-        if let Ok(text) = value.to_str() {
+    borrowed_text(value.as_borrowed())
+}
+
+/// Whatever can be gone through, once, as a tuple.
+pub fn tuple<'py>(values: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
+    let made = values.py().get_type::<PyTuple>().call1((values,))?;
+    Ok(made.cast_into()?)
+}
+
+/// The texts of a tuple, where they lie: strings never change, and the tuple keeps them.
+pub fn texts<'a>(values: &'a Bound<'_, PyTuple>) -> PyResult<Vec<Cow<'a, [u8]>>> {
+    values.iter_borrowed().map(borrowed_text).collect()
+}
+
+fn borrowed_text<'a>(value: Borrowed<'a, '_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
+    if let Ok(string) = value.cast::<PyString>() {
+        if let Ok(text) = value.extract::<&'a str>() {
             return Ok(Cow::Borrowed(text.as_bytes()));
         }
         // Lone surrogates stand for bytes that were not UTF-8, as in arguments and file names, or for nothing at all.
-        let encoded = value
+        let encoded = string
             .call_method1("encode", ("utf-8", "surrogateescape"))
-            .or_else(|_| value.call_method1("encode", ("utf-8", "surrogatepass")))?;
+            .or_else(|_| string.call_method1("encode", ("utf-8", "surrogatepass")))?;
         return Ok(Cow::Owned(encoded.extract::<Vec<u8>>()?));
     }
-    match value.cast::<PyBytes>() {
-        Ok(value) => Ok(Cow::Borrowed(value.as_bytes())),
-        Err(_) => Err(PyTypeError::new_err(format!(
-            "expected str or bytes, not {}",
-            value.get_type().name()?
-        ))),
+    if let Ok(bytes) = value.extract::<&'a [u8]>() {
+        return Ok(Cow::Borrowed(bytes));
     }
+    Err(PyTypeError::new_err(format!(
+        "expected str or bytes, not {}",
+        value.get_type().name()?
+    )))
 }
 
 /// What the core writes is ASCII throughout.

@@ -1,12 +1,15 @@
 //! What a map says about a page.
 
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyString, PyType};
 use unlost_core::holdings::Frequency;
-use unlost_core::holdings::lookup;
+use unlost_core::holdings::lookup::{self, Answers};
+use unlost_core::uri::UriError;
 
 use crate::errors::raise_input;
 
@@ -28,53 +31,50 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// >>> Answer("org,arxiv)/pdf/1", False, "org,arxiv)/pdf/*", Frequency(0))
 /// Answer(key='org,arxiv)/pdf/1', held=False, matched='org,arxiv)/pdf/*', frequency='0')
 #[pyclass(frozen, eq, hash, module = "unlost._core")]
-#[derive(PartialEq, Eq)]
 pub struct Answer {
-    /// The key, then the key that matched: most answers are never asked for either.
-    text: Box<[u8]>,
-    key_length: usize,
-    is_matched: bool,
+    /// It lies among others that were asked for at the same time: most are never asked for their texts.
+    group: Arc<Answers>,
+    place: u32,
     held: bool,
-    frequency: Option<Frequency>,
 }
 
-impl Hash for Answer {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        // Equal ones have equal texts; the rest seldom tells any apart.
-        self.text.hash(state);
-        self.held.hash(state);
+impl PartialEq for Answer {
+    fn eq(&self, other: &Self) -> bool {
+        self.held == other.held && self.told() == other.told()
     }
 }
 
-impl From<lookup::Answer<'_>> for Answer {
-    fn from(answer: lookup::Answer<'_>) -> Self {
-        let (matched, frequency) = match answer.found {
-            Some((matched, frequency)) => (Some(matched), Some(frequency)),
-            None => (None, None),
-        };
-        let held = frequency.is_some_and(Frequency::is_held);
-        Self::of(answer.key, held, matched, frequency)
+impl Eq for Answer {}
+
+impl Hash for Answer {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // Equal ones have equal keys; the rest seldom tells any apart.
+        self.told().key.hash(state);
     }
 }
 
 impl Answer {
-    fn of(key: &[u8], held: bool, matched: Option<&[u8]>, frequency: Option<Frequency>) -> Self {
-        let other = matched.unwrap_or_default();
-        let mut text = Vec::with_capacity(key.len() + other.len());
-        text.extend_from_slice(key);
-        text.extend_from_slice(other);
-        Self {
-            text: text.into_boxed_slice(),
-            key_length: key.len(),
-            is_matched: matched.is_some(),
-            held,
-            frequency,
+    /// One of a group: the answer to a question, or why it is none.
+    pub fn of(group: &Arc<Answers>, place: usize) -> Result<Self, &UriError> {
+        let found = group.get(place)?.found;
+        Ok(Self {
+            group: Arc::clone(group),
+            // Groups are of some dozen answers.
+            place: place as u32,
+            held: found.is_some_and(|(_, frequency)| frequency.is_held()),
+        })
+    }
+
+    fn told(&self) -> lookup::Answer<'_> {
+        match self.group.get(self.place as usize) {
+            Ok(answer) => answer,
+            Err(_) => unreachable!("what is no answer is not made one"),
         }
     }
 
     fn frequency_text(&self) -> Option<String> {
         let mut out = Vec::new();
-        self.frequency?.write(&mut out);
+        self.told().found?.1.write(&mut out);
         Some(String::from_utf8_lossy(&out).into_owned())
     }
 }
@@ -110,12 +110,22 @@ impl Answer {
                 Some(read.ok_or_else(|| raise_input(text.py(), message()))?)
             }
         };
-        Ok(Self::of(&key, held, matched.as_deref(), frequency))
+        let found = match (matched.as_deref(), frequency) {
+            (Some(matched), Some(frequency)) => Some((matched, frequency)),
+            (None, None) => None,
+            _ => return Err(PyTypeError::new_err("matched and frequency come together")),
+        };
+        let answer = lookup::Answer { key: &key, found };
+        Ok(Self {
+            group: Arc::new(Answers::of(answer)),
+            place: 0,
+            held,
+        })
     }
 
     #[getter]
     fn key<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
-        string(py, &self.text[..self.key_length])
+        string(py, self.told().key)
     }
 
     #[getter]
@@ -125,20 +135,16 @@ impl Answer {
 
     #[getter]
     fn matched<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyString>>> {
-        self.is_matched
-            .then(|| string(py, &self.text[self.key_length..]))
-            .transpose()
+        let found = self.told().found;
+        found.map(|(matched, _)| string(py, matched)).transpose()
     }
 
     #[getter]
     fn frequency<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let Some(Frequency {
-            mementos,
-            resources,
-        }) = self.frequency
-        else {
+        let Some((_, frequency)) = self.told().found else {
             return Ok(None);
         };
+        let (mementos, resources) = (frequency.mementos, frequency.resources);
         FREQUENCY
             .import(py, "unlost.formats.frequency", "Frequency")?
             .call1((

@@ -10,14 +10,13 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyList};
 use unlost_core::formats::{Damage, Layout};
 use unlost_core::holdings::filter::{self, FilterError, Header, has_each, has_each_uri};
-use unlost_core::holdings::lookup::Questions;
 use unlost_core::holdings::{HoldingsError, MapReader, Tally};
 use unlost_core::mapping::Mapping;
 
 use super::build::{Progress, RowColumns, row};
 use super::convert::{self, PyTally, raise};
 use crate::errors::{raise_input, raise_uri, uri_error};
-use crate::uri::text;
+use crate::uri::{text, texts, tuple};
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<FilterFile>()?;
@@ -106,10 +105,8 @@ impl FilterFile {
         threads: Option<usize>,
     ) -> PyResult<Bound<'py, PyList>> {
         let py = uris.py();
-        let mut questions = Questions::default();
-        for each in uris.try_iter()? {
-            questions.push(&text(&each?)?);
-        }
+        let uris = tuple(uris)?;
+        let questions = texts(&uris)?;
         let answers = py
             .detach(|| has_each_uri(&self.0, &questions, threads_or_all(threads)))
             .map_err(|error| refuse(py, &error))?;

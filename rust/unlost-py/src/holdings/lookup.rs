@@ -2,21 +2,21 @@
 
 use std::fs::File;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::available_parallelism;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 use unlost_core::formats::{Damage, Lines, Source, is_compressed};
 use unlost_core::holdings::lookup::{
-    Answers, Asked, Form, Layout, MemoryMapBuilder, NotSorted, Questions, TextMap, ask_many,
-    ask_one, check_first_row, header_end,
+    Answers, Asked, Form, Layout, MemoryMapBuilder, NotSorted, TextMap, ask_many, ask_one,
+    check_first_row, header_end,
 };
 use unlost_core::mapping::Mapping;
 
 use super::answer::Answer;
 use crate::errors::{raise_input, raise_uri, raise_usage, uri_error};
-use crate::uri::{rule_set, text};
+use crate::uri::{rule_set, text, texts, tuple};
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<MapSource>()?;
@@ -162,12 +162,14 @@ impl From<NotSorted> for Stop {
     }
 }
 
-fn push(py: Python<'_>, answers: &Answers, found: &mut Vec<Py<PyAny>>) -> PyResult<()> {
-    for answer in answers.iter() {
-        found.push(match answer {
-            Ok(answer) => Py::new(py, Answer::from(answer))?.into_any(),
-            Err(error) => uri_error(py, error)?.unbind(),
-        });
+fn push(py: Python<'_>, groups: Vec<Answers>, found: &mut Vec<Py<PyAny>>) -> PyResult<()> {
+    for group in groups.into_iter().map(Arc::new) {
+        for i in 0..group.len() {
+            found.push(match Answer::of(&group, i) {
+                Ok(answer) => Py::new(py, answer)?.into_any(),
+                Err(error) => uri_error(py, error)?.unbind(),
+            });
+        }
     }
     Ok(())
 }
@@ -194,20 +196,18 @@ struct MapRows {
 impl MapRows {
     fn ask<'py>(
         &self,
-        texts: &Bound<'py, PyAny>,
+        asked_for: &Bound<'py, PyAny>,
         asked: Asked,
         threads: Option<usize>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let py = texts.py();
-        let mut questions = Questions::default();
-        for each in texts.try_iter()? {
-            questions.push(&text(&each?)?);
-        }
+        let py = asked_for.py();
+        let kept = tuple(asked_for)?;
+        let questions = texts(&kept)?;
         let threads = threads.unwrap_or_else(|| available_parallelism().map_or(1, usize::from));
         let mut found: Vec<Py<PyAny>> = Vec::with_capacity(questions.len());
         py.detach(|| {
             ask_many(&self.form, &questions, asked, threads, |answers| {
-                Python::attach(|py| without_collecting(py, || push(py, &answers, &mut found)))
+                Python::attach(|py| without_collecting(py, || push(py, answers, &mut found)))
                     .map_err(Stop::Raised)
             })
         })
@@ -228,11 +228,7 @@ impl MapRows {
         let answers = py
             .detach(|| ask_one(&self.form, &question, asked))
             .map_err(|error| raise_input(py, error.to_string()))?;
-        match answers.iter().next() {
-            Some(Ok(answer)) => Ok(answer.into()),
-            Some(Err(error)) => Err(raise_uri(py, error)),
-            None => unreachable!("one question has one answer"),
-        }
+        Answer::of(&Arc::new(answers), 0).map_err(|error| raise_uri(py, error))
     }
 
     #[pyo3(signature = (uris, rules, threads=None))]

@@ -2,7 +2,6 @@
 
 use std::thread;
 
-use super::super::lookup::Questions;
 use super::file::{Filter, FilterError};
 use super::hash::xxh64;
 use super::hashes::joined;
@@ -53,29 +52,28 @@ pub fn has_each<B: AsRef<[u8]> + Sync>(
 }
 
 /// One answer for each address, or what is wrong with it, in their order.
-pub fn has_each_uri<B: AsRef<[u8]> + Sync>(
+pub fn has_each_uri<B: AsRef<[u8]> + Sync, Q: AsRef<[u8]> + Sync>(
     filter: &Filter<B>,
-    questions: &Questions,
+    questions: &[Q],
     threads: usize,
 ) -> Result<Vec<Result<bool, UriError>>, FilterError> {
     let (kind, rules) = (filter.kind(), filter.rules());
     let share = questions.len().div_ceil(threads.max(1)).max(MIN_URIS);
-    let answers = |start: usize| {
+    let answers = |part: &[Q]| {
         let mut room = Vec::new();
-        (start..questions.len().min(start + share))
-            .map(
-                |at| match kind.hash_uri(questions.get(at), rules, &mut room) {
+        let each =
+            part.iter().map(
+                |question| match kind.hash_uri(question.as_ref(), rules, &mut room) {
                     Ok(hash) => filter.has(hash).map(Ok),
                     Err(error) => Ok(Err(error)),
                 },
-            )
-            .collect()
+            );
+        each.collect()
     };
     if questions.len() <= share {
-        return answers(0);
+        return answers(questions);
     }
-    let starts = (0..questions.len()).step_by(share);
-    in_order(starts.map(|start| move || answers(start)))
+    in_order(questions.chunks(share).map(|part| move || answers(part)))
 }
 
 /// What all pieces of work come to, one behind the other; each has a thread.

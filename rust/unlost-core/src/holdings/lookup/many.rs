@@ -1,19 +1,24 @@
 //! Many questions at once, on several threads.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
 use super::super::Frequency;
 use super::samples::Head;
-use super::{MemoryMap, NotSorted, TextMap};
+use super::{MemoryMap, NotSorted, TextMap, memory};
 use crate::uri::{RuleSet, Segments, UriError, key_of_uri};
 
 /// Keys that are sorted and looked up together: more of them would be nearer to each other in the map, fewer would stay
 /// in the processor's cache. Measured: 4,096 take a third longer, 131,072 as long.
 const MAX_BLOCK: usize = 32_768;
+
+/// Answers that share one piece of memory.
+const GROUP: usize = 64;
+
+/// Bytes of text for an answer, so that few groups need more: its key, and the key that matched.
+const TEXT: usize = 96;
 
 /// A thread's start costs as much as some hundred look-ups: fewer than these are not worth one.
 const MIN_BLOCK: usize = 512;
@@ -35,38 +40,6 @@ pub enum Asked {
     Keys,
 }
 
-/// Texts in one piece of memory.
-#[derive(Debug, Default)]
-pub struct Questions {
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
-}
-
-impl Questions {
-    /// Adds one.
-    pub fn push(&mut self, text: &[u8]) {
-        self.bytes.extend_from_slice(text);
-        self.ends.push(self.bytes.len());
-    }
-
-    /// How many there are.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    /// Whether there is none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
-    }
-
-    pub(in crate::holdings) fn get(&self, i: usize) -> &[u8] {
-        let start = if i == 0 { 0 } else { self.ends[i - 1] };
-        &self.bytes[start..self.ends[i]]
-    }
-}
-
 /// What a map says about one page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Answer<'a> {
@@ -76,37 +49,89 @@ pub struct Answer<'a> {
     pub found: Option<(&'a [u8], Frequency)>,
 }
 
-/// Where in the text.
-#[derive(Clone, Copy)]
-struct Piece {
-    start: usize,
-    end: usize,
-}
+/// Where in a group's text: from here to there.
+#[derive(Debug, Clone, Copy)]
+struct Piece(usize, usize);
 
+#[derive(Debug)]
 struct Kept {
     key: Piece,
     found: Option<(Piece, Frequency)>,
 }
 
-/// The answers to some questions that follow each other, in their order.
+/// Some answers with their text in one piece of memory: whoever keeps one of them keeps the few beside it, and nobody
+/// needs memory for each.
+#[derive(Debug, Default)]
 pub struct Answers {
     text: Vec<u8>,
     kept: Vec<Result<Kept, UriError>>,
 }
 
 impl Answers {
-    /// One for each question, or why it is none.
+    /// One answer that is there already.
     #[must_use]
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = Result<Answer<'_>, &UriError>> {
-        let piece = |piece: Piece| &self.text[piece.start..piece.end];
-        self.kept.iter().map(move |kept| {
-            kept.as_ref().map(|kept| Answer {
-                key: piece(kept.key),
-                found: kept
-                    .found
-                    .map(|(matched, frequency)| (piece(matched), frequency)),
-            })
+    pub fn of(answer: Answer<'_>) -> Self {
+        let mut answers = Self::default();
+        let key = answers.append(answer.key);
+        let found = answer.found;
+        let found = found.map(|(matched, frequency)| (answers.append(matched), frequency));
+        answers.kept.push(Ok(Kept { key, found }));
+        answers
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.kept.is_empty()
+    }
+
+    /// The answer to a question, or why it is none.
+    pub fn get(&self, i: usize) -> Result<Answer<'_>, &UriError> {
+        let kept = self.kept[i].as_ref()?;
+        Ok(Answer {
+            key: self.piece(kept.key),
+            found: kept
+                .found
+                .map(|(matched, frequency)| (self.piece(matched), frequency)),
         })
+    }
+
+    fn piece(&self, Piece(start, end): Piece) -> &[u8] {
+        &self.text[start..end]
+    }
+
+    fn append(&mut self, text: &[u8]) -> Piece {
+        let start = self.text.len();
+        self.text.extend_from_slice(text);
+        self.since(start)
+    }
+
+    fn since(&self, start: usize) -> Piece {
+        Piece(start, self.text.len())
+    }
+
+    /// The keys of some questions.
+    fn read<Q: AsRef<[u8]>>(questions: &[Q], asked: Asked) -> Self {
+        let mut answers = Self {
+            text: Vec::with_capacity(questions.len() * TEXT),
+            kept: Vec::with_capacity(questions.len()),
+        };
+        for question in questions {
+            let start = answers.text.len();
+            let read = write_key(question.as_ref(), asked, &mut answers.text);
+            if read.is_err() {
+                answers.text.truncate(start);
+            }
+            let key = answers.since(start);
+            answers.kept.push(read.map(|()| Kept { key, found: None }));
+        }
+        answers
     }
 }
 
@@ -116,41 +141,48 @@ pub fn ask_one<B: AsRef<[u8]> + Sync>(
     question: &[u8],
     asked: Asked,
 ) -> Result<Answers, NotSorted> {
-    let mut questions = Questions::default();
-    questions.push(question);
-    ask_block(map, &questions, 0..1, asked)
+    let mut answers = [Answers::read(&[question], asked)];
+    find(map, &mut answers, &mut Room::default())?;
+    let [answers] = answers;
+    Ok(answers)
 }
 
 /// Asks a map about pages, on at most so many threads beside the caller's own, which is given the answers, some at a
 /// time and in the order of the questions, as soon as they are there.
-pub fn ask_many<B: AsRef<[u8]> + Sync, E: From<NotSorted>>(
+pub fn ask_many<B: AsRef<[u8]> + Sync, Q: AsRef<[u8]> + Sync, E: From<NotSorted>>(
     map: &Form<B>,
-    questions: &Questions,
+    questions: &[Q],
     asked: Asked,
     threads: usize,
-    mut take: impl FnMut(Answers) -> Result<(), E>,
+    mut take: impl FnMut(Vec<Answers>) -> Result<(), E>,
 ) -> Result<(), E> {
     let share = questions.len().div_ceil(threads.max(1));
     let size = share.clamp(MIN_BLOCK, MAX_BLOCK);
-    let blocks = questions.len().div_ceil(size);
-    let block = |i: usize| {
-        let part = i * size..((i + 1) * size).min(questions.len());
-        ask_block(map, questions, part, asked)
+    let blocks: Vec<&[Q]> = questions.chunks(size).collect();
+    let answer = |block: &[Q], room: &mut Room| {
+        let groups = block.chunks(GROUP);
+        let mut answers: Vec<Answers> = groups.map(|group| Answers::read(group, asked)).collect();
+        find(map, &mut answers, room).map(|()| answers)
     };
-    if blocks <= 1 || threads <= 1 {
-        return (0..blocks).try_for_each(|i| take(block(i)?));
+    if blocks.len() <= 1 || threads <= 1 {
+        let mut room = Room::default();
+        return blocks
+            .iter()
+            .try_for_each(|block| take(answer(block, &mut room)?));
     }
     let next = AtomicUsize::new(0);
     thread::scope(|scope| {
         // Room for some, so that nobody waits for the one whose turn it is, and not for all, so that memory is used again.
         let (sender, receiver) = sync_channel(threads * 2);
-        for _ in 0..threads.min(blocks) {
-            let (sender, next, block) = (sender.clone(), &next, &block);
+        for _ in 0..threads.min(blocks.len()) {
+            let (sender, next, blocks, answer) = (sender.clone(), &next, &blocks, &answer);
             scope.spawn(move || {
+                let mut room = Room::default();
                 loop {
                     let i = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(block) = blocks.get(i) else { break };
                     // Nobody listens any more once there was an error.
-                    if i >= blocks || sender.send((i, block(i))).is_err() {
+                    if sender.send((i, answer(block, &mut room))).is_err() {
                         break;
                     }
                 }
@@ -170,34 +202,6 @@ pub fn ask_many<B: AsRef<[u8]> + Sync, E: From<NotSorted>>(
     })
 }
 
-fn ask_block<B: AsRef<[u8]>>(
-    map: &Form<B>,
-    questions: &Questions,
-    part: Range<usize>,
-    asked: Asked,
-) -> Result<Answers, NotSorted> {
-    let mut answers = Answers {
-        text: Vec::with_capacity(part.len() * 64),
-        kept: Vec::with_capacity(part.len()),
-    };
-    for i in part {
-        let start = answers.text.len();
-        let read = write_key(questions.get(i), asked, &mut answers.text);
-        answers.kept.push(read.map(|()| Kept {
-            key: Piece {
-                start,
-                end: answers.text.len(),
-            },
-            found: None,
-        }));
-    }
-    match map {
-        Form::Text(map) => answers.find_sorted(map)?,
-        Form::Memory(map) => answers.find(map),
-    }
-    Ok(answers)
-}
-
 /// Appends the key to look up: normal, without query.
 fn write_key(question: &[u8], asked: Asked, out: &mut Vec<u8>) -> Result<(), UriError> {
     let start = out.len();
@@ -214,52 +218,97 @@ fn write_key(question: &[u8], asked: Asked, out: &mut Vec<u8>) -> Result<(), Uri
     Ok(())
 }
 
-impl Answers {
-    fn find(&mut self, map: &MemoryMap) {
-        let mut matched = Vec::new();
-        for kept in self.kept.iter_mut().flatten() {
-            matched.clear();
-            let key = &self.text[kept.key.start..kept.key.end];
-            let found = map.seek(key, &mut matched);
-            kept.found = found.map(|frequency| (append(&mut self.text, &matched), frequency));
-        }
-    }
+/// Memory that a thread uses again and again.
+#[derive(Default)]
+struct Room {
+    search: memory::Room,
+    matched: Vec<u8>,
+    order: Vec<(Head, usize)>,
+    sorted: Vec<u8>,
+    ends: Vec<usize>,
+}
 
-    /// In the order of the keys, so that neighbours are found together, and a file is read in one direction.
-    fn find_sorted<B: AsRef<[u8]>>(&mut self, map: &TextMap<B>) -> Result<(), NotSorted> {
-        let key = |i: usize| match &self.kept[i] {
-            Ok(kept) => &self.text[kept.key.start..kept.key.end],
-            Err(_) => &[],
-        };
-        let mut order: Vec<(Head, usize)> = (0..self.kept.len())
-            .filter(|&i| self.kept[i].is_ok())
-            .map(|i| (Head::of(key(i)), i))
-            .collect();
-        order.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| key(a.1).cmp(key(b.1))));
-        // Keys that lie in the order in which they are asked for are in the cache when they are.
-        let mut sorted = Vec::with_capacity(self.text.len() * 2);
-        let pieces: Vec<Piece> = order
-            .iter()
-            .map(|&(_, i)| append(&mut sorted, key(i)))
-            .collect();
-        self.text = sorted;
-        let mut seeker = map.seeker(order.len())?;
-        let mut matched = Vec::new();
-        for ((_, i), key) in order.into_iter().zip(pieces) {
+/// Looks up all keys of a block.
+fn find<B: AsRef<[u8]>>(
+    map: &Form<B>,
+    groups: &mut [Answers],
+    room: &mut Room,
+) -> Result<(), NotSorted> {
+    match map {
+        Form::Text(map) => find_sorted(map, groups, room)?,
+        Form::Memory(map) => find_each(map, groups, room),
+    }
+    Ok(())
+}
+
+fn find_each(map: &MemoryMap, groups: &mut [Answers], room: &mut Room) {
+    let Room {
+        search, matched, ..
+    } = room;
+    for group in groups {
+        for i in 0..group.len() {
+            let Ok(kept) = &group.kept[i] else { continue };
             matched.clear();
-            let found = seeker.seek(&self.text[key.start..key.end], &mut matched)?;
-            let found = found.map(|frequency| (append(&mut self.text, &matched), frequency));
-            self.kept[i] = Ok(Kept { key, found });
+            if let Some(frequency) = map.seek_in(search, group.piece(kept.key), matched) {
+                group.keep(i, matched, frequency);
+            }
         }
-        Ok(())
     }
 }
 
-fn append(text: &mut Vec<u8>, piece: &[u8]) -> Piece {
-    let start = text.len();
-    text.extend_from_slice(piece);
-    Piece {
-        start,
-        end: text.len(),
+/// In the order of the keys, so that neighbours are found together, and a file is read in one direction.
+fn find_sorted<B: AsRef<[u8]>>(
+    map: &TextMap<B>,
+    groups: &mut [Answers],
+    room: &mut Room,
+) -> Result<(), NotSorted> {
+    let Room {
+        matched,
+        order,
+        sorted,
+        ends,
+        ..
+    } = room;
+    order.clear();
+    for (g, group) in groups.iter().enumerate() {
+        for (i, kept) in group.kept.iter().enumerate() {
+            if let Ok(kept) = kept {
+                order.push((Head::of(group.piece(kept.key)), g * GROUP + i));
+            }
+        }
+    }
+    let key = |place: usize| {
+        let group = &groups[place / GROUP];
+        match &group.kept[place % GROUP] {
+            Ok(kept) => group.piece(kept.key),
+            Err(_) => &[],
+        }
+    };
+    order.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| key(a.1).cmp(key(b.1))));
+    // Keys that lie in the order in which they are asked for are in the cache when they are.
+    sorted.clear();
+    ends.clear();
+    for &(_, place) in order.iter() {
+        sorted.extend_from_slice(key(place));
+        ends.push(sorted.len());
+    }
+    let mut seeker = map.seeker(order.len())?;
+    let mut start = 0;
+    for (&(_, place), &end) in order.iter().zip(ends.iter()) {
+        matched.clear();
+        if let Some(frequency) = seeker.seek(&sorted[start..end], matched)? {
+            groups[place / GROUP].keep(place % GROUP, matched, frequency);
+        }
+        start = end;
+    }
+    Ok(())
+}
+
+impl Answers {
+    fn keep(&mut self, i: usize, matched: &[u8], frequency: Frequency) {
+        let piece = self.append(matched);
+        if let Ok(kept) = &mut self.kept[i] {
+            kept.found = Some((piece, frequency));
+        }
     }
 }

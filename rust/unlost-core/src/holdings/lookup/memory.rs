@@ -16,6 +16,13 @@ pub struct MemoryMap {
     rolled_up: bool,
 }
 
+/// Memory for one search, to be used again for the next.
+#[derive(Default)]
+pub(super) struct Room {
+    candidates: Vec<Candidate>,
+    hashes: Vec<u64>,
+}
+
 /// One row for each key: the key, a space, its frequency, a line end.
 struct Rows {
     text: Vec<u8>,
@@ -54,8 +61,18 @@ impl Rows {
 impl MemoryMap {
     /// What the map says about a normal key without query, if anything; appends the key that says so.
     pub fn seek(&self, key: &[u8], matched: &mut Vec<u8>) -> Option<Frequency> {
-        self.seek_spelling(key, matched)
-            .or_else(|| self.seek_spelling(&other_spelling(key)?, matched))
+        self.seek_in(&mut Room::default(), key, matched)
+    }
+
+    /// The same for those who ask often.
+    pub(super) fn seek_in(
+        &self,
+        room: &mut Room,
+        key: &[u8],
+        matched: &mut Vec<u8>,
+    ) -> Option<Frequency> {
+        self.seek_spelling(key, room, matched)
+            .or_else(|| self.seek_spelling(&other_spelling(key)?, room, matched))
     }
 
     /// How many different keys it has.
@@ -70,12 +87,16 @@ impl MemoryMap {
         self.rows.starts.is_empty()
     }
 
-    fn seek_spelling(&self, key: &[u8], matched: &mut Vec<u8>) -> Option<Frequency> {
-        let mut candidates = Vec::with_capacity(16);
-        list(key, self.rolled_up, &mut candidates);
-        let mut hashes = Vec::with_capacity(16);
-        self.rows.hasher.hash_all(key, &candidates, &mut hashes);
-        for (candidate, hash) in candidates.iter().zip(hashes).rev() {
+    fn seek_spelling(
+        &self,
+        key: &[u8],
+        room: &mut Room,
+        matched: &mut Vec<u8>,
+    ) -> Option<Frequency> {
+        let Room { candidates, hashes } = room;
+        list(key, self.rolled_up, candidates);
+        self.rows.hasher.hash_all(key, candidates, hashes);
+        for (candidate, &hash) in candidates.iter().zip(hashes.iter()).rev() {
             if let Some(frequency) = self.rows.get(key, candidate, hash) {
                 if frequency.is_held() || !candidate.is_own {
                     candidate.write(key, matched);

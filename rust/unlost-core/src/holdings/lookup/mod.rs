@@ -20,7 +20,7 @@ use std::fmt;
 
 use super::Frequency;
 
-pub use many::{Answer, Answers, Asked, Form, Questions, ask_many, ask_one};
+pub use many::{Answer, Answers, Asked, Form, ask_many, ask_one};
 pub use memory::{MemoryMap, MemoryMapBuilder};
 pub use row::{Layout, NotAMap, check_first_row, header_end};
 pub use text::{TextMap, TextSeeker};
