@@ -1,0 +1,103 @@
+"""`unlost map build`: maps of what indexes hold."""
+
+from json import dumps
+from pathlib import Path
+
+import click
+
+from unlost.cli.mapresult import refuse_both, report_problems
+from unlost.cli.messages import say
+from unlost.cli.progress import progress, size_of
+from unlost.cli.target import writable
+from unlost.errors import InputError
+from unlost.holdings.build import EXCLUDABLE, MapOptions, build_map
+from unlost.holdings.inputs import KINDS
+from unlost.uri import DEFAULT_RULES, RULE_SETS
+
+_FILE = click.Path(path_type=Path)
+_WEIGHT = click.FloatRange(min=0)
+
+
+@click.command()
+@click.argument("files", type=_FILE, nargs=-1, required=True, metavar="INDEX...")
+@click.option("-o", "--output", type=_FILE, required=True, help="The map to write; `-` is standard output.")
+@click.option("--host-weight", type=_WEIGHT, help="Compact hosts with this weight.")
+@click.option("--path-weight", type=_WEIGHT, help="Compact paths with this weight.")
+@click.option("--status", multiple=True, metavar="CODE", help="Only rows with this status; may be repeated.")
+@click.option("--mime", multiple=True, metavar="TYPE", help="Only rows of this media type; may be repeated.")
+@click.option("--exclude", metavar="KINDS", help=f"Without {' and '.join(EXCLUDABLE)}, with a comma between.")
+@click.option("--by", type=click.Choice(["year"]), help="One line for each year, with a second key field.")
+@click.option("--urir", is_flag=True, help="Count pages with their queries too: copies/pages.")
+@click.option("--rules", type=click.Choice(RULE_SETS), default=DEFAULT_RULES, help="How keys are made.")
+@click.option("--name", help="The archive's name, for the header.")
+@click.option("--id", metavar="URI", help="The archive's address, for the header.")
+@click.option("--input", type=click.Choice(KINDS), help="What the files are, if looking at them does not tell.")
+@click.option("--column", type=click.IntRange(min=1), help="The column of the addresses in a table with tabs.")
+@click.option("--host", help="Whose access log it is, if its lines do not tell.")
+@click.option("--sorted", is_flag=True, help="The files are promised to be sorted: one that is not is an error.")
+@click.option("--threads", type=click.IntRange(min=1), help="How many threads read; all processors if not given.")
+@click.option("--json", is_flag=True, help="The result as JSON.")
+@click.pass_context
+def build(
+    ctx: click.Context,
+    files: tuple[Path, ...],
+    output: Path,
+    host_weight: float | None,
+    path_weight: float | None,
+    status: tuple[str, ...],
+    mime: tuple[str, ...],
+    exclude: str | None,
+    by: str | None,
+    urir: bool,
+    rules: str,
+    name: str | None,
+    id: str | None,  # noqa: A002  options are named after their flags
+    input: str | None,  # noqa: A002
+    column: int | None,
+    host: str | None,
+    sorted: bool,  # noqa: A002
+    threads: int | None,
+    json: bool,
+) -> None:
+    """Make a map of what indexes hold.
+
+    INDEX is CDX, CDXJ, ZipNum (its `.idx`), WARC, ARC, WACZ, a list of addresses, an access log (hits are counted) or
+    another map; sorted or not, plain, gzip or zstd, any number of them and of any size. What cannot be read is counted
+    by kind, and the exit code is 3 then. Nothing is written under the final name until all of it is.
+    """
+    refuse_both(output, json)
+    options = MapOptions(
+        host_weight=host_weight,
+        path_weight=path_weight,
+        by_year=by is not None,
+        urir=urir,
+        status=frozenset(status),
+        mime=frozenset(mime),
+        exclude=frozenset(exclude.split(",")) if exclude else frozenset(),
+        rules=rules,
+        name=name,
+        id=id,
+        kind=next((kind for kind in KINDS if kind == input), None),
+        column=column,
+        host=host,
+        sorted=sorted,
+        threads=threads,
+    )
+    with writable(output) as target, progress("counting", size_of(files)) as bar:
+        report = build_map(files, target, options, bar.at)
+    if json:
+        result = {
+            "lines": report.lines,
+            "counted": report.counted,
+            "not_web_pages": report.foreign,
+            "left_out": report.filtered,
+            "problems": report.problems.counts,
+        }
+        click.echo(dumps(result))
+    else:
+        say(
+            f"{report.counted} captures counted, {report.foreign} not web pages, {report.filtered} left out",
+            level="info",
+        )
+    report_problems(report)
+    ctx.exit(InputError.exit_code if report.problems.total else 0)
