@@ -129,6 +129,10 @@ fn what_is_no_map_is_told_by_its_first_row() {
         ("<html>", Some(NotAMap::Else)),
         ("com,* 1", None),
         ("com,a)", None),
+        (
+            "!fields {\"keys\":[\"surt\"]}\ncom,a)/ 20140101000000 {}",
+            None,
+        ),
     ] {
         let end = header_end(text.as_bytes());
         let row = Some(&text.as_bytes()[end..]).filter(|row| !row.is_empty());
