@@ -130,7 +130,7 @@ async def faulty(
         except asyncio.CancelledError:
             pass
         finally:
-            tasks.discard(task)  # type: ignore[arg-type]
+            tasks.discard(task)
 
     server = await asyncio.start_server(connected, "127.0.0.1", 0, limit=_MAX_HEAD, ssl=tls)
     faults.port = server.sockets[0].getsockname()[1]
