@@ -16,8 +16,11 @@ from unlost.archives.courier import Courier, Question, Reply
 from unlost.archives.exchange import Deadlines
 from unlost.archives.limit_store import LimitStore, MemoryLimitStore
 
-QUICK = Deadlines(connect=2.0, first_byte=0.3, idle=0.3, total=20.0)
-"""Real seconds: short, but for what nothing should ever take."""
+QUICK = Deadlines(connect=5.0, first_byte=3.0, idle=3.0, total=20.0)
+"""Real seconds: short, but long enough for a machine that has much else to do."""
+
+HASTY = Deadlines(connect=2.0, first_byte=0.4, idle=0.4, total=20.0)
+"""For servers that hang."""
 
 
 @dataclass

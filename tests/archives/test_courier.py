@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.archives.asking import Asking, Names, asking
+from tests.archives.asking import HASTY, Asking, Names, asking
 from tests.archives.test_admission import most_within
 from tests.neighbours.faults import Answering, Talk
 from tests.neighbours.process import free_port
@@ -82,8 +82,8 @@ def test_the_server_never_counts_more_than_the_limit() -> None:
 
 
 def test_the_server_never_counts_more_than_the_limit_on_real_time(tmp_path: Path) -> None:
-    """Two couriers that share a folder keep a limit of 40 in half a second together."""
-    limit = Limit(40, 0.5, (Work.INDEX,), "a test")
+    """Two couriers that share a folder keep a limit of 50 a second together."""
+    limit = Limit(50, 1, (Work.INDEX,), "a test")
 
     async def run() -> None:
         async with asking(_ok, limits=(limit,)) as it:
@@ -95,7 +95,7 @@ def test_the_server_never_counts_more_than_the_limit_on_real_time(tmp_path: Path
                 question = Question(it.server.url + "/", Work.INDEX)
                 await asyncio.gather(*(each.ask(it.archive, question) for each in (one, two) * 50))
             assert len(it.server.asked) == 100
-            assert most_within(it.server.times, 0.5) <= 40
+            assert most_within(it.server.times, 1) <= 50
 
     asyncio.run(run())
 
@@ -494,7 +494,7 @@ def test_a_mix_of_faults_breaks_no_limit_and_hangs_nobody(seed: int) -> None:
             talk.writer.close() if chance.random() < 0.5 else None
 
     async def run() -> None:
-        async with asking(answering, limits=(A_MINUTE,), patience=3600) as it:
+        async with asking(answering, limits=(A_MINUTE,), patience=3600, deadlines=HASTY) as it:
             begun = time.monotonic()
             ended = await asyncio.gather(
                 *(it.ask(f"/{each}", max_bytes=1 << 20) for each in range(60)), return_exceptions=True
@@ -504,7 +504,7 @@ def test_a_mix_of_faults_breaks_no_limit_and_hangs_nobody(seed: int) -> None:
             assert {each.kind for each in ended if isinstance(each, FailedError)} >= {"redirects", "malformed"}
             assert most_within(it.server.times, 60) <= 30
             assert it.server.most_open <= 6
-            assert time.monotonic() - begun < 20
+            assert time.monotonic() - begun < 30
 
     asyncio.run(run())
 

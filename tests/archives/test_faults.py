@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.archives.asking import QUICK, Asking, Names, asking
+from tests.archives.asking import HASTY, QUICK, Asking, Names, asking
 from tests.neighbours.faults import Answering, Talk
 from tests.neighbours.process import free_port
 from tests.virtual_clock import VirtualClock
@@ -78,7 +78,7 @@ def test_a_hang_ends_at_its_deadline_and_is_not_repeated(said: list[bytes]) -> N
     """Whoever hangs is asked once; the next question goes out on a new connection."""
 
     async def run() -> None:
-        async with asking(first(saying(*said)), deadlines=Deadlines(0.2, 0.3, 0.3, 20)) as it:
+        async with asking(first(saying(*said)), deadlines=HASTY) as it:
             begun = time.monotonic()
             assert await kind_of(it) == "timeout"
             assert time.monotonic() - begun < 5
@@ -96,7 +96,7 @@ def test_a_kept_connection_that_went_dead_is_tried_once_more() -> None:
         await (talk.gone() if talk.number == 1 else talk.say(OK))
 
     async def run() -> None:
-        async with asking(answering) as it:
+        async with asking(answering, deadlines=HASTY) as it:
             await it.ask("/first")
             assert (await it.ask("/second")).status == 200
             assert it.server.paths == ["/first", "/second", "/second"]
@@ -137,7 +137,7 @@ def test_a_slow_body_is_waited_for_within_the_total() -> None:
     async def run() -> None:
         async with asking(_drip) as it:
             assert (await it.ask()).body.read() == b"x" * 10
-        async with asking(_drip, deadlines=Deadlines(2, 0.3, 0.3, 0.3)) as it:
+        async with asking(_drip, deadlines=Deadlines(5, 3, 3, 0.3)) as it:
             assert await kind_of(it) == "timeout"
             assert it.server.paths == ["/"]
 
@@ -192,7 +192,7 @@ def test_what_may_pass_is_tried_again_with_growing_pauses(fault: Answering, kind
         async with asking(fault) as it:
             assert await kind_of(it) == kind
             assert (len(it.server.asked), it.clock.slept) == (3, [1.0, 4.0])
-        async with asking(fault, deadlines=Deadlines(2, 0.3, 0.3, 3)) as it:
+        async with asking(fault, deadlines=Deadlines(5, 3, 3, 3)) as it:
             assert await kind_of(it) == kind
             assert (len(it.server.asked), it.clock.slept) == (2, [1.0])
 
