@@ -3,10 +3,10 @@
 import asyncio
 import logging
 import re
-from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import BinaryIO, Protocol, Self
+from weakref import WeakValueDictionary
 
 import aiohttp
 from aiohttp.abc import AbstractResolver
@@ -116,9 +116,8 @@ class Courier:
         self._agent = f"unlost/{VERSION} (+{contact})" if contact else f"unlost/{VERSION}"
         self._deadlines = deadlines or Deadlines()
         self._patience = patience
-        self._slots: defaultdict[Place, asyncio.Semaphore] = defaultdict(
-            lambda: asyncio.Semaphore(connections_per_host)
-        )
+        # Redirects may lead to any number of hosts: a slot is kept while somebody has it or waits for it.
+        self._slots: WeakValueDictionary[Place, asyncio.Semaphore] = WeakValueDictionary()
         self._connections = connections_per_host
         self._proxies = proxies
         self._tell = tell
@@ -207,7 +206,8 @@ class Courier:
             raise RuntimeError("use `async with Courier(…)`")
         if not own and not may_be_public(place.host):
             raise FailedError(f"{place.host[:100]} is inside a network", archive.id, "redirects")
-        turn = await self._turns.take(archive, errand.question.work, self._slots[place], errand.patience)
+        slot = self._slots.setdefault(place, asyncio.Semaphore(self._connections))
+        turn = await self._turns.take(archive, errand.question.work, slot, errand.patience)
         passage = errand.passage = Passage(turn.sent)
         begun = asyncio.get_running_loop().time()
         try:
