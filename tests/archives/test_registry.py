@@ -141,8 +141,10 @@ def test_archives_are_found_by_id(tmp_path: Path) -> None:
     assert [archive.id for archive in registry.only()] == ["mine"]
     assert [archive.id for archive in registry.only(["SECOND", "mine", "mine"])] == ["mine", "second"]
     assert registry.get("Mine") is registry.archives[0]
-    with pytest.raises(UsageError, match=r"no archive `secnd` .*: did you mean `second`\?; there are mine, second"):
+    with pytest.raises(UsageError, match=r"no archive `secnd` .*: did you mean `second`\? There are mine, second"):
         registry.only(["mine", "secnd"])
+    with pytest.raises(UsageError, match=r"no archive `\*` in the registry\. There are mine, second"):
+        registry.get("*")
 
 
 @pytest.mark.parametrize(

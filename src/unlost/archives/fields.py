@@ -41,7 +41,8 @@ class Fields:
         """Raise InputError for a field that is none of these."""
         for name in self._table:
             if name not in known:
-                raise InputError(f"{self.place}: {shown(name)}: no such field{nearest(name, known)}")
+                hint = meant(name, known) or f": expected one of {', '.join(known)}"
+                raise InputError(f"{self.place}: {shown(name)}: no such field{hint}")
 
     def fail(self, name: str, expected: str) -> NoReturn:
         """Raise InputError: what was expected, and what is there instead."""
@@ -188,14 +189,14 @@ def is_line(text: str) -> bool:
     return bool(text.strip()) and len(text) <= _MAX_TEXT and text.isprintable()
 
 
-def nearest(name: str, known: Collection[str]) -> str:
-    """Return a hint at the known name that was meant, or at all of them.
+def meant(name: str, known: Collection[str]) -> str:
+    """Return a hint at the known name that was meant; empty if none is like it.
 
-    >>> nearest("timmap", ["timemap", "timegate"])
-    ': did you mean `timemap`?'
+    >>> meant("timmap", ["timemap", "timegate"]), meant("size", ["timemap"])
+    (': did you mean `timemap`?', '')
     """
     close = get_close_matches(name[:_MAX_SHOWN], known, 1)
-    return f": did you mean `{close[0]}`?" if close else f": expected one of {', '.join(known)}"
+    return f": did you mean `{close[0]}`?" if close else ""
 
 
 def described(value: object) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from unlost.archives.archive import Archive, Limit
 from unlost.archives.entries import finish, read_entry, read_limit
-from unlost.archives.fields import Fields, described, entry, nearest
+from unlost.archives.fields import Fields, described, entry, meant
 from unlost.archives.memgator import read_memgator
 from unlost.errors import InputError, UsageError
 
@@ -40,7 +40,8 @@ class Registry:
             if archive.id == name.lower():
                 return archive
         ids = [archive.id for archive in self.archives]
-        raise UsageError(f"no archive `{name[:100]}` in the registry{nearest(name.lower(), ids)}; {_listed(ids)}")
+        hint = meant(name.lower(), ids) or "."
+        raise UsageError(f"no archive `{name[:100]}` in the registry{hint} There are {', '.join(ids)}")
 
     def only(self, names: Iterable[str] = ()) -> tuple[Archive, ...]:
         """Return the archives with these ids, also those that are off; without any ids, those that are on.
@@ -49,10 +50,6 @@ class Registry:
         """
         wanted = {self.get(name).id for name in names}
         return tuple(archive for archive in self.archives if (archive.id in wanted if wanted else archive.enabled))
-
-
-def _listed(ids: list[str]) -> str:
-    return f"there are {', '.join(ids)}" if ids else "there is none at all"
 
 
 def load_registry(path: Path | None = None) -> Registry:

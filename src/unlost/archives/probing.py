@@ -1,0 +1,150 @@
+"""Whether archives answer: each is asked for one page, all at once, and what came of it is told beside the others."""
+
+import asyncio
+import errno
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass
+
+from unlost.archives.archive import Archive, Work
+from unlost.archives.courier import Asks, Question, Reply
+from unlost.archives.discovery import Discovery, MapLink, asked, discover
+from unlost.archives.opening import open_repository
+from unlost.clock import Clock
+from unlost.errors import ExcludedError, FailedError, NotNowError, UnlostError
+from unlost.formats import linkformat
+from unlost.formats.problems import Problems
+
+_MAX_TIMEMAP = 1 << 25  # bytes: of a list of a hundred thousand copies
+_MAX_COPIES = 10_000  # that are counted where there is no TimeMap: enough to see that there is something
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What came of asking one archive.
+
+    outcome: one word: `answered`; `excluded` if it does not show the page, which is an answer, too; else a kind of
+        `unlost.archives.failures.KINDS`, or the reason why it was not asked (of `NotNowError`).
+    message: what it said instead of an answer; empty if it answered.
+    copies: how many copies of the page it lists. `more`: it has more than were counted.
+    first, last: the dates of the earliest and the latest of them, 14 digits; None if there are none.
+    seconds: until the answer was there, without the search for maps.
+    maps: where it says that its MementoMap is. problems: what could not be looked at for one.
+    """
+
+    archive: Archive
+    outcome: str
+    message: str
+    seconds: float
+    copies: int = 0
+    more: bool = False
+    first: str | None = None
+    last: str | None = None
+    maps: tuple[MapLink, ...] = ()
+    problems: tuple[str, ...] = ()
+
+    @property
+    def has_answered(self) -> bool:
+        """Whether it answered, whatever the answer."""
+        return self.outcome in ("answered", "excluded")
+
+
+async def probe_all(
+    archives: Iterable[Archive], courier: Asks, uri: str, clock: Clock, patience: float
+) -> AsyncIterator[Probe]:
+    """Ask archives for one page at once and yield what came of each, in the order in which they are done.
+
+    patience: seconds that one archive has in all.
+    """
+    tasks = [asyncio.create_task(_probe(archive, courier, uri, clock, patience)) for archive in archives]
+    try:
+        for done in asyncio.as_completed(tasks):
+            yield await done
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What an archive lists of a page; reply: the answer to a TimeMap."""
+
+    copies: int
+    more: bool = False
+    first: str | None = None
+    last: str | None = None
+    reply: Reply | None = None
+
+
+async def _probe(archive: Archive, courier: Asks, uri: str, clock: Clock, patience: float) -> Probe:
+    begin = clock.now()
+    try:
+        async with asyncio.timeout(patience):
+            held = await _look(archive, courier, uri)
+    except TimeoutError:
+        return Probe(archive, "timeout", f"no answer within {patience:g} s", clock.now() - begin)
+    except (UnlostError, OSError) as error:
+        return Probe(archive, _outcome(error), str(error), clock.now() - begin)
+    seconds = clock.now() - begin
+    discovery = Discovery()
+    try:
+        async with asyncio.timeout(patience):
+            discovery = await discover(archive, courier, uri, held.reply)
+    except TimeoutError:
+        discovery = Discovery(problems=(f"no map was found within {patience:g} s",))
+    return Probe(
+        archive,
+        "answered",
+        "",
+        seconds,
+        held.copies,
+        held.more,
+        held.first,
+        held.last,
+        discovery.maps,
+        discovery.problems,
+    )
+
+
+def _outcome(error: UnlostError | OSError) -> str:
+    match error:
+        case ExcludedError():
+            return "excluded"
+        case FailedError():
+            return error.kind
+        case NotNowError():
+            return error.reason
+        case OSError():  # a folder that is not there
+            return "refused" if error.errno == errno.ECONNREFUSED else "unreachable"
+        case _:  # files in a form that is not known
+            return "malformed"
+
+
+async def _look(archive: Archive, courier: Asks, uri: str) -> _Held:
+    """Return what an archive lists of a page: by its TimeMap, the smallest question there is, or as its client does."""
+    if archive.timemap is None:
+        return await _count(archive, courier, uri)
+    reply = await courier.ask(archive, Question(archive.timemap + asked(uri), Work.INDEX, max_bytes=_MAX_TIMEMAP))
+    if reply.status == 404:
+        return _Held(0, reply=reply)
+    if reply.status != 200:
+        raise FailedError(f"expected a TimeMap, found the status {reply.status}", archive.id, "status")
+    problems = Problems()
+    timemap = linkformat.read_timemap(reply.body.read(), problems)
+    if not timemap.mementos and problems.total:
+        problem = next(iter(problems.first.values()))
+        raise FailedError(f"expected a TimeMap: {problem.message}", archive.id, "malformed")
+    dates = [memento.datetime for memento in timemap.mementos]
+    own = timemap.itself.uri if timemap.itself else None
+    more = any(link.uri != own and link.type in (None, linkformat.MEDIA_TYPE) for link in timemap.timemaps)
+    return _Held(len(dates), more, min(dates, default=None), max(dates, default=None), reply)
+
+
+async def _count(archive: Archive, courier: Asks, uri: str) -> _Held:
+    dates = []
+    captures = open_repository(archive, courier).captures(uri)
+    async for capture in captures:
+        dates.append(capture.datetime)
+        if len(dates) == _MAX_COPIES:
+            return _Held(len(dates), True, min(dates), max(dates))
+    return _Held(len(dates), False, min(dates, default=None), max(dates, default=None))
