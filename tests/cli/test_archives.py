@@ -221,6 +221,32 @@ def test_a_dead_archive_beside_a_living_one(archive: pywb.Pywb, tmp_path: Path) 
     assert cells["dead"][0] == "refused"
 
 
+def test_a_refusal_is_remembered(tmp_path: Path) -> None:
+    """Who refused is not asked again for some time, by whichever command; the state is kept in the user's home."""
+    registry = tmp_path / "r.toml"
+    registry.write_text(entry("dead", free_port()))
+    settings = somebody(tmp_path / "home")
+    outcomes = []
+    for _ in range(2):
+        done = unlost("archives", "test", "--archives", str(registry), env=settings)
+        outcomes.append(done.stdout.decode().split("\t")[1])
+        assert done.returncode == 4
+    assert outcomes == ["refused", "blocked"]
+    assert (tmp_path / "home" / "state" / "limits" / "dead.json").exists()
+
+
+def test_limits_that_cannot_be_kept_are_no_archives_fault(tmp_path: Path) -> None:
+    """Nobody is asked then, and the folder is named."""
+    registry = tmp_path / "r.toml"
+    registry.write_text(entry("dead", free_port()))
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "state").write_text("not a folder")
+    settings = {"UNLOST_HOME": str(tmp_path / "home"), "UNLOST_CONTACT": "me@example.org"}
+    done = unlost("archives", "test", "--archives", str(registry), env=settings)
+    assert (done.returncode, done.stdout) == (3, b"")
+    assert str(tmp_path / "home" / "state") in done.stderr.decode()
+
+
 def test_archives_are_chosen_by_id(archive: pywb.Pywb, tmp_path: Path) -> None:
     """Who is not named is not asked; an archive without the page has answered, too."""
     registry = tmp_path / "r.toml"
@@ -239,7 +265,7 @@ def test_without_a_contact_the_user_is_told(archive: pywb.Pywb, tmp_path: Path) 
     home = {"UNLOST_HOME": str(tmp_path)}
     done = unlost("archives", "test", "--archives", str(registry), env=home)
     assert done.returncode == 0
-    assert b"no contact is set, so archives are asked half as fast: --contact or UNLOST_CONTACT" in done.stderr
+    assert b"no contact is set, so archives are asked half as often" in done.stderr
     named = unlost("archives", "test", "--contact", "a@b.org", "--archives", str(registry), env=home)
     assert (named.returncode, named.stderr) == (0, b"")
     for bad in ("a\nb", "a)b", "é@b.org", "x" * 300):

@@ -52,7 +52,7 @@ async def discover(archive: Archive, courier: Asks, uri: str, timemap: Reply | N
     """Look for an archive's maps in the answer to a TimeMap, on its home page, then at its TimeGate; end at the first.
 
     uri: a page to ask the TimeGate for. timemap: an answer that is there already. At most two questions are asked.
-    Raises nothing: what fails is among the problems.
+    Raises no ArchiveError: what fails is among the problems.
     """
     maps = maps_in_headers(timemap) if timemap is not None else []
     problems = []
@@ -65,7 +65,7 @@ async def discover(archive: Archive, courier: Asks, uri: str, timemap: Reply | N
             break
         try:
             reply = await courier.ask(archive, question)
-        except (ArchiveError, OSError) as error:
+        except ArchiveError as error:
             problems.append(f"{question.url}: {error}")
             continue
         # What a TimeGate shows is an archived page: only its headers are the archive's own.

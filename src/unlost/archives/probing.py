@@ -1,7 +1,6 @@
 """Whether archives answer: each is asked for one page, all at once, and what came of it is told beside the others."""
 
 import asyncio
-import errno
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 
@@ -10,7 +9,7 @@ from unlost.archives.courier import Asks, Question, Reply
 from unlost.archives.discovery import Discovery, MapLink, asked, discover
 from unlost.archives.opening import open_repository
 from unlost.clock import Clock
-from unlost.errors import ExcludedError, FailedError, NotNowError, UnlostError
+from unlost.errors import ArchiveError, ExcludedError, FailedError, InputError, NotNowError
 from unlost.formats import linkformat
 from unlost.formats.problems import Problems
 
@@ -53,7 +52,8 @@ async def probe_all(
 ) -> AsyncIterator[Probe]:
     """Ask archives for one page at once and yield what came of each, in the order in which they are done.
 
-    patience: seconds that one archive has in all.
+    patience: seconds that one archive has to answer, and again as many to tell of its maps.
+    Raises OSError and InputError where it is not an archive that is at fault.
     """
     tasks = [asyncio.create_task(_probe(archive, courier, uri, clock, patience)) for archive in archives]
     try:
@@ -83,8 +83,12 @@ async def _probe(archive: Archive, courier: Asks, uri: str, clock: Clock, patien
             held = await _look(archive, courier, uri)
     except TimeoutError:
         return Probe(archive, "timeout", f"no answer within {patience:g} s", clock.now() - begin)
-    except (UnlostError, OSError) as error:
+    except ArchiveError as error:
         return Probe(archive, _outcome(error), str(error), clock.now() - begin)
+    except (InputError, OSError) as error:
+        if archive.folder is None:
+            raise  # not the archive's fault: limits that cannot be kept, a full disk
+        return Probe(archive, "unreachable", str(error), clock.now() - begin)
     seconds = clock.now() - begin
     discovery = Discovery()
     try:
@@ -106,17 +110,15 @@ async def _probe(archive: Archive, courier: Asks, uri: str, clock: Clock, patien
     )
 
 
-def _outcome(error: UnlostError | OSError) -> str:
+def _outcome(error: ArchiveError) -> str:
     match error:
         case ExcludedError():
             return "excluded"
-        case FailedError():
-            return error.kind
         case NotNowError():
             return error.reason
-        case OSError():  # a folder that is not there
-            return "refused" if error.errno == errno.ECONNREFUSED else "unreachable"
-        case _:  # files in a form that is not known
+        case FailedError():
+            return error.kind
+        case _:  # it cannot be asked for a page, or not for all of them
             return "malformed"
 
 

@@ -60,7 +60,7 @@ def test(
 async def _test(archives: Sequence[Archive], uri: str, patience: float, contact: str | None, json: bool) -> int:
     """Print what came of each archive; return how many did not answer."""
     silent = 0
-    async with open_courier(contact) as courier:
+    async with open_courier(contact, patience) as courier:
         async for probe in probe_all(archives, courier, uri, SystemClock(), patience):
             write([_object(probe) if json else _line(probe)])
             silent += not probe.has_answered

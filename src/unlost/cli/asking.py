@@ -1,10 +1,15 @@
 """How a command asks archives: in whose name, and through which courier."""
 
+from functools import partial
+
 import click
 
 from unlost.archives.courier import Courier
+from unlost.archives.limit_store import FileLimitStore
+from unlost.cli import config
 from unlost.cli.common import CommonOption
 from unlost.cli.messages import say
+from unlost.clock import SystemClock
 
 _MAX_CONTACT = 200  # characters: a mail address, or that of a page
 
@@ -24,13 +29,15 @@ contact_option = click.option(
     cls=CommonOption,
     callback=_checked,
     metavar="TEXT",
-    help="Your mail address or page, which archives are told; without one they are asked half as fast. "
+    help="Your mail address or page, which archives are told; without one they are asked half as often. "
     "For all commands: UNLOST_CONTACT.",
 )
 
 
-def open_courier(contact: str | None) -> Courier:
-    """Return a courier that asks in somebody's name; say it if there is none."""
-    if contact is None:
-        say("no contact is set, so archives are asked half as fast: --contact or UNLOST_CONTACT sets one", level="note")
-    return Courier()
+def open_courier(contact: str | None, patience: float) -> Courier:
+    """Return a courier that asks in somebody's name, and keeps limits together with all other commands.
+
+    patience: how many seconds a question may be kept waiting for limits.
+    """
+    store = FileLimitStore(config.state() / "limits", tell=partial(say, level="warning"))
+    return Courier(store, SystemClock(), contact, patience=patience, tell=partial(say, level="note"))

@@ -1,4 +1,4 @@
-"""The user's own settings: `config.toml` in UNLOST_HOME, else in the XDG folder for configuration."""
+"""The user's own files: `config.toml` and `state/` in UNLOST_HOME, else in the XDG folders for such."""
 
 import os
 from pathlib import Path
@@ -20,6 +20,14 @@ def path() -> Path:
         return Path(home) / "config.toml"
     base = os.environ.get("XDG_CONFIG_HOME") or str(Path("~/.config").expanduser())
     return Path(base) / "unlost" / "config.toml"
+
+
+def state() -> Path:
+    """Return the folder for what must outlive a command: in UNLOST_HOME, else the XDG one. It need not exist."""
+    if home := os.environ.get("UNLOST_HOME"):
+        return Path(home) / "state"
+    base = os.environ.get("XDG_STATE_HOME") or str(Path("~/.local/state").expanduser())
+    return Path(base) / "unlost"
 
 
 def load() -> dict[str, Any]:
