@@ -258,6 +258,22 @@ def test_archives_are_chosen_by_id(archive: pywb.Pywb, tmp_path: Path) -> None:
         assert done.stdout.decode().split("\t")[:3] == ["alive", "answered", "no copy"]
 
 
+def test_an_archive_without_timemaps_is_asked_as_it_can_be(archive: pywb.Pywb, tmp_path: Path) -> None:
+    """By its index server, through its client."""
+    base = f"http://127.0.0.1:{archive.port}/t/"
+    registry = tmp_path / "r.toml"
+    registry.write_text(
+        f'[[archive]]\nid = "index"\nname = "Index"\nkind = "pywb"\nlimits = []\n'
+        f'cdx = "{base}cdx"\nreplay = "{base}{{datetime}}id_/{{uri}}"\n'
+    )
+    arguments = ("archives", "test", "--archives", str(registry), "--uri", "http://example.com/0")
+    done = unlost(*arguments, env=somebody(tmp_path / "home"))
+    assert done.returncode == 0
+    assert done.stdout.decode().split("\t")[:3] == [
+        "index", "answered", "2 copies, 20140210000001 to 20150311000001",
+    ]  # fmt: skip
+
+
 def test_without_a_contact_the_user_is_told(archive: pywb.Pywb, tmp_path: Path) -> None:
     """How it can be set, too; what would not fit into a header is refused."""
     registry = tmp_path / "r.toml"
@@ -292,6 +308,7 @@ class _Odd(BaseHTTPRequestHandler):
         bodies = {
             "captcha": (200, "text/html", b"<html><title>Are you human?</title>"),
             "broken": (418, "text/plain", b"no"),
+            "blocked": (403, "text/plain", b"org.archive.wayback.exception.RobotAccessControlException"),
             "header": (200, "application/link-format", b'<http://a/>; rel="original"'),
             "paged": (200, "application/link-format", PAGED),
         }
@@ -315,7 +332,7 @@ def test_odd_answers_are_told_apart(tmp_path: Path) -> None:
     thread.start()
     try:
         registry = tmp_path / "r.toml"
-        names = ("captcha", "broken", "header", "paged")
+        names = ("captcha", "broken", "blocked", "header", "paged")
         registry.write_text("".join(entry(name, server.server_port, path=f"{name}/") for name in names))
         done = unlost("archives", "test", "--json", "--archives", str(registry), env=somebody(tmp_path / "home"))
     finally:
@@ -326,11 +343,13 @@ def test_odd_answers_are_told_apart(tmp_path: Path) -> None:
     assert {name: found[name]["outcome"] for name in found} == {
         "captcha": "malformed",
         "broken": "status",
+        "blocked": "excluded",
         "header": "answered",
         "paged": "answered",
     }
     assert "HTML" in found["captcha"]["message"]
     assert "418" in found["broken"]["message"]
+    assert (found["blocked"]["answered"], found["blocked"]["message"]) == (True, "Blocked does not show it")
     assert [link["address"] for link in found["header"]["maps"]] == ["http://127.0.0.1/a.ukvs"]
     assert found["header"]["maps"][0]["found"].startswith("Link header of http://127.0.0.1:")
     assert (found["paged"]["copies"], found["paged"]["more"], found["header"]["copies"]) == (1, True, 0)

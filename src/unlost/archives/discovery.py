@@ -8,11 +8,12 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from html.parser import HTMLParser
-from urllib.parse import quote, urljoin, urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from unlost.archives.archive import Archive, Work
 from unlost.archives.courier import Asks, Question, Reply
 from unlost.archives.fields import is_address
+from unlost.archives.urims import asked
 from unlost.errors import ArchiveError
 
 RELATION = "mementomap"
@@ -52,7 +53,7 @@ async def discover(archive: Archive, courier: Asks, uri: str, timemap: Reply | N
     """Look for an archive's maps in the answer to a TimeMap, on its home page, then at its TimeGate; end at the first.
 
     uri: a page to ask the TimeGate for. timemap: an answer that is there already. At most two questions are asked.
-    Raises no ArchiveError: what fails is among the problems.
+    Raises UriError; what an archive fails in is among the problems.
     """
     maps = maps_in_headers(timemap) if timemap is not None else []
     problems = []
@@ -71,15 +72,6 @@ async def discover(archive: Archive, courier: Asks, uri: str, timemap: Reply | N
         # What a TimeGate shows is an archived page: only its headers are the archive's own.
         maps = [*maps_in_headers(reply), *(maps_in_page(reply) if question.url == home else ())]
     return Discovery(tuple(maps), tuple(problems))
-
-
-def asked(uri: str) -> str:
-    """Return a page's address as it is put behind that of a TimeMap or a TimeGate.
-
-    >>> asked("http://a.com/ä b?c=%20#top")
-    'http://a.com/%C3%A4%20b?c=%20'
-    """
-    return quote(uri.partition("#")[0], safe="!$&'()*+,/:;=?@[]~%")
 
 
 def maps_in_headers(reply: Reply) -> list[MapLink]:

@@ -6,14 +6,16 @@ from dataclasses import dataclass
 
 from unlost.archives.archive import Archive, Work
 from unlost.archives.courier import Asks, Question, Reply
-from unlost.archives.discovery import Discovery, MapLink, asked, discover
+from unlost.archives.discovery import Discovery, MapLink, discover
 from unlost.archives.opening import open_repository
+from unlost.archives.statuses import holds_something
+from unlost.archives.urims import asked
 from unlost.clock import Clock
 from unlost.errors import ArchiveError, ExcludedError, FailedError, InputError, NotNowError
 from unlost.formats import linkformat
 from unlost.formats.problems import Problems
 
-_MAX_TIMEMAP = 1 << 25  # bytes: of a list of a hundred thousand copies
+_MAX_TIMEMAP = 1 << 24  # bytes of a list that is worth its way for a test: a hundred thousand copies
 _MAX_COPIES = 10_000  # that are counted where there is no TimeMap: enough to see that there is something
 
 
@@ -24,7 +26,8 @@ class Probe:
     outcome: one word: `answered`; `excluded` if it does not show the page, which is an answer, too; else a kind of
         `unlost.archives.failures.KINDS`, or the reason why it was not asked (of `NotNowError`).
     message: what it said instead of an answer; empty if it answered.
-    copies: how many copies of the page it lists. `more`: it has more than were counted.
+    copies: how many copies of the page it lists. `more`: it has more than were counted, which may be none if its list
+        is a very long one.
     first, last: the dates of the earliest and the latest of them, 14 digits; None if there are none.
     seconds: until the answer was there, without the search for maps.
     maps: where it says that its MementoMap is. problems: what could not be looked at for one.
@@ -90,7 +93,6 @@ async def _probe(archive: Archive, courier: Asks, uri: str, clock: Clock, patien
             raise  # not the archive's fault: limits that cannot be kept, a full disk
         return Probe(archive, "unreachable", str(error), clock.now() - begin)
     seconds = clock.now() - begin
-    discovery = Discovery()
     try:
         async with asyncio.timeout(patience):
             discovery = await discover(archive, courier, uri, held.reply)
@@ -126,11 +128,15 @@ async def _look(archive: Archive, courier: Asks, uri: str) -> _Held:
     """Return what an archive lists of a page: by its TimeMap, the smallest question there is, or as its client does."""
     if archive.timemap is None:
         return await _count(archive, courier, uri)
-    reply = await courier.ask(archive, Question(archive.timemap + asked(uri), Work.INDEX, max_bytes=_MAX_TIMEMAP))
-    if reply.status == 404:
+    question = Question(archive.timemap + asked(uri), Work.INDEX, max_bytes=_MAX_TIMEMAP)
+    try:
+        reply = await courier.ask(archive, question)
+    except FailedError as error:
+        if error.kind == "too-large":  # it has answered, and more than we wanted to know
+            return _Held(0, more=True)
+        raise
+    if not holds_something(archive, reply):
         return _Held(0, reply=reply)
-    if reply.status != 200:
-        raise FailedError(f"expected a TimeMap, found the status {reply.status}", archive.id, "status")
     problems = Problems()
     timemap = linkformat.read_timemap(reply.body.read(), problems)
     if not timemap.mementos and problems.total:

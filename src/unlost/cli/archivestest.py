@@ -77,7 +77,7 @@ def _held(probe: Probe) -> str:
     if probe.message:
         return probe.message
     if not probe.copies:
-        return "no copy"
+        return "a list too long to count" if probe.more else "no copy"
     count = (
         f"{'more than ' if probe.more else ''}{probe.copies} {'copies' if probe.copies > 1 or probe.more else 'copy'}"
     )
