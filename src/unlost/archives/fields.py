@@ -1,6 +1,5 @@
 """Values of a registry's fields, each checked for what it should be, since people write them by hand."""
 
-import math
 import re
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
@@ -94,11 +93,10 @@ class Fields:
     def number(self, name: str, lowest: float, highest: float) -> float:
         """Return a number in a range, both ends included."""
         value = self._table.get(name)
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        # Compared before it becomes a float, which no integer of more than 308 digits can.
-        if not is_number or not lowest <= value <= highest or math.isnan(value):  # type: ignore[operator,arg-type]
+        # Compared before it becomes a float, which no integer of more than 308 digits can; NaN compares with nothing.
+        if isinstance(value, bool) or not isinstance(value, int | float) or not lowest <= value <= highest:
             self.fail(name, f"a number from {lowest:g} to {highest:g}")
-        return float(value)  # type: ignore[arg-type]
+        return float(value)
 
     def inner(self, name: str) -> "Fields":
         """Return the table in a field."""
