@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.archives.collected import collected, listed
+from tests.archives.collected import a_courier, collected, listed
 from tests.neighbours.scripted import Answer, Scripted, scripted
 from unlost.archives import timemaps
 from unlost.archives.archive import Archive, Kind
@@ -50,7 +50,7 @@ def with_archive(answers: Mapping[str, Answer], talk: Callable[[Scripted, Archiv
     """Run a conversation with an archive that has both a TimeMap and a TimeGate, and no raw copies."""
 
     async def run() -> None:
-        async with scripted(answers) as server, Courier() as courier:
+        async with scripted(answers) as server, a_courier() as courier:
             archive = Archive(
                 "a", "A", Kind.MEMENTO, timemap=f"{server.base}/map/", timegate=f"{server.base}/gate/",
                 migrated=("text/html",),

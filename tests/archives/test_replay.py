@@ -7,9 +7,9 @@ from io import BytesIO
 
 import pytest
 
+from tests.archives.collected import a_courier
 from tests.neighbours.scripted import Answer, Scripted, scripted
 from unlost.archives.archive import Archive, Kind
-from unlost.archives.courier import Courier
 from unlost.archives.replay import Replay
 from unlost.archives.repository import StoredCopy
 from unlost.archives.unpacking import unpacked
@@ -29,7 +29,7 @@ def with_archive(answers: Mapping[str, Answer], talk: Callable[[Scripted, Replay
     """Run a conversation with an archive that says what it is told to."""
 
     async def run() -> None:
-        async with scripted(answers) as server, Courier() as courier:
+        async with scripted(answers) as server, a_courier() as courier:
             archive = Archive("a", "A", Kind.WAYBACK, replay=f"{server.base}/web/{{datetime}}id_/{{uri}}")
             await talk(server, Replay(archive, courier, Problems()))
 

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 
-from tests.archives.collected import collected, listed
+from tests.archives.collected import a_courier, collected, listed
 from tests.neighbours.wayback_cdx import FIELDS, FakeWayback, Stored, fake_wayback, pages
 from unlost.archives.archive import Work
 from unlost.archives.courier import Courier
@@ -35,7 +35,7 @@ def with_archive(
     """Run a conversation with an archive that holds something."""
 
     async def run() -> None:
-        async with fake_wayback(stored) as fake, Courier() as courier:
+        async with fake_wayback(stored) as fake, a_courier() as courier:
             await talk(fake, courier)
 
     asyncio.run(run())

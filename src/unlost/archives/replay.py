@@ -3,12 +3,14 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import BinaryIO
 from urllib.parse import urljoin
 
 from unlost import dates
 from unlost import uri as addresses
 from unlost.archives.archive import Archive, Work
 from unlost.archives.courier import Asks, Question, Reply
+from unlost.archives.digest_check import has_digest
 from unlost.archives.repository import StoredCopy
 from unlost.archives.statuses import holds_something
 from unlost.archives.unpacking import unpacked
@@ -132,10 +134,14 @@ class Replay:
             migrated=self.archive.is_migrated(mime or listed.mime),
         )
         codings = [value for name, value in (*reply.headers, *headers) if name.lower() == "content-encoding"]
-        body = await asyncio.to_thread(
-            unpacked, reply.body, capture.mime, codings, self.archive, MAX_COPY_BYTES, self.problems
-        )
-        return StoredCopy(capture, headers, body)
+        return StoredCopy(capture, headers, await asyncio.to_thread(self._body, reply, capture, codings))
+
+    def _body(self, reply: Reply, capture: Capture, codings: list[str]) -> BinaryIO:
+        """Return the body without codings. Without any, it must be what the index says, else that is counted."""
+        if not codings and capture.digest and has_digest(reply.body, capture.digest) is False:
+            message = f"{capture.urim or capture.uri}: another body than the index says: cut short, most likely"
+            self.problems.add(Problem("other-digest", f"{self.archive.id} copy", None, 0, message[:400]))
+        return unpacked(reply.body, capture.mime, codings, self.archive, MAX_COPY_BYTES, self.problems)
 
     def _moment(self, reply: Reply) -> str | None:
         """Return the Memento-Datetime, without which nothing is a copy."""
