@@ -162,7 +162,13 @@ class Replay:
     def _copy_at(self, target: str, reply: Reply) -> Copy | None:
         """Return what a redirect's target says if it is a copy in this archive, and not one that a page led to."""
         host = host_of(target)
-        return read_copy(target) if host and host in {*hosts(self.archive), host_of(reply.url)} else None
+        if host is None or host not in {*hosts(self.archive), host_of(reply.url)}:
+            return None
+        gate, _, place = (self.archive.timegate or "").partition("://")
+        original = target.partition("://")[2].removeprefix(place)
+        if gate and original.startswith(("http://", "https://")):
+            return Copy("", original)  # pywb leads from a copy to its TimeGate, if it was asked for no date itself
+        return read_copy(target)
 
     def _headers(self, reply: Reply) -> tuple[tuple[str, str], ...]:
         """Return the original headers: those with the archives' prefix, and those that can be no others'."""
@@ -191,7 +197,7 @@ def _captured_at(uri: str, moment: str | None, copy: Copy | None) -> str | None:
     rewrite them, to what they led to at their own date; that also tells them where Memento-Datetime is missing.
     """
     if moment is not None:
-        is_own = copy is not None and copy.datetime != moment and same_page(copy.uri, uri)
+        is_own = copy is not None and copy.datetime not in ("", moment) and same_page(copy.uri, uri)
         return None if is_own else moment
     if copy is None or len(copy.datetime) != 14 or same_page(copy.uri, uri):
         return None

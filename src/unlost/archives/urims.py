@@ -22,7 +22,7 @@ _SCHEME = re.compile(r"(https?):/*(?=[^/])", re.IGNORECASE)
 
 
 class Copy(NamedTuple):
-    """What an address of a stored copy says. datetime: 1 to 14 digits; uri: the original address."""
+    """What an address of a stored copy says. datetime: 1 to 14 digits, or nothing; uri: the original address."""
 
     datetime: str
     uri: str
