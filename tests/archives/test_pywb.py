@@ -350,7 +350,7 @@ def test_a_real_crawl_comes_back(tmp_path: Path, name: str, captures: int, is_so
     warc = DATA / "warc" / f"{name}.warc.gz"
 
     async def run(server: pywb.Pywb) -> None:
-        deadlines = Deadlines(connect=10, first_byte=30, idle=2, total=60)
+        deadlines = Deadlines(connect=10, first_byte=30, idle=30 if is_sound else 2, total=60)
         async with Courier(MemoryLimitStore(), VirtualClock(), "me@example.com", deadlines) as courier:
             client = PywbArchive(server.archive("real"), courier)
             records = list(read_captures(tmp_path / "instance-0" / "index.cdxj", Problems()))

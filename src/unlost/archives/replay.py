@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import BinaryIO
-from urllib.parse import urljoin
 
 from unlost import dates
 from unlost import uri as addresses
@@ -14,7 +13,7 @@ from unlost.archives.digest_check import has_digest
 from unlost.archives.repository import StoredCopy
 from unlost.archives.statuses import holds_something
 from unlost.archives.unpacking import unpacked
-from unlost.archives.urims import Copy, host_of, hosts, read_copy, same_page, urim
+from unlost.archives.urims import Copy, asked, host_of, hosts, joined, read_copy, same_page, urim
 from unlost.errors import DateError, FailedError, UriError
 from unlost.formats.capture import Capture
 from unlost.formats.linkformat import read_timemap
@@ -99,12 +98,12 @@ class Replay:
                     if not holds_something(self.archive, reply):
                         return None
                 raise self._failed("expected a stored copy, found a page without Memento-Datetime", "malformed")
-            target = urljoin(reply.url, link)
+            target = joined(reply.url, link)
             copy = self._copy_at(target, reply)
-            when = _captured_at(uri, moment, copy)
+            when = _captured_at(uri, moment, copy, leads_away=target != address)
             if when is not None:
                 # What is not an address of the archive is that of the original server, perhaps a relative one.
-                return Arrival(reply, when, _address(reply), copy.uri if copy else urljoin(uri, link), copy is not None)
+                return Arrival(reply, when, _address(reply), copy.uri if copy else joined(uri, link), copy is not None)
             reply.body.close()
             if stop_at_date and copy is not None and len(copy.datetime) == 14:
                 return Arrival(reply, copy.datetime, target)
@@ -190,23 +189,33 @@ class Replay:
         return FailedError(message, self.archive.id, kind)
 
 
-def _captured_at(uri: str, moment: str | None, copy: Copy | None) -> str | None:
+def _captured_at(uri: str, moment: str | None, copy: Copy | None, *, leads_away: bool) -> str | None:
     """Return when a redirect was captured; None if it is the archive's own, on the way to a copy of the page.
 
-    The archive's own ones lead to another date of the same page. Those that were captured lead, in archives that
-    rewrite them, to what they led to at their own date; that also tells them where Memento-Datetime is missing.
+    The archive's own ones lead to another date of the same page, or from a TimeGate to the very page. Those that were
+    captured lead, in archives that rewrite them, to what they led to at their own date; that also tells them where
+    Memento-Datetime is missing.
+
+    leads_away: whether it leads elsewhere than to where it stands itself.
     """
     if moment is not None:
-        is_own = copy is not None and copy.datetime not in ("", moment) and same_page(copy.uri, uri)
+        is_own = copy is not None and leads_away and _leads_on(uri, moment, copy)
         return None if is_own else moment
     if copy is None or len(copy.datetime) != 14 or same_page(copy.uri, uri):
         return None
     return copy.datetime
 
 
+def _leads_on(uri: str, moment: str, copy: Copy) -> bool:
+    """Return whether a copy is of another date of a page, or of the page as it was asked for."""
+    if copy.datetime and copy.datetime != moment:
+        return same_page(copy.uri, uri)
+    return copy.uri.rstrip("/") == asked(uri).rstrip("/")
+
+
 def _address(reply: Reply) -> str:
     """Return where an answer says that it is."""
-    return urljoin(reply.url, reply.header("content-location") or "")
+    return joined(reply.url, reply.header("content-location") or "")
 
 
 def _original(reply: Reply) -> str | None:
