@@ -219,7 +219,7 @@ def test_archives_are_found_by_id(tmp_path: Path) -> None:
         (MINE + "limits = {}", "limits: expected a list of tables, found a table"),
         (MINE + "limits = [{}]", "limits 1: requests: expected a whole number"),
         (MINE + "limits = [{ requests = " + "9" * 300 + " }]", "limits 1: requests: expected a whole number from 1 to"),
-        (MINE + "limits = [{ requests = true }]", "limits 1: requests: expected a whole number from 1 to 1000000000, found"),
+        (MINE + "limits = [{ requests = true }]", "limits 1: requests: expected a whole number from 1"),
         (MINE + "limits = [{ requests = 1 }]", "limits 1: seconds: expected a number from 0.001"),
         (MINE + "limits = [{ requests = 1, seconds = inf }]", "limits 1: seconds: expected a number from 0.001 to"),
         (MINE + "limits = [{ requests = 1, seconds = 1 }]", "limits 1: works: expected a list of one or more"),
