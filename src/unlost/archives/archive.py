@@ -75,7 +75,8 @@ class Archive:
     id: what options, captures and files call it; lower case, unique in its registry.
     timemap, timegate: addresses before which nothing and behind which the URI-R is put.
     cdx: the address of its index server, without a query; for Common Crawl, of the list of its crawls.
-    replay: the address of a stored copy as it was captured, with `{datetime}` and `{uri}` in it.
+    replay: the address of a stored copy as it was captured, with `{datetime}` and `{uri}` in it; for Common Crawl, of
+        a WARC, with `{filename}`.
     search: the address of its full-text search, with `{terms}` in it.
     folder: where the files are, of an archive on this machine.
     deep: whether it keeps versions, or only the last one (flat).

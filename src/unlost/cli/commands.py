@@ -11,6 +11,9 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
+    "archives": Command(
+        "unlost.cli.archives", "List web archives, show what is known about each, and test whether they answer."
+    ),
     "evaluate": Command(
         "unlost.cli.evaluate", "Say how well maps, budgets and filters of an index tell which pages it holds."
     ),

@@ -1,4 +1,4 @@
-"""The user's own settings: `config.toml` in UNLOST_HOME, else in the XDG folder for configuration."""
+"""The user's own files: `config.toml` and `state/` in UNLOST_HOME, else in the XDG folders for such."""
 
 import os
 from pathlib import Path
@@ -10,6 +10,9 @@ from unlost.errors import InputError
 
 _MAX_BYTES = 1 << 20
 
+COMMON = ("archives", "only", "contact")
+"""Options that several commands have and that can be set for all of them, in the table `common`."""
+
 
 def path() -> Path:
     """Return where the settings are, whether or not the file exists."""
@@ -17,6 +20,14 @@ def path() -> Path:
         return Path(home) / "config.toml"
     base = os.environ.get("XDG_CONFIG_HOME") or str(Path("~/.config").expanduser())
     return Path(base) / "unlost" / "config.toml"
+
+
+def state() -> Path:
+    """Return the folder for what must outlive a command: in UNLOST_HOME, else the XDG one. It need not exist."""
+    if home := os.environ.get("UNLOST_HOME"):
+        return Path(home) / "state"
+    base = os.environ.get("XDG_STATE_HOME") or str(Path("~/.local/state").expanduser())
+    return Path(base) / "unlost"
 
 
 def load() -> dict[str, Any]:
@@ -45,7 +56,16 @@ def check(settings: dict[str, Any], group: click.Group) -> None:
 
     Numbers become text in place, as flags and variables are.
     """
-    _check(settings, group, click.Context(group), "")
+    common = settings.get("common", {})
+    if not isinstance(common, dict):
+        raise InputError(f"{path()}: common: expected a table of options")
+    for name, value in common.items():
+        if name not in COMMON:
+            raise InputError(f"{path()}: common.{name}: no such option: expected one of {', '.join(COMMON)}")
+        common[name] = _plain(value, f"common.{name}")
+    of_commands = {name: value for name, value in settings.items() if name != "common"}
+    _check(of_commands, group, click.Context(group), "")
+    settings |= of_commands
 
 
 def _check(settings: dict[str, Any], command: click.Command, context: click.Context, prefix: str) -> None:

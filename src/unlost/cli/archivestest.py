@@ -1,0 +1,101 @@
+"""`unlost archives test`: whether archives answer, what they hold of a page, and where their maps are."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from unlost import uri as uris
+from unlost.archives.archive import Archive
+from unlost.archives.probing import Probe, probe_all
+from unlost.cli.addresses import json_line, write
+from unlost.cli.asking import contact_option, open_courier
+from unlost.cli.messages import say, shown
+from unlost.cli.registry_options import archives_option, only_option, registry
+from unlost.clock import SystemClock
+from unlost.errors import ArchiveError
+
+
+@click.command()
+@click.argument("ids", metavar="[ID...]", nargs=-1)
+@archives_option
+@only_option
+@click.option("--uri", default="http://example.com/", show_default=True, metavar="URL", help="The page to ask for.")
+@click.option(
+    "--patience",
+    type=click.FloatRange(min=0, min_open=True, max=86_400),
+    default=60,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait for one archive.",
+)
+@contact_option
+@click.option("--json", is_flag=True, help="One JSON object a line.")
+@click.pass_context
+def test(
+    ctx: click.Context,
+    ids: tuple[str, ...],
+    archives: Path | None,
+    only: tuple[str, ...],
+    uri: str,
+    patience: float,
+    contact: str | None,
+    json: bool,
+) -> None:
+    """Ask archives for the TimeMap of a page, all at once, and say what came of it.
+
+    A line for each, as soon as it is there: its id, `answered` or how it failed, what it holds of the page, how long
+    it took, and where its MementoMap is if it publishes one (`rel=mementomap`, in headers or on its home page).
+    Without ids, all archives are asked that are on. The exit code is 4 if any did not answer.
+    """
+    uris.key(uri)  # refuses what is no address, before anybody is asked
+    chosen = registry(archives).only(ids or only)
+    silent = asyncio.run(_test(chosen, uri, patience, contact, json))
+    if silent:
+        say(f"{silent} of {len(chosen)} archives did not answer", level="warning")
+    ctx.exit(ArchiveError.exit_code if silent else 0)
+
+
+async def _test(archives: Sequence[Archive], uri: str, patience: float, contact: str | None, json: bool) -> int:
+    """Print what came of each archive; return how many did not answer."""
+    silent = 0
+    async with open_courier(contact, patience) as courier:
+        async for probe in probe_all(archives, courier, uri, SystemClock(), patience):
+            write([_object(probe) if json else _line(probe)])
+            silent += not probe.has_answered
+    return silent
+
+
+def _line(probe: Probe) -> str:
+    maps = ", ".join(link.address for link in probe.maps)
+    cells = [probe.archive.id, probe.outcome, _held(probe), f"{probe.seconds:.2f} s", f"map {maps}" if maps else ""]
+    return "\t".join(shown(cell.encode("utf-8", "surrogateescape"), 500) for cell in cells).rstrip() + "\n"
+
+
+def _held(probe: Probe) -> str:
+    if probe.message:
+        return probe.message
+    if not probe.copies:
+        return "a list too long to count" if probe.more else "no copy"
+    count = (
+        f"{'more than ' if probe.more else ''}{probe.copies} {'copies' if probe.copies > 1 or probe.more else 'copy'}"
+    )
+    return f"{count}, {probe.first} to {probe.last}"
+
+
+def _object(probe: Probe) -> str:
+    return json_line(
+        id=probe.archive.id,
+        name=probe.archive.name,
+        outcome=probe.outcome,
+        answered=probe.has_answered,
+        message=probe.message,
+        seconds=round(probe.seconds, 3),
+        copies=probe.copies,
+        more=probe.more,
+        first=probe.first,
+        last=probe.last,
+        maps=[{"address": link.address, "found": link.found} for link in probe.maps],
+        problems=list(probe.problems),
+    )

@@ -1,0 +1,27 @@
+"""Tables: for people on a terminal, for programs with tabs."""
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+
+from unlost.cli.addresses import write
+from unlost.cli.messages import shown
+
+
+def print_table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print rows under their headers on a terminal; elsewhere a line each, with tabs and without headers.
+
+    Whatever is in them, no terminal acts on it and no row takes two lines.
+    """
+    safe = [[shown(os.fsencode(cell), None) for cell in row] for row in rows]
+    if not sys.stdout.isatty():
+        write(["\t".join(row).rstrip("\t") + "\n" for row in safe])
+        return
+    from rich.console import Console  # noqa: PLC0415  only for tables
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    table = Table(*headers)
+    for row in safe:
+        table.add_row(*(Text(cell, overflow="fold") for cell in row))
+    Console().print(table)

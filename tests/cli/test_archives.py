@@ -1,0 +1,370 @@
+"""`unlost archives`: the shipped registry without any network, and real archives on this machine, dead and alive."""
+
+import json
+import os
+import pty
+import socket
+import subprocess
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from tests.cli.run import UNLOST, unlost
+from tests.formats.warcs import member, record
+from tests.neighbours import pywb
+from tests.neighbours.process import free_port
+
+PAGED = (
+    b'<http://m/20140101000000/http://a/>; rel="memento"; datetime="Wed, 01 Jan 2014 00:00:00 GMT",\n'
+    b'<http://t/2>; rel="timemap"; type="application/link-format"'
+)
+
+
+def somebody(home: Path) -> dict[str, str]:
+    """Return the settings of a user with a contact, and a home in which nobody was asked yet."""
+    home.mkdir()
+    return {"UNLOST_CONTACT": "me@example.org", "UNLOST_HOME": str(home)}
+
+
+def entry(name: str, port: int, kind: str = "memento", path: str = "t/") -> str:
+    """Return an archive on this machine for a registry."""
+    base = f"http://127.0.0.1:{port}/{path}"
+    return (
+        f'[[archive]]\nid = "{name}"\nname = "{name.title()}"\nkind = "{kind}"\nlimits = []\n'
+        f'timemap = "{base}timemap/link/"\ntimegate = "{base}"\n'
+    )
+
+
+# ---------------------------------------------------------------- list and show
+
+
+def test_list_shows_those_that_are_on() -> None:
+    """In the order of the registry, with tabs; how many are off is said."""
+    done = unlost("archives", "list")
+    lines = [line.split("\t") for line in done.stdout.decode().splitlines()]
+    assert lines[0] == ["web.archive.org", "wayback", "on", "35.8%", "Internet Archive"]
+    assert len(lines) == 14
+    assert {line[2] for line in lines} == {"on"}
+    assert done.stderr.decode() == "unlost: 7 more are off: --all lists them\n"
+
+
+def test_list_all_and_only() -> None:
+    """Those that are off can be seen and named."""
+    everything = unlost("archives", "list", "--all")
+    assert (everything.stdout.count(b"\n"), everything.stderr) == (21, b"")
+    done = unlost("archives", "list", "--only", "swap.stanford.edu, perma.cc")
+    assert done.stdout.decode().splitlines() == [
+        "perma.cc\tmemento\ton\t1.3%\tPerma Archive",
+        "swap.stanford.edu\tmemento\toff\t1.5%\tStanford Web Archive",
+    ]
+
+
+def test_list_is_a_table_on_a_terminal() -> None:
+    """With headers, for people."""
+    ours, theirs = pty.openpty()
+    environment = {"PATH": os.environ["PATH"], "UNLOST_HOME": "/nonexistent", "TERM": "dumb", "COLUMNS": "100"}
+    done = subprocess.run(
+        [UNLOST, "archives", "list", "--only", "perma.cc"], stdout=theirs, stderr=theirs, check=False, env=environment
+    )
+    os.close(theirs)
+    shown = os.read(ours, 1 << 16).decode()
+    os.close(ours)
+    assert done.returncode == 0
+    assert "hit rate" in shown
+    assert "│ perma.cc │" in shown
+
+
+def test_show_tells_everything_with_sources() -> None:
+    """A line for each fact; numbers say where they are from."""
+    lines = unlost("archives", "show", "Arquivo.pt").stdout.decode().splitlines()
+    facts = {tuple(line.split("\t")[:2]): line.split("\t")[2:] for line in lines}
+    assert facts["search", "https://arquivo.pt/textsearch?q={terms}"] == []
+    assert "pwa-technologies/wiki/APIs" in facts["limit", "250 in 60 s for index"][0]
+    assert facts["rows at most", "100000"][0].startswith("Arquivo.pt's CDX server")
+    assert facts["hit rate", "3.4%"]
+    assert facts["asked", "yes"] == []
+    quota = unlost("archives", "show", "archive.today").stdout.decode()
+    assert "\nquota\t500 a day for index, replay, search\tour own choice" in quota
+    assert "\nasked\tonly if it is named\n" in unlost("archives", "show", "pastpages.org").stdout.decode()
+
+
+def test_json_has_every_field() -> None:
+    """Of `list`, an object a line; of `show`, one."""
+    lines = [json.loads(line) for line in unlost("archives", "list", "--json").stdout.splitlines()]
+    assert len(lines) == 14
+    shown = json.loads(unlost("archives", "show", "web.archive.org", "--json").stdout)
+    assert shown == lines[0]
+    assert shown["limits"][0]["requests"] == 30
+    assert shown["limits"][0]["works"] == ["index"]
+    assert shown["lister"]["cap"]["value"] == 150_000
+
+
+def test_a_name_that_does_not_exist_lists_those_that_do() -> None:
+    """With the one that was meant, and nothing on stdout."""
+    for arguments in (["show", "perma"], ["list", "--only", "perma"], ["test", "perma"]):
+        done = unlost("archives", *arguments)
+        assert (done.returncode, done.stdout) == (2, b"")
+        assert (
+            b"no archive `perma` in the registry: did you mean `perma.cc`? There are web.archive.org, " in done.stderr
+        )
+    for ids in ("", "a,,b"):
+        done = unlost("archives", "list", "--only", ids)
+        assert (done.returncode, done.stdout) == (2, b"")
+
+
+def test_a_registry_that_is_none_is_named(tmp_path: Path) -> None:
+    """Exit code 3, and one line."""
+    file = tmp_path / "mine.toml"
+    file.write_text(entry("a", 1).replace("timegate", "timgate"))
+    done = unlost("archives", "list", "--archives", str(file))
+    message = f"unlost: {file}: archive `a`: timgate: no such field: did you mean `timegate`?\n"
+    assert (done.returncode, done.stdout, done.stderr.decode()) == (3, b"", message)
+
+
+def test_what_memgators_list_says_beyond_is_told(tmp_path: Path) -> None:
+    """It is read as it is, and nothing is dropped silently."""
+    file = tmp_path / "archives.json"
+    file.write_text(json.dumps([{"id": "a", "timemap": "http://a.example/", "dormant": True}]))
+    done = unlost("archives", "list", "--archives", str(file))
+    assert (done.returncode, done.stdout) == (0, b"a\tmemento\ton\t-\ta\n")
+    assert b"archive `a`: dormant: no field of MemGator's: passed over" in done.stderr
+
+
+def test_registry_and_choice_can_be_set_once_for_all(tmp_path: Path) -> None:
+    """By flag, the command's variable, that for all, the command's table, the common one: the nearest wins."""
+    for name in ("flag", "own", "all", "table", "common"):
+        (tmp_path / f"{name}.toml").write_text(entry(name, 1) + entry("other", 1))
+    config = tmp_path / "config.toml"
+
+    def listed(*arguments: str, **variables: str) -> str:
+        done = unlost("archives", "list", *arguments, env={"UNLOST_HOME": str(tmp_path), **variables})
+        assert done.stderr == b""
+        return ",".join(line.split("\t")[0] for line in done.stdout.decode().splitlines())
+
+    config.write_text(f'[common]\narchives = "{tmp_path}/common.toml"\n')
+    assert listed() == "common,other"
+    config.write_text(
+        f'[common]\narchives = "{tmp_path}/common.toml"\nonly = ["other"]\n'
+        f'[archives.list]\narchives = "{tmp_path}/table.toml"\n'
+    )
+    assert listed() == "other"
+    assert listed("--only", "table") == "table"
+    assert listed(UNLOST_ONLY="other,table") == "table,other"
+    shared = {"UNLOST_ARCHIVES": f"{tmp_path}/all.toml"}
+    assert listed(UNLOST_ONLY="all", **shared) == "all"
+    own = {"UNLOST_ARCHIVES_LIST_ARCHIVES": f"{tmp_path}/own.toml"}
+    assert listed(UNLOST_ONLY="own", **shared, **own) == "own"
+    assert listed("--archives", f"{tmp_path}/flag.toml", UNLOST_ONLY="flag", **shared, **own) == "flag"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("common = 1\n", "common: expected a table of options"),
+        ('[common]\narchive = "x"\n', "common.archive: no such option: expected one of archives, only, contact"),
+        ("[common]\nonly = {}\n", "common.only: expected text"),
+    ],
+)
+def test_bad_common_settings_are_refused(tmp_path: Path, text: str, message: str) -> None:
+    """Like all settings."""
+    (tmp_path / "config.toml").write_text(text)
+    done = unlost("archives", "list", env={"UNLOST_HOME": str(tmp_path)})
+    assert (done.returncode, done.stdout) == (3, b"")
+    assert message in done.stderr.decode()
+
+
+# ---------------------------------------------------------------- test
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pywb.Pywb]:
+    """Serve two copies of a page by pywb, with a home page that says where the map is."""
+    folder = tmp_path_factory.mktemp("pywb")
+    later = record().replace(b"2014-02-10", b"2015-03-11")
+    (folder / "a.warc.gz").write_bytes(member(record()) + member(later))
+    done = unlost("index", "build", str(folder / "a.warc.gz"), "-o", str(folder / "a.cdxj"))
+    assert done.returncode == 0
+    (folder / "templates").mkdir()
+    (folder / "templates" / "index.html").write_text(
+        '<!DOCTYPE html><html><head><link rel="mementomap" href="/static/map.ukvs"></head><body>Welcome</body></html>'
+    )
+    with pywb.serving(folder / "a.cdxj", folder, folder) as server:
+        yield server
+
+
+def test_a_dead_archive_beside_a_living_one(archive: pywb.Pywb, tmp_path: Path) -> None:
+    """Each is told, the exit code says that one did not answer, and the map of the other is found."""
+    dead = free_port()
+    registry = tmp_path / "r.toml"
+    registry.write_text(entry("dead", dead) + entry("alive", archive.port) + entry("off", dead) + "enabled = false\n")
+    arguments = ("archives", "test", "--archives", str(registry), "--uri", "http://example.com/0")
+    done = unlost(*arguments, "--json", env=somebody(tmp_path / "one"))
+    assert done.returncode == 4
+    assert done.stderr.decode() == "unlost: 1 of 2 archives did not answer\n"
+    found = {line["id"]: line for line in map(json.loads, done.stdout.splitlines())}
+    assert set(found) == {"dead", "alive"}
+    alive, gone = found["alive"], found["dead"]
+    assert (alive["outcome"], alive["answered"], alive["copies"], alive["more"]) == ("answered", True, 2, False)
+    assert (alive["first"], alive["last"]) == ("20140210000001", "20150311000001")
+    home = f"http://127.0.0.1:{archive.port}/"
+    assert alive["maps"] == [{"address": f"{home}static/map.ukvs", "found": f"page {home}"}]
+    assert 0 < alive["seconds"] < 60
+    assert (gone["outcome"], gone["answered"], gone["copies"]) == ("refused", False, 0)
+    assert gone["message"]
+    text = unlost(*arguments, env=somebody(tmp_path / "two"))
+    cells = {line.split("\t")[0]: line.split("\t")[1:] for line in text.stdout.decode().splitlines()}
+    assert cells["alive"][:2] == ["answered", "2 copies, 20140210000001 to 20150311000001"]
+    assert cells["alive"][3] == f"map {home}static/map.ukvs"
+    assert cells["dead"][0] == "refused"
+
+
+def test_a_refusal_is_remembered(tmp_path: Path) -> None:
+    """Who refused is not asked again for some time, by whichever command; the state is kept in the user's home."""
+    registry = tmp_path / "r.toml"
+    registry.write_text(entry("dead", free_port()))
+    settings = somebody(tmp_path / "home")
+    outcomes = []
+    for _ in range(2):
+        done = unlost("archives", "test", "--archives", str(registry), env=settings)
+        outcomes.append(done.stdout.decode().split("\t")[1])
+        assert done.returncode == 4
+    assert outcomes == ["refused", "blocked"]
+    assert (tmp_path / "home" / "state" / "limits" / "dead.json").exists()
+
+
+def test_limits_that_cannot_be_kept_are_no_archives_fault(tmp_path: Path) -> None:
+    """Nobody is asked then, and the folder is named."""
+    registry = tmp_path / "r.toml"
+    registry.write_text(entry("dead", free_port()))
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "state").write_text("not a folder")
+    settings = {"UNLOST_HOME": str(tmp_path / "home"), "UNLOST_CONTACT": "me@example.org"}
+    done = unlost("archives", "test", "--archives", str(registry), env=settings)
+    assert (done.returncode, done.stdout) == (3, b"")
+    assert str(tmp_path / "home" / "state") in done.stderr.decode()
+
+
+def test_archives_are_chosen_by_id(archive: pywb.Pywb, tmp_path: Path) -> None:
+    """Who is not named is not asked; an archive without the page has answered, too."""
+    registry = tmp_path / "r.toml"
+    registry.write_text(entry("dead", free_port()) + entry("alive", archive.port))
+    settings = somebody(tmp_path / "home")
+    for arguments in (["alive"], ["--only", "alive"], ["alive", "--only", "dead"]):
+        done = unlost("archives", "test", *arguments, "--archives", str(registry), env=settings)
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert done.stdout.decode().split("\t")[:3] == ["alive", "answered", "no copy"]
+
+
+def test_an_archive_without_timemaps_is_asked_as_it_can_be(archive: pywb.Pywb, tmp_path: Path) -> None:
+    """By its index server, through its client."""
+    base = f"http://127.0.0.1:{archive.port}/t/"
+    registry = tmp_path / "r.toml"
+    registry.write_text(
+        f'[[archive]]\nid = "index"\nname = "Index"\nkind = "pywb"\nlimits = []\n'
+        f'cdx = "{base}cdx"\nreplay = "{base}{{datetime}}id_/{{uri}}"\n'
+    )
+    arguments = ("archives", "test", "--archives", str(registry), "--uri", "http://example.com/0")
+    done = unlost(*arguments, env=somebody(tmp_path / "home"))
+    assert done.returncode == 0
+    assert done.stdout.decode().split("\t")[:3] == [
+        "index", "answered", "2 copies, 20140210000001 to 20150311000001",
+    ]  # fmt: skip
+
+
+def test_without_a_contact_the_user_is_told(archive: pywb.Pywb, tmp_path: Path) -> None:
+    """How it can be set, too; what would not fit into a header is refused."""
+    registry = tmp_path / "r.toml"
+    registry.write_text(entry("alive", archive.port))
+    home = {"UNLOST_HOME": str(tmp_path)}
+    done = unlost("archives", "test", "--archives", str(registry), env=home)
+    assert done.returncode == 0
+    assert b"no contact is set, so archives are asked half as often" in done.stderr
+    named = unlost("archives", "test", "--contact", "a@b.org", "--archives", str(registry), env=home)
+    assert (named.returncode, named.stderr) == (0, b"")
+    for bad in ("a\nb", "a)b", "é@b.org", "x" * 300):
+        refused = unlost("archives", "test", "--contact", bad, "--archives", str(registry))
+        assert (refused.returncode, refused.stdout) == (2, b"")
+
+
+def test_what_is_no_address_is_not_asked_for(tmp_path: Path) -> None:
+    """Before anybody is asked."""
+    registry = tmp_path / "r.toml"
+    registry.write_text(entry("dead", free_port()))
+    done = unlost(
+        "archives", "test", "--uri", "http://a b/", "--archives", str(registry), env=somebody(tmp_path / "home")
+    )
+    assert (done.returncode, done.stdout) == (3, b"")
+
+
+class _Odd(BaseHTTPRequestHandler):
+    """Answers as archives should not: by the first part of the path."""
+
+    def do_GET(self) -> None:
+        """Answer."""
+        kind = self.path.split("/")[1]
+        bodies = {
+            "captcha": (200, "text/html", b"<html><title>Are you human?</title>"),
+            "broken": (418, "text/plain", b"no"),
+            "blocked": (403, "text/plain", b"org.archive.wayback.exception.RobotAccessControlException"),
+            "header": (200, "application/link-format", b'<http://a/>; rel="original"'),
+            "paged": (200, "application/link-format", PAGED),
+        }
+        status, kind_of_body, body = bodies.get(kind, (404, "text/plain", b""))
+        self.send_response(status)
+        self.send_header("Content-Type", kind_of_body)
+        self.send_header("Content-Length", str(len(body)))
+        if kind == "header":
+            self.send_header("Link", '<http://127.0.0.1/a.ukvs>; rel="mementomap"')
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def test_odd_answers_are_told_apart(tmp_path: Path) -> None:
+    """A captcha is no TimeMap, a teapot no archive, a page of a list not all of it; one spoils none of the others."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Odd)
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        registry = tmp_path / "r.toml"
+        names = ("captcha", "broken", "blocked", "header", "paged")
+        registry.write_text("".join(entry(name, server.server_port, path=f"{name}/") for name in names))
+        done = unlost("archives", "test", "--json", "--archives", str(registry), env=somebody(tmp_path / "home"))
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+    found = {line["id"]: line for line in map(json.loads, done.stdout.splitlines())}
+    assert {name: found[name]["outcome"] for name in found} == {
+        "captcha": "malformed",
+        "broken": "status",
+        "blocked": "excluded",
+        "header": "answered",
+        "paged": "answered",
+    }
+    assert "HTML" in found["captcha"]["message"]
+    assert "418" in found["broken"]["message"]
+    assert (found["blocked"]["answered"], found["blocked"]["message"]) == (True, "Blocked does not show it")
+    assert [link["address"] for link in found["header"]["maps"]] == ["http://127.0.0.1/a.ukvs"]
+    assert found["header"]["maps"][0]["found"].startswith("Link header of http://127.0.0.1:")
+    assert (found["paged"]["copies"], found["paged"]["more"], found["header"]["copies"]) == (1, True, 0)
+    assert done.returncode == 4
+
+
+def test_an_archive_that_hangs_is_given_up(archive: pywb.Pywb, tmp_path: Path) -> None:
+    """After as long as it was given, and the others are told meanwhile."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        registry = tmp_path / "r.toml"
+        registry.write_text(entry("hangs", silent.getsockname()[1]) + entry("alive", archive.port))
+        done = unlost(
+            "archives", "test", "--patience", "2", "--archives", str(registry), env=somebody(tmp_path / "home")
+        )
+    first, second = (line.split("\t") for line in done.stdout.decode().splitlines())
+    assert first[:2] == ["alive", "answered"]
+    assert second[:3] == ["hangs", "timeout", "no answer within 2 s"]
+    assert done.returncode == 4
