@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from unlost.errors import ArchiveFileError
 from unlost.formats.chromium_entry import Entry, ResponseInfo, read_info
-from unlost.formats.kept import CHUNK, MAX_HEAD_BYTES, MAX_KEY_BYTES, problem_of
+from unlost.formats.kept import CHUNK, MAX_HEAD_BYTES, MAX_KEY_BYTES, Chunks, problem_of
 from unlost.formats.problems import Problem, Problems
 
 NAME = re.compile(r"data_[0-9]{1,3}")
@@ -29,6 +29,7 @@ _BLOCK_BYTES = {2: 256, 3: 1024, 4: 4096}  # by kind; 1 is for the order of use,
 
 # hash, next, ranking, 2 counts, state, created, key's length, its address, lengths and addresses of streams, flags
 _ENTRY = struct.Struct("<I I I 8x i Q i I 4i 4I I".replace(" ", ""))
+_ENTRY_ADDRESS = 0b1010  # in use, and in blocks of 256 bytes
 _KEY_OFFSET = 96
 _NORMAL = 0
 _SPARSE_FLAGS = 3  # has children, or is one
@@ -71,11 +72,12 @@ class _Address(NamedTuple):
 
 def read_entries(folder: Path, problems: Problems) -> Iterator[Entry]:
     """Yield the entries of a folder. Problems: `foreign` index, `damaged` and `unreadable` entries, `loop`."""
+    seen = set[int]()
     for bucket in _buckets(folder, problems):
-        number, seen = bucket, set[int]()
+        number = bucket
         while number & 0x80000000:
             if number in seen:
-                problems.add(Problem("loop", "index", None, 0, "expected an end of a chain of entries, found a circle"))
+                problems.add(Problem("loop", "index", None, 0, "expected the end of a chain, found an entry again"))
                 break
             seen.add(number)
             try:
@@ -104,9 +106,9 @@ def read_entry(folder: Path, filename: str) -> Entry | None:
 class _EntryError(ArchiveFileError):
     """A damaged entry; the chain may go on behind it."""
 
-    def __init__(self, message: str, address: _Address, following: int) -> None:
+    def __init__(self, message: str, filename: str, offset: int, following: int) -> None:
         super().__init__(message)
-        self.filename, self.offset, self.following = address.name, address.offset, following
+        self.filename, self.offset, self.following = filename, offset, following
 
 
 def _buckets(folder: Path, problems: Problems) -> Iterator[int]:
@@ -135,10 +137,10 @@ def _buckets(folder: Path, problems: Problems) -> Iterator[int]:
 
 def _entry(folder: Path, number: int) -> tuple[Entry | None, int]:
     """Return the entry at an address, if it is in use, and the number of the next one of the chain."""
-    address = _Address.of(number)
     following = 0
-    if address is None or address.kind != 2:
-        raise _EntryError("expected the address of an entry, found another", _Address(2, 1, 0, 1), 0)
+    if number >> 28 != _ENTRY_ADDRESS:
+        raise _EntryError("expected the address of an entry, found another", "index", 0, 0)
+    address = _Address(2, number >> 16 & 0xFF, number & 0xFFFF, (number >> 24 & 3) + 1)
     try:
         stored = _read(folder, address, address.room or 0)
         _, following, _, state, _, key_length, key_at, *streams, flags = _ENTRY.unpack_from(stored)
@@ -153,7 +155,7 @@ def _entry(folder: Path, number: int) -> tuple[Entry | None, int]:
         if length < 0 or (length and body is None):
             raise ArchiveFileError("expected the address of a body, found none")  # noqa: TRY301  told below, with its place
     except ArchiveFileError as error:
-        raise _EntryError(str(error), address, following) from None
+        raise _EntryError(str(error), address.name, address.offset, following) from None
     filename = f"{address.name}#{number:08x}"
     chunks = partial(_body, folder, body, length)
     is_sparse = bool(flags & _SPARSE_FLAGS)
@@ -181,7 +183,7 @@ def _read(folder: Path, address: _Address, size: int) -> bytes:
     return b"".join(_body(folder, address, size))
 
 
-def _body(folder: Path, address: _Address | None, size: int) -> Iterator[bytes]:
+def _body(folder: Path, address: _Address | None, size: int) -> Chunks:
     """Yield so many bytes from an address."""
     if address is None:
         return

@@ -5,7 +5,7 @@ docs/browser-caches.md says what is read and lists the kinds of problems.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 from unlost.formats import chromium_blockfile, chromium_simple, chromium_sql
@@ -28,7 +28,7 @@ def data_folder(folder: Path) -> Path:
     return folder
 
 
-def read_responses(folder: Path, problems: Problems, left_out: Counter[str]) -> Iterator[KeptResponse]:
+def read_responses(folder: Path, problems: Problems, left_out: Counter[str]) -> Generator[KeptResponse, None, None]:
     """Yield every whole response to a GET in a folder of entries, in no order.
 
     problems: gets every entry that cannot be read. left_out: gets how many entries were not wanted: `other-method`,

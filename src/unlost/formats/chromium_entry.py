@@ -2,13 +2,14 @@
 
 import re
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from unlost.dates import from_datetime
 from unlost.errors import ArchiveFileError
 from unlost.formats.kept import (
+    Chunks,
     Headers,
     KeptResponse,
     coding_of,
@@ -63,7 +64,7 @@ class Entry:
     is_sparse: bool
     filename: str
     offset: int
-    chunks: Callable[[], Iterator[bytes]]
+    chunks: Callable[[], Chunks]
 
     @property
     def coding(self) -> str:

@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from unlost.errors import ArchiveFileError
 from unlost.formats.chromium_entry import Entry, ResponseInfo, read_info
-from unlost.formats.kept import CHUNK, MAX_HEAD_BYTES, MAX_KEY_BYTES, CutEntryError, problem_of
+from unlost.formats.kept import CHUNK, MAX_HEAD_BYTES, MAX_KEY_BYTES, Chunks, CutEntryError, problem_of
 from unlost.formats.problems import Problems
 
 NAME = re.compile(r"[0-9a-f]{16}_0")
@@ -105,7 +105,7 @@ def _read_end(file: BinaryIO, start: int, place: int) -> tuple[int, int, int]:
     return flags, crc, length
 
 
-def _body(path: Path, start: int, end: int, crc: int | None) -> Iterator[bytes]:
+def _body(path: Path, start: int, end: int, crc: int | None) -> Chunks:
     with path.open("rb") as file:
         file.seek(start)
         found = 0

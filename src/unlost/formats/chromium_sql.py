@@ -8,7 +8,7 @@ from pathlib import Path
 
 from unlost.errors import ArchiveFileError
 from unlost.formats.chromium_entry import Entry, read_info
-from unlost.formats.kept import CHUNK, MAX_HEAD_BYTES, MAX_KEY_BYTES
+from unlost.formats.kept import CHUNK, MAX_HEAD_BYTES, MAX_KEY_BYTES, Chunks
 from unlost.formats.problems import Problem, Problems
 
 NAME = re.compile(r"sqldb[0-9]{1,3}")
@@ -19,6 +19,9 @@ _MAX_VALUE_BYTES = 1 << 26  # of one piece of a body; Chromium writes far smalle
 _STEPS = 1_000_000  # of SQLite's machine between two looks at the clock of a file made to keep it busy
 _MAX_ROUNDS = 1_000  # some ten seconds: a million entries take a tenth of them
 _WAIT_SECONDS = 1.0  # for a browser that holds the file
+
+# Damage also shows in texts, those of error messages among them, and in types.
+_ERRORS = (sqlite3.Error, sqlite3.Warning, UnicodeDecodeError, TypeError, OverflowError)
 
 _ENTRIES = f"""
     SELECT res_id, cache_key, body_end, head FROM resources
@@ -40,7 +43,7 @@ def read_entries(folder: Path, problems: Problems) -> Iterator[Entry]:
                         yield _entry(file, path, *row)
                     except (ArchiveFileError, TypeError) as error:
                         problems.add(Problem("damaged", path.name, None, 0, f"entry {row[0]}: {error}"))
-        except (sqlite3.Error, sqlite3.Warning) as error:
+        except _ERRORS as error:
             message = f"{error}: close the browser that uses it, or copy the folder and read the copy"
             problems.add(Problem("unreadable", path.name, None, 0, message))
 
@@ -55,7 +58,7 @@ def read_entry(folder: Path, filename: str) -> Entry | None:
         with closing(_connect(path)) as file:
             row = file.execute(f"{_ENTRIES} AND res_id = ?", (int(number),)).fetchone()
             return None if row is None else _entry(file, path, *row)
-    except (sqlite3.Error, sqlite3.Warning, TypeError) as error:
+    except _ERRORS as error:
         raise ArchiveFileError(f"expected an entry of a cache: {error}") from None
 
 
@@ -72,6 +75,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     try:
         file.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_VALUE_BYTES)
         file.set_progress_handler(tick, _STEPS)
+        file.text_factory = lambda text: text.decode("utf-8", "replace")
         file.execute("PRAGMA trusted_schema = OFF")
         query = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE TABLE %'"
         tables = {name for (name,) in file.execute(query)}
@@ -96,7 +100,7 @@ def _entry(file: sqlite3.Connection, path: Path, number: int, key: str, length: 
     return Entry(key, info, length, end != length, filename, 0, lambda: _body(path, number, length))
 
 
-def _body(path: Path, number: int, length: int) -> Iterator[bytes]:
+def _body(path: Path, number: int, length: int) -> Chunks:
     end = 0
     try:
         with closing(_connect(path)) as file:
@@ -106,7 +110,7 @@ def _body(path: Path, number: int, length: int) -> Iterator[bytes]:
                 end = stop
                 for place in range(0, len(piece), CHUNK):
                     yield piece[place : place + CHUNK]
-    except (sqlite3.Error, sqlite3.Warning, TypeError) as error:
+    except _ERRORS as error:
         raise ArchiveFileError(f"expected a body: {error}") from None
     if end != length:
         raise ArchiveFileError(f"expected a body of {length} bytes, found {end}")

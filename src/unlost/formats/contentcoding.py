@@ -92,14 +92,15 @@ def _brotli(chunks: Iterator[bytes]) -> Iterator[bytes]:
     try:
         for chunk in chunks:
             data = chunk
-            while data or not unpacker.can_accept_more_data():
-                if unpacker.is_finished():
-                    return
-                begun = True
+            # It says that it can take more while it still has something to give: only an empty piece tells.
+            while not unpacker.is_finished():
+                begun = begun or bool(data)
                 piece = unpacker.process(data, output_buffer_limit=_PIECE)
                 data = b""
                 if piece:
                     yield piece
+                elif unpacker.can_accept_more_data():
+                    break
     except brotli.error:
         raise ArchiveFileError("expected a body in br, found bytes that mean nothing in it") from None
     if begun and not unpacker.is_finished():

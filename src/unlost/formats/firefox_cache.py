@@ -6,7 +6,7 @@ docs/browser-caches.md says what is read and lists the kinds of problems.
 import re
 import struct
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from os import SEEK_END, scandir
 from pathlib import Path
@@ -18,6 +18,7 @@ from unlost.errors import ArchiveFileError, DateError
 from unlost.formats.kept import (
     MAX_HEAD_BYTES,
     MAX_KEY_BYTES,
+    Chunks,
     CutEntryError,
     Headers,
     KeptContent,
@@ -69,7 +70,7 @@ def data_folder(folder: Path) -> Path:
     return folder
 
 
-def read_responses(folder: Path, problems: Problems, left_out: Counter[str]) -> Iterator[KeptResponse]:
+def read_responses(folder: Path, problems: Problems, left_out: Counter[str]) -> Generator[KeptResponse, None, None]:
     """Yield every whole response to a GET in a folder of entries, in no order.
 
     problems: gets every entry that cannot be read: `truncated`, `damaged`, `unreadable`, `bad-date`. left_out: gets how
@@ -195,7 +196,7 @@ def read_key(key: str) -> str | None:
     return web_address(found[1]) if found else None
 
 
-def _body(path: Path, entry: _Entry) -> Iterator[bytes]:
+def _body(path: Path, entry: _Entry) -> Chunks:
     """Yield the body, each part only once its hash was found right."""
     with path.open("rb") as file:
         for number, expected in enumerate(entry.hashes):

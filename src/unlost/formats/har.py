@@ -11,7 +11,7 @@ import os
 import tempfile
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -20,6 +20,7 @@ from unlost.dates import from_iso
 from unlost.errors import ArchiveFileError, DateError
 from unlost.formats.harspans import entry_spans, object_end
 from unlost.formats.kept import (
+    Chunks,
     CutEntryError,
     Headers,
     KeptContent,
@@ -54,13 +55,13 @@ def har_files(place: Path) -> Iterator[Path]:
         yield from (Path(folder, name) for name in sorted(names) if name.lower().endswith(SUFFIXES))
 
 
-def read_responses(place: Path, problems: Problems, left_out: Counter[str]) -> Iterator[KeptResponse]:
+def read_responses(place: Path, problems: Problems, left_out: Counter[str]) -> Generator[KeptResponse, None, None]:
     """Yield every response to a GET in a HAR file, or in all of a folder, in their order.
 
     problems: gets what cannot be read: files that are `truncated`, `foreign`, `unreadable` or `too-large`, entries that
-    are `too-large` or have a `bad-date`, and each `bad-entry`. left_out: gets how many entries were not wanted: `other-method`, `foreign-scheme`
-    (`data:` and the like), `no-response` (failed, blocked or broken off), `part` (ranges). No more than one entry is in
-    memory. Raises OSError if there is no such file or folder.
+    are `too-large` or have a `bad-date`, and each `bad-entry`. left_out: gets how many entries were not wanted:
+    `other-method`, `foreign-scheme` (`data:` and the like), `no-response` (failed, blocked or broken off), `part`
+    (ranges). No more than one entry is in memory. Raises OSError if there is no such file or folder.
     """
     place.stat()
     for path in har_files(place):
@@ -107,7 +108,11 @@ def open_content(place: Path, response: KeptResponse) -> KeptContent | None:
     if isinstance(found, str) or found[0].uri != response.uri or found[2] is None:
         return None
     # Bodies in HAR files are as the page saw them: nothing is left to unpack.
-    return KeptContent(found[0], found[1], "", iter([found[2]]))
+    return KeptContent(found[0], found[1], "", _chunks(found[2]))
+
+
+def _chunks(body: bytes) -> Chunks:
+    yield body
 
 
 class _LargeError(ArchiveFileError):

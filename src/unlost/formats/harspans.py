@@ -23,8 +23,8 @@ def entry_spans(read: Read) -> Iterator[tuple[int, int]]:
     """Yield where each object of the list `log.entries` begins and ends, in bytes from the beginning of the text.
 
     One piece of the text is in memory at a time, and time is linear in the text, whatever is in it; an object is found
-    by its brackets and need not be JSON. Raises CutEntryError if the document has no end, ArchiveFileError if it has no such
-    list, in both cases behind everything that was found.
+    by its brackets and need not be JSON. Raises CutEntryError if the document has no end, ArchiveFileError if it has
+    no such list, in both cases behind everything that was found.
 
     >>> text = iter([b'{"log": {"entries": [{"a": "}"}, {}]}}', b""])
     >>> list(entry_spans(lambda count: next(text)))

@@ -1,7 +1,7 @@
 """One response that a browser kept, in a HAR file or in its cache: what is known of it, and its body."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 
 from unlost.errors import ArchiveFileError, DateError
@@ -9,6 +9,9 @@ from unlost.formats.problems import Problem
 
 Headers = tuple[tuple[str, str], ...]
 """Fields as (name, value), in their order."""
+
+Chunks = Generator[bytes, None, None]
+"""A body, piece by piece."""
 
 MAX_KEY_BYTES = 1 << 16
 """The longest address of an entry: what is longer is no address that anybody asks for, and records stay small."""
@@ -49,13 +52,14 @@ class KeptContent:
     """A response with its body.
 
     coding: what the body is packed in, as Content-Encoding says it; empty if in nothing.
-    chunks: the body as it is stored, to be read once. Raises ArchiveFileError where it is not what was stored.
+    chunks: the body as it is stored, to be read once, and closed, in one thread. Raises ArchiveFileError where it is
+        not what was stored.
     """
 
     response: KeptResponse
     headers: Headers
     coding: str
-    chunks: Iterator[bytes]
+    chunks: Chunks
 
 
 class CutEntryError(ArchiveFileError):
