@@ -48,10 +48,12 @@ demo: $(VENV)/.built ## What an archive holds, in a small file that answers for 
 
 test: $(VENV)/.built $(VENV)/.tools $(NEIGHBOURS) ## The tests
 	scripts/need tools
+	scripts/need browsers
 	$(BIN)/python -m pytest -m "not long" $(PYTEST)
 
 test-long: $(VENV)/.built $(VENV)/.tools $(NEIGHBOURS) ## All tests, with many more random examples
 	scripts/need tools
+	scripts/need browsers
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest $(PYTEST)
 
 check: $(VENV)/.built $(VENV)/.tools ## Formatting, lints, types, the core's own tests

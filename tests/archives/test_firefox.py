@@ -32,7 +32,7 @@ def test_every_page_is_there_byte_for_byte(profile: Path) -> None:
 
 def test_damage_is_survived(profile: Path, tmp_path: Path) -> None:
     """Real files, changed at random."""
-    check_damage(FirefoxCache, Kind.FIREFOX, data_folder(profile), tmp_path, seed=2)
+    check_damage(FirefoxCache, Kind.FIREFOX, data_folder(profile), tmp_path, seed=2, has_checksums=True)
 
 
 def test_what_vanishes_is_not_there(profile: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import json
 from pathlib import Path
 
 import pytest
@@ -39,9 +40,12 @@ def test_a_packed_file_is_the_same(recorded: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.browser
-def test_a_file_without_bodies_lists_pages_and_gives_none(tmp_path: Path) -> None:
+def test_a_file_without_bodies_lists_pages_and_gives_none(recorded: Path, tmp_path: Path) -> None:
     """As tools write it that were told to leave them out."""
-    chromium.visit(tmp_path / "profile", har=tmp_path / "visit.har", har_content="omit")
+    document = json.loads((recorded / "visit.har").read_text())
+    for each in document["log"]["entries"]:
+        each["response"]["content"].pop("text", None)
+    (tmp_path / "visit.har").write_text(json.dumps(document))
     repository = HarFiles(entry(Kind.HAR, tmp_path / "visit.har"))
 
     async def ask() -> None:
@@ -55,4 +59,4 @@ def test_a_file_without_bodies_lists_pages_and_gives_none(tmp_path: Path) -> Non
 @pytest.mark.browser
 def test_damage_is_survived(recorded: Path, tmp_path: Path) -> None:
     """Real files, changed at random."""
-    check_damage(HarFiles, Kind.HAR, recorded, tmp_path, seed=3)
+    check_damage(HarFiles, Kind.HAR, recorded, tmp_path, seed=3, has_checksums=False)

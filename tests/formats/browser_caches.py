@@ -7,6 +7,7 @@ import zlib
 from pathlib import Path
 
 from tests.models.jenkins import jenkins
+from unlost.formats.superfast import superfast
 
 RESPONSE_TIME = 13_300_000_000_000_000  # microseconds since 1601
 RESPONSE_DATE = "20220618042640"
@@ -92,3 +93,59 @@ def har_entry(url: str, text: str | None = "hello", **response: object) -> dict[
 def har_text(*entries: object) -> bytes:
     """Return a HAR file."""
     return json.dumps({"log": {"version": "1.2", "creator": {"name": "entries"}, "entries": entries}}).encode()
+
+
+class Blockfile:
+    """A writer of Chromium's Blockfile Cache with few entries: heads and keys in blocks of 4 KiB, bodies in files."""
+
+    def __init__(self) -> None:
+        self.buckets: list[int] = []
+        self._entries = bytearray()
+        self._data = bytearray()
+        self._bodies: list[bytes] = []
+
+    def add(
+        self,
+        key: str,
+        body: bytes,
+        head: bytes | None = None,
+        *,
+        state: int = 0,
+        flags: int = 0,
+        following: int | None = None,
+        in_chain: bool = False,
+    ) -> int:
+        """Add an entry and return its address. following: the next of its chain; in_chain: in no bucket of its own."""
+        number = len(self._entries) // 256
+        address = 0xA0010000 | number
+        stored = self._stored(chromium_head() if head is None else head)
+        self._bodies.append(body)
+        long_key = self._stored(key.encode()) if len(key) > 159 else 0
+        sizes = (len(chromium_head() if head is None else head), len(body), 0, 0)
+        places = (stored, 0x80000000 | len(self._bodies) if body else 0, 0, 0)
+        record = struct.pack(
+            "<IIIiiiQiI4i4II16x",
+            *(superfast(key.encode()), address if following == -1 else following or 0, 0, 0, 0, state, RESPONSE_TIME),
+            *(len(key), long_key, *sizes, *places, flags),
+        )
+        name = b"" if long_key else key.encode()
+        self._entries += record + struct.pack("<I160s", superfast(record), name)
+        if not in_chain:
+            self.buckets.append(address)
+        return address
+
+    def _stored(self, data: bytes) -> int:
+        block = len(self._data) // 4096
+        self._data += data.ljust(4096, b"\0")
+        return 0xC0030000 | block
+
+    def write(self, folder: Path) -> None:
+        """Write the files."""
+        table = struct.pack(f"<{len(self.buckets)}I", *self.buckets)
+        header = struct.pack("<II20xi", 0xC103CAC3, 0x30000, len(self.buckets))
+        (folder / "index").write_bytes(header.ljust(368, b"\0") + table)
+        for number, size, data in ((1, 256, self._entries), (3, 4096, self._data)):
+            header = struct.pack("<IIhhi", 0xC104CAC3, 0x30000, number, 0, size)
+            (folder / f"data_{number}").write_bytes(header.ljust(8192, b"\0") + data)
+        for number, body in enumerate(self._bodies, 1):
+            (folder / f"f_{number:06x}").write_bytes(body)

@@ -8,11 +8,11 @@ from playwright.sync_api import sync_playwright
 from tests.neighbours.lost_site import HOME, proxy
 
 
-def visit(profile: Path, form: str = "simple", har: Path | None = None, har_content: str = "embed") -> None:
+def visit(profile: Path, form: str = "simple", har: Path | None = None) -> None:
     """Visit the lost site with a profile, and close the browser: everything that it caches is then in its files.
 
     form: of the cache: `simple`, `blockfile` or `sql`. Whatever the browser wants to reach goes to the proxy of the
-    site, which refuses it. har: where to write a HAR file of the visit; har_content: `omit` for one without bodies.
+    site, which refuses it. har: where to write a HAR file of the visit.
     """
     program = shutil.which("chromium")
     if program is None:
@@ -23,7 +23,7 @@ def visit(profile: Path, form: str = "simple", har: Path | None = None, har_cont
             executable_path=program,
             headless=True,
             record_har_path=har,
-            record_har_content="embed" if har_content == "embed" else "omit",
+            record_har_content="embed",
             args=[
                 "--no-sandbox",
                 f"--proxy-server=http://127.0.0.1:{port}",

@@ -11,6 +11,7 @@ from unlost.errors import ArchiveFileError
 from unlost.formats.chromium_entry import Entry, ResponseInfo, read_info
 from unlost.formats.kept import CHUNK, MAX_HEAD_BYTES, MAX_KEY_BYTES, Chunks, problem_of
 from unlost.formats.problems import Problem, Problems
+from unlost.formats.superfast import superfast
 
 NAME = re.compile(r"data_[0-9]{1,3}")
 """A file with entries."""
@@ -27,8 +28,10 @@ _BLOCK_HEADER = struct.Struct("<II4xi")  # magic, version, …, bytes of a block
 _BLOCK_MAGIC = 0xC104CAC3
 _BLOCK_BYTES = {2: 256, 3: 1024, 4: 4096}  # by kind; 1 is for the order of use, which is of no interest here
 
-# hash, next, ranking, 2 counts, state, created, key's length, its address, lengths and addresses of streams, flags
+# Hash of the key, next, ranking, 2 counts, state, created, key's length and address, lengths and addresses of streams,
+# flags; behind them the hash of all that.
 _ENTRY = struct.Struct("<I I I 8x i Q i I 4i 4I I".replace(" ", ""))
+_SELF_HASH_OFFSET = 92
 _ENTRY_ADDRESS = 0b1010  # in use, and in blocks of 256 bytes
 _KEY_OFFSET = 96
 _NORMAL = 0
@@ -143,11 +146,16 @@ def _entry(folder: Path, number: int) -> tuple[Entry | None, int]:
     address = _Address(2, number >> 16 & 0xFF, number & 0xFFFF, (number >> 24 & 3) + 1)
     try:
         stored = _read(folder, address, address.room or 0)
-        _, following, _, state, _, key_length, key_at, *streams, flags = _ENTRY.unpack_from(stored)
+        key_hash, following, _, state, _, key_length, key_at, *streams, flags = _ENTRY.unpack_from(stored)
         sizes, places = streams[:4], streams[4:]
+        (self_hash,) = struct.unpack_from("<I", stored, _SELF_HASH_OFFSET)
+        if self_hash not in (0, superfast(stored[:_SELF_HASH_OFFSET])):
+            raise ArchiveFileError("expected the entry that was stored, found another: its hash is wrong")  # noqa: TRY301
         if state != _NORMAL:
             return None, following
         key = _key(folder, stored, key_length, key_at)
+        if superfast(key) != key_hash:
+            raise ArchiveFileError("expected the key that was stored, found another: its hash is wrong")  # noqa: TRY301
         if sizes[0] == 0:
             return None, following  # no response came
         info, length = _info(folder, sizes[0], places[0]), sizes[1]
@@ -159,17 +167,17 @@ def _entry(folder: Path, number: int) -> tuple[Entry | None, int]:
     filename = f"{address.name}#{number:08x}"
     chunks = partial(_body, folder, body, length)
     is_sparse = bool(flags & _SPARSE_FLAGS)
-    return Entry(key, info, length, is_sparse, filename, address.offset, chunks), following
+    return Entry(key.decode("utf-8", "replace"), info, length, is_sparse, filename, address.offset, chunks), following
 
 
-def _key(folder: Path, stored: bytes, length: int, place: int) -> str:
+def _key(folder: Path, stored: bytes, length: int, place: int) -> bytes:
     if not 0 < length <= _MAX_KEY:
         raise ArchiveFileError(f"expected a key of 1 to {_MAX_KEY} bytes, found {length}")
     address = _Address.of(place)
     key = stored[_KEY_OFFSET : _KEY_OFFSET + length] if address is None else _read(folder, address, length)
     if len(key) < length:
         raise ArchiveFileError("expected a key, found less of it than it is long")
-    return key.decode("utf-8", "replace")
+    return key
 
 
 def _info(folder: Path, size: int, place: int) -> ResponseInfo:
