@@ -84,16 +84,18 @@ def check_damage(make: Make, kind: Kind, folder: Path, work: Path, seed: int, *,
         shutil.copytree(folder, copy)
         for path in chance.sample(files, min(6, len(files))):
             place = copy / path.relative_to(folder)
-            data = bytearray(place.read_bytes())
-            for _ in range(chance.choice((1, 1, 20))):
-                # Near the ends are the structures; in the middle mostly bodies.
-                at = chance.choice((chance.randrange(len(data)), chance.randrange(min(len(data), 700))))
-                data[chance.choice((at, len(data) - 1 - at))] = chance.choice((0, 255, 128, chance.randrange(256)))
-            if chance.random() < 0.2:
-                del data[chance.randrange(len(data)) :]
-            place.write_bytes(data)
+            place.write_bytes(_changed(bytearray(place.read_bytes()), chance))
         asyncio.run(ask(make(entry(kind, copy))))
         shutil.rmtree(copy)
+
+
+def _changed(data: bytearray, chance: random.Random) -> bytes:
+    """Return some bytes with one or some of them changed, and perhaps without their end."""
+    for _ in range(chance.choice((1, 1, 20))):
+        # Near the ends are the structures; in the middle mostly bodies.
+        at = chance.choice((chance.randrange(len(data)), chance.randrange(min(len(data), 700))))
+        data[chance.choice((at, len(data) - 1 - at))] = chance.choice((0, 255, 128, chance.randrange(256)))
+    return bytes(data[: chance.randrange(len(data))] if chance.random() < 0.2 else data)
 
 
 def check_vanishing(repository: FlatFolder, folder: Path) -> None:

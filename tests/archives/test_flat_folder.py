@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.archives.kept_pages import listed
-from tests.formats.browser_caches import HEAD, chromium_head, har_entry, har_text, write_simple
+from tests.formats.browser_caches import HEAD, Blockfile, chromium_head, har_entry, har_text, write_simple
 from unlost.archives import flat_folder
 from unlost.archives.archive import Archive, Kind
 from unlost.archives.chromium import ChromiumCache
@@ -142,6 +142,17 @@ def test_a_body_that_cannot_be_unpacked_is_an_error_that_names_the_coding(tmp_pa
     with pytest.raises(FailedError, match=coding.decode()) as caught:
         asyncio.run(repository.get("http://a.com/"))
     assert (caught.value.kind, caught.value.archive) == ("malformed", "mine")
+
+
+def test_a_body_that_vanishes_alone_is_not_there(tmp_path: Path) -> None:
+    """Its entry may be in another file, which stays."""
+    cache = Blockfile()
+    cache.add("http://a.com/", b"hello")
+    cache.write(tmp_path)
+    repository = ChromiumCache(Archive("mine", "Mine", Kind.CHROMIUM, folder=str(tmp_path), deep=False))
+    assert asyncio.run(text_of(repository, "http://a.com/")) == b"hello"
+    (tmp_path / "f_000001").unlink()
+    assert asyncio.run(text_of(repository, "http://a.com/")) is None
 
 
 def test_a_bomb_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -198,6 +198,21 @@ def test_a_foreign_database_is_counted_and_does_nothing(tmp_path: Path, statemen
     assert read(tmp_path)[1].counts == {"unreadable": 2}
 
 
+def test_a_body_with_a_gap_is_a_part(tmp_path: Path) -> None:
+    """In a database, pieces that follow each other are a page; others are ranges of one."""
+    head = chromium_head().hex()
+    write_sql(
+        tmp_path / "sqldb0",
+        "CREATE TABLE resources(res_id INTEGER PRIMARY KEY, cache_key, body_end, head, doomed)",
+        "CREATE TABLE blobs(res_id, start, end, blob)",
+        *(f"INSERT INTO resources VALUES ({n}, 'https://a.com/{n}', 5, x'{head}', {int(n == 4)})" for n in range(1, 5)),  # noqa: S608  for a test
+        "INSERT INTO blobs VALUES (1, 2, 5, x'6c6c6f'), (1, 0, 2, x'6865'), (2, 0, 2, x'6865'), (2, 3, 5, x'6c6f')",
+    )
+    (response,), _, left_out = read(tmp_path)
+    assert (response.uri, body(tmp_path, response)) == ("https://a.com/1", b"hello")
+    assert left_out == {"part": 2}
+
+
 def test_rows_of_other_types_are_damage(tmp_path: Path) -> None:
     """A database lets anything stand anywhere."""
     write_sql(

@@ -29,6 +29,7 @@ def _script(name: str) -> bytes:
     return "".join(f"/* line {line} of {name} */ var a = {line};\n" for line in range(3_000)).encode()
 
 
+# The script waits for each answer: a browser that ends once the page is there must not miss one.
 # Chromium takes Brotli and Zstandard only from where nobody can listen, such as this machine itself.
 PAGES = {
     HOME: Page(
@@ -38,8 +39,14 @@ PAGES = {
         <script src=http://localhost/br.js></script><script src=http://localhost/zstd.js></script>
         <iframe src=http://frame.example/inner.html></iframe><iframe src=/old></iframe>
         <script>
-        fetch('/form', {method: 'POST', body: 'x'}); fetch('/part.bin', {headers: {Range: 'bytes=0-99'}});
-        fetch('/empty'); fetch('/only-head', {method: 'HEAD'}); fetch('/latin.txt');
+        function ask(method, path, range) {
+            const request = new XMLHttpRequest();
+            request.open(method, path, false);
+            if (range) request.setRequestHeader('Range', range);
+            request.send(method === 'POST' ? 'x' : null);
+        }
+        ask('POST', '/form'); ask('HEAD', '/only-head'); ask('GET', '/part.bin', 'bytes=0-99');
+        ask('GET', '/empty'); ask('GET', '/latin.txt');
         </script>""",
         "text/html; charset=utf-8",
     ),

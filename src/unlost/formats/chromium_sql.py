@@ -17,7 +17,7 @@ NAME = re.compile(r"sqldb[0-9]{1,3}")
 _MAX_KEY = MAX_KEY_BYTES * 2
 _MAX_VALUE_BYTES = 1 << 26  # of one piece of a body; Chromium writes far smaller ones
 _STEPS = 1_000_000  # of SQLite's machine between two looks at the clock of a file made to keep it busy
-_MAX_ROUNDS = 1_000  # some ten seconds: a million entries take a tenth of them
+_MAX_ROUNDS = 200  # some ten seconds: a million entries take a fraction of them
 _WAIT_SECONDS = 1.0  # for a browser that holds the file
 
 # Damage also shows in texts, those of error messages among them, and in types.
