@@ -7,36 +7,38 @@ const GOLDEN_RATIO: u32 = 0x9e37_79b9;
 /// The hash of some bytes, begun with zero.
 #[must_use]
 pub fn jenkins(data: &[u8]) -> u32 {
-    let (mut a, mut b, mut c) = (GOLDEN_RATIO, GOLDEN_RATIO, 0_u32);
+    let mut state = [GOLDEN_RATIO, GOLDEN_RATIO, 0];
     let mut chunks = data.chunks_exact(12);
     for chunk in &mut chunks {
-        let [x, y, z] = words(chunk);
-        (a, b, c) = mixed(a.wrapping_add(x), b.wrapping_add(y), c.wrapping_add(z));
+        state = mixed(state, words(chunk));
     }
     let rest = chunks.remainder();
     let mut last = [0; 12];
     last[..rest.len()].copy_from_slice(rest);
-    let [x, y, z] = words(&last);
+    let mut last = words(&last);
     // The lowest byte of the last word is the length's, which counts modulo 2^32.
     let length = u32::try_from(data.len() & 0xffff_ffff).unwrap_or(0);
-    let z = (z << 8).wrapping_add(length);
-    mixed(a.wrapping_add(x), b.wrapping_add(y), c.wrapping_add(z)).2
+    last[2] = (last[2] << 8).wrapping_add(length);
+    mixed(state, last)[2]
 }
 
 fn words(bytes: &[u8]) -> [u32; 3] {
-    let word = |at: usize| {
-        u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
-    };
+    let word =
+        |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
     [word(0), word(4), word(8)]
 }
 
-fn mixed(mut a: u32, mut b: u32, mut c: u32) -> (u32, u32, u32) {
+/// The state after three more words.
+fn mixed(state: [u32; 3], words: [u32; 3]) -> [u32; 3] {
+    let mut a = state[0].wrapping_add(words[0]);
+    let mut b = state[1].wrapping_add(words[1]);
+    let mut c = state[2].wrapping_add(words[2]);
     for (first, second, third) in [(13, 8, 13), (12, 16, 5), (3, 10, 15)] {
         a = a.wrapping_sub(b).wrapping_sub(c) ^ (c >> first);
         b = b.wrapping_sub(c).wrapping_sub(a) ^ (a << second);
         c = c.wrapping_sub(a).wrapping_sub(b) ^ (b >> third);
     }
-    (a, b, c)
+    [a, b, c]
 }
 
 #[cfg(test)]
