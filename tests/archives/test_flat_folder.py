@@ -2,15 +2,17 @@
 
 import asyncio
 import gzip
+import os
 from pathlib import Path
 
 import pytest
 
-from tests.archives.kept_pages import listed
+from tests.archives.kept_pages import Make, listed
 from tests.formats.browser_caches import HEAD, Blockfile, chromium_head, har_entry, har_text, write_simple
 from unlost.archives import flat_folder
 from unlost.archives.archive import Archive, Kind
 from unlost.archives.chromium import ChromiumCache
+from unlost.archives.firefox import FirefoxCache
 from unlost.archives.har import HarFiles
 from unlost.archives.repository import Repository
 from unlost.errors import DateError, FailedError, ListCutError, UriError, UsageError
@@ -153,6 +155,24 @@ def test_a_body_that_vanishes_alone_is_not_there(tmp_path: Path) -> None:
     assert asyncio.run(text_of(repository, "http://a.com/")) == b"hello"
     (tmp_path / "f_000001").unlink()
     assert asyncio.run(text_of(repository, "http://a.com/")) is None
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "name"),
+    [
+        (HarFiles, Kind.HAR, "a.har"),
+        (ChromiumCache, Kind.CHROMIUM, "0123456789abcdef_0"),
+        (ChromiumCache, Kind.CHROMIUM, "index"),
+        (ChromiumCache, Kind.CHROMIUM, "sqldb0"),
+        (FirefoxCache, Kind.FIREFOX, "A" * 40),
+    ],
+)
+def test_a_pipe_under_the_name_of_a_file_is_not_waited_for(tmp_path: Path, make: Make, kind: Kind, name: str) -> None:
+    """Nobody will ever write into it."""
+    os.mkfifo(tmp_path / name)
+    repository = make(Archive("mine", "Mine", kind, folder=str(tmp_path), deep=False))
+    assert asyncio.run(listed(repository, "http://a.com")) == []
+    assert repository.problems.counts in ({"unreadable": 1}, {})
 
 
 def test_a_bomb_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

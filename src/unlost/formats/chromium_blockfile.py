@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from unlost.errors import ArchiveFileError
 from unlost.formats.chromium_entry import Entry, ResponseInfo, read_info
-from unlost.formats.kept import CHUNK, MAX_HEAD_BYTES, MAX_KEY_BYTES, Chunks, problem_of
+from unlost.formats.kept import CHUNK, MAX_HEAD_BYTES, MAX_KEY_BYTES, Chunks, open_file, problem_of
 from unlost.formats.problems import Problem, Problems
 from unlost.formats.superfast import superfast
 
@@ -117,7 +117,7 @@ class _EntryError(ArchiveFileError):
 def _buckets(folder: Path, problems: Problems) -> Iterator[int]:
     """Yield the numbers in the index that stand for entries."""
     try:
-        with (folder / "index").open("rb") as file:
+        with open_file(folder / "index") as file:
             header = file.read(_INDEX_HEADER_BYTES)
             if len(header) < _INDEX_HEADER_BYTES or not header.startswith(struct.pack("<I", _INDEX_MAGIC)):
                 return  # the other forms have a file of that name, too
@@ -197,7 +197,7 @@ def _body(folder: Path, address: _Address | None, size: int) -> Chunks:
         return
     if address.room is not None and size > address.room:
         raise ArchiveFileError(f"expected {size} bytes, found blocks for {address.room}")
-    with (folder / address.name).open("rb") as file:
+    with open_file(folder / address.name) as file:
         if address.kind:
             header = file.read(_BLOCK_HEADER.size)
             if len(header) < _BLOCK_HEADER.size:

@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from unlost.errors import ArchiveFileError
 from unlost.formats.chromium_entry import Entry, ResponseInfo, read_info
-from unlost.formats.kept import CHUNK, MAX_HEAD_BYTES, MAX_KEY_BYTES, Chunks, CutEntryError, problem_of
+from unlost.formats.kept import CHUNK, MAX_HEAD_BYTES, MAX_KEY_BYTES, Chunks, CutEntryError, open_file, problem_of
 from unlost.formats.problems import Problems
 
 NAME = re.compile(r"[0-9a-f]{16}_0")
@@ -46,7 +46,7 @@ def read_entry(folder: Path, filename: str) -> Entry | None:
     """Return the entry of a file; None if it is gone. Raises ArchiveFileError, OSError."""
     path = folder / filename
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             key, start = _read_key(file)
             info, end, crc = _read_info(file, key, start)
     except FileNotFoundError:
@@ -106,7 +106,7 @@ def _read_end(file: BinaryIO, start: int, place: int) -> tuple[int, int, int]:
 
 
 def _body(path: Path, start: int, end: int, crc: int | None) -> Chunks:
-    with path.open("rb") as file:
+    with open_file(path) as file:
         file.seek(start)
         found = 0
         while (left := end - file.tell()) > 0:

@@ -34,7 +34,7 @@ _BODY = "SELECT start, end, blob FROM blobs WHERE res_id = ? ORDER BY start"
 def read_entries(folder: Path, problems: Problems) -> Iterator[Entry]:
     """Yield the entries of a folder. Problems: `damaged` entries, and `unreadable` files: a browser may hold them."""
     for path in sorted(folder.iterdir()):
-        if not NAME.fullmatch(path.name):
+        if not NAME.fullmatch(path.name) or not path.is_file():
             continue
         try:
             with closing(_connect(path)) as file:
@@ -52,7 +52,7 @@ def read_entry(folder: Path, filename: str) -> Entry | None:
     """Return an entry by the name that it has in records; None if it is gone. Raises ArchiveFileError."""
     name, _, number = filename.partition("#")
     path = folder / name
-    if not path.exists():
+    if not path.is_file():
         return None
     try:
         with closing(_connect(path)) as file:

@@ -27,6 +27,7 @@ from unlost.formats.kept import (
     header,
     is_part,
     mime_of,
+    open_file,
     problem_of,
     read_head,
     redirect_of,
@@ -52,11 +53,12 @@ class _Entry:
 
     size: bytes before the metadata: the body, and what the browser made of it.
     length: bytes of the body alone.
+    date: when it was last written, or else last fetched, in seconds since 1970.
     """
 
     key: str
     elements: dict[str, bytes]
-    modified: int
+    date: int
     size: int
     length: int
     hashes: tuple[int, ...]
@@ -84,7 +86,7 @@ def read_responses(folder: Path, problems: Problems, left_out: Counter[str]) -> 
             if not _NAME.fullmatch(file.name):
                 continue
             try:
-                with (folder / file.name).open("rb") as opened:
+                with open_file(folder / file.name) as opened:
                     found = _response(_read_entry(opened), file.name)
             except FileNotFoundError:
                 continue
@@ -106,7 +108,7 @@ def open_content(folder: Path, response: KeptResponse) -> KeptContent | None:
     """
     path = folder / response.filename
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             entry = _read_entry(file)
     except FileNotFoundError:
         return None
@@ -148,7 +150,7 @@ def _read_entry(file: BinaryIO) -> _Entry:
         raise ArchiveFileError("expected the metadata that was stored, found others: their hash is wrong")
     hashes = struct.unpack_from(f">{hash_bytes // 2}H", stored, _NUMBER.size)
     metadata = stored[_NUMBER.size + hash_bytes :]
-    version, _, _, modified, _, _, key_length = _HEADER.unpack_from(metadata)
+    version, _, fetched, modified, _, _, key_length = _HEADER.unpack_from(metadata)
     place = _HEADER.size + (_FLAGS_BYTES if version > 1 else 0)
     if version not in _VERSIONS or key_length > MAX_KEY_BYTES * 2 or place + key_length >= len(metadata):
         raise ArchiveFileError("expected metadata of version 1 to 4, found something else")
@@ -158,7 +160,7 @@ def _read_entry(file: BinaryIO) -> _Entry:
     elements = dict(zip(names, parts[1::2], strict=False))
     alternative = _ALTERNATIVE.match(elements.get("alt-data", b"").decode("latin-1"))
     length = min(size, int(alternative[1])) if alternative else size
-    return _Entry(key, elements, modified, size, length, hashes)
+    return _Entry(key, elements, modified or fetched, size, length, hashes)
 
 
 def _response(entry: _Entry, filename: str) -> tuple[KeptResponse, Headers] | str:
@@ -178,7 +180,9 @@ def _response(entry: _Entry, filename: str) -> tuple[KeptResponse, Headers] | st
     if is_part(status, headers, entry.length):
         return "part"
     mime, redirect = mime_of(header(headers, "content-type")), redirect_of(status, headers)
-    moment = from_epoch(str(entry.modified))
+    if entry.date == 0:
+        raise DateError("expected when the entry was written, found nothing")
+    moment = from_epoch(str(entry.date))
     return KeptResponse(address, moment, status, mime, redirect, entry.length, filename), headers
 
 
@@ -198,7 +202,7 @@ def read_key(key: str) -> str | None:
 
 def _body(path: Path, entry: _Entry) -> Chunks:
     """Yield the body, each part only once its hash was found right."""
-    with path.open("rb") as file:
+    with open_file(path) as file:
         for number, expected in enumerate(entry.hashes):
             begin = number * _CHUNK_BYTES
             chunk = file.read(min(_CHUNK_BYTES, entry.size - begin))

@@ -27,6 +27,7 @@ from unlost.formats.kept import (
     KeptResponse,
     header,
     mime_of,
+    open_file,
     problem_of,
     web_address,
 )
@@ -90,7 +91,7 @@ def open_content(place: Path, response: KeptResponse) -> KeptContent | None:
     """
     path = place / response.filename if place.is_dir() else place
     try:
-        with path.open("rb") as file, _unpacking(file) as text:
+        with open_file(path) as file, _unpacking(file) as text:
             text.seek(response.offset)
             length = object_end(text.read, MAX_ENTRY_BYTES)
             text.seek(response.offset)
@@ -138,7 +139,7 @@ def _unpacking(file: BinaryIO) -> Iterator[BinaryIO]:
 @contextmanager
 def _unpacked(path: Path) -> Iterator[BinaryIO]:
     """Give the text of a file, in which one can go back and forth at no cost."""
-    with path.open("rb") as file, _unpacking(file) as text:
+    with open_file(path) as file, _unpacking(file) as text:
         if text is file:
             yield file
             return

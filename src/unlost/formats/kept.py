@@ -1,8 +1,13 @@
 """One response that a browser kept, in a HAR file or in its cache: what is known of it, and its body."""
 
+import errno
+import os
 import re
+import stat
 from collections.abc import Generator, Iterable
 from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
 
 from unlost.errors import ArchiveFileError, DateError
 from unlost.formats.problems import Problem
@@ -72,6 +77,15 @@ def problem_of(error: OSError | DateError | ArchiveFileError, filename: str, off
         return Problem("unreadable", filename, None, offset, error.strerror or type(error).__name__)
     kinds = {DateError: "bad-date", CutEntryError: "truncated"}
     return Problem(kinds.get(type(error), "damaged"), filename, None, offset, str(error))
+
+
+def open_file(path: Path) -> BinaryIO:
+    """Open a file for reading, and nothing else: a pipe under a file's name would never end. Raises OSError."""
+    number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    if not stat.S_ISREG(os.fstat(number).st_mode):
+        os.close(number)
+        raise OSError(errno.EINVAL, "expected a file, found a folder, a pipe or a device")
+    return os.fdopen(number, "rb")
 
 
 def read_head(lines: Iterable[bytes]) -> tuple[int, Headers] | None:
