@@ -21,7 +21,7 @@ from unlost.formats.problems import Problems
 from unlost.uri import key
 
 MAX_ENTRIES = 1_000_000
-"""Addresses that are remembered, in some 500 MB at worst likely lengths; browsers keep a hundredth of that."""
+"""Addresses that are remembered, in some 800 bytes each (measured); browsers keep a hundredth of that."""
 
 MAX_BODY_BYTES = 1 << 30
 """The largest body that is given, unpacked."""
