@@ -22,7 +22,7 @@ build: $(VENV)/.built ## Make .venv and .venv/bin/unlost
 $(VENV)/.runtime: constraints.txt scripts/need
 	scripts/need python
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) maturin aiohttp click rich
+	$(PIP) maturin aiohttp brotli click rich
 	touch $@
 
 $(VENV)/.built: $(VENV)/.runtime $(RUST_SOURCES) pyproject.toml
@@ -48,10 +48,12 @@ demo: $(VENV)/.built ## What an archive holds, in a small file that answers for 
 
 test: $(VENV)/.built $(VENV)/.tools $(NEIGHBOURS) ## The tests
 	scripts/need tools
+	scripts/need browsers
 	$(BIN)/python -m pytest -m "not long" $(PYTEST)
 
 test-long: $(VENV)/.built $(VENV)/.tools $(NEIGHBOURS) ## All tests, with many more random examples
 	scripts/need tools
+	scripts/need browsers
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest $(PYTEST)
 
 check: $(VENV)/.built $(VENV)/.tools ## Formatting, lints, types, the core's own tests

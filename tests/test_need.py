@@ -21,7 +21,9 @@ def need(what: str, folder: Path, *programs: str, user: int = 1000) -> subproces
     return subprocess.run(command, capture_output=True, text=True, check=False, env={"PATH": str(folder)})
 
 
-@pytest.mark.parametrize(("what", "package"), [("rust", "gcc"), ("lints", "rust-clippy"), ("tools", "zstd")])
+@pytest.mark.parametrize(
+    ("what", "package"), [("rust", "gcc"), ("lints", "rust-clippy"), ("tools", "zstd"), ("browsers", "chromium")]
+)
 def test_who_is_not_root_is_told_what_to_install(tmp_path: Path, what: str, package: str) -> None:
     """One line with the packages, and nothing is tried."""
     done = need(what, tmp_path)

@@ -4,6 +4,7 @@ mod ahead;
 mod blocks;
 pub mod httpdate;
 mod in_order;
+mod jenkins;
 mod keys;
 mod layout;
 mod lines;
@@ -14,6 +15,7 @@ pub mod warc;
 
 pub(crate) use blocks::{BLOCK_BYTES, Block, Blocks};
 pub(crate) use in_order::work_in_order;
+pub use jenkins::jenkins;
 pub use keys::{KeyColumn, is_header, read_key_column, without_mark};
 pub use layout::{Layout, Row};
 pub use lines::{Line, Lines};

@@ -3,6 +3,7 @@
 mod counted;
 mod index;
 mod linkformat;
+mod stored;
 mod warc;
 
 use pyo3::prelude::*;
@@ -10,5 +11,6 @@ use pyo3::prelude::*;
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     index::add_to(module)?;
     linkformat::add_to(module)?;
+    stored::add_to(module)?;
     warc::add_to(module)
 }

@@ -1,0 +1,119 @@
+"""Chromium's Simple Cache: a file for each entry, as on Linux, Android and macOS."""
+
+import hashlib
+import re
+import struct
+import zlib
+from collections.abc import Iterator
+from os import SEEK_END, scandir
+from pathlib import Path
+from typing import BinaryIO
+
+from unlost.errors import ArchiveFileError
+from unlost.formats.chromium_entry import Entry, ResponseInfo, read_info
+from unlost.formats.kept import CHUNK, MAX_HEAD_BYTES, MAX_KEY_BYTES, Chunks, CutEntryError, open_file, problem_of
+from unlost.formats.problems import Problems
+
+NAME = re.compile(r"[0-9a-f]{16}_0")
+"""The file of an entry: head and body are in it. `_1` holds what the browser made of the body, `_s` ranges."""
+
+_BEGIN = struct.Struct("<QIII4x")  # magic, version, length of the key, its hash
+_BEGIN_MAGIC = 0xFCFB6D1BA7725C30
+_END = struct.Struct("<QIII4x")  # magic, flags, CRC-32 of the stream, its length
+_END_MAGIC = 0xF4FA6F45970D41D8
+_HAS_CRC = 1
+_HAS_KEY_DIGEST = 2
+_KEY_DIGEST_BYTES = 32
+_MAX_KEY = MAX_KEY_BYTES * 2  # an address, and the sites that it is kept for
+
+
+def read_entries(folder: Path, problems: Problems) -> Iterator[Entry]:
+    """Yield the entries of a folder. Problems: `truncated`, `damaged`, `unreadable` entries."""
+    with scandir(folder) as files:
+        for file in files:
+            if not NAME.fullmatch(file.name):
+                continue
+            try:
+                entry = read_entry(folder, file.name)
+            except (OSError, ArchiveFileError) as error:
+                problems.add(problem_of(error, file.name))
+            else:
+                if entry is not None:
+                    yield entry
+
+
+def read_entry(folder: Path, filename: str) -> Entry | None:
+    """Return the entry of a file; None if it is gone. Raises ArchiveFileError, OSError."""
+    path = folder / filename
+    try:
+        with open_file(path) as file:
+            key, start = _read_key(file)
+            info, end, crc = _read_info(file, key, start)
+    except FileNotFoundError:
+        return None
+    sparse = path.with_name(filename[:-1] + "s").exists()
+    return Entry(
+        key.decode("utf-8", "replace"), info, end - start, sparse, filename, 0, lambda: _body(path, start, end, crc)
+    )
+
+
+def _read_key(file: BinaryIO) -> tuple[bytes, int]:
+    """Return the key, and where the body begins."""
+    begin = file.read(_BEGIN.size)
+    if len(begin) < _BEGIN.size:
+        raise CutEntryError("expected an entry, found fewer bytes than its beginning has")
+    magic, _, length, _ = _BEGIN.unpack(begin)
+    if magic != _BEGIN_MAGIC:
+        raise ArchiveFileError("expected an entry, found another kind of file")
+    if length > _MAX_KEY:
+        raise ArchiveFileError(f"expected a key of at most {_MAX_KEY} bytes, found {length}")
+    key = file.read(length)
+    if len(key) < length:
+        raise CutEntryError("expected a key, found the end of the file")
+    return key, _BEGIN.size + length
+
+
+def _read_info(file: BinaryIO, key: bytes, start: int) -> tuple[ResponseInfo, int, int | None]:
+    """Return the head, where the body ends, and the body's CRC-32, if there is one."""
+    size = file.seek(0, SEEK_END)
+    flags, crc, length = _read_end(file, start, size)
+    place = size - _END.size
+    if flags & _HAS_KEY_DIGEST:
+        place -= _KEY_DIGEST_BYTES
+        file.seek(max(0, place))
+        if file.read(_KEY_DIGEST_BYTES) != hashlib.sha256(key).digest():
+            raise ArchiveFileError("expected the digest of the key, found another")
+    if length > MAX_HEAD_BYTES:
+        raise ArchiveFileError(f"expected a head of at most {MAX_HEAD_BYTES} bytes, found {length}")
+    place -= length
+    body_flags, body_crc, _ = _read_end(file, start, place)
+    file.seek(place)
+    head = file.read(length)
+    if flags & _HAS_CRC and zlib.crc32(head) != crc:
+        raise ArchiveFileError("expected the head that was stored, found another: its checksum is wrong")
+    return read_info(head), place - _END.size, body_crc if body_flags & _HAS_CRC else None
+
+
+def _read_end(file: BinaryIO, start: int, place: int) -> tuple[int, int, int]:
+    """Return flags, checksum and length from the record that ends a stream before a place."""
+    if place - _END.size < start:
+        raise CutEntryError("expected the end of a stream, found the beginning of the file")
+    file.seek(place - _END.size)
+    magic, flags, crc, length = _END.unpack(file.read(_END.size))
+    if magic != _END_MAGIC:
+        raise CutEntryError("expected the end of a stream, found something else")
+    return flags, crc, length
+
+
+def _body(path: Path, start: int, end: int, crc: int | None) -> Chunks:
+    with open_file(path) as file:
+        file.seek(start)
+        found = 0
+        while (left := end - file.tell()) > 0:
+            chunk = file.read(min(CHUNK, left))
+            if not chunk:
+                raise ArchiveFileError("expected a body, found the end of the file")
+            found = zlib.crc32(chunk, found)
+            yield chunk
+    if crc is not None and found != crc:
+        raise ArchiveFileError("expected the body that was stored, found another: its checksum is wrong")

@@ -1,0 +1,273 @@
+"""HAR files (HTTP Archive 1.1 and 1.2), as browsers export them: responses, and bodies where they are in it.
+
+docs/browser-caches.md says what is read and lists the kinds of problems.
+"""
+
+import base64
+import binascii
+import gzip
+import json
+import os
+import tempfile
+import zlib
+from collections import Counter
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from unlost.dates import from_iso
+from unlost.errors import ArchiveFileError, DateError
+from unlost.formats.harspans import entry_spans, object_end
+from unlost.formats.kept import (
+    Chunks,
+    CutEntryError,
+    Headers,
+    KeptContent,
+    KeptResponse,
+    header,
+    mime_of,
+    open_file,
+    problem_of,
+    web_address,
+)
+from unlost.formats.problems import Problem, Problems
+
+SUFFIXES = (".har", ".har.gz")
+"""Names of the files that are looked for in a folder."""
+
+MAX_ENTRY_BYTES = 1 << 27
+"""The longest entry: a body of some 96 MB in base64. It is held in memory, more than once."""
+
+MAX_UNPACKED_BYTES = 1 << 32
+"""The longest text of a packed HAR, which is unpacked to a temporary file."""
+
+_CHUNK = 1 << 20
+_PACKED = b"\x1f\x8b"
+
+
+def har_files(place: Path) -> Iterator[Path]:
+    """Yield a HAR file itself, or all in a folder and below, in the order of their names; links are not followed."""
+    if not place.is_dir():
+        yield place
+        return
+    for folder, folders, names in os.walk(place):
+        folders.sort()
+        yield from (Path(folder, name) for name in sorted(names) if name.lower().endswith(SUFFIXES))
+
+
+def read_responses(place: Path, problems: Problems, left_out: Counter[str]) -> Generator[KeptResponse, None, None]:
+    """Yield every response to a GET in a HAR file, or in all of a folder, in their order.
+
+    problems: gets what cannot be read: files that are `truncated`, `foreign`, `unreadable` or `too-large`, entries that
+    are `too-large` or have a `bad-date`, and each `bad-entry`. left_out: gets how many entries were not wanted:
+    `other-method`, `foreign-scheme` (`data:` and the like), `no-response` (failed, blocked or broken off), `part`
+    (ranges). No more than one entry is in memory. Raises OSError if there is no such file or folder.
+    """
+    place.stat()
+    for path in har_files(place):
+        name = path.name if path == place else path.relative_to(place).as_posix()
+        try:
+            with _unpacked(path) as file:
+                for start, end in entry_spans(file.read):
+                    after = file.tell()
+                    yield from _found(file, name, start, end, problems, left_out)
+                    file.seek(after)
+        except (OSError, CutEntryError) as error:
+            problems.add(problem_of(error, name))
+        except _LargeError as error:
+            problems.add(Problem("too-large", name, None, 0, str(error)))
+        except ArchiveFileError as error:
+            problems.add(Problem("foreign", name, None, 0, str(error)))
+        except (EOFError, zlib.error) as error:
+            problems.add(Problem("unreadable", name, None, 0, f"expected gzip: {error}"))
+
+
+def open_content(place: Path, response: KeptResponse) -> KeptContent | None:
+    """Return a response of `read_responses` with its body; None if that is not in the file, or the file is gone.
+
+    In a packed file everything before the entry is unpacked for it. Raises ArchiveFileError if the entry cannot be
+    read any more, OSError if the file cannot be.
+    """
+    path = place / response.filename if place.is_dir() else place
+    try:
+        with open_file(path) as file, _unpacking(file) as text:
+            text.seek(response.offset)
+            length = object_end(text.read, MAX_ENTRY_BYTES)
+            text.seek(response.offset)
+            data = text.read(length or 0)
+    except FileNotFoundError:
+        return None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ArchiveFileError(f"expected an entry of a HAR file: {error}") from None
+    if not data.startswith(b"{"):
+        return None
+    try:
+        found = _response(data, response.filename, response.offset)
+    except (_EntryError, DateError):
+        return None
+    if isinstance(found, str) or found[0].uri != response.uri or found[2] is None:
+        return None
+    # Bodies in HAR files are as the page saw them: nothing is left to unpack.
+    return KeptContent(found[0], found[1], "", _chunks(found[2]))
+
+
+def _chunks(body: bytes) -> Chunks:
+    yield body
+
+
+class _LargeError(ArchiveFileError):
+    """A packed file that is larger than is unpacked."""
+
+
+class _EntryError(ArchiveFileError):
+    """An entry that cannot be read."""
+
+
+@contextmanager
+def _unpacking(file: BinaryIO) -> Iterator[BinaryIO]:
+    """Give the text of a file as it is unpacked."""
+    is_packed = file.read(2) == _PACKED
+    file.seek(0)
+    if not is_packed:
+        yield file
+        return
+    with gzip.GzipFile(fileobj=file) as text:
+        yield cast("BinaryIO", text)
+
+
+@contextmanager
+def _unpacked(path: Path) -> Iterator[BinaryIO]:
+    """Give the text of a file, in which one can go back and forth at no cost."""
+    with open_file(path) as file, _unpacking(file) as text:
+        if text is file:
+            yield file
+            return
+        with tempfile.TemporaryFile() as copy:
+            while chunk := text.read(_CHUNK):
+                if copy.tell() + len(chunk) > MAX_UNPACKED_BYTES:
+                    raise _LargeError(f"expected at most {MAX_UNPACKED_BYTES} bytes, found more once unpacked")
+                copy.write(chunk)
+            copy.seek(0)
+            yield cast("BinaryIO", copy)
+
+
+def _found(
+    file: BinaryIO, name: str, start: int, end: int, problems: Problems, left_out: Counter[str]
+) -> Iterator[KeptResponse]:
+    """Yield the response of an entry, if it has one that is wanted."""
+    if end - start > MAX_ENTRY_BYTES:
+        message = f"expected an entry of at most {MAX_ENTRY_BYTES} bytes, found {end - start}"
+        problems.add(Problem("too-large", name, None, start, message))
+        return
+    file.seek(start)
+    try:
+        found = _response(file.read(end - start), name, start)
+    except DateError as error:
+        problems.add(Problem("bad-date", name, None, start, str(error)))
+    except _EntryError as error:
+        problems.add(Problem("bad-entry", name, None, start, str(error)))
+    else:
+        if isinstance(found, str):
+            left_out[found] += 1
+        else:
+            yield found[0]
+
+
+def _response(data: bytes, name: str, place: int) -> tuple[KeptResponse, Headers, bytes | None] | str:
+    """Return an entry as a record, with its fields and its body; or why it is not wanted.
+
+    Raises _EntryError, DateError.
+    """
+    try:
+        entry = json.loads(data)
+    except (ValueError, RecursionError):
+        raise _EntryError("expected an entry in JSON, found something else") from None
+    request, response = _part(entry, "request"), _part(entry, "response")
+    if _text(request, "method").upper() != "GET":
+        return "other-method"
+    address = web_address(_text(request, "url"))
+    if address is None:
+        return "foreign-scheme"
+    status = response.get("status")
+    if not isinstance(status, int) or not 100 <= status < 600:
+        return "no-response"
+    if status == 206:
+        return "part"
+    moment = from_iso(_text(entry, "startedDateTime"))
+    headers, content = _headers(response), _part(response, "content")
+    kind = header(headers, "content-type") or _text(content, "mimeType")
+    body = _body(content, kind)
+    if body is None and (status == 204 or 300 <= status < 400 or header(headers, "content-length") == "0"):
+        body = None if status == 304 else b""
+    redirect = (header(headers, "location") or _text(response, "redirectURL")) if 300 <= status < 400 else None
+    length = None if body is None else len(body)
+    kept = KeptResponse(address, moment, status, mime_of(kind), redirect or None, length, name, place)
+    return kept, headers, body
+
+
+def _part(entry: object, name: str) -> dict[str, object]:
+    value = entry.get(name) if isinstance(entry, dict) else None
+    if not isinstance(value, dict):
+        raise _EntryError(f"expected an object `{name}`, found none")
+    return value
+
+
+def _text(entry: object, name: str) -> str:
+    value = entry.get(name) if isinstance(entry, dict) else None
+    return value if isinstance(value, str) else ""
+
+
+def _headers(response: dict[str, object]) -> Headers:
+    fields = response.get("headers")
+    pairs = [(_text(field, "name"), _text(field, "value")) for field in fields] if isinstance(fields, list) else []
+    # HTTP/2 has fields of its own for the status; a browser that saw several of a name may join them by line ends.
+    return tuple((name, each.strip()) for name, value in pairs if name and name[0] != ":" for each in value.split("\n"))
+
+
+def _body(content: dict[str, object], kind: str) -> bytes | None:
+    """Return the bytes of a body; None if they are not in the file.
+
+    A text was decoded by the browser: it is encoded as its type says, or else in UTF-8.
+    """
+    text = content.get("text")
+    if not isinstance(text, str):
+        return b"" if content.get("size") == 0 else None
+    if _text(content, "encoding").lower() == "base64":
+        try:
+            return base64.b64decode(text, validate=True)
+        except (ValueError, binascii.Error):
+            raise _EntryError("expected a body in base64, found something else") from None
+    try:
+        return text.encode(_codec(kind))
+    except UnicodeError:
+        return text.encode("utf-8", "replace")
+
+
+# What browsers read by the names that pages give, where that is not what Python reads by them. Whatever is not here is
+# UTF-8: some of Python's codecs take the square of a text's length in time.
+_CODECS = {
+    **dict.fromkeys(("iso-8859-1", "latin1", "us-ascii", "ascii", "windows-1252", "cp1252"), "cp1252"),
+    **dict.fromkeys(("iso-8859-9", "latin5", "windows-1254"), "cp1254"),
+    **dict.fromkeys(("gb2312", "gbk", "gb18030", "x-gbk"), "gb18030"),
+    **dict.fromkeys(("shift_jis", "shift-jis", "sjis", "x-sjis", "windows-31j"), "cp932"),
+    **dict.fromkeys(("euc-kr", "ks_c_5601-1987", "windows-949"), "cp949"),
+    **dict.fromkeys(("utf-16", "utf-16le"), "utf-16"),
+    **dict.fromkeys(("windows-874", "tis-620", "iso-8859-11"), "cp874"),
+    **{f"iso-8859-{part}": f"iso-8859-{part}" for part in (2, 3, 4, 5, 6, 7, 8, 10, 13, 14, 15, 16)},
+    **{f"windows-125{part}": f"cp125{part}" for part in (0, 1, 3, 5, 6, 7, 8)},
+    **{name: name for name in ("big5", "euc-jp", "iso-2022-jp", "koi8-r", "koi8-u")},
+}
+
+
+def _codec(kind: str) -> str:
+    """Return how a text is written whose Content-Type names a charset.
+
+    >>> _codec('text/html; Charset="ISO-8859-1"'), _codec("text/css"), _codec("text/css; charset=punycode")
+    ('cp1252', 'utf-8', 'utf-8')
+    """
+    for parameter in kind.split(";")[1:]:
+        name, _, value = parameter.partition("=")
+        if name.strip().lower() == "charset":
+            return _CODECS.get(value.strip().strip("\"'").lower(), "utf-8")
+    return "utf-8"

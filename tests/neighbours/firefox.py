@@ -1,0 +1,80 @@
+"""Firefox, as Debian has it, visiting the lost site."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+from tests.neighbours.lost_site import HOME, proxy
+
+_SECONDS = 120
+
+# Everything goes to the proxy of the site, which refuses what is not of the site; and no noise.
+_PREFERENCES = {
+    "network.proxy.type": 1,
+    "network.proxy.http": "127.0.0.1",
+    "network.proxy.ssl": "127.0.0.1",
+    "network.proxy.no_proxies_on": "",
+    "network.proxy.allow_hijacking_localhost": True,
+    "network.proxy.failover_direct": False,
+    "network.trr.mode": 5,
+    "network.dns.disablePrefetch": True,
+    "network.captive-portal-service.enabled": False,
+    "network.connectivity-service.enabled": False,
+    "app.normandy.enabled": False,
+    "app.update.enabled": False,
+    "browser.region.network.url": "",
+    "browser.safebrowsing.malware.enabled": False,
+    "browser.safebrowsing.phishing.enabled": False,
+    "browser.shell.checkDefaultBrowser": False,
+    "datareporting.policy.dataSubmissionEnabled": False,
+    "dom.security.https_first": False,
+    "extensions.systemAddon.update.enabled": False,
+    "extensions.update.enabled": False,
+    "services.settings.server": "http://127.0.0.1/",
+    "toolkit.telemetry.enabled": False,
+}
+
+
+def visit(profile: Path) -> None:
+    """Visit the lost site with a profile: everything that the browser caches is then in its files.
+
+    It takes a picture of the page, because then it ends by itself once the page is there.
+    """
+    program = shutil.which("firefox-esr")
+    if program is None:
+        raise FileNotFoundError("firefox-esr: run `make test`, which installs it")
+    profile.mkdir(parents=True, exist_ok=True)
+    picture = profile / "picture.png"
+    with proxy() as port:
+        ports = {"network.proxy.http_port": port, "network.proxy.ssl_port": port}
+        lines = [
+            f"user_pref({json.dumps(name)}, {json.dumps(value)});\n"
+            for name, value in {**_PREFERENCES, **ports}.items()
+        ]
+        (profile / "user.js").write_text("".join(lines))
+        command: list[str | Path] = [
+            program,
+            "--headless",
+            "--no-remote",
+            "--profile",
+            profile,
+            "--screenshot",
+            picture,
+            HOME,
+        ]
+        environment = {"HOME": str(profile), "PATH": os.environ["PATH"], "MOZ_CRASHREPORTER_DISABLE": "1"}
+        with (profile / "neighbour.log").open("wb") as log:
+            process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True, env=environment)
+        try:
+            process.wait(_SECONDS)
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+    if not picture.exists():
+        raise RuntimeError(
+            f"Firefox took no picture:\n{(profile / 'neighbour.log').read_text(errors='replace')[-2000:]}"
+        )

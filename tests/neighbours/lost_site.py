@@ -1,0 +1,138 @@
+"""A small site for a browser to visit, served by a proxy that lets the browser reach nothing else."""
+
+import gzip
+import random
+import subprocess
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import NamedTuple
+
+import brotli
+
+HOME = "http://lost.example/"
+
+
+class Page(NamedTuple):
+    """What is served at an address: the body as it is read, and the coding that it is sent in."""
+
+    body: bytes
+    mime: str
+    status: int = 200
+    coding: str = ""
+    location: str = ""
+
+
+def _script(name: str) -> bytes:
+    return "".join(f"/* line {line} of {name} */ var a = {line};\n" for line in range(3_000)).encode()
+
+
+# The script waits for each answer: a browser that ends once the page is there must not miss one.
+# Chromium takes Brotli and Zstandard only from where nobody can listen, such as this machine itself.
+PAGES = {
+    HOME: Page(
+        b"""<!doctype html><meta charset=utf-8><title>Lost</title><link rel=stylesheet href=style.css>
+        <p>K\xc3\xa4se<img src=picture.png><img src=missing.png>
+        <script src=gzip.js></script><script src=deflate.js></script>
+        <script src=http://localhost/br.js></script><script src=http://localhost/zstd.js></script>
+        <iframe src=http://frame.example/inner.html></iframe><iframe src=/old></iframe>
+        <script>
+        function ask(method, path, range) {
+            const request = new XMLHttpRequest();
+            request.open(method, path, false);
+            if (range) request.setRequestHeader('Range', range);
+            request.send(method === 'POST' ? 'x' : null);
+        }
+        ask('POST', '/form'); ask('HEAD', '/only-head'); ask('GET', '/part.bin', 'bytes=0-99');
+        ask('GET', '/empty'); ask('GET', '/latin.txt');
+        </script>""",
+        "text/html; charset=utf-8",
+    ),
+    f"{HOME}style.css": Page(b"p { color: red }", "text/css"),
+    # More than one part of Firefox's cache, and more than a block of Chromium's.
+    f"{HOME}picture.png": Page(b"\x89PNG\r\n\x1a\n" + random.Random(5).randbytes(600_000), "image/png"),  # noqa: S311
+    f"{HOME}missing.png": Page(b"not here", "text/html", 404),
+    f"{HOME}gzip.js": Page(_script("gzip"), "text/javascript", coding="gzip"),
+    f"{HOME}deflate.js": Page(_script("deflate"), "text/javascript", coding="deflate"),
+    "http://localhost/br.js": Page(_script("br"), "text/javascript", coding="br"),
+    "http://localhost/zstd.js": Page(_script("zstd"), "text/javascript", coding="zstd"),
+    "http://frame.example/inner.html": Page(b"<p>inner<img src=http://lost.example/picture.png>", "text/html"),
+    f"{HOME}old": Page(b"moved", "text/plain", 301, location="/new.html"),
+    f"{HOME}new.html": Page(b"<p>new", "text/html"),
+    f"{HOME}empty": Page(b"", "text/plain"),
+    f"{HOME}latin.txt": Page("Käse €".encode("cp1252"), "text/plain; charset=iso-8859-1"),
+}
+PART = f"{HOME}part.bin"
+NOT_PAGES = {f"{HOME}form", f"{HOME}only-head", PART}
+
+
+def _packed(page: Page) -> bytes:
+    if page.coding == "gzip":
+        return gzip.compress(page.body)
+    if page.coding == "deflate":
+        return zlib.compress(page.body)
+    if page.coding == "br":
+        return bytes(brotli.compress(page.body))
+    if page.coding == "zstd":
+        return subprocess.run(["zstd", "--stdout"], input=page.body, capture_output=True, check=True).stdout
+    return page.body
+
+
+class _Answers(BaseHTTPRequestHandler):
+    """Answers as the site for its addresses, and refuses all others."""
+
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+    def _answer(self, status: int, body: bytes = b"", **fields: str) -> None:
+        self.send_response(status)
+        for name, value in {**fields, "Cache-Control": "max-age=86400", "Content-Length": str(len(body))}.items():
+            if value:
+                self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def do_CONNECT(self) -> None:
+        """Let nobody out."""
+        self._answer(403)
+
+    def do_POST(self) -> None:
+        """Take what is sent."""
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self._answer(200 if self.path.startswith(HOME) else 403, b"taken", Content_Type="text/plain")
+
+    def do_HEAD(self) -> None:
+        """As for GET."""
+        self.do_GET()
+
+    def do_GET(self) -> None:
+        """Serve a page, a part of one, or nothing."""
+        page = PAGES.get(self.path)
+        if page is not None:
+            coding, location = page.coding, page.location
+            self._answer(page.status, _packed(page), Content_Type=page.mime, Content_Encoding=coding, Location=location)
+        elif self.path == PART:
+            fields = {"Content_Range": "bytes 0-99/1000", "ETag": '"1"', "Accept_Ranges": "bytes"}
+            self._answer(206, b"x" * 100, Content_Type="application/octet-stream", **fields)
+        elif self.path == f"{HOME}only-head":
+            self._answer(200, Content_Type="text/plain")
+        else:
+            self._answer(404 if self.path.startswith(HOME) else 403)
+
+
+@contextmanager
+def proxy() -> Iterator[int]:
+    """Serve the site as a proxy of the loopback interface, and yield its port."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Answers) as server:
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+            thread.join()
