@@ -16,7 +16,7 @@ from unlost.archives.unpacking import unpacked
 from unlost.archives.urims import Copy, asked, host_of, hosts, joined, read_copy, same_page, urim
 from unlost.errors import DateError, FailedError, UriError
 from unlost.formats.capture import Capture
-from unlost.formats.linkformat import read_timemap
+from unlost.formats.linkformat import TimeMap, read_timemap
 from unlost.formats.problems import Problem, Problems
 
 MAX_COPY_BYTES = 1 << 28
@@ -215,10 +215,15 @@ def _address(reply: Reply) -> str:
     return joined(reply.url, reply.header("content-location") or "")
 
 
+def links_of(reply: Reply) -> TimeMap:
+    """Return what the Link headers of an answer say."""
+    links = ", ".join(value for name, value in reply.headers if name.lower() == "link")
+    return read_timemap(links.encode("utf-8", "surrogateescape"), Problems())
+
+
 def _original(reply: Reply) -> str | None:
     """Return the page that a copy says it is of, if that is an address."""
-    links = ", ".join(value for name, value in reply.headers if name.lower() == "link")
-    original = read_timemap(links.encode("utf-8", "surrogateescape"), Problems()).original
+    original = links_of(reply).original
     try:
         return original if original and addresses.key(original) else None
     except UriError:
