@@ -5,6 +5,9 @@ from unlost import dates
 LAST = "99991231235959"
 """The date to which the last capture is the closest."""
 
+EVER = ("00010101000000", LAST)
+"""All the time there is."""
+
 
 def span(date: str | None) -> tuple[str, str]:
     """Return the first and last moment of a date of 1 to 14 digits; without one, the end of time. Raises DateError.
@@ -13,6 +16,15 @@ def span(date: str | None) -> tuple[str, str]:
     (('20140101000000', '20141231235959'), ('99991231235959', '99991231235959'))
     """
     return (LAST, LAST) if date is None else (dates.pad(date), dates.pad(date, up=True))
+
+
+def between(first: str | None, last: str | None) -> tuple[str, str]:
+    """Return from when to when, 14 digits each, is meant by two dates of 1 to 14 digits, or by none. Raises DateError.
+
+    >>> between("2014", None)
+    ('20140101000000', '99991231235959')
+    """
+    return (dates.pad(first) if first else EVER[0], dates.pad(last, up=True) if last else EVER[1])
 
 
 def seconds_between(low: str, high: str, first: str, last: str) -> float:

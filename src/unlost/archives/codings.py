@@ -8,7 +8,12 @@ import re
 import tempfile
 import zlib
 from collections.abc import Callable, Generator, Iterator, Sequence
-from typing import BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
+
+if TYPE_CHECKING:
+    _Spooled = tempfile.SpooledTemporaryFile[bytes]
+else:
+    _Spooled = tempfile.SpooledTemporaryFile
 
 IN_MEMORY = 1 << 20
 """Bytes of a body; what is larger goes to a temporary file."""
@@ -37,9 +42,17 @@ class _BrokenError(Exception):
     """What is there is in the coding up to here, and no further."""
 
 
+class _Spool(_Spooled):
+    """A temporary file that is closed, and gone, with the last reference to it."""
+
+    def __del__(self) -> None:
+        if hasattr(self, "_file"):
+            self.close()
+
+
 def spool(pieces: Iterator[bytes], limit: int) -> BinaryIO:
     """Return a temporary file with these bytes, at its beginning. Raises TooLargeError beyond `limit` bytes."""
-    file = tempfile.SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115  the caller's to keep
+    file = _Spool(IN_MEMORY)
     try:
         for piece in _limited(pieces, limit):
             file.write(piece)

@@ -1,7 +1,6 @@
 """The copies of pages in archive files: a record's body, and for a record without one, that of the one it speaks of."""
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 from unlost.archives import warc_copy
@@ -43,7 +42,7 @@ class FileCopies:
             except FailedError as error:
                 failure = error
                 continue
-            return _revisited(record, found, copy)
+            return warc_copy.revisited(record, found.capture, copy)
         raise failure
 
     def _open(self, found: Found) -> StoredRecord:
@@ -57,24 +56,6 @@ class FileCopies:
 
     def _with_body(self, record: StoredRecord, found: Found) -> StoredCopy:
         try:
-            return warc_copy.copy_of(record, found.capture, self._archive, limit=self._max_bytes)
+            return warc_copy.copy_of(record, found.capture, self._archive, self._max_bytes)
         except OSError as error:
             raise FailedError(str(error), self._archive.id, "malformed") from error
-
-
-def _revisited(record: StoredRecord, found: Found, copy: StoredCopy) -> StoredCopy:
-    """Return the copy that a revisit stands for: its date, another's body, its own headers and status if it has any."""
-    capture, before = found.capture, copy.capture
-    if warc_copy.is_not_modified(record):
-        status, mime, headers = before.status, before.mime, copy.headers
-    else:
-        status, mime, headers = capture.status, capture.mime or before.mime, record.http_headers
-    capture = replace(
-        capture,
-        status=status,
-        mime=mime,
-        archive=before.archive,
-        migrated=before.migrated,
-        revisit_of=(before.uri, before.datetime),
-    )
-    return replace(copy, capture=capture, headers=headers)

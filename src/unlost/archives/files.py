@@ -5,7 +5,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from unlost import dates
 from unlost.archives import closeness, warc_copy
 from unlost.archives.archive import Archive
 from unlost.archives.current_index import CurrentIndex
@@ -57,12 +56,12 @@ class ArchiveFiles:
     async def captures(self, uri: str) -> AsyncIterator[Capture]:
         """Yield the captures of an address by date, of any status. Raises UriError, FailedError."""
         key = key_of(uri)
-        async for capture in self._listed(key, key + "\0", ("", closeness.LAST)):
+        async for capture in self._listed(key, key + "\0", closeness.EVER):
             yield capture
 
     async def under(self, prefix: str, first: str | None = None, last: str | None = None) -> AsyncIterator[Capture]:
         """Yield the captures below a prefix by key and date. Raises UriError, DateError, FailedError."""
-        span = (dates.pad(first) if first else "", dates.pad(last, up=True) if last else closeness.LAST)
+        span = closeness.between(first, last)
         for low, high in read_prefix(prefix).ranges:
             async for capture in self._listed(low, high, span):
                 yield capture

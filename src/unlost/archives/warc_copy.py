@@ -52,23 +52,16 @@ def original_of(record: StoredRecord) -> tuple[str, str] | None:
     return (address.strip("<>"), moment) if address and moment else None
 
 
-def is_not_modified(record: StoredRecord) -> bool:
+def _is_not_modified(record: StoredRecord) -> bool:
     """Return whether a revisit tells nothing of the page but that it had not changed: its headers are then the old."""
     profile = record.header("WARC-Profile") or ""
     return record.http_line is None or "not-modified" in profile or record.http_line.split(" ")[1:2] == ["304"]
 
 
-def copy_of(
-    record: StoredRecord,
-    capture: Capture,
-    archive: Archive,
-    *,
-    truncated: str | None = None,
-    limit: int = MAX_BODY_BYTES,
-) -> StoredCopy:
+def copy_of(record: StoredRecord, capture: Capture, archive: Archive, limit: int = MAX_BODY_BYTES) -> StoredCopy:
     """Return the copy that a record with a body holds. It reads all of it: call it in a thread.
 
-    capture: what the index says of it. truncated: why the body is not whole, if the index says so.
+    capture: what the index says of it.
     Raises FailedError of kind `too-large` for a body of more than `limit` bytes, `malformed` for a coding that cannot
     be undone.
     """
@@ -82,7 +75,7 @@ def copy_of(
     except codings.UnknownCodingError as error:
         message = f"its body is in the coding `{error}`, which unlost does not undo: take another capture"
         raise FailedError(message, archive.id, "malformed") from None
-    said = record.header("WARC-Truncated") or truncated
+    said = record.header("WARC-Truncated")
     damage = "damage" if is_broken or record.problems() else None
     return StoredCopy(
         replace(capture, archive=archive.id, migrated=archive.is_migrated(capture.mime)),
@@ -90,6 +83,27 @@ def copy_of(
         body,
         said[:_MAX_REASON] if said else damage,
     )
+
+
+def revisited(record: StoredRecord, capture: Capture, copy: StoredCopy) -> StoredCopy:
+    """Return the copy that a revisit stands for: its date, another's body, its own headers and status if it has any.
+
+    record, capture: the revisit. copy: of the record that it speaks of.
+    """
+    before = copy.capture
+    if _is_not_modified(record):
+        status, mime, headers = before.status, before.mime, copy.headers
+    else:
+        status, mime, headers = capture.status, capture.mime or before.mime, record.http_headers
+    capture = replace(
+        capture,
+        status=status,
+        mime=mime,
+        archive=before.archive,
+        migrated=before.migrated,
+        revisit_of=(before.uri, before.datetime),
+    )
+    return replace(copy, capture=capture, headers=headers)
 
 
 def headers_of(record: StoredRecord) -> tuple[tuple[str, str], ...]:
