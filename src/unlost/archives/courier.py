@@ -1,17 +1,34 @@
 """Carries questions to archives and brings answers back: the one place that opens connections to them."""
 
-import tempfile
-from collections.abc import Mapping
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import BinaryIO, Protocol, Self, cast
+from typing import BinaryIO, Protocol, Self
 
 import aiohttp
+from aiohttp.abc import AbstractResolver
+from yarl import URL
 
+from unlost._core import VERSION
+from unlost.archives import admission
+from unlost.archives.addresses import Place, PublicResolver, may_be_public, own_places, parse, place_of, target_of
 from unlost.archives.archive import Archive, Work
-from unlost.errors import FailedError
+from unlost.archives.decoding import ANNOUNCED
+from unlost.archives.exchange import Deadlines, Head, Passage, exchange, tracing
+from unlost.archives.limit_store import LimitStore
+from unlost.archives.waiting import Patience, Turn, Turns
+from unlost.clock import Clock
+from unlost.errors import FailedError, UsageError
 
-_IN_MEMORY = 1 << 20  # bytes of an answer; what is larger goes to a temporary file
-_CHUNK = 1 << 16
+_RETRIES = 2  # of what often helps to try again, and never more: it costs the archive as much as a new question
+_RETRY_SECONDS = 1.0  # before the first; four times as long before the next
+_THROTTLED = (429, 503)
+_REDIRECTS = (301, 302, 303, 307, 308)
+_MAX_HEAD = 1 << 16  # bytes of a field: archives repeat original headers, and Link fields hold long addresses
+_SECRET = {"authorization", "cookie", "proxy-authorization"}
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,38 +82,207 @@ class Asks(Protocol):
 
 
 class Courier:
-    """Asks archives, with one pool of connections for all. Use it as an async context manager."""
+    """Asks archives, with one pool of connections for all. Use it as an async context manager.
 
-    def __init__(self) -> None:
-        self._session: aiohttp.ClientSession | None = None
+    store: the accounts by which limits are kept. Everybody who asks the same archives should share it.
+    clock: what waits for limits and before trying again. Deadlines run on real time.
+    contact: an address of mail or of a page, for whoever looks after an archive. Without one, half as much is asked.
+    deadlines: how long an archive may take.
+    patience: how many seconds, at most, one question may be kept waiting for limits and because the archive said so;
+        what would take longer is a NotNowError at once.
+    connections_per_host: how many questions are on their way to one host at once, and how many connections are kept.
+    proxies: whether to go through the proxies that the environment names (HTTP_PROXY and the like).
+    tell: gets a line for people, once, if there is no contact; by default the log of this module.
+    resolver: what looks names up; by default the system.
+    """
+
+    def __init__(
+        self,
+        store: LimitStore,
+        clock: Clock,
+        contact: str | None = None,
+        deadlines: Deadlines | None = None,
+        patience: float = 300.0,
+        connections_per_host: int = 6,
+        proxies: bool = False,
+        tell: Callable[[str], None] = _log.warning,
+        resolver: AbstractResolver | None = None,
+    ) -> None:
+        if contact is not None and not (contact.isascii() and contact.isprintable() and contact.strip()):
+            raise UsageError("contact: expected an address of mail or of a page, of printable ASCII characters")
+        share = admission.SHARE if contact else admission.SHARE_WITHOUT_CONTACT
+        self._clock = clock
+        self._turns = Turns(store, clock, share)
+        self._agent = f"unlost/{VERSION} (+{contact})" if contact else f"unlost/{VERSION}"
+        self._deadlines = deadlines or Deadlines()
+        self._patience = patience
+        self._slots: defaultdict[Place, asyncio.Semaphore] = defaultdict(
+            lambda: asyncio.Semaphore(connections_per_host)
+        )
+        self._connections = connections_per_host
+        self._proxies = proxies
+        self._tell = tell
+        self._told = contact is not None
+        self._resolver = resolver
+        self._own: aiohttp.ClientSession | None = None
+        self._public: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
         """Open the pool."""
-        self._session = aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar())
+        resolver = self._resolver or aiohttp.ThreadedResolver()
+        # Behind a proxy it is the proxy that looks names up, and may itself be inside a network.
+        self._own = self._session(resolver)
+        self._public = self._session(resolver if self._proxies else PublicResolver(resolver))
         return self
+
+    def _session(self, resolver: AbstractResolver) -> aiohttp.ClientSession:
+        session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, limit_per_host=self._connections, resolver=resolver),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers={"User-Agent": self._agent, "Accept-Encoding": ANNOUNCED, "Accept": "*/*"},
+            auto_decompress=False,
+            trust_env=self._proxies,
+            trace_configs=[tracing()],
+            max_line_size=_MAX_HEAD,
+            max_field_size=_MAX_HEAD,
+        )
+        # What it sends again by itself, nobody would count.
+        session._retry_connection = False  # noqa: SLF001  a test counts at the server
+        return session
 
     async def __aexit__(self, *_: object) -> None:
         """Close every connection."""
-        if self._session is not None:
-            await self._session.close()
+        for session in (self._own, self._public):
+            if session is not None:
+                await session.close()
+        self._own = self._public = None
 
     async def ask(self, archive: Archive, question: Question) -> Reply:
-        """Return the answer. Raises FailedError."""
-        if self._session is None:
+        """Return the answer, whole. Raises NotNowError, FailedError."""
+        if not self._told:
+            self._told = True
+            self._tell("no contact is set, so archives are asked half as often: set one by `contact = …` or --contact")
+        try:
+            url = parse(question.url)
+        except ValueError as error:
+            raise FailedError(f"not an address to ask: {error}", archive.id, "malformed") from error
+        errand = _Errand(question, place_of(url), Patience(self._patience), self._deadlines.total)
+        seen = {url}
+        while True:
+            answer = await self._answer(archive, url, errand)
+            if isinstance(answer, Reply):
+                return answer
+            url = _followed(answer, url, archive)
+            if url in seen:
+                raise FailedError(f"redirects in a circle, to {str(url)[:100]}", archive.id, "redirects")
+            if len(seen) > question.redirects:
+                raise FailedError(f"more than {question.redirects} redirects", archive.id, "redirects")
+            seen.add(url)
+
+    async def _answer(self, archive: Archive, url: URL, errand: "_Errand") -> "Reply | str":
+        """Return the answer to one request, or where it redirects to; try again where that helps."""
+        tries = 0
+        while True:
+            try:
+                answer = await self._attempt(archive, url, errand)
+            except FailedError as error:
+                pause = _pause(error, tries, errand)
+                if pause is None:
+                    raise
+                tries += 1
+                errand.seconds -= pause
+                await self._clock.sleep(pause)
+            else:
+                if answer is not None:
+                    return answer  # else it said to wait, which the next turn does
+
+    async def _attempt(self, archive: Archive, url: URL, errand: "_Errand") -> "Reply | str | None":
+        place = place_of(url)
+        own = place in own_places(archive)
+        session = self._own if own else self._public
+        if session is None:
             raise RuntimeError("use `async with Courier(…)`")
-        body = cast("BinaryIO", tempfile.SpooledTemporaryFile(_IN_MEMORY))  # noqa: SIM115  the reply's to keep
-        async with self._session.get(
-            question.url,
-            headers=dict(question.headers),
-            allow_redirects=question.redirects > 0,
-            max_redirects=max(1, question.redirects),
-        ) as answer:
-            size = 0
-            async for data in answer.content.iter_chunked(_CHUNK):
-                size += len(data)
-                if size > question.max_bytes:
-                    raise FailedError(f"more than {question.max_bytes} bytes", archive.id, "too-large")
-                body.write(data)
-            body.seek(0)
-            headers = tuple((name, value) for name, value in answer.headers.items())
-            return Reply(str(answer.url), answer.status, headers, body, size)
+        if not own and not may_be_public(place.host):
+            raise FailedError(f"{place.host[:100]} is inside a network", archive.id, "redirects")
+        turn = await self._turns.take(archive, errand.question.work, self._slots[place], errand.patience)
+        passage = errand.passage = Passage(turn.sent)
+        begun = asyncio.get_running_loop().time()
+        try:
+            async with (
+                asyncio.timeout(errand.seconds),
+                exchange(session, url, errand.headers(url), passage, self._deadlines, archive.id) as head,
+            ):
+                return await self._judge(archive, head, turn, own, errand.question)
+        except TimeoutError as error:
+            message = f"{place.host}:{place.port}: not answered within {self._deadlines.total:g} s"
+            raise FailedError(message, archive.id, "timeout") from error
+        except FailedError as error:
+            if own and error.kind == "refused":
+                now = self._clock.now()
+                await self._turns.change(archive, lambda ledger: (admission.refused(ledger, now, turn.at), None))
+            raise
+        finally:
+            turn.end()
+            errand.seconds -= asyncio.get_running_loop().time() - begun
+
+    async def _judge(
+        self, archive: Archive, head: Head, turn: Turn, own: bool, question: Question
+    ) -> "Reply | str | None":
+        """Return the answer, where it redirects to, or None if the archive said to wait."""
+        # A capture is an answer whatever its status: 429 or 503 may be what was captured.
+        is_capture = head.header("Memento-Datetime") is not None
+        if own and head.status in _THROTTLED and not is_capture:
+            now = self._clock.now()
+            wait = admission.seconds_to_wait(head.header("Retry-After"), head.header("Date"), now)
+            await self._turns.change(archive, lambda ledger: (admission.told_to_wait(ledger, now, turn.at, wait), None))
+            await head.drain()
+            return None
+        if not is_capture and (head.status >= 500 or (head.status == 429 and not own)):
+            await head.drain()
+            raise FailedError(f"status {head.status}", archive.id, "status")
+        if own and turn.troubled:
+            await self._turns.change(archive, lambda ledger: (admission.answered(ledger, turn.at), None))
+        location = head.header("Location")
+        if question.redirects > 0 and head.status in _REDIRECTS and location:
+            await head.drain()
+            return location
+        body, size = await head.read(question.max_bytes, archive.id)
+        return Reply(head.url, head.status, head.headers, body, size)
+
+
+@dataclass(slots=True)
+class _Errand:
+    """One question on its way.
+
+    origin: where the question itself goes, before redirects.
+    seconds: how many are left of its total deadline.
+    """
+
+    question: Question
+    origin: Place
+    patience: Patience
+    seconds: float
+    passage: Passage | None = None
+
+    def headers(self, url: URL) -> dict[str, str]:
+        """Return the headers for one address: what is secret goes only where the question itself goes."""
+        asked = dict(self.question.headers)
+        if place_of(url) == self.origin:
+            return asked
+        return {name: value for name, value in asked.items() if name.lower() not in _SECRET}
+
+
+def _followed(location: str, base: URL, archive: Archive) -> URL:
+    try:
+        return target_of(location, base)
+    except ValueError as error:
+        raise FailedError(f"a redirect to {location[:100]!r}: {error}", archive.id, "redirects") from error
+
+
+def _pause(error: FailedError, tries: int, errand: _Errand) -> float | None:
+    """Return how many seconds to wait before another try; None if it would not help, or there is no time for it."""
+    reused = errand.passage is not None and errand.passage.reused
+    # A connection that was kept may be dead without anybody having said so. On a new one, who hangs will hang again.
+    again = error.kind in {"reset", "status"} or (error.kind == "timeout" and reused and tries == 0)
+    pause = _RETRY_SECONDS * 4**tries
+    return pause if again and tries < _RETRIES and pause < errand.seconds else None

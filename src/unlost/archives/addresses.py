@@ -1,0 +1,127 @@
+"""Which addresses an archive may lead us to: its own, and whatever is public; never what is inside a network."""
+
+import ipaddress
+import re
+import socket
+from functools import lru_cache
+from typing import NamedTuple
+from urllib.parse import quote_from_bytes, urljoin
+
+from aiohttp.abc import AbstractResolver, ResolveResult
+from yarl import URL
+
+from unlost.archives.archive import Archive
+
+_AS_IT_IS = "".join(map(chr, range(0x21, 0x7F)))  # what an address may have: everything else is escaped
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+
+
+class NotPublicError(OSError):
+    """A name whose addresses are all inside a network. Never seen outside this package."""
+
+
+class Place(NamedTuple):
+    """A host, in lower case, and a port."""
+
+    host: str
+    port: int
+
+
+def parse(address: str) -> URL:
+    """Return an http or https address as it will be sent: unchanged, but what no address may have is escaped.
+
+    Raises ValueError for everything else.
+
+    >>> str(parse("http://a.example/web/2014id_/http://b.example/../%zz ü#top"))
+    'http://a.example/web/2014id_/http://b.example/../%zz%20%C3%BC'
+    """
+    text = address.strip(" \t\r\n")
+    found = re.match(r"(https?)://(?:[^/?#@]*@)?([^/?#@]+)([^#]*)", text, re.IGNORECASE)
+    if not found:
+        raise ValueError("not an address of http or https")
+    scheme, host, tail = found.groups()
+    # Only the host is put into its usual form; the rest is the archive's own, often with an address inside.
+    origin = URL(f"{scheme.lower()}://{host}").origin()
+    if not origin.raw_host:
+        raise ValueError("no host")
+    tail = quote_from_bytes(tail.encode("utf-8", "surrogateescape"), _AS_IT_IS)
+    return URL(f"{origin}{tail if tail.startswith('/') else '/' + tail}", encoded=True)
+
+
+def place_of(url: URL) -> Place:
+    """Return where a parsed address leads."""
+    return Place((url.raw_host or "").lower(), url.port or 0)
+
+
+def target_of(location: str, base: URL) -> URL:
+    """Return where a redirect leads. Raises ValueError if that is no address of http or https."""
+    return parse(urljoin(str(base), location.strip(" \t\r\n")))
+
+
+@lru_cache(maxsize=1024)
+def own_places(archive: Archive) -> frozenset[Place]:
+    """Return the places of the registered addresses of an archive."""
+    found = set()
+    for address in (
+        archive.timemap,
+        archive.timegate,
+        archive.cdx,
+        archive.replay,
+        archive.search,
+        archive.mementomap,
+    ):
+        try:
+            found.add(place_of(parse(address or "")))
+        except ValueError:
+            continue  # there is none, or it is a file
+    return frozenset(found)
+
+
+def is_public(address: str) -> bool:
+    """Return whether an IP address is one of the public Internet, also if it only carries one that is not.
+
+    >>> [is_public(each) for each in ("93.184.215.14", "10.0.0.1", "::1", "::ffff:127.0.0.1", "169.254.169.254")]
+    [True, False, False, False, False]
+    """
+    try:
+        ip = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return False
+    if isinstance(ip, ipaddress.IPv6Address):
+        inner = ip.ipv4_mapped or ip.sixtofour or (ip.teredo or (None, None))[1]
+        if ip in _NAT64:
+            inner = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
+        if inner is not None:
+            return is_public(str(inner))
+    return ip.is_global and not ip.is_multicast
+
+
+def may_be_public(host: str) -> bool:
+    """Return whether a host can be public: a name can, until it is looked up; an address only if it is.
+
+    >>> may_be_public("a.example"), may_be_public("10.0.0.1"), may_be_public("2130706433"), may_be_public("localhost")
+    (True, False, False, True)
+    """
+    # What is only digits and dots is taken for an address and not looked up, also in forms that nobody should write.
+    return is_public(host) if ":" in host or host.replace(".", "").isdigit() else True
+
+
+class PublicResolver(AbstractResolver):
+    """Looks names up and leaves out what is not public, so that no name leads inside, however often it changes."""
+
+    def __init__(self, inner: AbstractResolver) -> None:
+        self._inner = inner
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        """Return the public addresses of a host. Raises NotPublicError if there are only others, OSError if none."""
+        found = await self._inner.resolve(host, port, family)
+        public = [each for each in found if is_public(each["host"])]
+        if found and not public:
+            raise NotPublicError(f"{host[:100]} is inside a network")
+        return public
+
+    async def close(self) -> None:
+        """Close what looks names up."""
+        await self._inner.close()

@@ -1,0 +1,144 @@
+"""An HTTP server of raw sockets that does whatever a test wants an archive to do wrong, and counts what it is asked."""
+
+import asyncio
+import contextlib
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from unlost.clock import Clock
+
+_MAX_HEAD = 1 << 16
+
+
+@dataclass(slots=True)
+class Talk:
+    """One request, and the connection to answer it on.
+
+    path: with the query. headers: names in lower case. number: of the request, from 0.
+    """
+
+    path: str
+    headers: dict[str, str]
+    number: int
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+    async def say(self, *pieces: bytes) -> None:
+        """Send bytes as they are."""
+        for piece in pieces:
+            self.writer.write(piece)
+            await self.writer.drain()
+
+    async def answer(self, status: int = 200, body: bytes = b"", **headers: str) -> None:
+        """Send a whole answer; `_` in the names of headers is `-`."""
+        fields = {
+            "content-length": str(len(body)),
+            **{name.replace("_", "-"): value for name, value in headers.items()},
+        }
+        head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+        await self.say(f"HTTP/1.1 {status} Whatever\r\n{head}\r\n".encode() + body)
+
+    async def reset(self) -> None:
+        """Break the connection so that the other side sees a reset."""
+        import socket
+        import struct
+
+        raw: socket.socket = self.writer.get_extra_info("socket")
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.writer.transport.abort()
+
+    async def gone(self) -> None:
+        """Wait until the other side closes: hang, for as long as anybody listens."""
+        while await self.reader.read(1 << 16):
+            pass
+
+
+Answering = Callable[[Talk], Awaitable[None]]
+
+
+@dataclass(slots=True)
+class Faults:
+    """The running server.
+
+    answering: what it does with a request; a test may change it at any time.
+    asked: (time by the clock, path) of each request. connections: how many were made, and most at once.
+    """
+
+    answering: Answering
+    clock: Clock | None = None
+    port: int = 0
+    scheme: str = "http"
+    asked: list[tuple[float, str]] = field(default_factory=list)
+    agents: list[str] = field(default_factory=list)
+    connections: int = 0
+    open: int = 0
+    most_open: int = 0
+
+    @property
+    def url(self) -> str:
+        """The address before any path."""
+        return f"{self.scheme}://127.0.0.1:{self.port}"
+
+    @property
+    def paths(self) -> list[str]:
+        """What was asked for, in order."""
+        return [path for _, path in self.asked]
+
+    @property
+    def times(self) -> list[float]:
+        """When, by the clock."""
+        return [time for time, _ in self.asked]
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer the requests of one connection."""
+        self.connections += 1
+        self.open += 1
+        self.most_open = max(self.most_open, self.open)
+        try:
+            with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, ssl.SSLError):
+                while head := await reader.readuntil(b"\r\n\r\n"):
+                    lines = head.decode("latin-1").split("\r\n")
+                    headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines[1:])}
+                    path = lines[0].split(" ")[1]
+                    self.asked.append((self.clock.now() if self.clock else 0.0, path))
+                    talk = Talk(path, headers, len(self.asked) - 1, reader, writer)
+                    await self.answering(talk)
+                    if writer.is_closing():
+                        break
+        finally:
+            self.open -= 1
+            writer.close()
+
+
+@asynccontextmanager
+async def faulty(
+    answering: Answering, clock: Clock | None = None, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[Faults]:
+    """Run a server on loopback until the block ends."""
+    faults = Faults(answering, clock, scheme="https" if tls else "http")
+    tasks: set[asyncio.Task[Any]] = set()
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        if task is not None:
+            tasks.add(task)
+        try:
+            await faults.serve(reader, writer)
+        except asyncio.CancelledError:
+            pass
+        finally:
+            tasks.discard(task)
+
+    server = await asyncio.start_server(connected, "127.0.0.1", 0, limit=_MAX_HEAD, ssl=tls)
+    faults.port = server.sockets[0].getsockname()[1]
+    try:
+        yield faults
+    finally:
+        server.close()
+        for task in list(tasks):
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await server.wait_closed()
