@@ -5,18 +5,11 @@ and breaks off is passed on up to there, and said to be damaged; what would grow
 """
 
 import re
-import tempfile
 import zlib
 from collections.abc import Callable, Generator, Iterator, Sequence
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import BinaryIO
 
-if TYPE_CHECKING:
-    _Spooled = tempfile.SpooledTemporaryFile[bytes]
-else:
-    _Spooled = tempfile.SpooledTemporaryFile
-
-IN_MEMORY = 1 << 20
-"""Bytes of a body; what is larger goes to a temporary file."""
+from unlost.archives.body import new_body
 
 _PIECE = 1 << 16
 _MAX_LAYERS = 5  # servers use one, rarely two; each costs a copy
@@ -42,17 +35,9 @@ class _BrokenError(Exception):
     """What is there is in the coding up to here, and no further."""
 
 
-class _Spool(_Spooled):
-    """A temporary file that is closed, and gone, with the last reference to it."""
-
-    def __del__(self) -> None:
-        if hasattr(self, "_file"):
-            self.close()
-
-
 def spool(pieces: Iterator[bytes], limit: int) -> BinaryIO:
     """Return a temporary file with these bytes, at its beginning. Raises TooLargeError beyond `limit` bytes."""
-    file = _Spool(IN_MEMORY)
+    file = new_body()
     try:
         for piece in _limited(pieces, limit):
             file.write(piece)
@@ -60,7 +45,7 @@ def spool(pieces: Iterator[bytes], limit: int) -> BinaryIO:
         file.close()
         raise
     file.seek(0)
-    return cast("BinaryIO", file)
+    return file
 
 
 def _limited(pieces: Iterator[bytes], limit: int) -> Iterator[bytes]:
