@@ -347,23 +347,22 @@ def test_what_is_not_there(tmp_path: Path, folder: Path) -> None:
 
 def test_a_file_that_may_not_be_read_is_counted_until_it_may(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rest is served; when the rights change, the file is read."""
-    from unlost.archives import file_index
+    from unlost.formats.warcindex import is_archive
 
     clock = VirtualClock()
-    real = file_index.is_archive
 
     def refused(path: Path) -> bool:
         from unlost.errors import InputError
 
         if Path(path).name == "a.warc.gz":
             raise InputError(f"{path}: cannot be read: Permission denied")
-        return real(path)
+        return is_archive(path)
 
-    monkeypatch.setattr(file_index, "is_archive", refused)  # root may read everything
+    monkeypatch.setattr("unlost.archives.file_index.is_archive", refused)  # root may read everything
     here = files(folder, clock=clock)
     assert [capture.filename for capture in listed(here.captures(HOME))] == ["deep/b.warc"]
     assert run(here.problems()).counts == {"unreadable": 1}
-    monkeypatch.setattr(file_index, "is_archive", real)
+    monkeypatch.setattr("unlost.archives.file_index.is_archive", is_archive)
     (folder / "a.warc.gz").chmod(stat.S_IRUSR)
     clock.advance(11)
     assert len(listed(here.captures(HOME))) == 2

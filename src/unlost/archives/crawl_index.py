@@ -26,6 +26,7 @@ _MAX_PAGE_BYTES = 64 << 20  # 15,000 rows of some 500 bytes are 8 MB
 _MAX_MESSAGE_BYTES = 1 << 16
 _FULL_PAGE = 1_000  # rows: captures of one address that are fewer have no second page
 _BATCH = 500
+_HOPELESS = 1_000  # rows that cannot be read, if they are more than those that can
 
 
 class CrawlIndex:
@@ -71,7 +72,7 @@ class CrawlIndex:
                 before = mark
                 async for capture in self._rows(reply, crawl):
                     rows += 1
-                    if self._is_asked_for(capture, asked, crawl) and span[0] <= capture.datetime <= span[1]:
+                    if capture and self._is_asked_for(capture, asked, crawl) and span[0] <= capture.datetime <= span[1]:
                         yield capture
             if number == 0 and asked.match == "exact" and rows >= _FULL_PAGE:
                 pages = await self._count(crawl, asked, span)
@@ -111,18 +112,20 @@ class CrawlIndex:
         said = "" if message is None else f": {ascii(message)[1:-1][:120]}"
         raise self._failed(crawl, f"expected rows, found status {reply.status}{said}", "status")
 
-    async def _rows(self, reply: Reply, crawl: Crawl) -> AsyncIterator[Capture]:
-        """Yield the rows of a page; those that cannot be read are counted. Raises FailedError if none can."""
+    async def _rows(self, reply: Reply, crawl: Crawl) -> AsyncIterator[Capture | None]:
+        """Yield the rows of a page; None for those that cannot be read, which are counted.
+
+        Raises FailedError if none can, or if so many cannot that it is no use to go on.
+        """
         lines = read_lines(reply.body, self._problems, crawl.id)
         good = bad = 0
         while batch := await asyncio.to_thread(lambda: list(islice(lines, _BATCH))):
             for capture in await asyncio.to_thread(self._read, batch, crawl):
-                if capture is None:
-                    bad += 1
-                else:
-                    good += 1
-                    yield capture
-        if bad and not good:
+                good, bad = good + (capture is not None), bad + (capture is None)
+                yield capture
+            if bad > max(good, _HOPELESS):
+                break
+        if bad > max(good, _HOPELESS) or (bad and not good):
             raise self._failed(crawl, "expected rows of JSON, found something else", "malformed")
 
     def _read(self, lines: list[Line], crawl: Crawl) -> list[Capture | None]:
