@@ -12,6 +12,9 @@ _ISO = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 
+# Whole dates that need no thought: all but the last days of months.
+_PLAIN = re.compile(r"(?!0000)\d{4}(?:0[1-9]|1[0-2])(?:0[1-9]|1\d|2[0-8])(?:[01]\d|2[0-3])[0-5]\d[0-5]\d", re.ASCII)
+
 
 def pad(digits: str, *, up: bool = False) -> str:
     """Return a date of 1 to 14 digits as 14: the first moment that begins so, or with `up` the last.
@@ -24,6 +27,8 @@ def pad(digits: str, *, up: bool = False) -> str:
     >>> pad("2014021"), pad("2014021", up=True), pad("19", up=True)
     ('20140210000000', '20140219235959', '19991231235959')
     """
+    if _PLAIN.fullmatch(digits):
+        return digits
     if not (digits.isascii() and digits.isdigit() and (len(digits) <= 14 or len(digits) == 17)):
         raise DateError(f"expected 1 to 14 digits, or 17, found `{digits[:40]}`")
     filled = ""

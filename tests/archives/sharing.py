@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 from types import FrameType
-from typing import TYPE_CHECKING, cast
 
 from unlost.archives.archive import Archive, Kind, Limit, Work
 from unlost.archives.ledger import Ledger
@@ -14,9 +13,6 @@ from unlost.archives.limit_store import FileLimitStore
 from unlost.archives.waiting import Patience, Turns
 from unlost.clock import SystemClock
 from unlost.errors import NotNowError
-
-if TYPE_CHECKING:
-    from sys import _TraceFunc as TraceFunction  # noqa: F401
 
 LIMIT = Limit(50, 0.5, (Work.INDEX,), "a test")
 QUOTA = Limit(200, 86_400, (Work.REPLAY,), "a test")
@@ -56,7 +52,7 @@ def killed_at(folder: str, line: int) -> bool:
                 os.kill(os.getpid(), signal.SIGKILL)
             return trace
 
-        sys.settrace(cast("TraceFunction", trace))
+        sys.settrace(trace)  # type: ignore[arg-type]  # its own type is not to be had
         while True:
             FileLimitStore(folder).change("a", add_one)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL

@@ -5,11 +5,13 @@ import json
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.cli.run import unlost
 from tests.neighbours.process import running
+from unlost.archives.archive import Archive, Figure, Kind, Lister
 
 ROOT = Path(__file__).parents[2]
 WAYBACK = ROOT / ".neighbours" / "pywb" / "bin" / "wayback"
@@ -28,6 +30,18 @@ class Pywb:
 
     def __init__(self, port: int) -> None:
         self.port = port
+
+    def archive(self, name: str, kind: Kind = Kind.PYWB, rows_per_page: int = 100_000) -> Archive:
+        """Return its entry in a registry."""
+        base = f"http://127.0.0.1:{self.port}/t/"
+        return Archive(
+            name, name, kind,
+            timemap=f"{base}timemap/link/",
+            timegate=base,
+            cdx=f"{base}cdx",
+            replay=f"{base}{{datetime}}id_/{{uri}}",
+            lister=Lister(("exact", "prefix", "host", "domain"), Figure(rows_per_page, "what the test says")),
+        )  # fmt: skip
 
     def fetch(self, datetime: str, uri: str) -> Answer:
         """Return a capture raw.
@@ -99,3 +113,19 @@ def serving(index: Path, warcs: Path, folder: Path) -> Iterator[Pywb]:
 
     with running(command, _answers, folder, environment) as port:
         yield Pywb(port)
+
+
+@contextmanager
+def serving_warcs(warcs: list[Path], folder: Path) -> Iterator[list[Pywb]]:
+    """Serve each WARC by an instance of its own, with an index that `unlost index build` makes."""
+    with ExitStack() as running_servers:
+        servers = []
+        for number, warc in enumerate(warcs):
+            place = folder / f"instance-{number}"
+            place.mkdir()
+            index = place / "index.cdxj"
+            done = unlost("index", "build", str(warc), "-o", str(index))
+            if done.returncode != 0:
+                raise RuntimeError(done.stderr.decode())
+            servers.append(running_servers.enter_context(serving(index, warc.parent, place)))
+        yield servers

@@ -66,20 +66,27 @@ class _Layer:
         self._passes = False
 
     def decode(self, data: bytes) -> Iterator[bytes]:
+        if self._stream is None and not self._passes:
+            data = self._begin(data)
+        elif self._kept is not None:
+            self._kept += data
         if self._passes:
             yield data
-            return
-        if self._kept is not None:
-            self._kept += data
-            if len(self._kept) < 2:
-                return
-        if self._stream is None:
-            data = self._kept or data
-            self._stream = self._open(data)
-        if self._stream is None:
-            self._passes = True
-            yield data
-            return
+        elif self._stream is not None:
+            yield from self._decoded(data)
+
+    def _begin(self, data: bytes) -> bytes:
+        """Open the stream, or let everything pass, if there is enough to tell; return what there is to deal with."""
+        self._kept = data = (self._kept or b"") + data
+        if len(data) < 2:
+            return b""
+        self._stream = self._open(data)
+        self._passes = self._stream is None
+        if self._coding == "gzip":
+            self._kept = None  # its first bytes leave no doubt; those of raw deflate say nothing
+        return data
+
+    def _decoded(self, data: bytes) -> Iterator[bytes]:
         try:
             for piece in self._inflate(data):
                 self._kept = None
@@ -95,8 +102,8 @@ class _Layer:
     def end(self) -> Iterator[bytes]:
         if self._passes or (self._stream is not None and self._stream.eof):
             return
-        if self._stream is None or (self._kept is not None and self._coding != "gzip"):
-            yield self._kept or b""
+        if self._kept is not None:
+            yield self._kept
             return
         raise UndecodableError(f"{self._coding} that ends too early")
 

@@ -42,12 +42,12 @@ class Passage:
     """What became of a request on its way.
 
     reused: whether it went out on a connection that had been used before, which the other side may have closed.
-    sent: called once it is out.
+    sent: each is called once it is out.
     """
 
     def __init__(self, sent: Callable[[], None]) -> None:
         self.reused = False
-        self.sent = sent
+        self.sent = [sent]
 
 
 def tracing() -> aiohttp.TraceConfig:
@@ -57,7 +57,8 @@ def tracing() -> aiohttp.TraceConfig:
         context.trace_request_ctx.reused = True
 
     async def sent(_: object, context: SimpleNamespace, __: object) -> None:
-        context.trace_request_ctx.sent()
+        for each in context.trace_request_ctx.sent:
+            each()
 
     config = aiohttp.TraceConfig()
     config.on_connection_reuseconn.append(reused)
@@ -155,7 +156,9 @@ async def exchange(
     """Send a request and give the answer once its headers are there. Raises FailedError, also out of the block."""
     phases = aiohttp.ClientTimeout(total=None, connect=deadlines.connect, sock_connect=deadlines.connect)
     try:
-        async with asyncio.timeout(deadlines.connect + deadlines.first_byte):
+        async with asyncio.timeout(deadlines.connect + deadlines.first_byte) as phase:
+            loop = asyncio.get_running_loop()
+            passage.sent.append(lambda: phase.reschedule(loop.time() + deadlines.first_byte))
             response = await session.get(
                 url, headers=dict(headers), allow_redirects=False, timeout=phases, trace_request_ctx=passage
             )

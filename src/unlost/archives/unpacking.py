@@ -1,0 +1,88 @@
+"""Undoes the gzip coding that archives leave on copies, whatever their headers say of it."""
+
+import tempfile
+import zlib
+from collections.abc import Collection
+from typing import BinaryIO, cast
+
+from unlost.archives.archive import Archive
+from unlost.errors import FailedError
+from unlost.formats.problems import Problem, Problems
+
+_MAGIC = b"\x1f\x8b\x08"
+_CHUNK = 1 << 16
+_IN_MEMORY = 1 << 20
+_LAYERS = 2  # servers that compress what is compressed do it once more, not more often
+
+# Files that are gzip by nature: a page that links to one wants it so.
+_GZIP_FILES = {"application/gzip", "application/x-gzip", "application/x-gtar", "application/x-compressed-tar", "gzip"}
+# Types of text: what begins with gzip's bytes is none, so it must be coded.
+_TEXTS = ("text/", "application/javascript", "application/x-javascript", "application/json", "application/xml")
+_TEXT_ENDINGS = ("+xml", "+json")
+
+
+def is_text(mime: str | None) -> bool:
+    """Return whether a media type is one of text, which never begins with bytes of gzip."""
+    return mime is not None and (mime.startswith(_TEXTS) or mime.endswith(_TEXT_ENDINGS))
+
+
+def unpacked(
+    body: BinaryIO, mime: str | None, codings: Collection[str], archive: Archive, limit: int, problems: Problems
+) -> BinaryIO:
+    """Return a body without gzip coding, at its beginning; the same one if it has none.
+
+    It is told by its first bytes, of what is text or said to be coded. What breaks off is given as far as it goes, and
+    counted in `problems` as `cut-gzip`; what is no gzip after all is given as it is.
+
+    codings: the values of Content-Encoding, the archive's own and the original one.
+    Raises FailedError of kind `too-large` if it has more than `limit` bytes.
+    """
+    said = any("gzip" in coding.lower() for coding in codings)
+    for _ in range(_LAYERS):
+        body.seek(0)
+        head = body.read(len(_MAGIC))
+        body.seek(0)
+        if head != _MAGIC or mime in _GZIP_FILES or not (said or is_text(mime)):
+            return body
+        inner = _inflated(body, archive, limit, problems)
+        if inner is None:
+            body.seek(0)
+            return body
+        body.close()
+        body = inner
+        said = False  # a header speaks of one layer
+    return body
+
+
+def _inflated(body: BinaryIO, archive: Archive, limit: int, problems: Problems) -> BinaryIO | None:
+    """Return all gzip members of a body, as far as they can be read; None if not a byte of them can."""
+    inner = cast("BinaryIO", tempfile.SpooledTemporaryFile(_IN_MEMORY))  # noqa: SIM115  the copy's to keep
+    size, member, is_whole = 0, zlib.decompressobj(31), False
+    try:
+        while data := body.read(_CHUNK):
+            while data:
+                if member.eof:
+                    if not _MAGIC.startswith(data[: len(_MAGIC)]):
+                        break  # padding
+                    member = zlib.decompressobj(31)
+                text = member.decompress(data, _CHUNK)
+                size += len(text)
+                if size > limit:
+                    inner.close()
+                    raise FailedError(f"more than {limit} bytes once it is uncompressed", archive.id, "too-large")
+                inner.write(text)
+                data = member.unused_data if member.eof else member.unconsumed_tail
+        is_whole = member.eof
+    except zlib.error:
+        if not size:
+            inner.close()
+            return None
+    if not is_whole:
+        _count(archive, body.tell(), problems)
+    inner.seek(0)
+    return inner
+
+
+def _count(archive: Archive, offset: int, problems: Problems) -> None:
+    message = "expected gzip to its end: what came before was read"
+    problems.add(Problem("cut-gzip", f"{archive.id} copy", None, offset, message))

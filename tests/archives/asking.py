@@ -1,0 +1,52 @@
+"""A courier, a server that may do anything, and the archive that it stands for."""
+
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from tests.neighbours.faults import Answering, Faults, faulty
+from tests.virtual_clock import VirtualClock
+from unlost.archives.archive import Archive, Kind, Limit, Work
+from unlost.archives.courier import Courier, Question, Reply
+from unlost.archives.exchange import Deadlines
+from unlost.archives.limit_store import LimitStore, MemoryLimitStore
+
+QUICK = Deadlines(connect=2.0, first_byte=0.3, idle=0.3, total=20.0)
+"""Real seconds: short, but for what nothing should ever take."""
+
+
+@dataclass
+class Asking:
+    """What a test has in hand."""
+
+    server: Faults
+    courier: Courier
+    archive: Archive
+    clock: VirtualClock
+
+    async def ask(self, path: str = "/", **fields: Any) -> Reply:  # noqa: ANN401  those of Question
+        """Ask for a path of the server."""
+        fields.setdefault("work", Work.INDEX)
+        return await self.courier.ask(self.archive, Question(self.server.url + path, **fields))
+
+
+@asynccontextmanager
+async def asking(
+    answering: Answering,
+    *,
+    limits: tuple[Limit, ...] = (),
+    store: LimitStore | None = None,
+    tls: ssl.SSLContext | None = None,
+    **options: Any,  # noqa: ANN401  those of Courier
+) -> AsyncIterator[Asking]:
+    """Run a server that does something, and a courier that may ask it."""
+    clock = VirtualClock()
+    options = {"contact": "me@example.com", "deadlines": QUICK, **options}
+    async with (
+        faulty(answering, clock, tls) as server,
+        Courier(store or MemoryLimitStore(), clock, **options) as courier,
+    ):
+        archive = Archive("a", "A", Kind.MEMENTO, timemap=f"{server.url}/", limits=limits)
+        yield Asking(server, courier, archive, clock)

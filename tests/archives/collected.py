@@ -1,0 +1,22 @@
+"""What an archive lists, up to its end or up to what it raises."""
+
+from collections.abc import AsyncIterator
+
+from unlost.errors import ArchiveError
+from unlost.formats.capture import Capture
+
+
+async def collected(captures: AsyncIterator[Capture]) -> tuple[list[Capture], ArchiveError | None]:
+    """Return all captures, and what was raised behind them."""
+    found: list[Capture] = []
+    try:
+        async for capture in captures:
+            found.append(capture)  # noqa: PERF401  what came before an error is kept
+    except ArchiveError as error:
+        return found, error
+    return found, None
+
+
+async def listed(captures: AsyncIterator[Capture]) -> list[Capture]:
+    """Return all captures; what is raised is raised."""
+    return [capture async for capture in captures]
