@@ -12,8 +12,9 @@ import pytest
 
 from tests.archives.archive_files import files, listed, run
 from tests.formats.warcs import record
-from unlost.archives import file_index
-from unlost.archives.file_index import FileIndex, StoppedError
+from unlost.archives import file_tables
+from unlost.archives.file_index import FileIndex
+from unlost.archives.file_reading import StoppedError
 from unlost.errors import FailedError
 
 PAGES = 40
@@ -76,14 +77,14 @@ def test_a_cache_that_cannot_be_written(home: Path, folder: Path) -> None:
 def test_a_full_disk(home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An index that finds no room in the cache is made elsewhere; one that finds none there either is an error."""
     places = [home]
-    real = FileIndex._read
+    real = FileIndex.update
 
     def full(self: FileIndex, *arguments: Any) -> None:  # noqa: ANN401  those of the method
         if any(place in self._database.parents for place in places):
             raise sqlite3.OperationalError("database or disk is full")
         real(self, *arguments)
 
-    monkeypatch.setattr(FileIndex, "_read", full)
+    monkeypatch.setattr(FileIndex, "update", full)
     assert len(listed(files(folder).under("http://example.com"))) == PAGES
     places.append(Path("/"))
     with pytest.raises(FailedError, match="full"):
@@ -111,7 +112,7 @@ def test_damage_while_it_is_used(home: Path, folder: Path) -> None:
 def test_an_index_of_another_version_is_made_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What an older unlost wrote is not trusted."""
     listed(files(folder).under("http://example.com"))
-    monkeypatch.setattr(file_index, "_VERSION", 999)
+    monkeypatch.setattr(file_tables, "VERSION", 999)
     read: list[str] = []
     assert len(listed(files(folder, on_file=read.append).under("http://example.com"))) == PAGES
     assert len(read) == 4

@@ -358,11 +358,11 @@ def test_a_file_that_may_not_be_read_is_counted_until_it_may(folder: Path, monke
             raise InputError(f"{path}: cannot be read: Permission denied")
         return is_archive(path)
 
-    monkeypatch.setattr("unlost.archives.file_index.is_archive", refused)  # root may read everything
+    monkeypatch.setattr("unlost.archives.file_reading.is_archive", refused)  # root may read everything
     here = files(folder, clock=clock)
     assert [capture.filename for capture in listed(here.captures(HOME))] == ["deep/b.warc"]
     assert run(here.problems()).counts == {"unreadable": 1}
-    monkeypatch.setattr("unlost.archives.file_index.is_archive", is_archive)
+    monkeypatch.setattr("unlost.archives.file_reading.is_archive", is_archive)
     (folder / "a.warc.gz").chmod(stat.S_IRUSR)
     clock.advance(11)
     assert len(listed(here.captures(HOME))) == 2

@@ -13,7 +13,8 @@ from threading import Event
 from typing import TypeVar
 
 from unlost.archives.cache import cache_folder
-from unlost.archives.file_index import FileIndex, StoppedError
+from unlost.archives.file_index import FileIndex
+from unlost.archives.file_reading import StoppedError
 from unlost.clock import Clock
 from unlost.errors import FailedError
 

@@ -5,8 +5,9 @@ from pathlib import Path
 
 from unlost.archives import warc_copy
 from unlost.archives.archive import Archive
-from unlost.archives.file_index import FileIndex, Found
+from unlost.archives.file_index import FileIndex
 from unlost.archives.file_records import FileRecords
+from unlost.archives.file_tables import Found
 from unlost.archives.repository import StoredCopy
 from unlost.errors import ArchiveFileError, FailedError
 from unlost.formats.warc import StoredRecord

@@ -9,7 +9,8 @@ from unlost.archives import closeness, warc_copy
 from unlost.archives.archive import Archive
 from unlost.archives.current_index import CurrentIndex
 from unlost.archives.file_copies import FileCopies
-from unlost.archives.file_index import FileIndex, Found
+from unlost.archives.file_index import FileIndex
+from unlost.archives.file_tables import Found
 from unlost.archives.prefixes import read_prefix
 from unlost.archives.repository import StoredCopy
 from unlost.clock import Clock, SystemClock
