@@ -136,6 +136,8 @@ def test_what_is_below_a_prefix(ask: Callable[..., Any]) -> None:
         fake.page_rows = 2
         folder = [c.uri async for c in client.under("http://example.com/a/", "2014", "2014")]
         assert folder == ["http://example.com/a/", "http://example.com/a/b"]
+        fake.is_loose = True
+        assert [c.uri async for c in client.under("http://example.com/a/", "2014", "2014")] == folder, "each once"
         assert not [path for path in fake.asked if "2016-22" in path]
         assert len([c async for c in client.under("http://example.com")]) == 8
         domain = [c.uri async for c in client.under("*.example.com", last="201402")]

@@ -3,7 +3,9 @@
 import asyncio
 import multiprocessing
 import sqlite3
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -16,6 +18,7 @@ from unlost.archives import file_tables
 from unlost.archives.file_index import FileIndex
 from unlost.archives.file_reading import StoppedError
 from unlost.errors import FailedError
+from unlost.formats.capture import Capture
 
 PAGES = 40
 
@@ -137,6 +140,30 @@ def test_work_that_was_broken_off_is_taken_up(folder: Path, tmp_path: Path) -> N
     index.update(Event())
     assert len(index.page("com,example)", "com,example*", ever, None, 999)) == PAGES
     assert index.is_current()
+
+
+def test_half_a_file_is_not_seen(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of a file that was not read to its end are invisible, and gone when it is read again."""
+    from unlost.formats.warcindex import read_archive
+
+    def dying(*arguments: Any, **options: Any) -> Iterator[Capture]:  # noqa: ANN401  those of the function
+        yield from islice(read_archive(*arguments, **options), 7)
+        raise StoppedError
+
+    index = FileIndex(folder, tmp_path / "x.sqlite")
+    monkeypatch.setattr("unlost.archives.file_reading._BATCH_ROWS", 3)
+    monkeypatch.setattr("unlost.archives.file_reading.read_archive", dying)
+    with pytest.raises(StoppedError):
+        index.update(Event())
+    everything = ("com,example)", "com,example*", ("0", "9" * 14), None, 999)
+    connection = sqlite3.connect(tmp_path / "x.sqlite")
+    assert connection.execute("SELECT count(*) FROM capture").fetchone() == (6,)
+    connection.close()
+    assert index.page(*everything) == []
+    assert not index.is_current()
+    monkeypatch.setattr("unlost.archives.file_reading.read_archive", read_archive)
+    index.update(Event())
+    assert len(index.page(*everything)) == PAGES
 
 
 def test_whoever_is_cancelled_stops_indexing(folder: Path) -> None:

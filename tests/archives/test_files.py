@@ -98,6 +98,16 @@ def test_the_closest_copy(folder: Path) -> None:
     assert run(here.crawl_date("http://example.com/never")) is None
 
 
+def test_a_year_is_closest_to_what_is_nearest_to_its_end(tmp_path: Path) -> None:
+    """A date of few digits is not its first moment: five days after a year are nearer than twelve before it."""
+    write(
+        tmp_path / "w" / "a.warc.gz",
+        page(HOME, "2014-12-20T00:00:00Z", b"before"),
+        page(HOME, "2016-01-05T00:00:00Z", b"after"),
+    )
+    assert body_of(run(files(tmp_path / "w").get(HOME, "2015"))) == b"after"
+
+
 def test_a_copy_has_the_headers_of_its_record(folder: Path) -> None:
     """Status, type and headers are those that were captured, also of a page that was not there."""
     here = files(folder)

@@ -33,11 +33,13 @@ class CommonCrawl:
     """The running server.
 
     crawls: newest first. page_rows: how many rows a page has.
+    is_loose: whether what begins with a folder's address gives the folder itself, too.
     instead: answers to give in the place of the right ones, by a part of the path: (status, body).
     """
 
     crawls: list[Crawl]
     page_rows: int = 15_000
+    is_loose: bool = False
     instead: dict[str, tuple[int, bytes]] = field(default_factory=dict)
     url: str = ""
     asked: list[str] = field(default_factory=list)
@@ -55,7 +57,7 @@ class CommonCrawl:
             return
         query = {name: values[0] for name, values in parse_qs(parts.query, keep_blank_values=True).items()}
         rows = next(crawl.rows for crawl in self.crawls if parts.path == f"/{crawl.id}-index")
-        await talk.answer(*self._listed([row for row in rows if _matches(row, query)], query))
+        await talk.answer(*self._listed([row for row in rows if _matches(row, query, self.is_loose)], query))
 
     def _entry(self, crawl: Crawl) -> dict[str, str]:
         address = f"{self.url}/{crawl.id}"
@@ -81,13 +83,13 @@ class CommonCrawl:
         return 200, b"".join(json.dumps(row).encode() + b"\n" for row in chosen)
 
 
-def _matches(row: Row, query: dict[str, str]) -> bool:
+def _matches(row: Row, query: dict[str, str], is_loose: bool) -> bool:
     """Tell by keys, as the server does, whose folders end without a slash while its prefixes keep theirs."""
     if not query.get("from", "0") <= row["timestamp"] <= query.get("to", "9"):
         return False
     key, url, match = row["urlkey"], query["url"], query["matchType"]
     begin = uri.surt(url)
-    if match == "exact":
+    if match == "exact" or (is_loose and key == begin):
         return key == begin
     if match == "prefix":
         return key.startswith(begin + "/" if url.endswith("/") and not begin.endswith("/") else begin)

@@ -22,6 +22,7 @@ from unlost.formats.problems import Problems
 
 _BUSY_SECONDS = 60.0  # others write for moments only
 _LOCK_POLL_SECONDS = 0.05
+_CACHE_KB = 32 << 10  # of the one who writes: keys come in no order, and each may touch another page
 _PAGE_BYTES = 4 << 20  # of the texts in an answer: beyond them it ends, since addresses may have megabytes
 
 
@@ -54,6 +55,7 @@ class FileIndex:
         """
         self._database.parent.mkdir(parents=True, exist_ok=True)
         with self._lock(stop), self._open() as connection:
+            connection.execute(f"PRAGMA cache_size = -{_CACHE_KB}")
             if not is_ours(connection):
                 create(connection)
             changed, vanished = _compared(connection, self.root)

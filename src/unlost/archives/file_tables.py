@@ -135,6 +135,7 @@ def _row(file: int, capture: Capture, member: str | None) -> tuple[object, ...]:
 
 def found(row: tuple[Any, ...]) -> Found:
     """Return what a row says that `FIND` found."""
+    """Return what a row says that `FIND` found."""
     (number, key, moment, address, status, mime, digest, length, redirect, revisit) = row[:10]
     (of_address, of_moment, member, offset, skip, path) = row[10:]
     name = path.decode("utf-8", "backslashreplace")
