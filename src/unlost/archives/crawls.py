@@ -11,7 +11,7 @@ from unlost.archives import closeness
 from unlost.errors import DateError
 
 MAX_CRAWLS = 10_000
-"""What a list may have; there were some 120 in 2026, one more each month."""
+"""What a list may have; the public one has more than a hundred, and gets one more each month."""
 
 _WEEKLY = re.compile(r"CC-MAIN-(\d{4})-(\d{2})", re.ASCII)
 _YEARLY = re.compile(r"CC-MAIN-(\d{4})(?:-(\d{4}))?", re.ASCII)
