@@ -1,10 +1,13 @@
 """A courier, a server that may do anything, and the archive that it stands for."""
 
+import socket
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
+
+from aiohttp.abc import AbstractResolver, ResolveResult
 
 from tests.neighbours.faults import Answering, Faults, faulty
 from tests.virtual_clock import VirtualClock
@@ -13,8 +16,11 @@ from unlost.archives.courier import Courier, Question, Reply
 from unlost.archives.exchange import Deadlines
 from unlost.archives.limit_store import LimitStore, MemoryLimitStore
 
-QUICK = Deadlines(connect=2.0, first_byte=0.3, idle=0.3, total=20.0)
-"""Real seconds: short, but for what nothing should ever take."""
+QUICK = Deadlines(connect=5.0, first_byte=3.0, idle=3.0, total=20.0)
+"""Real seconds: short, but long enough for a machine that has much else to do."""
+
+HASTY = Deadlines(connect=2.0, first_byte=0.4, idle=0.4, total=20.0)
+"""For servers that hang."""
 
 
 @dataclass
@@ -50,3 +56,24 @@ async def asking(
     ):
         archive = Archive("a", "A", Kind.MEMENTO, timemap=f"{server.url}/", limits=limits)
         yield Asking(server, courier, archive, clock)
+
+
+class Names(AbstractResolver):
+    """Looks names up in a table, of which each look takes the next address."""
+
+    def __init__(self, *addresses: str) -> None:
+        self.addresses = list(addresses)
+        self.looked = 0
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        """Return the next address."""
+        del family
+        self.looked += 1
+        address = self.addresses[min(self.looked, len(self.addresses)) - 1]
+        found = socket.AF_INET6 if ":" in address else socket.AF_INET
+        return [ResolveResult(hostname=host, host=address, port=port, family=found, proto=0, flags=0)]
+
+    async def close(self) -> None:
+        """Do nothing."""

@@ -3,15 +3,13 @@
 import asyncio
 import gzip
 import random
-import socket
 import time
 import zlib
 from pathlib import Path
 
 import pytest
-from aiohttp.abc import AbstractResolver, ResolveResult
 
-from tests.archives.asking import Asking, asking
+from tests.archives.asking import HASTY, Asking, Names, asking
 from tests.archives.test_admission import most_within
 from tests.neighbours.faults import Answering, Talk
 from tests.neighbours.process import free_port
@@ -84,8 +82,8 @@ def test_the_server_never_counts_more_than_the_limit() -> None:
 
 
 def test_the_server_never_counts_more_than_the_limit_on_real_time(tmp_path: Path) -> None:
-    """Two couriers that share a folder keep a limit of 40 in half a second together."""
-    limit = Limit(40, 0.5, (Work.INDEX,), "a test")
+    """Two couriers that share a folder keep a limit of 50 a second together."""
+    limit = Limit(50, 1, (Work.INDEX,), "a test")
 
     async def run() -> None:
         async with asking(_ok, limits=(limit,)) as it:
@@ -97,7 +95,7 @@ def test_the_server_never_counts_more_than_the_limit_on_real_time(tmp_path: Path
                 question = Question(it.server.url + "/", Work.INDEX)
                 await asyncio.gather(*(each.ask(it.archive, question) for each in (one, two) * 50))
             assert len(it.server.asked) == 100
-            assert most_within(it.server.times, 0.5) <= 40
+            assert most_within(it.server.times, 1) <= 50
 
     asyncio.run(run())
 
@@ -187,7 +185,7 @@ def test_we_say_who_we_are_and_take_no_cookies(monkeypatch: pytest.MonkeyPatch) 
     assert heads[0]["accept-encoding"] == "gzip, deflate"
 
 
-@pytest.mark.parametrize("contact", ["a\r\nX: y", "", " ", "jörg"])
+@pytest.mark.parametrize("contact", ["a\r\nX: y", "", " ", "jörg", "me) (you"])
 def test_a_contact_that_no_header_can_have_is_refused(contact: str) -> None:
     """It would be a way to write headers."""
     with pytest.raises(UsageError):
@@ -269,26 +267,6 @@ def test_redirects_that_lead_nowhere_end(places: dict[str, str], asked: int) -> 
     asyncio.run(run())
 
 
-class _Names(AbstractResolver):
-    """Looks names up in a table, of which each look takes the next address."""
-
-    def __init__(self, *addresses: str) -> None:
-        self.addresses = list(addresses)
-        self.looked = 0
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-    ) -> list[ResolveResult]:
-        del family
-        self.looked += 1
-        address = self.addresses[min(self.looked, len(self.addresses)) - 1]
-        found = socket.AF_INET6 if ":" in address else socket.AF_INET
-        return [ResolveResult(hostname=host, host=address, port=port, family=found, proto=0, flags=0)]
-
-    async def close(self) -> None:
-        pass
-
-
 @pytest.mark.parametrize(
     "host",
     [
@@ -313,7 +291,7 @@ def test_no_redirect_leads_inside_a_network(host: str) -> None:
     """By number in any spelling, or by a name that means one: nothing is connected to."""
 
     async def run() -> None:
-        async with asking(_ok, resolver=_Names("127.0.0.1")) as it:
+        async with asking(_ok, resolver=Names("127.0.0.1")) as it:
             it.server.answering = leading({"/": f"http://{host}:{it.server.port}/inside"})
             own = Archive("a", "A", Kind.MEMENTO, timemap=f"http://archive.example:{it.server.port}/")
             with pytest.raises(FailedError) as caught:
@@ -328,7 +306,7 @@ def test_a_name_that_changes_its_address_leads_inside_no_more_than_others() -> N
     """What is connected to is what was checked: a second look is checked again."""
 
     async def run() -> None:
-        names = _Names("127.0.0.1")
+        names = Names("127.0.0.1")
         async with asking(_ok, resolver=names) as it:
             port = it.server.port
             inside = Archive("i", "I", Kind.MEMENTO, timemap=f"http://inside.example:{port}/")
@@ -347,7 +325,7 @@ def test_secrets_stay_with_the_host_that_they_are_for() -> None:
     heads: list[dict[str, str]] = []
 
     async def run() -> None:
-        async with asking(_ok, resolver=_Names("127.0.0.1")) as it:
+        async with asking(_ok, resolver=Names("127.0.0.1")) as it:
             other = f"http://other.example:{it.server.port}/b"
 
             async def answering(talk: Talk) -> None:
@@ -361,6 +339,29 @@ def test_secrets_stay_with_the_host_that_they_are_for() -> None:
     asyncio.run(run())
     assert ["authorization" in head for head in heads] == [True, False]
     assert ["accept-datetime" in head for head in heads] == [True, True]
+
+
+@pytest.mark.parametrize(("status", "host", "waits"), [(429, "other", True), (503, "other", False), (503, "a", True)])
+def test_who_says_to_wait_behind_a_redirect(status: int, host: str, waits: bool) -> None:
+    """429 is for us wherever an archive leads us; 503 only at its own host, whose ports need not be registered."""
+
+    async def run() -> None:
+        async with asking(_ok, resolver=Names("127.0.0.1"), patience=5, proxies=True) as it:
+
+            async def answering(talk: Talk) -> None:
+                if talk.number == 0:
+                    await talk.answer(302, location=f"http://{host}.example:{it.server.port}/b")
+                else:
+                    await talk.answer(status)
+
+            it.server.answering = answering
+            own = f"http://a.example:{it.server.port}/a"
+            # The same server stands for the registered place and for one that is not, but for that its name is public.
+            it.archive = Archive("a", "A", Kind.MEMENTO, timemap=own, timegate="http://a.example:1/")
+            with pytest.raises(NotNowError if waits else FailedError):
+                await it.courier.ask(it.archive, Question(own, Work.INDEX))
+
+    asyncio.run(run())
 
 
 def test_an_address_is_sent_as_it_is() -> None:
@@ -493,7 +494,7 @@ def test_a_mix_of_faults_breaks_no_limit_and_hangs_nobody(seed: int) -> None:
             talk.writer.close() if chance.random() < 0.5 else None
 
     async def run() -> None:
-        async with asking(answering, limits=(A_MINUTE,), patience=3600) as it:
+        async with asking(answering, limits=(A_MINUTE,), patience=3600, deadlines=HASTY) as it:
             begun = time.monotonic()
             ended = await asyncio.gather(
                 *(it.ask(f"/{each}", max_bytes=1 << 20) for each in range(60)), return_exceptions=True
@@ -503,7 +504,7 @@ def test_a_mix_of_faults_breaks_no_limit_and_hangs_nobody(seed: int) -> None:
             assert {each.kind for each in ended if isinstance(each, FailedError)} >= {"redirects", "malformed"}
             assert most_within(it.server.times, 60) <= 30
             assert it.server.most_open <= 6
-            assert time.monotonic() - begun < 20
+            assert time.monotonic() - begun < 30
 
     asyncio.run(run())
 

@@ -2,10 +2,11 @@
 
 import asyncio
 import logging
-from collections import defaultdict
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import BinaryIO, Protocol, Self
+from weakref import WeakValueDictionary
 
 import aiohttp
 from aiohttp.abc import AbstractResolver
@@ -24,7 +25,6 @@ from unlost.errors import FailedError, UsageError
 
 _RETRIES = 2  # of what often helps to try again, and never more: it costs the archive as much as a new question
 _RETRY_SECONDS = 1.0  # before the first; four times as long before the next
-_THROTTLED = (429, 503)
 _REDIRECTS = (301, 302, 303, 307, 308)
 _MAX_HEAD = 1 << 16  # bytes of a field: archives repeat original headers, and Link fields hold long addresses
 _SECRET = {"authorization", "cookie", "proxy-authorization"}
@@ -108,17 +108,16 @@ class Courier:
         tell: Callable[[str], None] = _log.warning,
         resolver: AbstractResolver | None = None,
     ) -> None:
-        if contact is not None and not (contact.isascii() and contact.isprintable() and contact.strip()):
-            raise UsageError("contact: expected an address of mail or of a page, of printable ASCII characters")
+        if contact is not None and not re.fullmatch(r"[!-'*-~]+( [!-'*-~]+)*", contact):
+            raise UsageError("contact: expected an address of mail or of a page: printable ASCII without brackets")
         share = admission.SHARE if contact else admission.SHARE_WITHOUT_CONTACT
         self._clock = clock
         self._turns = Turns(store, clock, share)
         self._agent = f"unlost/{VERSION} (+{contact})" if contact else f"unlost/{VERSION}"
         self._deadlines = deadlines or Deadlines()
         self._patience = patience
-        self._slots: defaultdict[Place, asyncio.Semaphore] = defaultdict(
-            lambda: asyncio.Semaphore(connections_per_host)
-        )
+        # Redirects may lead to any number of hosts: a slot is kept while somebody has it or waits for it.
+        self._slots: WeakValueDictionary[Place, asyncio.Semaphore] = WeakValueDictionary()
         self._connections = connections_per_host
         self._proxies = proxies
         self._tell = tell
@@ -161,7 +160,7 @@ class Courier:
         """Return the answer, whole. Raises NotNowError, FailedError."""
         if not self._told:
             self._told = True
-            self._tell("no contact is set, so archives are asked half as often: set one by `contact = …` or --contact")
+            self._tell("no contact is set, so archives are asked half as often: set --contact or UNLOST_CONTACT")
         try:
             url = parse(question.url)
         except ValueError as error:
@@ -198,13 +197,17 @@ class Courier:
 
     async def _attempt(self, archive: Archive, url: URL, errand: "_Errand") -> "Reply | str | None":
         place = place_of(url)
-        own = place in own_places(archive)
+        registered = own_places(archive)
+        own = place in registered
+        # Most archives have more ports than are registered: they redirect from http to https.
+        its_host = place.host in {each.host for each in registered}
         session = self._own if own else self._public
         if session is None:
             raise RuntimeError("use `async with Courier(…)`")
         if not own and not may_be_public(place.host):
             raise FailedError(f"{place.host[:100]} is inside a network", archive.id, "redirects")
-        turn = await self._turns.take(archive, errand.question.work, self._slots[place], errand.patience)
+        slot = self._slots.setdefault(place, asyncio.Semaphore(self._connections))
+        turn = await self._turns.take(archive, errand.question.work, slot, errand.patience)
         passage = errand.passage = Passage(turn.sent)
         begun = asyncio.get_running_loop().time()
         try:
@@ -212,12 +215,12 @@ class Courier:
                 asyncio.timeout(errand.seconds),
                 exchange(session, url, errand.headers(url), passage, self._deadlines, archive.id) as head,
             ):
-                return await self._judge(archive, head, turn, own, errand.question)
+                return await self._judge(archive, head, turn, its_host, errand.question)
         except TimeoutError as error:
             message = f"{place.host}:{place.port}: not answered within {self._deadlines.total:g} s"
             raise FailedError(message, archive.id, "timeout") from error
         except FailedError as error:
-            if own and error.kind == "refused":
+            if its_host and error.kind == "refused":
                 now = self._clock.now()
                 await self._turns.change(archive, lambda ledger: (admission.refused(ledger, now, turn.at), None))
             raise
@@ -226,21 +229,24 @@ class Courier:
             errand.seconds -= asyncio.get_running_loop().time() - begun
 
     async def _judge(
-        self, archive: Archive, head: Head, turn: Turn, own: bool, question: Question
+        self, archive: Archive, head: Head, turn: Turn, its_host: bool, question: Question
     ) -> "Reply | str | None":
         """Return the answer, where it redirects to, or None if the archive said to wait."""
         # A capture is an answer whatever its status: 429 or 503 may be what was captured.
         is_capture = head.header("Memento-Datetime") is not None
-        if own and head.status in _THROTTLED and not is_capture:
+        # Where an archive redirects to and is told that this is too much, it has been told, too; that another host is
+        # out of order says nothing about the archive.
+        throttled = head.status == 429 or (head.status == 503 and its_host)
+        if throttled and not is_capture:
             now = self._clock.now()
             wait = admission.seconds_to_wait(head.header("Retry-After"), head.header("Date"), now)
             await self._turns.change(archive, lambda ledger: (admission.told_to_wait(ledger, now, turn.at, wait), None))
             await head.drain()
             return None
-        if not is_capture and (head.status >= 500 or (head.status == 429 and not own)):
+        if head.status >= 500 and not is_capture:
             await head.drain()
             raise FailedError(f"status {head.status}", archive.id, "status")
-        if own and turn.troubled:
+        if its_host and turn.troubled:
             await self._turns.change(archive, lambda ledger: (admission.answered(ledger, turn.at), None))
         location = head.header("Location")
         if question.redirects > 0 and head.status in _REDIRECTS and location:
