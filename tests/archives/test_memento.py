@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.archives.collected import collected, listed
+from tests.archives.collected import a_courier, collected, listed
 from tests.neighbours.scripted import Answer, Scripted, scripted
 from unlost.archives import timemaps
 from unlost.archives.archive import Archive, Kind
@@ -50,7 +50,7 @@ def with_archive(answers: Mapping[str, Answer], talk: Callable[[Scripted, Archiv
     """Run a conversation with an archive that has both a TimeMap and a TimeGate, and no raw copies."""
 
     async def run() -> None:
-        async with scripted(answers) as server, Courier() as courier:
+        async with scripted(answers) as server, a_courier() as courier:
             archive = Archive(
                 "a", "A", Kind.MEMENTO, timemap=f"{server.base}/map/", timegate=f"{server.base}/gate/",
                 migrated=("text/html",),
@@ -107,12 +107,17 @@ def test_nothing_held() -> None:
 
 def test_bad_entries_are_counted_and_the_good_ones_come() -> None:
     """A flaw costs the entry that has it."""
-    entries = ['<no end; rel="memento"', f'<mailto:a@b>; rel="memento"; datetime="{DATES[OLD]}"', memento(OLD)]
+    entries = [
+        '<no end; rel="memento"',
+        f'<http://[x>; rel="memento"; datetime="{DATES[OLD]}"',
+        f'<mailto:a@b>; rel="memento"; datetime="{DATES[OLD]}"',
+        memento(OLD),
+    ]
 
     async def talk(_: Scripted, archive: Archive, courier: Courier) -> None:
         client = MementoArchive(archive, courier)
         assert [capture.datetime for capture in await listed(client.captures(PAGE))] == [OLD]
-        assert client.problems.counts == {"bad-uri": 2}
+        assert client.problems.counts == {"bad-uri": 3}
 
     with_archive({MAP: timemap(*entries)}, talk)
 
@@ -216,11 +221,12 @@ def test_a_page_that_is_missing_fails_behind_what_was_listed() -> None:
     with_archive({MAP: timemap(memento(OLD), further("/gone"))}, talk)
 
 
-@pytest.mark.parametrize("style", ["302", "302 relative", "200", "302 to 302"])
+@pytest.mark.parametrize("style", ["302", "302 relative", "302 with a date", "200", "302 to 302"])
 def test_a_timegate_finds_the_closest(style: str) -> None:
     """It redirects to a copy, or is one itself and says where it is; the date that came back is the copy's."""
     gates = {
         "302": {GATE: Answer(302, {"Location": f"{{base}}/{OLD}/{PAGE}", "Vary": "accept-datetime"})},
+        "302 with a date": {GATE: Answer(302, {"Location": f"/{OLD}/{PAGE}", "Memento-Datetime": DATES[OLD]})},
         "302 relative": {GATE: Answer(302, {"Location": f"/{OLD}/{PAGE}"})},
         "200": {
             GATE: Answer(

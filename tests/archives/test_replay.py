@@ -7,9 +7,9 @@ from io import BytesIO
 
 import pytest
 
+from tests.archives.collected import a_courier
 from tests.neighbours.scripted import Answer, Scripted, scripted
 from unlost.archives.archive import Archive, Kind
-from unlost.archives.courier import Courier
 from unlost.archives.replay import Replay
 from unlost.archives.repository import StoredCopy
 from unlost.archives.unpacking import unpacked
@@ -29,7 +29,7 @@ def with_archive(answers: Mapping[str, Answer], talk: Callable[[Scripted, Replay
     """Run a conversation with an archive that says what it is told to."""
 
     async def run() -> None:
-        async with scripted(answers) as server, Courier() as courier:
+        async with scripted(answers) as server, a_courier() as courier:
             archive = Archive("a", "A", Kind.WAYBACK, replay=f"{server.base}/web/{{datetime}}id_/{{uri}}")
             await talk(server, Replay(archive, courier, Problems()))
 
@@ -75,6 +75,8 @@ def test_memento_datetime_makes_a_capture(status: int) -> None:
         (Answer(200, {"Memento-Datetime": "yesterday"}, b"x"), DATE),
         (Answer(302, {"Location": f"/web/{DATE}id_/{PAGE}"}), "redirects"),
         (Answer(302, {"Location": "ftp://example.com/"}), "redirects"),
+        (Answer(302, {"Location": "http://[broken"}), "redirects"),
+        (Answer(302, {"Location": "http://10.0.0.1/"}), "redirects"),
     ],
 )
 def test_without_it_the_archive_speaks_for_itself(answer: Answer, expected: str | None) -> None:
@@ -141,6 +143,8 @@ def test_a_redirect_to_another_date_is_followed(location: str, status: int) -> N
         (302, "/x?y", "http://example.com/x?y", 302),
         (307, "x", "http://example.com/x", 307),
         (303, "//other.example/", "http://other.example/", 303),
+        (301, "http://[broken", "http://[broken", 301),
+        (302, f"/web/{DATE}id_/{PAGE}", PAGE, None),
         (302, "https://another.archive/web/20140210000001/http://example.com/page",
          "https://another.archive/web/20140210000001/http://example.com/page", 302),
     ],

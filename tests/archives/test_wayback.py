@@ -9,10 +9,12 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 
-from tests.archives.collected import collected, listed
+from tests.archives.collected import a_courier, collected, listed
 from tests.neighbours.wayback_cdx import FIELDS, FakeWayback, Stored, fake_wayback, pages
+from tests.virtual_clock import VirtualClock
 from unlost.archives.archive import Work
 from unlost.archives.courier import Courier
+from unlost.archives.memento import MementoArchive
 from unlost.archives.wayback import WaybackArchive
 from unlost.errors import (
     DateError,
@@ -35,7 +37,7 @@ def with_archive(
     """Run a conversation with an archive that holds something."""
 
     async def run() -> None:
-        async with fake_wayback(stored) as fake, Courier() as courier:
+        async with fake_wayback(stored) as fake, a_courier() as courier:
             await talk(fake, courier)
 
     asyncio.run(run())
@@ -523,3 +525,45 @@ def test_odd_addresses_reach_the_archive_as_they_are() -> None:
         assert fake.paths(Work.INDEX) == []
 
     with_archive([Stored(address, "20140210000001", quote(address).encode()) for address in odd], talk)
+
+
+def test_no_more_is_asked_than_the_archive_allows() -> None:
+    """With 30 a minute, lists and TimeMaps together, nothing is ever refused, and replay does not wait for them."""
+
+    async def run() -> None:
+        clock = VirtualClock()
+        async with fake_wayback(pages(60), clock) as fake, a_courier(clock) as courier:
+            fake.minute = {Work.INDEX: 30, Work.REPLAY: 600}
+            begin = clock.now()
+            client = WaybackArchive(fake.archive(rows_per_page=1), courier)
+            timemaps = MementoArchive(fake.archive(), courier)
+            found, lists = await asyncio.gather(
+                listed(client.under("http://example.com")),
+                asyncio.gather(*(listed(timemaps.captures(stored.original)) for stored in fake.stored[:20])),
+            )
+            assert (len(found), [len(each) for each in lists]) == (60, [1] * 20)
+            assert fake.refused == 0
+            times = [at for at, _, _ in fake.asked]
+            assert len(times) == 80
+            assert max(sum(at <= each < at + 60 for each in times) for at in times) <= 30
+            assert 100 < clock.now() - begin < 300
+            assert await client.get(fake.stored[0].original + "x") is None
+            assert fake.asked[-1][:2] == (clock.now(), Work.REPLAY)
+
+    asyncio.run(run())
+
+
+def test_being_told_to_wait_is_obeyed() -> None:
+    """Where the registry knows no limit, 429 without a word of how long costs a minute, and no row is lost."""
+
+    async def run() -> None:
+        clock = VirtualClock()
+        async with fake_wayback(pages(70), clock) as fake, a_courier(clock) as courier:
+            archive = fake.archive(rows_per_page=1)
+            fake.minute = {Work.INDEX: 30}
+            found = await listed(WaybackArchive(archive, courier).under("http://example.com"))
+            assert [capture.uri for capture in found] == [stored.original for stored in fake.stored]
+            assert fake.refused == 2
+            assert clock.slept.count(60.0) + sum(50 < each < 60 for each in clock.slept) >= 2
+
+    asyncio.run(run())

@@ -16,8 +16,8 @@ MAX_BAD = 10_000
 _CHUNK = 1 << 16
 
 # A string has no raw end of line, so that a quote too many costs one row where rows stand on lines of their own.
-_OPEN_STRING = rb'"(?:[^"\\\r\n]|\\[^\r\n])*+'
-_FLAT = re.compile(rb'\[(?:[^\[\]{}"]|' + _OPEN_STRING + rb'")*+')
+_OPEN_STRING = rb'"(?:[^"\\\r\n]++|\\[^\r\n])*+'
+_FLAT = re.compile(rb'\[(?:[^\[\]{}"]++|' + _OPEN_STRING + rb'")*+')
 _TOKEN = re.compile(rb'[^\[\]{}"]++|' + _OPEN_STRING + rb'"|([\[{]++)|([\]}])')
 _STRING = re.compile(_OPEN_STRING)
 _BETWEEN = re.compile(rb"[\s,]*+")

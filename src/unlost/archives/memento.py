@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator
 from datetime import timedelta
-from urllib.parse import urljoin
 
 from unlost import dates
 from unlost import uri as addresses
@@ -11,7 +10,7 @@ from unlost.archives.courier import Asks, Reply
 from unlost.archives.replay import Replay
 from unlost.archives.repository import StoredCopy
 from unlost.archives.timemaps import TimeMaps
-from unlost.archives.urims import LATEST, asked, host_of, raw_address, same_page
+from unlost.archives.urims import LATEST, asked, host_of, joined, raw_address, same_page
 from unlost.errors import ListCutError, UnsupportedError
 from unlost.formats.capture import Capture
 from unlost.formats.linkformat import MEDIA_TYPE, TimeMap, read_timemap
@@ -117,7 +116,7 @@ class MementoArchive:
             return
         original = links.original if links.original and same_page(links.original, uri) else asked(uri)
         key = addresses.key(original)
-        named = {memento.datetime: urljoin(arrival.reply.url, memento.uri) for memento in links.mementos}
+        named = {memento.datetime: joined(arrival.reply.url, memento.uri) for memento in links.mementos}
         for moment, address in sorted(({arrival.datetime: arrival.address} | named).items()):
             yield Capture(original, key, moment, archive=self.archive.id, urim=address)
         raise ListCutError("it has no TimeMap: only copies that its TimeGate names are listed", self.archive.id)

@@ -3,16 +3,17 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from urllib.parse import urljoin
+from typing import BinaryIO
 
 from unlost import dates
 from unlost import uri as addresses
 from unlost.archives.archive import Archive, Work
 from unlost.archives.courier import Asks, Question, Reply
+from unlost.archives.digest_check import has_digest
 from unlost.archives.repository import StoredCopy
 from unlost.archives.statuses import holds_something
 from unlost.archives.unpacking import unpacked
-from unlost.archives.urims import Copy, host_of, hosts, read_copy, same_page, urim
+from unlost.archives.urims import Copy, asked, host_of, hosts, joined, read_copy, same_page, urim
 from unlost.errors import DateError, FailedError, UriError
 from unlost.formats.capture import Capture
 from unlost.formats.linkformat import read_timemap
@@ -97,12 +98,12 @@ class Replay:
                     if not holds_something(self.archive, reply):
                         return None
                 raise self._failed("expected a stored copy, found a page without Memento-Datetime", "malformed")
-            target = urljoin(reply.url, link)
+            target = joined(reply.url, link)
             copy = self._copy_at(target, reply)
-            when = _captured_at(uri, moment, copy)
+            when = _captured_at(uri, moment, copy, leads_away=target != address)
             if when is not None:
                 # What is not an address of the archive is that of the original server, perhaps a relative one.
-                return Arrival(reply, when, _address(reply), copy.uri if copy else urljoin(uri, link), copy is not None)
+                return Arrival(reply, when, _address(reply), copy.uri if copy else joined(uri, link), copy is not None)
             reply.body.close()
             if stop_at_date and copy is not None and len(copy.datetime) == 14:
                 return Arrival(reply, copy.datetime, target)
@@ -132,10 +133,14 @@ class Replay:
             migrated=self.archive.is_migrated(mime or listed.mime),
         )
         codings = [value for name, value in (*reply.headers, *headers) if name.lower() == "content-encoding"]
-        body = await asyncio.to_thread(
-            unpacked, reply.body, capture.mime, codings, self.archive, MAX_COPY_BYTES, self.problems
-        )
-        return StoredCopy(capture, headers, body)
+        return StoredCopy(capture, headers, await asyncio.to_thread(self._body, reply, capture, codings))
+
+    def _body(self, reply: Reply, capture: Capture, codings: list[str]) -> BinaryIO:
+        """Return the body without codings. Without any, it must be what the index says, else that is counted."""
+        if not codings and capture.digest and has_digest(reply.body, capture.digest) is False:
+            message = f"{capture.urim or capture.uri}: another body than the index says: cut short, most likely"
+            self.problems.add(Problem("other-digest", f"{self.archive.id} copy", None, 0, message[:400]))
+        return unpacked(reply.body, capture.mime, codings, self.archive, MAX_COPY_BYTES, self.problems)
 
     def _moment(self, reply: Reply) -> str | None:
         """Return the Memento-Datetime, without which nothing is a copy."""
@@ -156,7 +161,13 @@ class Replay:
     def _copy_at(self, target: str, reply: Reply) -> Copy | None:
         """Return what a redirect's target says if it is a copy in this archive, and not one that a page led to."""
         host = host_of(target)
-        return read_copy(target) if host and host in {*hosts(self.archive), host_of(reply.url)} else None
+        if host is None or host not in {*hosts(self.archive), host_of(reply.url)}:
+            return None
+        gate, _, place = (self.archive.timegate or "").partition("://")
+        original = target.partition("://")[2].removeprefix(place)
+        if gate and original.startswith(("http://", "https://")):
+            return Copy("", original)  # pywb leads from a copy to its TimeGate, if it was asked for no date itself
+        return read_copy(target)
 
     def _headers(self, reply: Reply) -> tuple[tuple[str, str], ...]:
         """Return the original headers: those with the archives' prefix, and those that can be no others'."""
@@ -178,23 +189,33 @@ class Replay:
         return FailedError(message, self.archive.id, kind)
 
 
-def _captured_at(uri: str, moment: str | None, copy: Copy | None) -> str | None:
+def _captured_at(uri: str, moment: str | None, copy: Copy | None, *, leads_away: bool) -> str | None:
     """Return when a redirect was captured; None if it is the archive's own, on the way to a copy of the page.
 
-    The archive's own ones lead to another date of the same page. Those that were captured lead, in archives that
-    rewrite them, to what they led to at their own date; that also tells them where Memento-Datetime is missing.
+    The archive's own ones lead to another date of the same page, or from a TimeGate to the very page. Those that were
+    captured lead, in archives that rewrite them, to what they led to at their own date; that also tells them where
+    Memento-Datetime is missing.
+
+    leads_away: whether it leads elsewhere than to where it stands itself.
     """
     if moment is not None:
-        is_own = copy is not None and copy.datetime != moment and same_page(copy.uri, uri)
+        is_own = copy is not None and leads_away and _leads_on(uri, moment, copy)
         return None if is_own else moment
     if copy is None or len(copy.datetime) != 14 or same_page(copy.uri, uri):
         return None
     return copy.datetime
 
 
+def _leads_on(uri: str, moment: str, copy: Copy) -> bool:
+    """Return whether a copy is of another date of a page, or of the page as it was asked for."""
+    if copy.datetime and copy.datetime != moment:
+        return same_page(copy.uri, uri)
+    return copy.uri.rstrip("/") == asked(uri).rstrip("/")
+
+
 def _address(reply: Reply) -> str:
     """Return where an answer says that it is."""
-    return urljoin(reply.url, reply.header("content-location") or "")
+    return joined(reply.url, reply.header("content-location") or "")
 
 
 def _original(reply: Reply) -> str | None:

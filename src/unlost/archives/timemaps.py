@@ -1,16 +1,17 @@
 """Lists all copies of a page by its TimeMap, over all the pages that the TimeMap has."""
 
+import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
-from urllib.parse import urljoin
 
 from unlost import uri as addresses
 from unlost.archives.archive import Archive, Work
+from unlost.archives.cdx_query import ROWS_AT_ONCE
 from unlost.archives.courier import Asks, Question
 from unlost.archives.recent import Recent
 from unlost.archives.statuses import holds_something, names_exclusion
-from unlost.archives.urims import asked, host_of, hosts, same_page
+from unlost.archives.urims import asked, host_of, hosts, joined, same_page
 from unlost.errors import ExcludedError, FailedError, ListCutError
 from unlost.formats.capture import Capture
 from unlost.formats.linkformat import MEDIA_TYPE, ListLink, TimeMap, read_timemap
@@ -43,13 +44,17 @@ class TimeMaps:
         while pages:
             page = pages.popleft()
             base, timemap = await self._page(page, is_first=page == begin)
-            fresh = self._captures(uri, base, timemap, recent)
-            for capture in fresh:
-                yield capture
+            fresh = 0
+            for count, capture in enumerate(self._captures(uri, base, timemap, recent)):
+                if count % ROWS_AT_ONCE == 0:
+                    await asyncio.sleep(0)
+                if capture is not None:
+                    fresh += 1
+                    yield capture
             if timemap.mementos and not fresh:
                 continue  # what leads on from a page that only repeats others leads nowhere
             for link in _further(timemap):
-                next_page = urljoin(base, link.uri)
+                next_page = joined(base, link.uri)
                 if _place(next_page) in asked_for:
                     continue
                 if len(asked_for) >= MAX_PAGES or host_of(next_page) not in {*hosts(self.archive), host_of(base)}:
@@ -80,20 +85,22 @@ class TimeMaps:
             self.problems.add(first, found.counts[kind])
         return reply.url, timemap
 
-    def _captures(self, uri: str, base: str, timemap: TimeMap, recent: Recent) -> list[Capture]:
+    def _captures(self, uri: str, base: str, timemap: TimeMap, recent: Recent) -> Iterator[Capture | None]:
+        """Yield for every copy a capture, or None if it came before or has no address."""
         original = timemap.original
         if original is None or not same_page(original, uri):
             original = asked(uri)
         key = addresses.key(original)
-        captures = []
         for memento in timemap.mementos:
-            address = urljoin(base, memento.uri)
+            address = joined(base, memento.uri)
             if host_of(address) is None:
                 message = "expected a web address of a copy"
                 self.problems.add(Problem("bad-uri", f"{self.archive.id} timemap", None, 0, message))
+                yield None
             elif recent.is_new((address, memento.datetime)):
-                captures.append(Capture(original, key, memento.datetime, archive=self.archive.id, urim=address))
-        return captures
+                yield Capture(original, key, memento.datetime, archive=self.archive.id, urim=address)
+            else:
+                yield None
 
 
 def _further(timemap: TimeMap) -> list[ListLink]:

@@ -1,17 +1,16 @@
 """Undoes the gzip coding that archives leave on copies, whatever their headers say of it."""
 
-import tempfile
 import zlib
 from collections.abc import Collection
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 from unlost.archives.archive import Archive
+from unlost.archives.body import new_body
 from unlost.errors import FailedError
 from unlost.formats.problems import Problem, Problems
 
 _MAGIC = b"\x1f\x8b\x08"
 _CHUNK = 1 << 16
-_IN_MEMORY = 1 << 20
 _LAYERS = 2  # servers that compress what is compressed do it once more, not more often
 
 # Files that are gzip by nature: a page that links to one wants it so.
@@ -56,7 +55,7 @@ def unpacked(
 
 def _inflated(body: BinaryIO, archive: Archive, limit: int, problems: Problems) -> BinaryIO | None:
     """Return all gzip members of a body, as far as they can be read; None if not a byte of them can."""
-    inner = cast("BinaryIO", tempfile.SpooledTemporaryFile(_IN_MEMORY))  # noqa: SIM115  the copy's to keep
+    inner = new_body()
     size, member, is_whole = 0, zlib.decompressobj(31), False
     try:
         while data := body.read(_CHUNK):

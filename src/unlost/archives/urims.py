@@ -2,7 +2,7 @@
 
 import re
 from typing import NamedTuple
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urljoin, urlsplit
 
 from unlost import dates
 from unlost import uri as addresses
@@ -22,7 +22,7 @@ _SCHEME = re.compile(r"(https?):/*(?=[^/])", re.IGNORECASE)
 
 
 class Copy(NamedTuple):
-    """What an address of a stored copy says. datetime: 1 to 14 digits; uri: the original address."""
+    """What an address of a stored copy says. datetime: 1 to 14 digits, or nothing; uri: the original address."""
 
     datetime: str
     uri: str
@@ -105,6 +105,18 @@ def read_copy(url: str) -> Copy | None:
         return Copy(date, f"http://{original}")
     # Servers that tidy paths make one slash of two.
     return Copy(date, _SCHEME.sub(r"\1://", original, count=1))
+
+
+def joined(base: str, link: str) -> str:
+    """Return where a link leads; what cannot be an address is returned as it is.
+
+    >>> joined("http://a.org/x/y", "../z"), joined("http://a.org/", "http://[b")
+    ('http://a.org/z', 'http://[b')
+    """
+    try:
+        return urljoin(base, link)
+    except ValueError:
+        return link
 
 
 def same_page(one: str, other: str) -> bool:

@@ -19,7 +19,6 @@ from unlost.formats.capture import Capture
 from unlost.formats.problems import Problems
 
 _EMPTY_PAGES = 3  # in a row, each with a key to go on: more of them lead nowhere
-_NEEDED = {"timestamp", "original"}
 
 
 class WaybackArchive:
@@ -144,7 +143,7 @@ class _Page:
 
     def _header(self, row: list[object]) -> list[str]:
         names = [str(name) for name in row]
-        if not set(names) >= _NEEDED:
+        if "timestamp" not in names or not {"original", "url"} & set(names):
             raise FailedError("expected the names of the fields in the first row", self._archive.id, "malformed")
         return names
 
