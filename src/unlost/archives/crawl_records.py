@@ -14,7 +14,7 @@ from unlost.formats.capture import Capture
 from unlost.formats.warc import StoredRecord
 
 MAX_RECORD_BYTES = 64 << 20
-"""The largest record that is fetched, compressed. Common Crawl cuts bodies at 1 MiB, since 2025 at 5 MiB."""
+"""The largest record that is fetched, compressed. Common Crawl cuts bodies at 1 MiB, and means to do so at 5 MiB."""
 
 _MAX_WHOLE_BYTES = 8 << 20
 """Of a WARC that a server gives as a whole, because it knows no ranges."""
