@@ -49,7 +49,7 @@ class FileCopies:
     def _open(self, found: Found) -> StoredRecord:
         path = self._root if self._root.is_file() else self._root / os.fsdecode(found.path)
         try:
-            record = self._records.open(path, found.member, found.capture.offset or 0, found.capture.skip)
+            record = self._records.open(path, found.member, found.capture.offset or 0, found.capture.skip or 0)
         except (ArchiveFileError, OSError) as error:
             raise FailedError(str(error), self._archive.id, "malformed") from error
         warc_copy.check_record(record, found.capture, self._archive)

@@ -93,7 +93,7 @@ class FileIndex:
     def at(self, capture: Capture) -> Found | None:
         """Return the record that a capture speaks of by name and offset; None if it is not there."""
         where = "AND key = ? AND datetime = ? AND offset = ? AND skip = ?"
-        found = self._found(where, capture.key, capture.datetime, capture.offset, capture.skip)
+        found = self._found(where, capture.key, capture.datetime, capture.offset, capture.skip or 0)
         return next((each for each in found if each.capture.filename == capture.filename), None)
 
     def originals(self, capture: Capture, count: int) -> list[Found]:

@@ -129,7 +129,7 @@ def _row(file: int, capture: Capture, member: str | None) -> tuple[object, ...]:
     original = capture.revisit_of or (None, None)
     return (
         None, file, capture.key, capture.datetime, capture.uri, capture.status, capture.mime, capture.digest,
-        capture.length, capture.redirect, capture.revisit, *original, member, capture.offset, capture.skip,
+        capture.length, capture.redirect, capture.revisit, *original, member, capture.offset, capture.skip or 0,
     )  # fmt: skip
 
 
@@ -152,6 +152,6 @@ def found(row: tuple[Any, ...]) -> Found:
         revisit_of=(of_address, of_moment) if of_address is not None else None,
         filename=name if member is None else f"{name}/archive/{member}",
         offset=offset,
-        skip=skip,
+        skip=skip or None,
     )
     return Found(capture, (key, moment, number), path, member)
