@@ -340,10 +340,16 @@ def test_pipes_links_and_odd_names(folder: Path) -> None:
 
 
 def test_what_is_not_there(tmp_path: Path, folder: Path) -> None:
-    """A folder that is missing is an error, an empty one an answer, an address that is none the asker's fault."""
+    """A folder that is missing or a file of another kind is an error, an empty folder an answer."""
     with pytest.raises(FailedError, match="cannot be read") as raised:
         listed(files(tmp_path / "none").captures(HOME))
     assert raised.value.kind == "unreachable"
+    for name in ("notes.txt", "pipe"):
+        if name == "pipe":
+            os.mkfifo(folder / name)
+        with pytest.raises(FailedError, match="expected a folder") as raised:
+            listed(files(folder / name).captures(HOME))
+        assert raised.value.kind == "malformed"
     (tmp_path / "empty").mkdir()
     assert listed(files(tmp_path / "empty").under("*.com")) == []
     with pytest.raises(UriError):

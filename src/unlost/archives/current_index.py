@@ -16,7 +16,8 @@ from unlost.archives.cache import cache_folder
 from unlost.archives.file_index import FileIndex
 from unlost.archives.file_reading import StoppedError
 from unlost.clock import Clock
-from unlost.errors import FailedError
+from unlost.errors import FailedError, InputError
+from unlost.formats.warcindex import is_archive
 
 _T = TypeVar("_T")
 
@@ -79,12 +80,7 @@ class CurrentIndex:
             self._looked = self._clock.now()
 
     def _bring_up_to_date(self, stop: Event) -> None:
-        try:
-            self._root.stat()
-            if self._root.is_dir():
-                os.scandir(self._root).close()
-        except OSError as error:
-            raise self._failed(error, "unreachable") from error
+        self._check_root()
         try:
             self._update(stop)
         except StoppedError:
@@ -94,6 +90,20 @@ class CurrentIndex:
                 raise self._failed(error, "unreachable") from error
             self._use_temporary(error)
             self._bring_up_to_date(stop)
+
+    def _check_root(self) -> None:
+        """Raise FailedError for a folder that cannot be listed, and for a file that is no archive file."""
+        try:
+            self._root.stat()
+            if self._root.is_dir():
+                os.scandir(self._root).close()
+            elif not self._root.is_file() or not is_archive(self._root):
+                message = f"{self._root}: expected a folder, or a WARC, ARC or WACZ file, found something else"
+                raise FailedError(message, self._archive, "malformed")
+        except OSError as error:
+            raise self._failed(error, "unreachable") from error
+        except InputError as error:
+            raise FailedError(str(error), self._archive, "unreachable") from error
 
     def _update(self, stop: Event) -> None:
         try:
