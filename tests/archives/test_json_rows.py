@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unlost.archives import json_rows
-from unlost.archives.json_rows import MAX_ROW_BYTES, JsonRows
+from unlost.archives.json_rows import MAX_BAD, MAX_ROW_BYTES, JsonRows
 from unlost.formats.problems import Problems
 
 _values = st.one_of(
@@ -56,6 +56,12 @@ def test_a_bad_row_is_lost_alone() -> None:
     assert found == [["a", "b"], ["e"]]
     assert rows.is_whole
     assert problems.counts["bad-json"] >= 4
+
+
+def test_what_is_no_list_is_not_read_to_its_end() -> None:
+    """After many bad rows the rest is not looked at."""
+    found, rows, _ = read(b"[" + b"{}," * (2 * MAX_BAD) + b"[1]]")
+    assert (found, rows.bad, rows.is_whole) == ([], MAX_BAD, False)
 
 
 def test_numbers_are_text() -> None:

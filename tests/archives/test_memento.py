@@ -169,7 +169,7 @@ def test_pages_of_a_list_are_followed() -> None:
     answers = {
         MAP: timemap(
             f'<{{base}}{MAP}>; rel="self"; from="{DATES[NEW]}"', further("/2"), further("{base}/2"),
-            further(f"{{base}}{MAP}", NEW), further("/json", OLD, '; type="application/json"'),
+            further(f"{{base}}{MAP}", NEW), further("/itself", NEW), further("/json", OLD, '; type="application/json"'),
             f'<{{base}}/html>; rel="timemap"{link_format}',
         ),
         "/2": timemap(memento(NEW), further(MAP), further("/2"), further("/3", OLD, link_format)),

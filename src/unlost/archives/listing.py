@@ -128,8 +128,9 @@ def _text(value: object) -> str:
     """Return a value that is text; numbers were left as they are written."""
     if not isinstance(value, str):
         raise RowError("bad-json", "expected texts and numbers only")
-    try:
-        value.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:
-        raise RowError("bad-json", "half of a surrogate pair") from None
+    if not value.isascii():
+        try:
+            value.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError:
+            raise RowError("bad-json", "half of a surrogate pair") from None
     return value

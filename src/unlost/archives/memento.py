@@ -6,14 +6,14 @@ from datetime import timedelta
 from unlost import dates
 from unlost import uri as addresses
 from unlost.archives.archive import Archive
-from unlost.archives.courier import Asks, Reply
-from unlost.archives.replay import Replay
+from unlost.archives.courier import Asks
+from unlost.archives.replay import Replay, links_of
 from unlost.archives.repository import StoredCopy
 from unlost.archives.timemaps import TimeMaps
 from unlost.archives.urims import LATEST, asked, host_of, joined, raw_address, same_page
 from unlost.errors import ListCutError, UnsupportedError
 from unlost.formats.capture import Capture
-from unlost.formats.linkformat import MEDIA_TYPE, TimeMap, read_timemap
+from unlost.formats.linkformat import MEDIA_TYPE
 from unlost.formats.problems import Problems
 
 
@@ -84,7 +84,7 @@ class MementoArchive:
         if arrival is None:
             return None
         arrival.reply.body.close()
-        named = [memento.datetime for memento in _links(arrival.reply).mementos if memento.last]
+        named = [memento.datetime for memento in links_of(arrival.reply).mementos if memento.last]
         return max([arrival.datetime, *named])
 
     async def _get_listed(self, uri: str, moment: str | None) -> StoredCopy | None:
@@ -104,7 +104,7 @@ class MementoArchive:
         if arrival is None:
             return
         arrival.reply.body.close()
-        links = _links(arrival.reply)
+        links = links_of(arrival.reply)
         lists = [
             link.uri
             for link in links.timemaps
@@ -120,12 +120,6 @@ class MementoArchive:
         for moment, address in sorted(({arrival.datetime: arrival.address} | named).items()):
             yield Capture(original, key, moment, archive=self.archive.id, urim=address)
         raise ListCutError("it has no TimeMap: only copies that its TimeGate names are listed", self.archive.id)
-
-
-def _links(reply: Reply) -> TimeMap:
-    """Return what the Link headers of an answer say."""
-    links = ", ".join(value for name, value in reply.headers if name.lower() == "link")
-    return read_timemap(links.encode("utf-8", "surrogateescape"), Problems())
 
 
 def _distance(capture: Capture, moment: str | None) -> timedelta:

@@ -16,7 +16,7 @@ from unlost.archives.unpacking import unpacked
 from unlost.archives.urims import Copy, asked, host_of, hosts, joined, read_copy, same_page, urim
 from unlost.errors import DateError, FailedError, UriError
 from unlost.formats.capture import Capture
-from unlost.formats.linkformat import read_timemap
+from unlost.formats.linkformat import TimeMap, read_timemap
 from unlost.formats.problems import Problem, Problems
 
 MAX_COPY_BYTES = 1 << 28
@@ -24,8 +24,6 @@ MAX_COPY_BYTES = 1 << 28
 
 _HOPS = 5  # redirects from one address to a copy; two are usual: to the host, to the closest date
 
-# An archive that need not compress does not send on a coding of the original that was wrong.
-_PLAIN = {"Accept-Encoding": "identity"}
 _PREFIX = "x-archive-orig-"
 # What archives add to the headers of a copy that they give raw, and what is about the connection.
 _ARCHIVES_OWN = {
@@ -86,8 +84,7 @@ class Replay:
         seen: set[str] = set()
         while len(seen) <= _HOPS and address not in seen:
             seen.add(address)
-            sent = {**_PLAIN, **(headers or {})}
-            question = Question(address, Work.REPLAY, sent, max_bytes=MAX_COPY_BYTES, redirects=0)
+            question = Question(address, Work.REPLAY, headers or {}, max_bytes=MAX_COPY_BYTES, redirects=0)
             reply = await self.courier.ask(self.archive, question)
             moment = self._moment(reply)
             link = reply.header("location") if 300 <= reply.status < 400 else None
@@ -132,15 +129,15 @@ class Replay:
             urim=urim(self.archive, arrival.datetime, original) or arrival.address,
             migrated=self.archive.is_migrated(mime or listed.mime),
         )
-        codings = [value for name, value in (*reply.headers, *headers) if name.lower() == "content-encoding"]
-        return StoredCopy(capture, headers, await asyncio.to_thread(self._body, reply, capture, codings))
+        is_coded = any(name.lower() == "content-encoding" for name, _ in (*reply.headers, *headers))
+        return StoredCopy(capture, headers, await asyncio.to_thread(self._body, reply, capture, is_coded))
 
-    def _body(self, reply: Reply, capture: Capture, codings: list[str]) -> BinaryIO:
-        """Return the body without codings. Without any, it must be what the index says, else that is counted."""
-        if not codings and capture.digest and has_digest(reply.body, capture.digest) is False:
+    def _body(self, reply: Reply, capture: Capture, is_coded: bool) -> BinaryIO:
+        """Return the body without codings. If it had none, it must be what the index says, else that is counted."""
+        if not is_coded and capture.digest and has_digest(reply.body, capture.digest) is False:
             message = f"{capture.urim or capture.uri}: another body than the index says: cut short, most likely"
             self.problems.add(Problem("other-digest", f"{self.archive.id} copy", None, 0, message[:400]))
-        return unpacked(reply.body, capture.mime, codings, self.archive, MAX_COPY_BYTES, self.problems)
+        return unpacked(reply.body, capture.mime, self.archive, MAX_COPY_BYTES, self.problems)
 
     def _moment(self, reply: Reply) -> str | None:
         """Return the Memento-Datetime, without which nothing is a copy."""
@@ -218,10 +215,15 @@ def _address(reply: Reply) -> str:
     return joined(reply.url, reply.header("content-location") or "")
 
 
+def links_of(reply: Reply) -> TimeMap:
+    """Return what the Link headers of an answer say."""
+    links = ", ".join(value for name, value in reply.headers if name.lower() == "link")
+    return read_timemap(links.encode("utf-8", "surrogateescape"), Problems())
+
+
 def _original(reply: Reply) -> str | None:
     """Return the page that a copy says it is of, if that is an address."""
-    links = ", ".join(value for name, value in reply.headers if name.lower() == "link")
-    original = read_timemap(links.encode("utf-8", "surrogateescape"), Problems()).original
+    original = links_of(reply).original
     try:
         return original if original and addresses.key(original) else None
     except UriError:

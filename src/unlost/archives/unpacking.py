@@ -1,7 +1,6 @@
-"""Undoes the gzip coding that archives leave on copies, whatever their headers say of it."""
+"""Undoes the gzip coding of texts of which no header tells."""
 
 import zlib
-from collections.abc import Collection
 from typing import BinaryIO
 
 from unlost.archives.archive import Archive
@@ -13,8 +12,6 @@ _MAGIC = b"\x1f\x8b\x08"
 _CHUNK = 1 << 16
 _LAYERS = 2  # servers that compress what is compressed do it once more, not more often
 
-# Files that are gzip by nature: a page that links to one wants it so.
-_GZIP_FILES = {"application/gzip", "application/x-gzip", "application/x-gtar", "application/x-compressed-tar", "gzip"}
 # Types of text: what begins with gzip's bytes is none, so it must be coded.
 _TEXTS = ("text/", "application/javascript", "application/x-javascript", "application/json", "application/xml")
 _TEXT_ENDINGS = ("+xml", "+json")
@@ -25,23 +22,19 @@ def is_text(mime: str | None) -> bool:
     return mime is not None and (mime.startswith(_TEXTS) or mime.endswith(_TEXT_ENDINGS))
 
 
-def unpacked(
-    body: BinaryIO, mime: str | None, codings: Collection[str], archive: Archive, limit: int, problems: Problems
-) -> BinaryIO:
-    """Return a body without gzip coding, at its beginning; the same one if it has none.
+def unpacked(body: BinaryIO, mime: str | None, archive: Archive, limit: int, problems: Problems) -> BinaryIO:
+    """Return the body of a text without gzip coding, at its beginning; the same one if it has none, or is no text.
 
-    It is told by its first bytes, of what is text or said to be coded. What breaks off is given as far as it goes, and
-    counted in `problems` as `cut-gzip`; what is no gzip after all is given as it is.
+    What headers say has been undone by whoever brought it: this is for what they do not say. What breaks off is given
+    as far as it goes, and counted in `problems` as `cut-gzip`; what is no gzip after all is given as it is.
 
-    codings: the values of Content-Encoding, the archive's own and the original one.
     Raises FailedError of kind `too-large` if it has more than `limit` bytes.
     """
-    said = any("gzip" in coding.lower() for coding in codings)
     for _ in range(_LAYERS):
         body.seek(0)
         head = body.read(len(_MAGIC))
         body.seek(0)
-        if head != _MAGIC or mime in _GZIP_FILES or not (said or is_text(mime)):
+        if head != _MAGIC or not is_text(mime):
             return body
         inner = _inflated(body, archive, limit, problems)
         if inner is None:
@@ -49,7 +42,6 @@ def unpacked(
             return body
         body.close()
         body = inner
-        said = False  # a header speaks of one layer
     return body
 
 

@@ -38,6 +38,10 @@ def asked(uri: str) -> str:
     'http://Example.com/c?d=%C3%A9'
     """
     addresses.key(uri)  # raises for what is no page
+    return _spelled(uri)
+
+
+def _spelled(uri: str) -> str:
     text = uri.strip().partition("#")[0]
     if "://" not in text.partition("?")[0]:
         text = f"http://{text.lstrip('/')}"
@@ -82,7 +86,7 @@ def urim(archive: Archive, datetime: str, uri: str) -> str | None:
     if archive.replay is None:
         return None
     template = _MODIFIER.sub("{datetime}/", archive.replay)
-    return template.replace("{datetime}", datetime).replace("{uri}", asked(uri))
+    return template.replace("{datetime}", datetime).replace("{uri}", _spelled(uri))
 
 
 def read_copy(url: str) -> Copy | None:

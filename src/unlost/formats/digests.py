@@ -23,7 +23,7 @@ def normal_digest(text: str) -> str:
     ('sha256:abababab', 'blake3:Xy=')
     """
     if _BASE32_SHA1.fullmatch(text):
-        text = f"sha1:{text}"
+        return f"sha1:{text.upper()}"
     found = _LABELLED.fullmatch(text)
     if not found:
         return text
