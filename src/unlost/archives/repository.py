@@ -16,11 +16,14 @@ class StoredCopy:
     headers: the original server's, as (name, value), in order, as far as the archive tells them.
     body: the payload, at its beginning, without transfer and content coding; a temporary file that goes with the
         last reference to it.
+    truncated: why the body is known not to be whole, in one word: one of WARC's (`length`, `time`, `disconnect`,
+        `unspecified`), or `damage` where the stored file or a coding breaks off; None if nothing says so.
     """
 
     capture: Capture
     headers: tuple[tuple[str, str], ...]
     body: BinaryIO
+    truncated: str | None = None
 
     def header(self, name: str) -> str | None:
         """Return the first value of a field of the original headers, in whatever case; None if there is none."""

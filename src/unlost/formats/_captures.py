@@ -78,6 +78,7 @@ class Captures:
             revisit_of=self._original(record),
             filename=self.filename,
             offset=record.offset,
+            skip=record.skip or None,
         )
 
     def _moment(self, record: WarcRecord, text: str) -> str | None:

@@ -22,6 +22,7 @@ class Capture:
     revisit: whether the record says "as before" and has no body of its own.
     revisit_of: the address, then the 14-digit datetime, of the capture that has the body, where the record says so.
     filename, offset: where the record is stored: a WARC's name and a position in bytes.
+    skip: how many bytes of text come before it in its compressed member, if that holds other records before it.
     """
 
     uri: str
@@ -39,3 +40,4 @@ class Capture:
     revisit_of: tuple[str, str] | None = None
     filename: str | None = None
     offset: int | None = None
+    skip: int | None = None

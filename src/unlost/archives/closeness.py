@@ -1,0 +1,49 @@
+"""How close captures are to a date that may be short of digits: `2014` is a year, not its first second."""
+
+from unlost import dates
+
+LAST = "99991231235959"
+"""The date to which the last capture is the closest."""
+
+EVER = ("00010101000000", LAST)
+"""All the time there is."""
+
+
+def span(date: str | None) -> tuple[str, str]:
+    """Return the first and last moment of a date of 1 to 14 digits; without one, the end of time. Raises DateError.
+
+    >>> span("2014"), span(None)
+    (('20140101000000', '20141231235959'), ('99991231235959', '99991231235959'))
+    """
+    return (LAST, LAST) if date is None else (dates.pad(date), dates.pad(date, up=True))
+
+
+def between(first: str | None, last: str | None) -> tuple[str, str]:
+    """Return from when to when, 14 digits each, is meant by two dates of 1 to 14 digits, or by none. Raises DateError.
+
+    >>> between("2014", None)
+    ('20140101000000', '99991231235959')
+    """
+    return (dates.pad(first) if first else EVER[0], dates.pad(last, up=True) if last else EVER[1])
+
+
+def seconds_between(low: str, high: str, first: str, last: str) -> float:
+    """Return how far the time from `low` to `high` is from that from `first` to `last`; 0 if they meet.
+
+    >>> seconds_between("20131201000000", "20131231235959", *span("2014"))
+    1.0
+    """
+    if high < first:
+        return (dates.to_datetime(first) - dates.to_datetime(high)).total_seconds()
+    if low > last:
+        return (dates.to_datetime(low) - dates.to_datetime(last)).total_seconds()
+    return 0.0
+
+
+def rank(moment: str, first: str, last: str) -> tuple[float, float]:
+    """Return what captures are sorted by, the closest first; of those equally close, the later.
+
+    >>> sorted(["20131231000000", "20140301000000", "20140201000000"], key=lambda each: rank(each, *span("2014")))
+    ['20140301000000', '20140201000000', '20131231000000']
+    """
+    return seconds_between(moment, moment, first, last), -float(moment)

@@ -1,0 +1,108 @@
+"""Small archive files for tests, written by warcio or by hand, and what is asked of them."""
+
+import asyncio
+import io
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from warcio.statusandheaders import StatusAndHeaders
+from warcio.warcwriter import WARCWriter
+
+from unlost.archives.archive import Archive, Kind
+from unlost.archives.files import ArchiveFiles
+from unlost.archives.repository import StoredCopy
+from unlost.formats.capture import Capture
+
+T = TypeVar("T")
+
+HTML = (("Content-Type", "text/html"),)
+
+
+def archive(folder: Path) -> Archive:
+    """Return the registry's entry of a folder."""
+    return Archive("mine", "My files", Kind.FILES, folder=str(folder))
+
+
+def page(
+    uri: str,
+    date: str,
+    body: bytes = b"<p>hello</p>",
+    headers: Sequence[tuple[str, str]] = HTML,
+    status: str = "200 OK",
+    fields: dict[str, str] | None = None,
+) -> Callable[[WARCWriter], Any]:
+    """Return what makes a response record. date: ISO."""
+
+    def make(writer: WARCWriter) -> Any:  # noqa: ANN401  warcio has no types
+        head = StatusAndHeaders(status, list(headers), protocol="HTTP/1.1")
+        return writer.create_warc_record(
+            uri,
+            "response",
+            io.BytesIO(body),
+            http_headers=head,
+            warc_headers_dict={"WARC-Date": date, **(fields or {})},
+        )
+
+    return make
+
+
+def revisit(
+    uri: str, date: str, digest: str, of: tuple[str, str] | None, status: str | None = "200 OK"
+) -> Callable[[WARCWriter], Any]:
+    """Return what makes a revisit record."""
+
+    def make(writer: WARCWriter) -> Any:  # noqa: ANN401  warcio has no types
+        head = StatusAndHeaders(status, [("X-Again", "yes")], protocol="HTTP/1.1") if status else None
+        address, moment = of or ("http://elsewhere.example/", "2000-01-01T00:00:00Z")
+        record = writer.create_revisit_record(uri, digest, address, moment, head, {"WARC-Date": date})
+        if of is None:
+            record.rec_headers.remove_header("WARC-Refers-To-Target-URI")
+            record.rec_headers.remove_header("WARC-Refers-To-Date")
+        return record
+
+    return make
+
+
+def write(path: Path, *records: Callable[[WARCWriter], Any], gzip: bool = True) -> Path:
+    """Write a WARC."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        writer = WARCWriter(file, gzip=gzip)
+        for make in records:
+            writer.write_record(make(writer))
+    return path
+
+
+def digest_of(body: bytes) -> str:
+    """Return the digest that warcio gives a payload."""
+    import base64
+    import hashlib
+
+    return "sha1:" + base64.b32encode(hashlib.sha1(body).digest()).decode()  # noqa: S324  what WARCs have
+
+
+def run(task: Coroutine[Any, Any, T]) -> T:
+    """Run something to its end."""
+    return asyncio.run(task)
+
+
+async def _all(captures: AsyncIterator[Capture]) -> list[Capture]:
+    return [capture async for capture in captures]
+
+
+def listed(captures: AsyncIterator[Capture]) -> list[Capture]:
+    """Return everything that a list yields."""
+    return run(_all(captures))
+
+
+def body_of(copy: StoredCopy | None) -> bytes:
+    """Return the body of a copy."""
+    assert copy is not None
+    with copy.body:
+        return copy.body.read()
+
+
+def files(folder: Path, **options: Any) -> ArchiveFiles:  # noqa: ANN401  those of the class
+    """Return a folder as a repository."""
+    return ArchiveFiles(archive(folder), **options)

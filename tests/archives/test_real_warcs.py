@@ -1,0 +1,150 @@
+"""Real WARCs, as files and through a Common Crawl of our own, with bodies as warcio reads them."""
+
+import asyncio
+import hashlib
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from warcio.archiveiterator import ArchiveIterator
+
+from tests.archives.archive_files import files
+from tests.neighbours import nginx
+from tests.neighbours.common_crawl import Crawl, rows_of, serving
+from tests.real_data import DATA
+from tests.virtual_clock import VirtualClock
+from unlost.archives.archive import Archive, Kind
+from unlost.archives.commoncrawl import CommonCrawl
+from unlost.archives.courier import Courier
+from unlost.archives.limit_store import MemoryLimitStore
+from unlost.archives.repository import Repository, StoredCopy
+from unlost.errors import FailedError
+from unlost.formats.capture import Capture
+
+WARCS = DATA / "warc"
+NAMES = ("archive-org-2008.warc.gz", "iana-2020.warc.gz", "iana-2021.warc.gz", "magazine.warc.gz")
+
+# warcio leaves its temporary files to the garbage collector.
+pytestmark = [
+    pytest.mark.real_data,
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UNLOST_HOME", str(tmp_path / "home"))
+
+
+def by_warcio(path: Path) -> Iterator[tuple[str, str, str, bool]]:
+    """Yield address, record date, SHA-1 of the decoded body of each response; and whether it is in brotli."""
+    with path.open("rb") as file:
+        for record in ArchiveIterator(file):
+            if record.rec_type == "response" and record.rec_headers.get_header("WARC-Target-URI").startswith("http"):
+                is_brotli = record.http_headers.get_header("Content-Encoding") == "br"
+                moment = "".join(filter(str.isdigit, record.rec_headers.get_header("WARC-Date")))[:14]
+                body = b"" if is_brotli else record.content_stream().read()
+                address = record.rec_headers.get_header("WARC-Target-URI")
+                yield address, moment, hashlib.sha1(body).hexdigest(), is_brotli  # noqa: S324  to compare
+
+
+def digest(copy: StoredCopy | None) -> str:
+    """Return the SHA-1 of a body."""
+    assert copy is not None
+    with copy.body:
+        return hashlib.sha1(copy.body.read()).hexdigest()  # noqa: S324  to compare
+
+
+async def compared(client: Repository, expected: list[tuple[str, str, str, bool]]) -> Counter[str]:
+    """Fetch every record that warcio found, and count how it went."""
+    results: Counter[str] = Counter()
+    for address, moment, body, is_brotli in expected:
+        same = [c async for c in client.captures(address) if c.datetime == moment and c.uri == address]
+        fetched = [each for capture in same if not capture.revisit for each in [await _digest(client, capture)]]
+        if is_brotli:
+            assert fetched == ["malformed"]
+        else:
+            assert body in fetched
+        results["brotli" if is_brotli else "same"] += 1
+    return results
+
+
+async def _digest(client: Repository, capture: Capture) -> str:
+    try:
+        return digest(await client.fetch(capture))
+    except FailedError as error:
+        return error.kind
+
+
+def test_every_body_is_what_warcio_reads() -> None:
+    """All responses of four real WARCs, decoded, byte for byte; those in brotli are refused."""
+    here = files(WARCS)
+    expected = [each for name in NAMES for each in by_warcio(WARCS / name)]
+    assert asyncio.run(compared(here, expected)) == {"same": 357, "brotli": 11}
+
+
+def test_revisits_of_a_real_crawl_have_bodies() -> None:
+    """All revisits of a site that was crawled twice have the body of a record of theirs, unless it is in brotli."""
+
+    async def bodies() -> Counter[str]:
+        here = files(WARCS / "iana-2021.warc.gz")
+        results: Counter[str] = Counter()
+        async for capture in here.under("*.org"):
+            if capture.revisit:
+                kind = await _digest(here, capture)
+                results["body" if len(kind) == 40 else kind] += 1
+        return results
+
+    assert asyncio.run(bodies()) == {"body": 33}
+
+
+def test_damaged_and_odd_files_are_served() -> None:
+    """What can be read of broken files is served, and the problems are those that the files have."""
+
+    async def served() -> tuple[int, dict[str, int], list[str]]:
+        here = files(WARCS / "odd")
+        found = [capture for tld in ("com", "org", "dk", "hu", "net", "edu", "io", "cz", "gov")
+                 async for capture in here.under(f"*.{tld}")]  # fmt: skip
+        cut = []
+        for capture in found:
+            try:
+                copy = await here.fetch(capture)
+            except FailedError:
+                continue
+            assert copy is not None
+            if copy.truncated:
+                cut.append(str(capture.filename))
+            copy.body.close()
+        return len(found), (await here.problems()).counts, sorted(cut)
+
+    count, problems, cut = asyncio.run(served())
+    assert count == 13
+    assert problems == {"short-block": 4, "truncated-gzip": 2, "garbage": 3, "bad-http": 1}
+    assert cut == ["clipped.warc.gz", "evil-headers.warc", "ipwb-redirect.warc", "transfer-none_truncated.warc.gz"]
+
+
+def test_a_common_crawl_of_real_records(tmp_path: Path) -> None:
+    """All records of two real WARCs come back by range from nginx as warcio reads them from the files."""
+    crawls = [
+        Crawl("CC-MAIN-2020-45", rows_of(WARCS / "iana-2020.warc.gz", "iana-2020.warc.gz")),
+        Crawl("CC-MAIN-2008-2009", rows_of(WARCS / "archive-org-2008.warc.gz", "archive-org-2008.warc.gz")),
+    ]
+    expected = [each for name in NAMES[:2] for each in by_warcio(WARCS / name)]
+
+    async def fetched(port: int) -> tuple[Counter[str], int]:
+        async with serving(crawls) as fake:
+            archive = Archive(
+                "cc",
+                "Common Crawl",
+                Kind.COMMON_CRAWL,
+                cdx=f"{fake.url}/collinfo.json",
+                replay=f"http://127.0.0.1:{port}/{{filename}}",
+            )
+            async with Courier(MemoryLimitStore(), VirtualClock(), "https://example.com/") as courier:
+                client = CommonCrawl(archive, courier)
+                return await compared(client, expected), client.problems.total
+
+    with nginx.serving(WARCS, tmp_path) as port:
+        assert asyncio.run(fetched(port)) == ({"same": 268, "brotli": 11}, 0)

@@ -1,0 +1,137 @@
+"""A small Common Crawl: a list of crawls, and an index server for each, with rows that warcio made of real WARCs.
+
+It answers as the public one is known to: rows of JSON in pages, 404 and a message for nothing, one object for
+`showNumPages`. The records are wherever the rows say: another server has them. A test may replace any answer.
+"""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+from warcio.archiveiterator import ArchiveIterator
+
+from tests.neighbours.faults import Talk, faulty
+from unlost import uri
+
+Row = dict[str, str]
+
+
+@dataclass(slots=True)
+class Crawl:
+    """A crawl: its rows, by key and date, and what the list says of it beside its name."""
+
+    id: str
+    rows: list[Row]
+    dates: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class CommonCrawl:
+    """The running server.
+
+    crawls: newest first. page_rows: how many rows a page has.
+    is_loose: whether what begins with a folder's address gives the folder itself, too.
+    instead: answers to give in the place of the right ones, by a part of the path: (status, body).
+    """
+
+    crawls: list[Crawl]
+    page_rows: int = 15_000
+    is_loose: bool = False
+    instead: dict[str, tuple[int, bytes]] = field(default_factory=dict)
+    url: str = ""
+    asked: list[str] = field(default_factory=list)
+
+    async def answer(self, talk: Talk) -> None:
+        """Answer one request."""
+        self.asked.append(talk.path)
+        for part, (status, body) in self.instead.items():
+            if part in talk.path:
+                await talk.answer(status, body)
+                return
+        parts = urlsplit(talk.path)
+        if parts.path == "/collinfo.json":
+            await talk.answer(200, json.dumps([self._entry(crawl) for crawl in self.crawls]).encode())
+            return
+        query = {name: values[0] for name, values in parse_qs(parts.query, keep_blank_values=True).items()}
+        rows = next(crawl.rows for crawl in self.crawls if parts.path == f"/{crawl.id}-index")
+        await talk.answer(*self._listed([row for row in rows if _matches(row, query, self.is_loose)], query))
+
+    def _entry(self, crawl: Crawl) -> dict[str, str]:
+        address = f"{self.url}/{crawl.id}"
+        return {
+            "id": crawl.id,
+            "name": f"{crawl.id} Index",
+            "timegate": f"{address}/",
+            "cdx-api": f"{address}-index",
+            **crawl.dates,
+        }
+
+    def _listed(self, rows: list[Row], query: dict[str, str]) -> tuple[int, bytes]:
+        if not rows:
+            return 404, json.dumps({"message": f"No Captures found for: {query['url']}"}).encode()
+        pages = -(-len(rows) // self.page_rows)
+        if "showNumPages" in query:
+            return 200, json.dumps({"pages": pages, "pageSize": 5, "blocks": pages}).encode() + b"\n"
+        page = int(query.get("page", "0"))
+        if page >= pages:
+            message = f"Page {page} invalid: First Page is 0, Last Page is {pages - 1}"
+            return 400, json.dumps({"message": message}).encode()
+        chosen = rows[page * self.page_rows : (page + 1) * self.page_rows]
+        return 200, b"".join(json.dumps(row).encode() + b"\n" for row in chosen)
+
+
+def _matches(row: Row, query: dict[str, str], is_loose: bool) -> bool:
+    """Tell by keys, as the server does, whose folders end without a slash while its prefixes keep theirs."""
+    if not query.get("from", "0") <= row["timestamp"] <= query.get("to", "9"):
+        return False
+    key, url, match = row["urlkey"], query["url"], query["matchType"]
+    begin = uri.surt(url)
+    if match == "exact" or (is_loose and key == begin):
+        return key == begin
+    if match == "prefix":
+        return key.startswith(begin + "/" if url.endswith("/") and not begin.endswith("/") else begin)
+    host = begin.partition(")")[0]
+    return key.startswith(f"{host})") or (match == "domain" and key.startswith(f"{host},"))
+
+
+def rows_of(warc: Path, filename: str) -> list[Row]:
+    """Return the rows of a WARC's responses, as warcio finds them. filename: what they call it."""
+    rows = []
+    with warc.open("rb") as file:
+        records = ArchiveIterator(file)
+        for record in records:
+            if record.rec_type not in ("response", "revisit"):
+                continue
+            head, http = record.rec_headers, record.http_headers
+            address = head.get_header("WARC-Target-URI")
+            if not address.startswith("http"):
+                continue
+            place = records.get_record_offset()
+            row = {
+                "urlkey": uri.surt(address),
+                "timestamp": "".join(filter(str.isdigit, head.get_header("WARC-Date")))[:14],
+                "url": address,
+                "mime": "warc/revisit" if record.rec_type == "revisit" else "text/html",
+                "mime-detected": "text/html",
+                "status": http.get_statuscode() if http else "-",
+                "digest": (head.get_header("WARC-Payload-Digest") or "-").removeprefix("sha1:"),
+                "length": str(records.get_record_length()),
+                "offset": str(place),
+                "filename": filename,
+            }
+            if head.get_header("WARC-Truncated"):
+                row["truncated"] = head.get_header("WARC-Truncated")
+            rows.append(row)
+    return sorted(rows, key=lambda row: (row["urlkey"], row["timestamp"]))
+
+
+@asynccontextmanager
+async def serving(crawls: list[Crawl]) -> AsyncIterator[CommonCrawl]:
+    """Run the server until the block ends."""
+    server = CommonCrawl(crawls)
+    async with faulty(server.answer) as faults:
+        server.url = faults.url
+        yield server

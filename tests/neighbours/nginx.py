@@ -1,0 +1,66 @@
+"""nginx, serving the files of a folder, with ranges, as the host of a large collection of WARCs does."""
+
+import http.client
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.neighbours.process import running
+
+_CONFIG = """\
+daemon off;
+master_process off;
+pid {work}/nginx.pid;
+error_log stderr;
+events {{ worker_connections 64; }}
+http {{
+    access_log {work}/access.log;
+    client_body_temp_path {work}/body;
+    proxy_temp_path {work}/proxy;
+    fastcgi_temp_path {work}/fastcgi;
+    uwsgi_temp_path {work}/uwsgi;
+    scgi_temp_path {work}/scgi;
+    types {{ application/gzip gz; }}
+    default_type application/octet-stream;
+    server {{
+        listen 127.0.0.1:{port};
+        location = /ready {{ return 204; }}
+        location / {{ root "{folder}"; }}
+        location /whole/ {{ alias "{folder}/"; max_ranges 0; }}
+    }}
+}}
+"""
+
+
+def _program() -> str:
+    # Debian has it where only root's path leads.
+    found = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
+    if found is None:
+        raise FileNotFoundError("nginx: run `scripts/need tools`, which installs it")
+    return found
+
+
+def _answers(port: int) -> bool:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    try:
+        connection.request("GET", "/ready")
+        return connection.getresponse().status == 204
+    except OSError:
+        return False
+    finally:
+        connection.close()
+
+
+@contextmanager
+def serving(folder: Path, work: Path) -> Iterator[int]:
+    """Serve a folder on the port that is yielded; below `/whole/`, without ranges. work: a folder for its own files."""
+    program = _program()
+
+    def command(port: int) -> list[str | Path]:
+        config = work / "nginx.conf"
+        config.write_text(_CONFIG.format(work=work, folder=folder, port=port))
+        return [program, "-p", work, "-c", config, "-e", "stderr"]
+
+    with running(command, _answers, work) as port:
+        yield port
