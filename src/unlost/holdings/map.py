@@ -60,6 +60,8 @@ class Map:
     def open(cls, path: str | PathLike[str]) -> Self:
         """Open a map where it lies: in milliseconds, whatever its size, since only its header is read.
 
+        One of up to 64 MB that was asked about as many pages as it has rows is then kept in memory as well.
+
         The file must be sorted and not compressed, and may be replaced by renaming another over it but never changed in
         place: a process that looks into a file that was cut off is ended by the system. Raises InputError if it cannot
         be read or is no map, as far as its first lines tell.

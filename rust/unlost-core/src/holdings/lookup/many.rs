@@ -234,10 +234,17 @@ fn find<B: AsRef<[u8]>>(
     groups: &mut [Answers],
     room: &mut Room,
 ) -> Result<(), NotSorted> {
-    match map {
-        Form::Text(map) => find_sorted(map, groups, room)?,
-        Form::Memory(map) => find_each(map, groups, room),
-    }
+    let memory = match map {
+        Form::Text(map) => {
+            let count = groups.iter().map(Answers::len).sum();
+            match map.loaded(count) {
+                None => return find_sorted(map, groups, room),
+                Some(memory) => memory,
+            }
+        }
+        Form::Memory(map) => map,
+    };
+    find_each(memory, groups, room);
     Ok(())
 }
 

@@ -11,6 +11,7 @@ use super::{Frequency, NotSorted, add};
 use crate::formats::without_mark;
 
 /// Maps keys to frequencies.
+#[derive(Debug)]
 pub struct MemoryMap {
     rows: Rows,
     rolled_up: bool,
@@ -24,6 +25,7 @@ pub(super) struct Room {
 }
 
 /// One row for each key: the key, a space, its frequency, a line end.
+#[derive(Debug)]
 struct Rows {
     text: Vec<u8>,
     /// Where rows begin, by the hash of their keys.

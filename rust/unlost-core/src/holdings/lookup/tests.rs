@@ -1,3 +1,5 @@
+use std::fmt::Write;
+
 use super::*;
 
 const SAMPLE: &str = "!context [\"https://git.io/mementomap\"]\n!meta {}\n* 54321/20000\ncom,* 10000+\norg,arxiv)/ 100\n\
@@ -229,4 +231,40 @@ fn samples_change_no_answer() {
             .seeker(1000)
             .is_err()
     );
+}
+
+#[test]
+fn a_map_that_is_asked_often_is_loaded_and_says_the_same() {
+    let mut text = String::from("!fields {\"keys\":[\"surt\"]}\n");
+    for i in 0..3000 {
+        writeln!(text, "com,a{i:04})/{} {i}", ["", "b/*", "c"][i % 3]).expect("memory");
+    }
+    let keys: Vec<String> = (0..6000)
+        .map(|i| format!("com,a{:04})/b/{}", i % 3500, i % 2))
+        .collect();
+    let ask = |map: &Form<&str>, keys: &[String]| {
+        let mut all = Vec::new();
+        let take = |answers: Vec<Answers>| {
+            for group in &answers {
+                all.extend((0..group.len()).map(|i| format!("{:?}", group.get(i))));
+            }
+            Ok::<(), NotSorted>(())
+        };
+        ask_many(map, keys, Asked::Keys, 2, take).expect("sorted");
+        all
+    };
+    let map = Form::Text(TextMap::new(text.as_str(), Layout::default()));
+    let is_loaded = || matches!(&map, Form::Text(map) if map.loaded(0).is_some());
+    let seldom = ask(&map, &keys[..500]);
+    assert!(!is_loaded());
+    let often = ask(&map, &keys);
+    assert!(is_loaded());
+    assert_eq!(seldom, often[..500]);
+    let in_memory = Form::Memory(memory(&text, Layout::default()));
+    assert_eq!(often, ask(&in_memory, &keys));
+
+    // One that is not sorted is not, and says what it said.
+    let unsorted = text.replace("com,a0001)", "org,a0001)");
+    let map = TextMap::new(unsorted.as_str(), Layout::default());
+    assert!(map.loaded(1 << 20).is_none());
 }

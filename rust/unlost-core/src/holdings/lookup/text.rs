@@ -7,11 +7,18 @@ use super::candidates::{Candidate, list, other_spelling};
 use super::row::{Layout, ends_field, frequency, header_end, key_start, line_at};
 use super::samples::Samples;
 use super::search::{Place, Search, Span};
-use super::{Frequency, NotSorted, add};
+use super::{Frequency, MemoryMap, MemoryMapBuilder, NotSorted, add};
 use crate::holdings::order::common_len;
 
 /// After so many questions, taking samples has paid off: it costs as much as about as many searches.
 const ENOUGH: usize = 1000;
+
+/// A map that is not larger, and that was asked about as many pages as it has rows, is loaded: that costs as much as
+/// looking up some of them did, and each further one takes half as long.
+const MAX_LOADED: usize = 64 << 20;
+
+/// Bytes of a row, as maps have them on average.
+const ROW: usize = 64;
 
 /// A map's text, sorted by the bytes of its keys, below its headers.
 #[derive(Debug)]
@@ -21,6 +28,8 @@ pub struct TextMap<B> {
     layout: Layout,
     asked: AtomicUsize,
     samples: OnceLock<Result<Samples, NotSorted>>,
+    /// The same in memory; nothing if it cannot be loaded.
+    loaded: OnceLock<Option<MemoryMap>>,
 }
 
 impl<B: AsRef<[u8]>> TextMap<B> {
@@ -33,7 +42,34 @@ impl<B: AsRef<[u8]>> TextMap<B> {
             layout,
             asked: AtomicUsize::new(0),
             samples: OnceLock::new(),
+            loaded: OnceLock::new(),
         }
+    }
+
+    /// The same map in memory, if it is small and was asked often enough to be worth it.
+    ///
+    /// Where its rows are not sorted there is none: searching tells where that matters.
+    pub(super) fn loaded(&self, count: usize) -> Option<&MemoryMap> {
+        if let Some(loaded) = self.loaded.get() {
+            return loaded.as_ref();
+        }
+        let rows = &self.text.as_ref()[self.rows..];
+        let asked = self.asked.load(atomic::Ordering::Relaxed) + count;
+        if rows.len() > MAX_LOADED || asked < ENOUGH.max(rows.len() / ROW) {
+            return None;
+        }
+        let load = || {
+            let mut builder = MemoryMapBuilder::new(self.layout);
+            let mut start = 0;
+            while start < rows.len() {
+                let (line, next) = line_at(rows, start);
+                // Byte-order marks stand only before headers, which are behind us.
+                builder.push(line, 1).ok()?;
+                start = next;
+            }
+            Some(builder.finish())
+        };
+        self.loaded.get_or_init(load).as_ref()
     }
 
     /// Something to look up so many keys with, one after the other; each thread has its own.
