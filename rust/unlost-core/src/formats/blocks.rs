@@ -3,7 +3,9 @@
 use std::io::{self, Read};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::{Damage, Source};
+use super::input::Input;
+use super::ranges::Ranges;
+use super::{Damage, Source, is_compressed};
 
 /// How much text a thread looks at before it asks for more. A line in between is copied once.
 pub(crate) const BLOCK_BYTES: usize = 1 << 20;
@@ -15,18 +17,39 @@ pub(crate) struct Block {
     pub(crate) index: u64,
     /// Where its first line begins in the text.
     pub(crate) offset: u64,
-    /// Memory for the lines, which is never cleared, and how much of it they take.
+    /// Memory for the lines, which is never cleared, and the part of it that they take.
     buffer: Vec<u8>,
+    begin: usize,
     length: usize,
 }
 
 impl Block {
     pub(crate) fn text(&self) -> &[u8] {
-        &self.buffer[..self.length]
+        &self.buffer[self.begin..self.length]
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.begin = 0;
+        self.length = 0;
+    }
+
+    /// Leaves out the first bytes of the text.
+    pub(super) fn skip(&mut self, count: usize) {
+        self.begin += count;
+    }
+
+    /// Leaves out all behind the first bytes of the text.
+    pub(super) fn truncate(&mut self, count: usize) {
+        self.length = self.begin + count;
+    }
+
+    /// Takes bytes that were read into the room behind what is there.
+    pub(super) fn extend(&mut self, count: usize) {
+        self.length += count;
     }
 
     /// Makes room for more bytes behind what is there, and returns it.
-    fn room(&mut self, count: usize) -> &mut [u8] {
+    pub(super) fn room(&mut self, count: usize) -> &mut [u8] {
         let end = self.length + count;
         if self.buffer.len() < end {
             self.buffer.resize(end, 0);
@@ -34,7 +57,7 @@ impl Block {
         &mut self.buffer[self.length..end]
     }
 
-    fn push(&mut self, bytes: &[u8]) {
+    pub(super) fn push(&mut self, bytes: &[u8]) {
         self.room(bytes.len()).copy_from_slice(bytes);
         self.length += bytes.len();
     }
@@ -42,9 +65,15 @@ impl Block {
 
 /// Hands out the blocks of a file in their order. Whoever asks reads, and inflates, while the others work on theirs.
 pub(crate) struct Blocks<R: Read> {
-    state: Mutex<State<R>>,
+    reading: Reading<R>,
     limit: usize,
     block_bytes: usize,
+}
+
+enum Reading<R: Read> {
+    /// Who reads a block keeps the others waiting.
+    InOrder(Mutex<State<R>>),
+    Anywhere(Ranges<R>),
 }
 
 struct State<R: Read> {
@@ -58,53 +87,78 @@ struct State<R: Read> {
     is_cut: bool,
 }
 
-impl<R: Read> Blocks<R> {
-    /// A line of more than `limit` bytes comes cut to one byte more than that.
-    pub(crate) fn new(source: Source<R>, limit: usize, block_bytes: usize) -> Self {
+impl<R: Input> Blocks<R> {
+    /// A line of more than `limit` bytes comes cut to some bytes more than that.
+    pub(crate) fn new(file: R, limit: usize, block_bytes: usize) -> io::Result<Self> {
+        if let Some(length) = file.length() {
+            let mut magic = [0; 4];
+            let read = file.read_at(&mut magic, 0)?;
+            if !is_compressed(&magic[..read]) {
+                return Ok(Self {
+                    reading: Reading::Anywhere(Ranges::new(file, length)),
+                    limit,
+                    block_bytes,
+                });
+            }
+        }
+        let source = Source::new(file)?;
         // Inflating is what takes longest: the fewer blocks, the less often it waits for the next thread to wake up.
         let block_bytes = block_bytes * if source.is_compressed() { 4 } else { 1 };
-        Self {
-            state: Mutex::new(State {
-                source,
-                carry: Vec::new(),
-                index: 0,
-                offset: 0,
-                at_end: false,
-                is_cut: false,
-            }),
+        let state = State {
+            source,
+            carry: Vec::new(),
+            index: 0,
+            offset: 0,
+            at_end: false,
+            is_cut: false,
+        };
+        Ok(Self {
+            reading: Reading::InOrder(Mutex::new(state)),
             limit,
             block_bytes,
-        }
+        })
     }
 
     /// Fills a block with what comes next; says whether there was anything.
     pub(crate) fn next(&self, block: &mut Block) -> io::Result<bool> {
-        self.lock().next(block, self.block_bytes, self.limit)
+        match &self.reading {
+            Reading::InOrder(state) => lock(state).next(block, self.block_bytes, self.limit),
+            Reading::Anywhere(ranges) => ranges.next(block, self.block_bytes, self.limit),
+        }
     }
 
     /// Which block comes next, from 0.
     pub(crate) fn next_index(&self) -> u64 {
-        self.lock().index
+        match &self.reading {
+            Reading::InOrder(state) => lock(state).index,
+            Reading::Anywhere(ranges) => ranges.next_index(),
+        }
     }
 
     /// What ended the text early, once the last block was read.
     pub(crate) fn damage(&self) -> Option<Damage> {
-        self.lock().source.damage()
+        match &self.reading {
+            Reading::InOrder(state) => lock(state).source.damage(),
+            Reading::Anywhere(_) => None,
+        }
     }
 
     /// Whether that left a line without its end. It is in no block: the key of a page that never was, perhaps.
     pub(crate) fn is_cut(&self) -> bool {
-        self.lock().is_cut
+        match &self.reading {
+            Reading::InOrder(state) => lock(state).is_cut,
+            Reading::Anywhere(_) => false,
+        }
     }
+}
 
-    fn lock(&self) -> MutexGuard<'_, State<R>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn lock<R: Read>(state: &Mutex<State<R>>) -> MutexGuard<'_, State<R>> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<R: Read> State<R> {
     fn next(&mut self, block: &mut Block, block_bytes: usize, limit: usize) -> io::Result<bool> {
-        block.length = 0;
+        block.clear();
         block.push(&self.carry);
         self.carry.clear();
         block.index = self.index;
@@ -170,53 +224,110 @@ impl<R: Read> State<R> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Cursor;
+
     use super::*;
 
-    fn blocks(text: &[u8], limit: usize, block_bytes: usize) -> Vec<(u64, Vec<u8>)> {
-        let blocks = Blocks::new(Source::new(text).expect("memory"), limit, block_bytes);
+    type Found = Vec<(u64, Vec<u8>)>;
+
+    fn found(blocks: &Blocks<impl Input>) -> Found {
         let mut found = Vec::new();
         let mut block = Block::default();
         while blocks.next(&mut block).expect("memory") {
-            assert_eq!(block.index, found.len() as u64);
-            found.push((block.offset, block.text().to_vec()));
+            assert_eq!(block.index + 1, blocks.next_index());
+            if !block.text().is_empty() {
+                found.push((block.offset, block.text().to_vec()));
+            }
         }
         found
+    }
+
+    /// The blocks of a text that is read in order, and of one that is read anywhere.
+    fn blocks(text: &[u8], limit: usize, block_bytes: usize) -> [Found; 2] {
+        let in_order = Blocks::new(text, limit, block_bytes).expect("memory");
+        let anywhere = Blocks::new(Cursor::new(text), limit, block_bytes).expect("memory");
+        [found(&in_order), found(&anywhere)]
     }
 
     #[test]
     fn blocks_end_with_lines() {
         let text: Vec<u8> = (0..1000)
-            .flat_map(|i| format!("line {i}\n").into_bytes())
+            .flat_map(|i| format!("line {i}\n{}", "\n".repeat(i % 3)).into_bytes())
             .collect();
         for block_bytes in [1, 7, 100, 1 << 20] {
             for cut in [text.len(), text.len() - 1] {
-                let mut offset = 0;
-                let mut whole = Vec::new();
-                for (start, block) in blocks(&text[..cut], 50, block_bytes) {
-                    assert_eq!(start, offset);
-                    assert_eq!(block.last(), Some(&b'\n'));
-                    offset += block.len() as u64;
-                    whole.extend(block);
+                for found in blocks(&text[..cut], 50, block_bytes) {
+                    let mut offset = 0;
+                    let mut whole = Vec::new();
+                    for (start, block) in found {
+                        assert_eq!(start, offset);
+                        assert_eq!(block.last(), Some(&b'\n'));
+                        offset += block.len() as u64;
+                        whole.extend(block);
+                    }
+                    assert_eq!(whole, text, "{block_bytes}");
                 }
-                assert_eq!(whole, text, "{block_bytes}");
             }
         }
-        assert_eq!(blocks(b"", 50, 7), []);
-        assert_eq!(blocks(b"\n", 50, 7), [(0, b"\n".to_vec())]);
+        assert_eq!(blocks(b"", 50, 7), [const { Vec::new() }; 2]);
+        for found in blocks(b"\n", 50, 7) {
+            assert_eq!(found, [(0, b"\n".to_vec())]);
+        }
     }
 
     #[test]
     fn a_line_without_end_takes_bounded_memory() {
-        let text = [b"ab\n".to_vec(), vec![b'x'; 10_000], b"\ncd\n".to_vec()].concat();
-        let found = blocks(&text, 100, 10);
-        assert_eq!(found[0].1, b"ab\n");
-        let long = &found[1];
-        assert_eq!(long.0, 3);
-        assert!(
-            long.1.len() > 100 && long.1.len() <= 100 + 21,
-            "{}",
-            long.1.len()
-        );
-        assert_eq!(found[2], (10_004, b"cd\n".to_vec()));
+        let text = [b"ab\n".to_vec(), vec![b'x'; 50_000], b"\ncd\n".to_vec()].concat();
+        for (found, room) in blocks(&text, 100, 10).into_iter().zip([21, 2 * 4096]) {
+            let found: Found = found
+                .iter()
+                .flat_map(|(offset, block)| {
+                    let lines = block.split_inclusive(|&byte| byte == b'\n');
+                    lines.scan(*offset, |at, line| {
+                        let start = *at;
+                        *at += line.len() as u64;
+                        Some((start, line.to_vec()))
+                    })
+                })
+                .collect();
+            assert_eq!(found[0], (0, b"ab\n".to_vec()));
+            let (start, long) = &found[1];
+            assert_eq!(*start, 3);
+            assert!(
+                long.len() > 100 && long.len() <= 100 + room,
+                "{}",
+                long.len()
+            );
+            assert_eq!(found[2], (50_004, b"cd\n".to_vec()));
+            assert_eq!(found.len(), 3);
+        }
+    }
+
+    #[test]
+    fn a_file_that_has_become_shorter_ends_there() {
+        /// Says that it has more than it has.
+        struct Shorter(Cursor<Vec<u8>>);
+        impl Read for Shorter {
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                self.0.read(buffer)
+            }
+        }
+        impl Input for Shorter {
+            fn length(&self) -> Option<u64> {
+                Some(1000)
+            }
+            fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+                self.0.read_at(buffer, offset)
+            }
+        }
+        let text = b"one\ntwo\nthr".to_vec();
+        for block_bytes in [1, 3, 5, 100] {
+            let blocks = Blocks::new(Shorter(Cursor::new(text.clone())), 50, block_bytes);
+            let whole: Vec<u8> = found(&blocks.expect("memory"))
+                .into_iter()
+                .flat_map(|(_, block)| block)
+                .collect();
+            assert_eq!(whole, b"one\ntwo\nthr\n");
+        }
     }
 }

@@ -2,11 +2,12 @@
 //! thread makes the next in turn: handing it to another would cost more than most of it is worth.
 
 use std::collections::BTreeMap;
-use std::io::{self, Read};
+use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use super::blocks::{Block, Blocks};
+use super::input::Input;
 
 /// So many blocks a thread may be ahead of the one whose turn it is, or memory would grow.
 const AHEAD: u64 = 4;
@@ -20,7 +21,7 @@ pub(crate) fn work_in_order<R, T, E>(
     take: impl FnMut(&mut T) -> Result<(), E> + Send,
 ) -> Result<(), E>
 where
-    R: Read + Send,
+    R: Input + Send + Sync,
     T: Default + Send,
     E: From<io::Error> + Send,
 {
@@ -66,7 +67,7 @@ struct Turn<T, E, F> {
 }
 
 impl<T: Default, E: From<io::Error>, F: FnMut(&mut T) -> Result<(), E>> Line<T, E, F> {
-    fn work_on_all<R: Read>(
+    fn work_on_all<R: Input>(
         &self,
         blocks: &Blocks<R>,
         work: &impl Fn(&Block, &mut T) -> Result<(), E>,
@@ -139,7 +140,8 @@ impl<T, E, F> Drop for End<'_, T, E, F> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Source;
+    use std::io::Cursor;
+
     use super::*;
 
     fn numbers(count: u64) -> Vec<u8> {
@@ -152,7 +154,7 @@ mod tests {
     fn blocks_are_taken_in_their_order() {
         let text = numbers(5000);
         for threads in [0, 1, 5] {
-            let blocks = Blocks::new(Source::new(&text[..]).expect("memory"), 100, 50);
+            let blocks = Blocks::new(Cursor::new(&text), 100, 50).expect("memory");
             let mut first = Block::default();
             assert!(blocks.next(&mut first).expect("memory"));
             let mut whole = first.text().to_vec();
@@ -182,7 +184,7 @@ mod tests {
                 }
             }
         };
-        let blocks = || Blocks::new(Source::new(&text[..]).expect("memory"), 100, 50);
+        let blocks = || Blocks::new(Cursor::new(&text), 100, 50).expect("memory");
         let error = work_in_order(&blocks(), 3, fails(9), |()| Ok(())).expect_err("fails");
         assert_eq!(error.to_string(), "block");
         let take = |(): &mut ()| Err(io::Error::other("take"));
@@ -193,7 +195,7 @@ mod tests {
     #[test]
     fn a_panic_leaves_nobody_waiting() {
         let text = numbers(100_000);
-        let blocks = Blocks::new(Source::new(&text[..]).expect("memory"), 100, 50);
+        let blocks = Blocks::new(Cursor::new(&text), 100, 50).expect("memory");
         let work = |block: &Block, (): &mut ()| {
             assert_ne!(block.index, 3, "as intended");
             Ok::<(), io::Error>(())

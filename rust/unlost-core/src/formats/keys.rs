@@ -1,11 +1,11 @@
 //! The key column of an index, at the speed of the disk.
 
-use std::io::{self, Read};
+use std::io;
 use std::thread;
 
 use super::blocks::{BLOCK_BYTES, Block, Blocks};
 use super::in_order::work_in_order;
-use super::{Damage, Source};
+use super::{Damage, Input};
 
 /// What a pass over an index's key column found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -39,8 +39,8 @@ pub fn without_mark(text: &[u8]) -> &[u8] {
 const MAX_THREADS: usize = 4;
 
 /// Reads the first column of a CDX or CDXJ file.
-pub fn read_key_column<R: Read + Send>(file: R, limit: usize) -> io::Result<KeyColumn> {
-    let blocks = Blocks::new(Source::new(file)?, limit, BLOCK_BYTES);
+pub fn read_key_column<R: Input + Send + Sync>(file: R, limit: usize) -> io::Result<KeyColumn> {
+    let blocks = Blocks::new(file, limit, BLOCK_BYTES)?;
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let mut whole = Part::default();
     work_in_order(

@@ -1,7 +1,7 @@
 //! From indexes of any size, sorted or not, to counted keys in order.
 
 use std::fs::File;
-use std::io::{BufWriter, Read, Write};
+use std::io::{BufWriter, Write};
 use std::thread;
 
 use super::collect::{Collect, collect_file};
@@ -15,7 +15,7 @@ use super::tally::Tally;
 use super::totals::Totals;
 use super::with_totals::WithTotals;
 use super::{Compaction, Entry, HoldingsError, MapReader, Progress};
-use crate::formats::{BLOCK_BYTES, Damage, Layout};
+use crate::formats::{BLOCK_BYTES, Damage, Input, Layout};
 
 /// How much is written at a time.
 const WRITE_BYTES: usize = 1 << 20;
@@ -86,7 +86,7 @@ impl Builder {
     }
 
     /// Counts the rows of a file. Without a layout it is told by the first lines.
-    pub fn add_file<R: Read + Send>(
+    pub fn add_file<R: Input + Send + Sync>(
         &mut self,
         file: R,
         layout: Option<Layout>,

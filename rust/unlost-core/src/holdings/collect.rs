@@ -8,7 +8,7 @@ use super::build::Effort;
 use super::harvest::Harvest;
 use super::scan::{Scanned, Scanner, Wanted};
 use super::{HoldingsError, Progress};
-use crate::formats::{Block, Blocks, Damage, Layout, Source, work_in_order};
+use crate::formats::{Block, Blocks, Damage, Input, Layout, work_in_order};
 
 /// Takes what blocks came to, in the order of the blocks.
 pub(super) trait Collect {
@@ -22,7 +22,7 @@ pub(super) trait Collect {
 }
 
 /// Collects the rows of a file. Without a layout it is told by the first lines.
-pub(super) fn collect_file<R: Read + Send>(
+pub(super) fn collect_file<R: Input + Send + Sync>(
     file: R,
     layout: Option<Layout>,
     wanted: &Wanted,
@@ -30,8 +30,8 @@ pub(super) fn collect_file<R: Read + Send>(
     collector: &mut (impl Collect + Send),
     progress: &Progress,
 ) -> Result<Option<Damage>, HoldingsError> {
-    let source = Source::new(Counted { file, progress })?;
-    let blocks = Blocks::new(source, effort.line_limit, effort.block_bytes);
+    let counted = Counted { file, progress };
+    let blocks = Blocks::new(counted, effort.line_limit, effort.block_bytes)?;
     let mut block = Block::default();
     if !blocks.next(&mut block)? {
         return Ok(blocks.damage());
@@ -71,7 +71,7 @@ fn is_map(text: &[u8]) -> bool {
 }
 
 /// Scans all blocks that are left with many threads and collects what they come to.
-fn scan_all<R: Read + Send, C: Collect + Send>(
+fn scan_all<R: Input + Send + Sync, C: Collect + Send>(
     blocks: &Blocks<R>,
     scanner: &Scanner<'_>,
     threads: usize,
@@ -109,6 +109,18 @@ struct Counted<'a, R> {
 impl<R: Read> Read for Counted<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.file.read(buffer)?;
+        self.progress.add_bytes(read);
+        Ok(read)
+    }
+}
+
+impl<R: Input> Input for Counted<'_, R> {
+    fn length(&self) -> Option<u64> {
+        self.file.length()
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let read = self.file.read_at(buffer, offset)?;
         self.progress.add_bytes(read);
         Ok(read)
     }

@@ -1,7 +1,7 @@
 //! From indexes of any size to a filter.
 
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::thread;
 
 use super::super::build::Effort;
@@ -16,7 +16,7 @@ use super::fuse::Fuse;
 use super::hash::xxh64;
 use super::hashes::{Hashes, joined};
 use super::header::{ENTRY_BYTES, Extent, Header, KeyKind, Partition};
-use crate::formats::{Damage, Layout, Row};
+use crate::formats::{Damage, Input, Layout, Row};
 
 /// So many keys are in a partition at most, on average: one is made in some megabytes of memory, which a processor's
 /// cache holds, and has hardly more slots a key than a larger one would have.
@@ -72,7 +72,7 @@ impl FilterBuilder {
     }
 
     /// Takes the rows of a file. Without a layout it is told by the first lines.
-    pub fn add_file<R: Read + Send>(
+    pub fn add_file<R: Input + Send + Sync>(
         &mut self,
         file: R,
         layout: Option<Layout>,

@@ -1,0 +1,94 @@
+//! The blocks of a file that can be read anywhere: each thread reads its own, and nobody waits for anybody.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::blocks::Block;
+use super::input::Input;
+
+/// How much is read at once of a line that goes on behind its block.
+const REST_BYTES: usize = 4096;
+
+/// Cuts a file into ranges of equal size. The lines that begin in a range are its block.
+pub(super) struct Ranges<R> {
+    file: R,
+    length: u64,
+    next: AtomicU64,
+}
+
+impl<R: Input> Ranges<R> {
+    pub(super) fn new(file: R, length: u64) -> Self {
+        Self {
+            file,
+            length,
+            next: AtomicU64::new(0),
+        }
+    }
+
+    pub(super) fn next_index(&self) -> u64 {
+        self.next.load(Ordering::Relaxed)
+    }
+
+    /// Fills a block, perhaps with nothing, where a line is longer than a range; says whether there was a range left.
+    pub(super) fn next(&self, block: &mut Block, size: usize, limit: usize) -> io::Result<bool> {
+        let index = self.next.fetch_add(1, Ordering::Relaxed);
+        let start = index.saturating_mul(size as u64);
+        if start >= self.length {
+            return Ok(false);
+        }
+        let end = self.length.min(start + size as u64);
+        // With the byte before, which tells whether a line begins here.
+        let from = start.saturating_sub(1);
+        block.clear();
+        let is_whole = self.fill(block, from, end)?;
+        let before = match memchr::memchr(b'\n', block.text()) {
+            _ if start == 0 => 0,
+            Some(end) => end + 1,
+            None => block.text().len(),
+        };
+        block.skip(before);
+        block.index = index;
+        block.offset = from + before as u64;
+        if block.text().last().is_some_and(|&byte| byte != b'\n') {
+            self.end_line(block, if is_whole { end } else { self.length }, limit)?;
+        }
+        Ok(true)
+    }
+
+    /// Reads from here to there; says whether all of it was there: a file may have become shorter.
+    fn fill(&self, block: &mut Block, mut from: u64, to: u64) -> io::Result<bool> {
+        while from < to {
+            let count = usize::try_from(to - from).unwrap_or(usize::MAX);
+            match self.file.read_at(block.room(count), from) {
+                Ok(0) => return Ok(false),
+                Ok(read) => {
+                    block.extend(read);
+                    from += read as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Reads on to the end of a block's last line. Of one that is too long, its beginning is kept, which tells that.
+    fn end_line(&self, block: &mut Block, mut at: u64, limit: usize) -> io::Result<()> {
+        let start = memchr::memrchr(b'\n', block.text()).map_or(0, |end| end + 1);
+        while at < self.length {
+            let known = block.text().len();
+            let to = self.length.min(at + REST_BYTES as u64);
+            let is_whole = self.fill(block, at, to)?;
+            if let Some(end) = memchr::memchr(b'\n', &block.text()[known..]) {
+                block.truncate(known + end + 1);
+                return Ok(());
+            }
+            if block.text().len() > start + limit + REST_BYTES {
+                block.truncate(start + limit + 1);
+            }
+            at = if is_whole { to } else { self.length };
+        }
+        block.push(b"\n");
+        Ok(())
+    }
+}
