@@ -5,6 +5,7 @@ import gzip
 import os
 from pathlib import Path
 
+import brotli
 import pytest
 
 from tests.archives.kept_pages import Make, listed
@@ -137,13 +138,25 @@ def chromium_of(place: Path, body: bytes, coding: bytes) -> ChromiumCache:
     return ChromiumCache(Archive("mine", "Mine", Kind.CHROMIUM, folder=str(place), deep=False))
 
 
-@pytest.mark.parametrize("coding", [b"gzip", b"br", b"zstd", b"deflate", b"sdch"])
-def test_a_body_that_cannot_be_unpacked_is_an_error_that_names_the_coding(tmp_path: Path, coding: bytes) -> None:
-    """No garbage is given for a page."""
-    repository = chromium_of(tmp_path, b"rubbish", coding)
-    with pytest.raises(FailedError, match=coding.decode()) as caught:
+@pytest.mark.parametrize(
+    ("body", "coding"),
+    [(gzip.compress(b"hello")[:-3], "gzip"), (brotli.compress(b"hello")[:-1], "br"), (b"\0\1\2", "sdch")],
+)
+def test_a_body_that_cannot_be_unpacked_is_an_error_that_names_the_coding(
+    tmp_path: Path, body: bytes, coding: str
+) -> None:
+    """No garbage and no half is given for a page."""
+    repository = chromium_of(tmp_path, body, coding.encode())
+    with pytest.raises(FailedError, match=coding) as caught:
         asyncio.run(repository.get("http://a.com/"))
     assert (caught.value.kind, caught.value.archive) == ("malformed", "mine")
+
+
+@pytest.mark.parametrize("coding", ["gzip", "br", "zstd", "deflate", "sdch"])
+def test_a_body_that_is_not_packed_at_all_comes_as_it_is(tmp_path: Path, coding: str) -> None:
+    """Whatever its header says."""
+    repository = chromium_of(tmp_path, b"<p>hello</p>", coding.encode())
+    assert asyncio.run(text_of(repository, "http://a.com/")) == b"<p>hello</p>"
 
 
 def test_a_body_that_vanishes_alone_is_not_there(tmp_path: Path) -> None:

@@ -1,14 +1,28 @@
 """The body of an answer: in memory while it is small, else in a temporary file."""
 
 import tempfile
-from typing import TYPE_CHECKING, BinaryIO, cast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
 
 _IN_MEMORY = 1 << 20  # bytes
+_PIECE = 1 << 16
 
 if TYPE_CHECKING:
     _Spooled = tempfile.SpooledTemporaryFile[bytes]
 else:
     _Spooled = tempfile.SpooledTemporaryFile
+
+
+class TooLargeError(Exception):
+    """A body that is larger than wanted. Never seen by users: the client says whose body it was."""
+
+
+class Readable(Protocol):
+    """What gives its bytes one piece after the other."""
+
+    def read(self, count: int, /) -> bytes:
+        """Return some more bytes; none at the end."""
+        ...
 
 
 class _Body(_Spooled):
@@ -22,3 +36,30 @@ class _Body(_Spooled):
 def new_body() -> BinaryIO:
     """Return an empty body to write to and read from."""
     return cast("BinaryIO", _Body(_IN_MEMORY))
+
+
+def spooled(pieces: Iterator[bytes], limit: int) -> BinaryIO:
+    """Return a body of these bytes, at its beginning. Raises TooLargeError beyond `limit` bytes."""
+    body = new_body()
+    try:
+        for piece in _limited(pieces, limit):
+            body.write(piece)
+    except BaseException:
+        body.close()
+        raise
+    body.seek(0)
+    return body
+
+
+def _limited(pieces: Iterator[bytes], limit: int) -> Iterator[bytes]:
+    for piece in pieces:
+        limit -= len(piece)
+        if limit < 0:
+            raise TooLargeError
+        yield piece
+
+
+def pieces_of(file: Readable) -> Iterator[bytes]:
+    """Yield what is left of a file."""
+    while piece := file.read(_PIECE):
+        yield piece

@@ -16,7 +16,6 @@ from unlost._core import VERSION
 from unlost.archives import admission
 from unlost.archives.addresses import Place, PublicResolver, may_be_public, own_places, parse, place_of, target_of
 from unlost.archives.archive import Archive, Work
-from unlost.archives.decoding import ANNOUNCED
 from unlost.archives.exchange import Deadlines, Head, Passage, exchange, tracing
 from unlost.archives.limit_store import LimitStore
 from unlost.archives.waiting import Patience, Turn, Turns
@@ -27,6 +26,8 @@ _RETRIES = 2  # of what often helps to try again, and never more: it costs the a
 _RETRY_SECONDS = 1.0  # before the first; four times as long before the next
 _REDIRECTS = (301, 302, 303, 307, 308)
 _MAX_HEAD = 1 << 16  # bytes of a field: archives repeat original headers, and Link fields hold long addresses
+# What every archive has; captured bodies may come in other codings, and are decoded all the same.
+_ACCEPTED = "gzip, deflate"
 _SECRET = {"authorization", "cookie", "proxy-authorization"}
 _log = logging.getLogger(__name__)
 
@@ -138,7 +139,7 @@ class Courier:
         session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, limit_per_host=self._connections, resolver=resolver),
             cookie_jar=aiohttp.DummyCookieJar(),
-            headers={"User-Agent": self._agent, "Accept-Encoding": ANNOUNCED, "Accept": "*/*"},
+            headers={"User-Agent": self._agent, "Accept-Encoding": _ACCEPTED, "Accept": "*/*"},
             auto_decompress=False,
             trust_env=self._proxies,
             trace_configs=[tracing()],

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from unlost.archives import closeness
 from unlost.archives.archive import Archive, Work
-from unlost.archives.codings import pieces
+from unlost.archives.body import pieces_of
 from unlost.archives.courier import Asks, Question, Reply
 from unlost.archives.crawls import Crawl
 from unlost.archives.prefixes import Prefix
@@ -154,7 +154,7 @@ class CrawlIndex:
 def _mark(reply: Reply) -> bytes:
     """Return by what a page is known again."""
     digest = hashlib.sha256()
-    for piece in pieces(reply.body):
+    for piece in pieces_of(reply.body):
         digest.update(piece)
     reply.body.seek(0)
     return digest.digest()

@@ -14,8 +14,8 @@ from yarl import URL
 
 from unlost.archives.addresses import NotPublicError
 from unlost.archives.body import new_body
-from unlost.archives.decoding import Decoder, UndecodableError, codings_of
 from unlost.errors import FailedError
+from unlost.formats.contentcoding import UNDONE, Decoder, UndecodableError, codings_of
 
 _DRAINED = 1 << 18  # bytes of an answer that is of no use; beyond it, a new connection costs less
 _DRAIN_SECONDS = 2.0
@@ -117,6 +117,8 @@ class Head:
                     if size > pause:
                         pause += _YIELD_EACH
                         await asyncio.sleep(0)
+                if decoder.damage is not None:
+                    raise FailedError(f"a body that is damaged: {decoder.damage}", archive, "malformed")
         except UndecodableError as error:
             raise FailedError(f"a body {error}", archive, "malformed") from error
         return size
@@ -129,7 +131,7 @@ class Head:
             return declared
         # Some archives give the stored bytes, and what they are encoded in only among the original headers.
         stored = codings_of(headers.getall("X-Archive-Orig-Content-Encoding", []))
-        return ["gzip"] if stored == ["gzip"] else []
+        return stored if UNDONE.issuperset(stored) else []
 
     async def drain(self) -> None:
         """Read a body that is of no use, so that the connection can be used again; close it if that takes long."""

@@ -1,21 +1,21 @@
 """What a browser kept in a folder of this machine, as an archive: one copy of each address, none sent for."""
 
 import asyncio
-import tempfile
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import closing, suppress
 from pathlib import Path
 from threading import Lock
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 from unlost.archives.archive import Archive
+from unlost.archives.body import TooLargeError, spooled
 from unlost.archives.key_prefix import below
 from unlost.archives.repository import StoredCopy
 from unlost.dates import pad
 from unlost.errors import ArchiveFileError, FailedError, ListCutError, UriError, UsageError
 from unlost.formats.capture import Capture
-from unlost.formats.contentcoding import undone
+from unlost.formats.contentcoding import Decoder, UndecodableError, codings_of, undone
 from unlost.formats.kept import KeptContent, KeptResponse
 from unlost.formats.problems import Problems
 from unlost.uri import key
@@ -25,8 +25,6 @@ MAX_ENTRIES = 1_000_000
 
 MAX_BODY_BYTES = 1 << 30
 """The largest body that is given, unpacked."""
-
-_IN_MEMORY = 1 << 20  # bytes of a body; what is larger goes to a temporary file
 
 Read = Callable[[Path, Problems, Counter[str]], Generator[KeptResponse, None, None]]
 Open = Callable[[Path, KeptResponse], KeptContent | None]
@@ -153,35 +151,31 @@ class FlatFolder:
         """Return a response with its body, unpacked; None if it is gone."""
         if response.length is None:
             return None
-        body = cast("BinaryIO", tempfile.SpooledTemporaryFile(_IN_MEMORY))  # noqa: SIM115  the copy's to keep
         try:
             content = self._open(self._find(self._place), response)
             if content is None:
-                body.close()
                 return None
             with closing(content.chunks):
-                self._unpack(content, body)
+                body = self._unpacked(content)
         except FileNotFoundError:
-            body.close()
             return None
-        except (ArchiveFileError, OSError) as error:
-            body.close()
+        except (ArchiveFileError, UndecodableError, OSError) as error:
             kind = "unreachable" if isinstance(error, OSError) else "malformed"
             raise FailedError(f"{response.filename}: {error}", self._archive.id, kind) from None
-        except BaseException:
-            body.close()
-            raise
         return StoredCopy(self._capture(content.response), content.headers, body)
 
-    def _unpack(self, content: KeptContent, body: BinaryIO) -> None:
-        size = 0
-        for piece in undone(content.chunks, content.coding):
-            size += len(piece)
-            if size > MAX_BODY_BYTES:
-                message = f"{content.response.filename}: a body of more than {MAX_BODY_BYTES} bytes"
-                raise FailedError(message, self._archive.id, "too-large")
-            body.write(piece)
-        body.seek(0)
+    def _unpacked(self, content: KeptContent) -> BinaryIO:
+        decoder = Decoder(codings_of([content.coding]))
+        try:
+            body = spooled(undone(content.chunks, decoder), MAX_BODY_BYTES)
+        except TooLargeError:
+            message = f"{content.response.filename}: a body of more than {MAX_BODY_BYTES} bytes"
+            raise FailedError(message, self._archive.id, "too-large") from None
+        if decoder.damage is not None:
+            body.close()
+            # A browser would not use it either, and asks again.
+            raise ArchiveFileError(f"a body that is damaged: {decoder.damage}")
+        return body
 
     def _capture(self, response: KeptResponse) -> Capture:
         return Capture(

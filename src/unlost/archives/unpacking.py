@@ -1,15 +1,14 @@
 """Undoes the gzip coding of texts of which no header tells."""
 
-import zlib
 from typing import BinaryIO
 
 from unlost.archives.archive import Archive
-from unlost.archives.body import new_body
+from unlost.archives.body import TooLargeError, pieces_of, spooled
 from unlost.errors import FailedError
+from unlost.formats.contentcoding import Decoder, undone
 from unlost.formats.problems import Problem, Problems
 
 _MAGIC = b"\x1f\x8b\x08"
-_CHUNK = 1 << 16
 _LAYERS = 2  # servers that compress what is compressed do it once more, not more often
 
 # Types of text: what begins with gzip's bytes is none, so it must be coded.
@@ -35,45 +34,15 @@ def unpacked(body: BinaryIO, mime: str | None, archive: Archive, limit: int, pro
         head = body.read(len(_MAGIC))
         body.seek(0)
         if head != _MAGIC or not is_text(mime):
-            return body
-        inner = _inflated(body, archive, limit, problems)
-        if inner is None:
-            body.seek(0)
-            return body
-        body.close()
-        body = inner
+            break
+        decoder = Decoder(["gzip"])
+        with body:
+            try:
+                body = spooled(undone(pieces_of(body), decoder), limit)
+            except TooLargeError:
+                message = f"more than {limit} bytes once it is uncompressed"
+                raise FailedError(message, archive.id, "too-large") from None
+        if decoder.damage is not None:
+            message = f"expected gzip to its end: what came before was read ({decoder.damage})"
+            problems.add(Problem("cut-gzip", f"{archive.id} copy", None, 0, message))
     return body
-
-
-def _inflated(body: BinaryIO, archive: Archive, limit: int, problems: Problems) -> BinaryIO | None:
-    """Return all gzip members of a body, as far as they can be read; None if not a byte of them can."""
-    inner = new_body()
-    size, member, is_whole = 0, zlib.decompressobj(31), False
-    try:
-        while data := body.read(_CHUNK):
-            while data:
-                if member.eof:
-                    if not _MAGIC.startswith(data[: len(_MAGIC)]):
-                        break  # padding
-                    member = zlib.decompressobj(31)
-                text = member.decompress(data, _CHUNK)
-                size += len(text)
-                if size > limit:
-                    inner.close()
-                    raise FailedError(f"more than {limit} bytes once it is uncompressed", archive.id, "too-large")
-                inner.write(text)
-                data = member.unused_data if member.eof else member.unconsumed_tail
-        is_whole = member.eof
-    except zlib.error:
-        if not size:
-            inner.close()
-            return None
-    if not is_whole:
-        _count(archive, body.tell(), problems)
-    inner.seek(0)
-    return inner
-
-
-def _count(archive: Archive, offset: int, problems: Problems) -> None:
-    message = "expected gzip to its end: what came before was read"
-    problems.add(Problem("cut-gzip", f"{archive.id} copy", None, offset, message))

@@ -3,11 +3,13 @@
 from dataclasses import replace
 
 from unlost import dates, uri
-from unlost.archives import codings
 from unlost.archives.archive import Archive
+from unlost.archives.body import TooLargeError
+from unlost.archives.record_body import read_body
 from unlost.archives.repository import StoredCopy
 from unlost.errors import DateError, FailedError, UriError
 from unlost.formats.capture import Capture
+from unlost.formats.contentcoding import UndecodableError
 from unlost.formats.warc import StoredRecord
 
 MAX_BODY_BYTES = 1 << 30
@@ -66,15 +68,12 @@ def copy_of(record: StoredRecord, capture: Capture, archive: Archive, limit: int
     be undone.
     """
     try:
-        stored = codings.spool(codings.pieces(record.body), limit)
-        body, is_broken = codings.undo(stored, codings.codings(record.http_headers), limit)
-    except codings.TooLargeError:
-        raise FailedError(
-            f"expected a body of at most {limit} bytes, found a larger one", archive.id, "too-large"
-        ) from None
-    except codings.UnknownCodingError as error:
-        message = f"its body is in the coding `{error}`, which unlost does not undo: take another capture"
-        raise FailedError(message, archive.id, "malformed") from None
+        body, is_broken = read_body(record.body, record.http_headers, limit)
+    except TooLargeError:
+        message = f"expected a body of at most {limit} bytes, found a larger one"
+        raise FailedError(message, archive.id, "too-large") from None
+    except UndecodableError as error:
+        raise FailedError(f"its body is {error}: take another capture", archive.id, "malformed") from None
     said = record.header("WARC-Truncated")
     damage = "damage" if is_broken or record.problems() else None
     return StoredCopy(
