@@ -409,7 +409,7 @@ def test_a_page_that_repeats_the_one_before(ask: Callable[..., Any]) -> None:
 
     async def question(client: CommonCrawl, fake: FakeCommonCrawl) -> None:
         row = json.dumps(fake.crawls[0].rows[0]).encode()
-        fake.instead["2016-22-index?url=http%3A%2F%2Fexample.com&matchType=host&output=json&showNumPages"] = (
+        fake.instead["2016-22-index?url=example.com&matchType=host&output=json&showNumPages"] = (
             200,
             b'{"pages": 1000000000, "pageSize": 5, "blocks": 1}',
         )

@@ -91,7 +91,7 @@ def test_a_page_is_found_by_other_spellings_but_its_own_comes_first(tmp_path: Pa
 @pytest.mark.parametrize(
     ("prefix", "expected"),
     [
-        ("http://a.com", ["/", "/b", "/b/c", "/bc"]),
+        ("http://a.com", ["/", "/b", "/b/c", "/bc", "port"]),
         ("http://a.com/", ["/", "/b", "/b/c", "/bc"]),
         ("https://www.A.com/b", ["/b", "/b/c", "/bc"]),
         ("http://a.com/b/", ["/b", "/b/c"]),

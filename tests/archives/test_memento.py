@@ -249,7 +249,7 @@ def test_a_timegate_finds_the_closest(style: str) -> None:
             assert copy.body.read() == OLD.encode()
         assert (copy.capture.datetime, copy.capture.urim) == (OLD, f"{server.base}/{OLD}/{PAGE}")
         assert copy.capture.migrated is True
-        assert all(sent["accept-datetime"] == "Sun, 01 Jan 2012 00:00:00 GMT" for sent in server.sent)
+        assert all(sent["accept-datetime"] == "Sun, 01 Jul 2012 23:59:59 GMT" for sent in server.sent)
         # Raw, where the archive can: the copy with the banner is not taken.
         server.asked.clear()
         assert await text(MementoArchive(with_raw(server, archive), courier), "2012") == (OLD, f"raw {OLD}".encode())
@@ -272,7 +272,7 @@ def test_the_last_copy_is_the_one_that_links_call_last() -> None:
 
 
 @pytest.mark.parametrize(
-    ("date", "expected"), [("2013", OLD), ("2014", OLD), ("2015", OLD), ("201503", NEW), (None, NEW)]
+    ("date", "expected"), [("2013", OLD), ("2014", OLD), ("2015", NEW), ("20141231", OLD), ("201503", NEW), (None, NEW)]
 )
 def test_without_a_timegate_the_list_finds_the_closest(date: str | None, expected: str) -> None:
     """The distance is that of time, not of digits."""

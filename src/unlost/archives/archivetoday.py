@@ -61,11 +61,7 @@ class ArchiveToday:
         """Return the copy closest to a date, or the last one. Raises UriError, DateError, FailedError, NotNowError."""
         if self.archive.timemap is None:
             return await self._memento.get(uri, date)
-        first, last = closeness.span(date)
-        best = None
-        async for capture in self.captures(uri):
-            if best is None or _rank(capture, first, last) < _rank(best, first, last):
-                best = capture
+        best = await closeness.closest(self.captures(uri), date)
         return None if best is None else await self.fetch(best)
 
     async def crawl_date(self, uri: str) -> str | None:
@@ -79,7 +75,3 @@ class ArchiveToday:
         copy = read_copy(capture.urim or "")
         address = copy.uri if copy and same_page(copy.uri, capture.uri) else capture.uri
         return replace(capture, uri=address, migrated=self.archive.is_migrated("text/html"))
-
-
-def _rank(capture: Capture, first: str, last: str) -> tuple[float, float]:
-    return closeness.rank(capture.datetime, first, last)

@@ -5,7 +5,7 @@ from urllib.parse import quote
 from unlost import dates
 from unlost.archives.archive import Archive, Work
 from unlost.archives.courier import Question
-from unlost.archives.scope import Scope
+from unlost.archives.prefix import Prefix
 from unlost.errors import UnsupportedError
 
 MAX_ANSWER_BYTES = 1 << 29
@@ -24,16 +24,16 @@ def span(first: str | None, last: str | None) -> tuple[str | None, str | None]:
     return None if first is None else dates.pad(first), None if last is None else dates.pad(last, up=True)
 
 
-def listed_scope(archive: Archive, prefix: str) -> Scope:
+def listed_prefix(archive: Archive, text: str) -> Prefix:
     """Return how an archive's lister is asked for a prefix. Raises UriError, and UnsupportedError if it cannot be."""
-    scope = Scope.below(prefix)
-    found = scope.for_lister(archive.lister.matches) if archive.lister else None
+    prefix = Prefix.below(text)
+    found = prefix.for_lister(archive.lister.matches) if archive.lister else None
     if found is None:
-        raise UnsupportedError(f"it does not list a whole {scope.match}", archive.id)
+        raise UnsupportedError(f"it does not list a whole {prefix.match}", archive.id)
     return found
 
 
-def question(archive: Archive, scope: Scope, dates_asked: tuple[str | None, str | None], **more: str) -> Question:
+def question(archive: Archive, prefix: Prefix, dates_asked: tuple[str | None, str | None], **more: str) -> Question:
     """Return a query of an archive's index server. Raises UnsupportedError if it has none.
 
     more: further parameters. `url` stands first, percent-encoded, since addresses have parameters themselves.
@@ -41,7 +41,7 @@ def question(archive: Archive, scope: Scope, dates_asked: tuple[str | None, str 
     if archive.cdx is None:
         raise UnsupportedError("it has no index server", archive.id)
     first, last = dates_asked
-    parameters = {"url": scope.uri, "matchType": scope.match, "output": "json"}
+    parameters = {"url": prefix.address, "matchType": prefix.match, "output": "json"}
     parameters |= {"from": first} if first else {}
     parameters |= {"to": last} if last else {}
     query = "&".join(f"{name}={quote(value, safe='')}" for name, value in (parameters | more).items())

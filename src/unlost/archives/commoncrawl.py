@@ -10,13 +10,12 @@ from unlost.archives.courier import Asks, Question
 from unlost.archives.crawl_index import CrawlIndex
 from unlost.archives.crawl_records import CrawlRecords
 from unlost.archives.crawls import Crawl, read_crawls
-from unlost.archives.prefixes import Prefix, read_prefix
+from unlost.archives.prefix import Prefix
 from unlost.archives.repository import StoredCopy
 from unlost.errors import FailedError, ListCutError, UsageError
 from unlost.formats.capture import Capture
 from unlost.formats.problems import Problem, Problems
 from unlost.formats.warc import StoredRecord
-from unlost.uri import key as key_of
 
 _MAX_LIST_BYTES = 8 << 20  # of the list of crawls: 40 kB in 2026
 
@@ -46,7 +45,7 @@ class CommonCrawl:
 
     async def captures(self, uri: str) -> AsyncIterator[Capture]:
         """Yield the captures of an address, the newest crawl first. Raises UriError, ListCutError, FailedError."""
-        async for capture in self._listed(_page(uri), closeness.EVER):
+        async for capture in self._listed(Prefix.page(uri), closeness.EVER):
             yield capture
 
     async def under(self, prefix: str, first: str | None = None, last: str | None = None) -> AsyncIterator[Capture]:
@@ -55,7 +54,7 @@ class CommonCrawl:
         Crawls that were at other times are not asked. Raises UriError, DateError, ListCutError, FailedError.
         """
         span = closeness.between(first, last)
-        async for capture in self._listed(read_prefix(prefix), span):
+        async for capture in self._listed(Prefix.below(prefix), span):
             yield capture
 
     async def fetch(self, capture: Capture) -> StoredCopy | None:
@@ -133,7 +132,7 @@ class CommonCrawl:
 
     async def _closest(self, uri: str, first: str, last: str, *, revisits: bool) -> Capture | None:
         """Return the capture closest to a span of time, asking the crawls closest to it."""
-        page = _page(uri)
+        page = Prefix.page(uri)
         crawls = sorted(await self.crawls(), key=lambda crawl: crawl.seconds_from(first, last))
         best, best_rank = None, (float("inf"), 0.0)
         for crawl in crawls[: self._max_crawls]:
@@ -164,8 +163,3 @@ class CommonCrawl:
 
     def _ours(self, capture: Capture) -> Capture:
         return replace(capture, archive=self.archive.id, migrated=self.archive.is_migrated(capture.mime))
-
-
-def _page(uri: str) -> Prefix:
-    key = key_of(uri)
-    return Prefix("exact", uri, ((key, key + "\0"),))

@@ -9,10 +9,11 @@ from urllib.parse import urlencode
 
 from unlost.archives import closeness
 from unlost.archives.archive import Archive, Work
+from unlost.archives.below import listed_below
 from unlost.archives.body import pieces_of
 from unlost.archives.courier import Asks, Question, Reply
 from unlost.archives.crawls import Crawl
-from unlost.archives.prefixes import Prefix
+from unlost.archives.prefix import Prefix
 from unlost.errors import FailedError, ListCutError
 from unlost.formats.capture import Capture
 from unlost.formats.lines import Line, read_lines
@@ -45,15 +46,8 @@ class CrawlIndex:
 
         Raises ListCutError behind the last row if the server has more pages than it gives, FailedError, NotNowError.
         """
-        folder = None
-        if asked.match == "prefix" and len(asked.ranges) > 1:
-            # The server's keys have no slash at the end of a folder, and what begins with one leaves the folder out.
-            folder = asked.ranges[0][0]
-            async for capture in self._listed(crawl, Prefix("exact", asked.address, asked.ranges[:1]), span):
-                yield capture
-        async for capture in self._listed(crawl, asked, span):
-            if capture.key != folder:
-                yield capture
+        async for capture in listed_below(asked, lambda part: self._listed(crawl, part, span)):
+            yield capture
 
     async def _listed(self, crawl: Crawl, asked: Prefix, span: tuple[str, str]) -> AsyncIterator[Capture]:
         # For one address nearly all lists have one page: it is not asked how many there are unless it is full.

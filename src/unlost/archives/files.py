@@ -11,7 +11,7 @@ from unlost.archives.current_index import CurrentIndex
 from unlost.archives.file_copies import FileCopies
 from unlost.archives.file_index import FileIndex
 from unlost.archives.file_tables import Found
-from unlost.archives.prefixes import read_prefix
+from unlost.archives.prefix import Prefix
 from unlost.archives.repository import StoredCopy
 from unlost.clock import Clock, SystemClock
 from unlost.errors import FailedError, UsageError
@@ -63,7 +63,7 @@ class ArchiveFiles:
     async def under(self, prefix: str, first: str | None = None, last: str | None = None) -> AsyncIterator[Capture]:
         """Yield the captures below a prefix by key and date. Raises UriError, DateError, FailedError."""
         span = closeness.between(first, last)
-        for low, high in read_prefix(prefix).ranges:
+        for low, high in Prefix.below(prefix).ranges:
             async for capture in self._listed(low, high, span):
                 yield capture
 

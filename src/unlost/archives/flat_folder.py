@@ -8,11 +8,11 @@ from pathlib import Path
 from threading import Lock
 from typing import BinaryIO
 
+from unlost.archives import closeness
 from unlost.archives.archive import Archive
 from unlost.archives.body import TooLargeError, spooled
-from unlost.archives.key_prefix import below
+from unlost.archives.prefix import Prefix
 from unlost.archives.repository import StoredCopy
-from unlost.dates import pad
 from unlost.errors import ArchiveFileError, FailedError, ListCutError, UriError, UsageError
 from unlost.formats.capture import Capture
 from unlost.formats.contentcoding import Decoder, UndecodableError, codings_of, undone
@@ -69,10 +69,10 @@ class FlatFolder:
 
         Raises UriError, DateError, FailedError; ListCutError behind the last if the folder has too many entries.
         """
-        is_below = below(prefix)
-        begin, end = pad(first) if first else "", pad(last, up=True) if last else "9"
+        below = Prefix.below(prefix)
+        begin, end = closeness.between(first, last)
         held = await asyncio.to_thread(self._holdings)
-        for each in sorted(filter(is_below, held)):
+        for each in sorted(filter(below.covers, held)):
             for response in held[each].values():
                 if begin <= response.datetime <= end:
                     yield self._capture(response)
@@ -90,10 +90,13 @@ class FlatFolder:
         return None
 
     async def get(self, uri: str, date: str | None = None) -> StoredCopy | None:
-        """Return the one copy of an address, whatever the date; None if there is none. Raises as `fetch`."""
-        if date is not None:
-            pad(date)
-        for response in await asyncio.to_thread(self._copies, uri):
+        """Return the one copy of an address, else of the same page by another spelling, the closest to a date first.
+
+        None if there is none. Raises DateError, and as `fetch`.
+        """
+        first, last = closeness.span(date)
+        found = await asyncio.to_thread(self._copies, uri)
+        for response in sorted(found, key=lambda each: _distance(each, uri, first, last)):
             copy = await asyncio.to_thread(self._copy, response)
             if copy is not None:
                 return copy
@@ -112,8 +115,7 @@ class FlatFolder:
             found = held.get(key(uri), {})
         if self._is_cut and not found:
             raise self._cut()
-        address = uri.partition("#")[0]
-        return sorted(found.values(), key=lambda each: (each.uri == address, _worth(each)), reverse=True)
+        return sorted(found.values(), key=lambda each: (_is_spelled(each, uri), _worth(each)), reverse=True)
 
     def _holdings(self) -> dict[str, dict[str, KeptResponse]]:
         """Return what is kept, by key and address; looks for it if nobody has."""
@@ -194,6 +196,15 @@ class FlatFolder:
 
     def _cut(self) -> ListCutError:
         return ListCutError(f"{self._place}: only the first {MAX_ENTRIES} addresses were read", self._archive.id)
+
+
+def _is_spelled(response: KeptResponse, uri: str) -> bool:
+    return response.uri == uri.partition("#")[0]
+
+
+def _distance(response: KeptResponse, uri: str, first: str, last: str) -> tuple[bool, bool, tuple[float, float]]:
+    """Return what to choose a copy by for a date: its spelling, that it has a body of its own, then its date."""
+    return not _is_spelled(response, uri), not _worth(response)[0], closeness.rank(response.datetime, first, last)
 
 
 def _worth(response: KeptResponse) -> tuple[bool, str]:

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from unlost import uri as addresses
 from unlost.archives.archive import Archive
+from unlost.archives.prefix import Prefix
 from unlost.archives.recent import Recent
-from unlost.archives.scope import Scope
 from unlost.archives.urims import urim
 from unlost.errors import FailedError
 from unlost.formats.capture import Capture
@@ -46,10 +46,10 @@ class Listing:
     """
 
     def __init__(
-        self, archive: Archive, scope: Scope, span: tuple[str | None, str | None], problems: Problems, name: str
+        self, archive: Archive, prefix: Prefix, span: tuple[str | None, str | None], problems: Problems, name: str
     ) -> None:
         self._archive = archive
-        self._scope = scope
+        self._prefix = prefix
         self._span = span
         self._problems = problems
         self._name = name
@@ -105,7 +105,7 @@ class Listing:
         # The key of the address, and not the archive's own, which may say anything.
         row = Row("", texts.get("timestamp", ""), texts, self.rows)
         capture = row.capture()
-        if not self._scope.holds(capture.key):
+        if not self._prefix.covers(capture.key):
             raise RowError("elsewhere", KINDS["elsewhere"])
         first, last = self._span
         if (first and capture.datetime < first) or (last and capture.datetime > last):

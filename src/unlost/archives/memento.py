@@ -1,16 +1,16 @@
 """Archives that are asked as RFC 7089 has it: TimeMaps list the copies of a page, TimeGates find the closest one."""
 
 from collections.abc import AsyncIterator
-from datetime import timedelta
 
 from unlost import dates
 from unlost import uri as addresses
+from unlost.archives import closeness
 from unlost.archives.archive import Archive
 from unlost.archives.courier import Asks
 from unlost.archives.replay import Replay, links_of
 from unlost.archives.repository import StoredCopy
 from unlost.archives.timemaps import TimeMaps
-from unlost.archives.urims import LATEST, asked, host_of, joined, raw_address, same_page
+from unlost.archives.urims import asked, host_of, joined, raw_address, same_page
 from unlost.errors import ListCutError, UnsupportedError
 from unlost.formats.capture import Capture
 from unlost.formats.linkformat import MEDIA_TYPE
@@ -62,10 +62,10 @@ class MementoArchive:
 
     async def get(self, uri: str, date: str | None = None) -> StoredCopy | None:
         """Return the copy closest to a date, by the TimeGate, or else by the TimeMap. Raises UriError, DateError."""
-        moment = None if date is None else dates.pad(date)
+        moment = closeness.moment(date)
         if self.archive.timegate is None:
-            return await self._get_listed(uri, moment)
-        headers = {} if moment is None else {"Accept-Datetime": dates.to_http(moment)}
+            return await self._get_listed(uri, date)
+        headers = {} if date is None else {"Accept-Datetime": dates.to_http(moment)}
         gate = f"{self.archive.timegate}{asked(uri)}"
         if self.archive.replay is None:
             return await self._replay.copy(uri, gate, headers=headers)
@@ -87,16 +87,13 @@ class MementoArchive:
         named = [memento.datetime for memento in links_of(arrival.reply).mementos if memento.last]
         return max([arrival.datetime, *named])
 
-    async def _get_listed(self, uri: str, moment: str | None) -> StoredCopy | None:
+    async def _get_listed(self, uri: str, date: str | None) -> StoredCopy | None:
         if self.archive.timemap is None:
-            address = raw_address(self.archive, moment or LATEST, uri)
+            address = raw_address(self.archive, closeness.moment(date), uri)
             if address is None:
                 raise UnsupportedError("it has neither a TimeMap nor a TimeGate", self.archive.id)
             return await self._replay.copy(uri, address)
-        best: Capture | None = None
-        async for capture in self.captures(uri):
-            if best is None or _distance(capture, moment) < _distance(best, moment):
-                best = capture
+        best = await closeness.closest(self.captures(uri), date)
         return None if best is None else await self.fetch(best)
 
     async def _named_by_timegate(self, uri: str) -> AsyncIterator[Capture]:
@@ -120,8 +117,3 @@ class MementoArchive:
         for moment, address in sorted(({arrival.datetime: arrival.address} | named).items()):
             yield Capture(original, key, moment, archive=self.archive.id, urim=address)
         raise ListCutError("it has no TimeMap: only copies that its TimeGate names are listed", self.archive.id)
-
-
-def _distance(capture: Capture, moment: str | None) -> timedelta:
-    """Return how far a capture is from a date, or from the end of time."""
-    return abs(dates.to_datetime(capture.datetime) - dates.to_datetime(moment or LATEST))

@@ -4,16 +4,17 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
 
-from unlost import dates
+from unlost.archives import closeness
 from unlost.archives.archive import Archive
-from unlost.archives.cdx_query import ROWS_AT_ONCE, listed_scope, question, span
+from unlost.archives.below import listed_below
+from unlost.archives.cdx_query import ROWS_AT_ONCE, listed_prefix, question, span
 from unlost.archives.courier import Asks, Reply
 from unlost.archives.listing import Listing
+from unlost.archives.prefix import Prefix
 from unlost.archives.replay import Replay
 from unlost.archives.repository import StoredCopy
-from unlost.archives.scope import Scope
 from unlost.archives.statuses import holds_something
-from unlost.archives.urims import LATEST, raw_address
+from unlost.archives.urims import raw_address
 from unlost.errors import FailedError, ListCutError, UnsupportedError
 from unlost.formats.capture import Capture
 from unlost.formats.lines import read_lines
@@ -40,12 +41,14 @@ class PywbArchive:
 
     async def captures(self, uri: str) -> AsyncIterator[Capture]:
         """Yield all captures of one address, revisits too. Raises UriError, ListCutError at the end of a cut list."""
-        async for capture in self._listed(Scope.page(uri), (None, None)):
+        async for capture in self._listed(Prefix.page(uri), (None, None)):
             yield capture
 
     async def under(self, prefix: str, first: str | None = None, last: str | None = None) -> AsyncIterator[Capture]:
         """Yield all captures below a prefix, as `Repository` has it. Raises UriError, DateError besides."""
-        async for capture in self._listed(listed_scope(self.archive, prefix), span(first, last)):
+        dates_asked = span(first, last)
+        below = listed_prefix(self.archive, prefix)
+        async for capture in listed_below(below, lambda part: self._listed(part, dates_asked)):
             yield capture
 
     async def fetch(self, capture: Capture) -> StoredCopy | None:
@@ -58,7 +61,7 @@ class PywbArchive:
     async def get(self, uri: str, date: str | None = None) -> StoredCopy | None:
         """Return the copy closest to a date; None also if it has only similar pages. Raises UriError, DateError."""
         try:
-            return await self._replay.copy(uri, self._raw(LATEST if date is None else dates.pad(date), uri))
+            return await self._replay.copy(uri, self._raw(closeness.moment(date), uri))
         except FailedError as error:
             if error.kind != "foreign":
                 raise
@@ -67,20 +70,20 @@ class PywbArchive:
 
     async def crawl_date(self, uri: str) -> str | None:
         """Return the date of the last row of the index."""
-        scope = Scope.page(uri)
-        asked = question(self.archive, scope, (None, None), fields=_FIELDS, sort="reverse", limit="1")
-        listing = Listing(self.archive, scope, (None, None), self.problems, f"{self.archive.id} cdx")
+        page = Prefix.page(uri)
+        asked = question(self.archive, page, (None, None), fields=_FIELDS, sort="reverse", limit="1")
+        listing = Listing(self.archive, page, (None, None), self.problems, f"{self.archive.id} cdx")
         reply = await self._courier.ask(self.archive, asked)
         with reply.body:
             captures = self._page(reply, listing)
             return max((capture.datetime for capture in captures if capture is not None), default=None)
 
-    async def _listed(self, scope: Scope, dates_asked: tuple[str | None, str | None]) -> AsyncIterator[Capture]:
+    async def _listed(self, prefix: Prefix, dates_asked: tuple[str | None, str | None]) -> AsyncIterator[Capture]:
         """Yield what one query gives. There is no second page: pywb gives the first one again if it is asked for it."""
         lister = self.archive.lister
         more = {"fields": _FIELDS} | ({"limit": str(int(lister.rows_per_page.value))} if lister else {})
-        listing = Listing(self.archive, scope, dates_asked, self.problems, f"{self.archive.id} cdx")
-        reply = await self._courier.ask(self.archive, question(self.archive, scope, dates_asked, **more))
+        listing = Listing(self.archive, prefix, dates_asked, self.problems, f"{self.archive.id} cdx")
+        reply = await self._courier.ask(self.archive, question(self.archive, prefix, dates_asked, **more))
         with reply.body:
             for count, capture in enumerate(self._page(reply, listing)):
                 if count % ROWS_AT_ONCE == 0:

@@ -9,9 +9,6 @@ from unlost import uri as addresses
 from unlost.archives.archive import Archive
 from unlost.errors import DateError, UriError
 
-LATEST = "29991231235959"
-"""A date behind every copy: what is closest to it is the last one. pywb takes none beyond it."""
-
 # What may stand in an address as it is; everything else, also bytes that are no UTF-8, is escaped.
 _KEPT = "!$%&'()*+,-./:;=?@_~[]|"
 _MODIFIER = re.compile(r"\{datetime\}[a-z]{2}_/")

@@ -3,17 +3,18 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 
-from unlost import dates
+from unlost.archives import closeness
 from unlost.archives.archive import Archive
-from unlost.archives.cdx_query import ROWS_AT_ONCE, listed_scope, question, span
+from unlost.archives.below import listed_below
+from unlost.archives.cdx_query import ROWS_AT_ONCE, listed_prefix, question, span
 from unlost.archives.courier import Asks, Reply
 from unlost.archives.json_rows import JsonRows
 from unlost.archives.listing import Listing
+from unlost.archives.prefix import Prefix
 from unlost.archives.replay import Replay
 from unlost.archives.repository import StoredCopy
-from unlost.archives.scope import Scope
 from unlost.archives.statuses import holds_something, names_exclusion
-from unlost.archives.urims import LATEST, raw_address
+from unlost.archives.urims import raw_address
 from unlost.errors import ExcludedError, FailedError, ListCutError, UnsupportedError
 from unlost.formats.capture import Capture
 from unlost.formats.problems import Problems
@@ -35,12 +36,14 @@ class WaybackArchive:
 
     async def captures(self, uri: str) -> AsyncIterator[Capture]:
         """Yield all captures of one address, revisits too. Raises UriError, ListCutError at the end of a cut list."""
-        async for capture in self._listed(Scope.page(uri), (None, None)):
+        async for capture in self._listed(Prefix.page(uri), (None, None)):
             yield capture
 
     async def under(self, prefix: str, first: str | None = None, last: str | None = None) -> AsyncIterator[Capture]:
         """Yield all captures below a prefix, as `Repository` has it. Raises UriError, DateError besides."""
-        async for capture in self._listed(listed_scope(self.archive, prefix), span(first, last)):
+        dates_asked = span(first, last)
+        below = listed_prefix(self.archive, prefix)
+        async for capture in listed_below(below, lambda part: self._listed(part, dates_asked)):
             yield capture
 
     async def fetch(self, capture: Capture) -> StoredCopy | None:
@@ -53,30 +56,30 @@ class WaybackArchive:
         The archive leads from any date to the closest one, without a question to its index. The true status of a
         redirect is in the index only, so it is not known here.
         """
-        return await self._replay.copy(uri, self._raw(LATEST if date is None else dates.pad(date), uri))
+        return await self._replay.copy(uri, self._raw(closeness.moment(date), uri))
 
     async def crawl_date(self, uri: str) -> str | None:
         """Return the date of the last row of the index."""
-        scope = Scope.page(uri)
-        asked = question(self.archive, scope, (None, None), limit="-1", fastLatest="true")
-        listing = Listing(self.archive, scope, (None, None), self.problems, f"{self.archive.id} cdx")
+        page = Prefix.page(uri)
+        asked = question(self.archive, page, (None, None), limit="-1", fastLatest="true")
+        listing = Listing(self.archive, page, (None, None), self.problems, f"{self.archive.id} cdx")
         reply = await self._courier.ask(self.archive, asked)
         with reply.body:
-            page = _Page(self.archive, reply, listing, self.problems)
-            return max((capture.datetime for capture in page if capture is not None), default=None)
+            rows = _Page(self.archive, reply, listing, self.problems)
+            return max((capture.datetime for capture in rows if capture is not None), default=None)
 
-    async def _listed(self, scope: Scope, dates_asked: tuple[str | None, str | None]) -> AsyncIterator[Capture]:
+    async def _listed(self, prefix: Prefix, dates_asked: tuple[str | None, str | None]) -> AsyncIterator[Capture]:
         """Yield what a query gives, page after page, each with the key that the one before ended with."""
         lister = self.archive.lister
         limit = int(lister.rows_per_page.value) if lister else None
         cap = int(lister.cap.value) if lister and lister.cap else None
-        listing = Listing(self.archive, scope, dates_asked, self.problems, f"{self.archive.id} cdx")
+        listing = Listing(self.archive, prefix, dates_asked, self.problems, f"{self.archive.id} cdx")
         keys: set[str] = set()
         more = {"showResumeKey": "true"} | ({"limit": str(limit)} if limit else {})
         empty = 0
         while True:
             fresh = listing.fresh
-            reply = await self._courier.ask(self.archive, question(self.archive, scope, dates_asked, **more))
+            reply = await self._courier.ask(self.archive, question(self.archive, prefix, dates_asked, **more))
             with reply.body:
                 page = _Page(self.archive, reply, listing, self.problems)
                 for count, capture in enumerate(page):

@@ -13,8 +13,8 @@ PIECE = 1 << 16
 """Bytes that are given at once, at most, whatever a bomb would give."""
 
 _MAX_ZSTD_BYTES = 1 << 26  # stored: it is unpacked from memory
-# What is made in one step with damage is lost: so steps are small, but for the first, which tells whether it is Brotli at
-# all. Of 2,000 bodies of noise, 7 in 100 pass for the beginning of something; of files of common types, none did.
+# What is made in one step with damage is lost: so steps are small, but for the first, which tells whether it is Brotli
+# at all. Of 2,000 bodies of noise, 7 in 100 pass for the beginning of something; of files of common types, none did.
 _BROTLI_HEAD = 4096
 _BROTLI_STEP = 256
 _GZIP = b"\x1f\x8b"
