@@ -11,14 +11,12 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from tests.archives.archive_files import files
+from tests.archives.collected import a_courier
 from tests.neighbours import nginx
 from tests.neighbours.common_crawl import Crawl, rows_of, serving
 from tests.real_data import DATA
-from tests.virtual_clock import VirtualClock
 from unlost.archives.archive import Archive, Kind
-from unlost.archives.commoncrawl import CommonCrawl
-from unlost.archives.courier import Courier
-from unlost.archives.limit_store import MemoryLimitStore
+from unlost.archives.clients.commoncrawl import CommonCrawl
 from unlost.archives.repository import Repository, StoredCopy
 from unlost.errors import FailedError
 from unlost.formats.capture import Capture
@@ -144,7 +142,7 @@ def test_a_common_crawl_of_real_records(tmp_path: Path) -> None:
                 cdx=f"{fake.url}/collinfo.json",
                 replay=f"http://127.0.0.1:{port}/{{filename}}",
             )
-            async with Courier(MemoryLimitStore(), VirtualClock(), "https://example.com/") as courier:
+            async with a_courier() as courier:
                 client = CommonCrawl(archive, courier)
                 return await compared(client, expected), client.problems.total
 

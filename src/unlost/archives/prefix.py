@@ -6,7 +6,7 @@ from typing import Self
 from urllib.parse import urlsplit
 
 from unlost import uri as addresses
-from unlost.archives.urims import asked
+from unlost.archives.spelling import asked
 from unlost.errors import UriError
 
 _DOMAIN = "*."
