@@ -65,3 +65,40 @@ def test_the_check_would_catch_an_import_downwards() -> None:
     """A module of `uri` that imports the command line, even inside a function, is found out."""
     planted = ast.parse("def f() -> None:\n    from unlost.cli import main\n")
     assert not imported(planted) <= set(ORDER[: ORDER.index("uri") + 1])
+
+
+# Inside `archives`, from the ground up; what is not a package stands beside the words that questions are made of.
+WORDS = {"archive", "repository", "failures", "spelling", "closeness", "prefix"}
+PARTS = [
+    WORDS,
+    {"registry"},
+    {"manners"},
+    {"bodies"},
+    {"asking"},
+    {"clients", "local"},
+    {"opening", "discovery", "probing"},
+]
+
+
+def parts_imported(tree: ast.AST) -> set[str]:
+    """Return the parts of `archives` that a module imports anywhere."""
+    names = {
+        f"{node.module}.{alias.name}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    return {name.split(".")[2] for name in names if name.startswith("unlost.archives.")}
+
+
+@pytest.mark.parametrize(
+    "file", sorted((SOURCE / "archives").rglob("*.py")), ids=lambda file: str(file.relative_to(SOURCE / "archives"))
+)
+def test_imports_inside_archives_go_upwards_only(file: Path) -> None:
+    """A client may import the courier, the courier no client; clients and what is on this machine stay apart."""
+    part = file.relative_to(SOURCE / "archives").parts[0].removesuffix(".py")
+    if part == "__init__":
+        return
+    level = next(level for level, parts in enumerate(PARTS) if part in parts)
+    allowed = set().union(*PARTS[:level]) | ({part} if level in range(1, 6) else PARTS[level])
+    assert parts_imported(ast.parse(file.read_text())) <= allowed

@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
+from tests.archives import collected
 from unlost.archives.archive import Archive, Kind
-from unlost.archives.files import ArchiveFiles
+from unlost.archives.local.files import ArchiveFiles
 from unlost.archives.repository import StoredCopy
 from unlost.formats.capture import Capture
 
@@ -87,13 +88,9 @@ def run(task: Coroutine[Any, Any, T]) -> T:
     return asyncio.run(task)
 
 
-async def _all(captures: AsyncIterator[Capture]) -> list[Capture]:
-    return [capture async for capture in captures]
-
-
 def listed(captures: AsyncIterator[Capture]) -> list[Capture]:
     """Return everything that a list yields."""
-    return run(_all(captures))
+    return run(collected.listed(captures))
 
 
 def body_of(copy: StoredCopy | None) -> bytes:

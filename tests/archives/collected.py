@@ -1,18 +1,19 @@
 """A courier for tests of clients, and what an archive lists, up to its end or up to what it raises."""
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 from tests.virtual_clock import VirtualClock
-from unlost.archives.courier import Courier
-from unlost.archives.limit_store import MemoryLimitStore
+from unlost.archives.asking.courier import Courier
+from unlost.archives.manners.limit_store import MemoryLimitStore
 from unlost.clock import Clock
 from unlost.errors import ArchiveError
 from unlost.formats.capture import Capture
 
 
-def a_courier(clock: Clock | None = None) -> Courier:
+def a_courier(clock: Clock | None = None, **options: Any) -> Courier:  # noqa: ANN401  those of Courier
     """Return a courier that waits on virtual time and has accounts of its own."""
-    return Courier(MemoryLimitStore(), clock or VirtualClock(), "me@example.com")
+    return Courier(MemoryLimitStore(), clock or VirtualClock(), "me@example.com", **options)
 
 
 async def collected(captures: AsyncIterator[Capture]) -> tuple[list[Capture], ArchiveError | None]:

@@ -3,7 +3,7 @@
 import io
 
 from unlost.archives.archive import Archive
-from unlost.archives.courier import Question, Reply
+from unlost.archives.asking.question import Question, Reply
 from unlost.errors import FailedError
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.archives.stubs import reply
 from tests.virtual_clock import VirtualClock
 from unlost.archives.archive import Archive, Kind
-from unlost.archives.courier import Question, Reply
+from unlost.archives.asking.question import Question, Reply
 from unlost.archives.probing import Probe, probe_all
 from unlost.errors import ArchiveError, ExcludedError, FailedError, NotNowError
 

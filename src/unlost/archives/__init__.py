@@ -1,1 +1,4 @@
-"""Web archives: which there are, and how to ask each of them with good manners. All traffic to archives is here."""
+"""All traffic to web archives, and archives on this machine: who they are, what they are asked, what comes back.
+
+`registry` knows which archives there are, `opening` has the client for each, `repository` says what all can be asked.
+"""

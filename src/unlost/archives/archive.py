@@ -44,7 +44,7 @@ class Figure:
 class Limit:
     """At most `requests` in any `seconds`, for questions of these kinds together.
 
-    requests: as the archive or its users say; what is really sent is less (`unlost.archives.admission` says how much).
+    requests: as the archive or its users say; what is really sent is less (`manners.admission` says how much).
     source: where the number is from, in words; never empty.
     """
 

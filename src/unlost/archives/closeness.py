@@ -1,9 +1,15 @@
 """How close captures are to a date that may be short of digits: `2014` is a year, not its first second."""
 
+from collections.abc import AsyncIterator
+
 from unlost import dates
+from unlost.formats.capture import Capture
 
 LAST = "99991231235959"
 """The date to which the last capture is the closest."""
+
+LATEST = "29991231235959"
+"""The same for archives that are asked over the network: pywb takes no date beyond it."""
 
 EVER = ("00010101000000", LAST)
 """All the time there is."""
@@ -16,6 +22,21 @@ def span(date: str | None) -> tuple[str, str]:
     (('20140101000000', '20141231235959'), ('99991231235959', '99991231235959'))
     """
     return (LAST, LAST) if date is None else (dates.pad(date), dates.pad(date, up=True))
+
+
+def moment(date: str | None) -> str:
+    """Return the moment for which to ask an archive that takes 14 digits only. Raises DateError.
+
+    It is the middle of the span. What is closest to that is in the span if anything is; if nothing is, it is what is
+    closest to an end of it. So who is asked for this moment answers for the span.
+
+    >>> moment("2014"), moment(None)
+    ('20140702115959', '29991231235959')
+    """
+    if date is None:
+        return LATEST
+    first, last = map(dates.to_datetime, span(date))
+    return min(dates.from_datetime(first + (last - first) / 2), LATEST)
 
 
 def between(first: str | None, last: str | None) -> tuple[str, str]:
@@ -38,6 +59,16 @@ def seconds_between(low: str, high: str, first: str, last: str) -> float:
     if low > last:
         return (dates.to_datetime(low) - dates.to_datetime(last)).total_seconds()
     return 0.0
+
+
+async def closest(captures: AsyncIterator[Capture], date: str | None) -> Capture | None:
+    """Return the capture that is closest to a date, or the last one; None if there is none. Raises DateError."""
+    first, last = span(date)
+    best = None
+    async for capture in captures:
+        if best is None or rank(capture.datetime, first, last) < rank(best.datetime, first, last):
+            best = capture
+    return best
 
 
 def rank(moment: str, first: str, last: str) -> tuple[float, float]:

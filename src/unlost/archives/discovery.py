@@ -11,9 +11,9 @@ from html.parser import HTMLParser
 from urllib.parse import urljoin, urlsplit
 
 from unlost.archives.archive import Archive, Work
-from unlost.archives.courier import Asks, Question, Reply
-from unlost.archives.fields import is_address
-from unlost.archives.urims import asked
+from unlost.archives.asking.question import Asks, Question, Reply
+from unlost.archives.registry.fields import is_address
+from unlost.archives.spelling import asked
 from unlost.errors import ArchiveError
 
 RELATION = "mementomap"

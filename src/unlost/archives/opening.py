@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from unlost.archives.archive import Archive, Kind
-from unlost.archives.courier import Asks
+from unlost.archives.asking.question import Asks
 from unlost.archives.repository import Repository
 
 # ruff: noqa: PLC0415  whoever asks one archive does not load the clients of all
@@ -15,55 +15,55 @@ def open_repository(archive: Archive, courier: Asks) -> Repository:
 
 
 def _wayback(archive: Archive, courier: Asks) -> Repository:
-    from unlost.archives.wayback import WaybackArchive
+    from unlost.archives.clients.wayback import WaybackArchive
 
     return WaybackArchive(archive, courier)
 
 
 def _pywb(archive: Archive, courier: Asks) -> Repository:
-    from unlost.archives.pywb import PywbArchive
+    from unlost.archives.clients.pywb import PywbArchive
 
     return PywbArchive(archive, courier)
 
 
 def _memento(archive: Archive, courier: Asks) -> Repository:
-    from unlost.archives.memento import MementoArchive
+    from unlost.archives.clients.memento import MementoArchive
 
     return MementoArchive(archive, courier)
 
 
 def _common_crawl(archive: Archive, courier: Asks) -> Repository:
-    from unlost.archives.commoncrawl import CommonCrawl
+    from unlost.archives.clients.commoncrawl import CommonCrawl
 
     return CommonCrawl(archive, courier)
 
 
 def _archive_today(archive: Archive, courier: Asks) -> Repository:
-    from unlost.archives.archivetoday import ArchiveToday
+    from unlost.archives.clients.archivetoday import ArchiveToday
 
     return ArchiveToday(archive, courier)
 
 
 def _files(archive: Archive, _: Asks) -> Repository:
-    from unlost.archives.files import ArchiveFiles
+    from unlost.archives.local.files import ArchiveFiles
 
     return ArchiveFiles(archive)
 
 
 def _har(archive: Archive, _: Asks) -> Repository:
-    from unlost.archives.har import HarFiles
+    from unlost.archives.local.har import HarFiles
 
     return HarFiles(archive)
 
 
 def _chromium(archive: Archive, _: Asks) -> Repository:
-    from unlost.archives.chromium import ChromiumCache
+    from unlost.archives.local.chromium import ChromiumCache
 
     return ChromiumCache(archive)
 
 
 def _firefox(archive: Archive, _: Asks) -> Repository:
-    from unlost.archives.firefox import FirefoxCache
+    from unlost.archives.local.firefox import FirefoxCache
 
     return FirefoxCache(archive)
 

@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 
 from unlost.archives.archive import Archive, Work
-from unlost.archives.courier import Asks, Question, Reply
+from unlost.archives.asking.question import Asks, Question, Reply
+from unlost.archives.clients.statuses import holds_something
 from unlost.archives.discovery import Discovery, MapLink, discover
 from unlost.archives.opening import open_repository
-from unlost.archives.statuses import holds_something
-from unlost.archives.urims import asked
+from unlost.archives.spelling import asked
 from unlost.clock import Clock
 from unlost.errors import ArchiveError, ExcludedError, FailedError, InputError, NotNowError
 from unlost.formats import linkformat

@@ -64,7 +64,13 @@ class Repository(Protocol):
         ...
 
     async def get(self, uri: str, date: str | None = None) -> StoredCopy | None:
-        """Return the copy of an address that is closest to a date of 1 to 14 digits, or the last one; None if none."""
+        """Return the copy of an address that is closest to a date, or without one the last copy; None if there is none.
+
+        date: 1 to 14 digits. A short one is the span that it names: `2014` is a year, and every copy of that year is
+            closest, whichever comes back; if there is none, the one nearest to an end of the year.
+        An archive on the network is trusted to know its closest copy; of a list, the closest is chosen here. Compare
+        the date of what comes back: it may be far away.
+        """
         ...
 
     async def crawl_date(self, uri: str) -> str | None:

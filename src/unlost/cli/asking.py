@@ -4,8 +4,8 @@ from functools import partial
 
 import click
 
-from unlost.archives.courier import Courier
-from unlost.archives.limit_store import FileLimitStore
+from unlost.archives.asking.courier import Courier
+from unlost.archives.manners.limit_store import FileLimitStore
 from unlost.cli import config
 from unlost.cli.common import CommonOption
 from unlost.cli.messages import say

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from unlost.archives.registry import Registry, load_registry
+from unlost.archives.registry.registry import Registry, load_registry
 from unlost.cli.common import CommonOption
 from unlost.cli.messages import say
 

@@ -1,137 +1,180 @@
-"""Content codings undone: gzip, deflate, Brotli and Zstandard, piece by piece and without trust in what comes."""
+"""Content codings undone: gzip, deflate, Brotli and Zstandard, piece by piece and without trust in what comes.
 
-import zlib
-from collections.abc import Callable, Iterator
+Servers, crawlers and archives lie about codings. What is not in the coding that a header names passes as it is; what is
+and breaks off is given up to there, and said to be damaged: whoever asked decides what that means, and sets the limits.
+"""
 
-import brotli
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
-from unlost._core import Inflated
-from unlost.errors import ArchiveFileError
+from unlost.formats.unpackers import PIECE, BrokenError, Unpacker, unpacker
 
-_PIECE = 1 << 16  # bytes given at once, whatever a bomb would give
-_MAX_ZSTD_BYTES = 1 << 26  # stored: it is unpacked from memory
-_MAX_CODINGS = 4  # nobody packs more than twice
+MAX_CODINGS = 4
+"""In one body: nobody packs more than twice, and more is no mistake but an attack."""
 
-_GZIP = 16 + zlib.MAX_WBITS
-_RAW = -zlib.MAX_WBITS
+UNDONE = frozenset({"gzip", "deflate", "br", "zstd"})
+"""The codings that are undone."""
+
+_HEAD = 512  # bytes that are looked at before it is said what a body is
+_DOUBT = 1 << 16  # bytes: nothing that long comes to nothing by mistake
+_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f\x7f]")
+
+# What stands in the place of a coding, and is none.
+_NONE = {"", "identity", "none", "binary", "7bit", "8bit", "utf-8"}
+_OTHER_NAMES = {"x-gzip": "gzip"}
+# Real codings, by the list of IANA and by what servers were seen to send; a word that is in no list means nothing.
+_NOT_UNDONE = {
+    "compress", "x-compress", "dcb", "dcz", "exi", "aes128gcm", "pack200-gzip", "sdch", "bzip2", "lzma", "xz",
+}  # fmt: skip
 
 
-def undone(chunks: Iterator[bytes], codings: str) -> Iterator[bytes]:
-    """Yield a body without its content codings, which are named as in Content-Encoding: the last one goes first.
+class UndecodableError(Exception):
+    """A body in a coding that cannot be undone. Never seen by users: the message says why, the caller whose it was."""
 
-    No piece is larger than some 64 KiB, however much it was packed: whoever keeps them counts them. Raises
-    ArchiveFileError for a coding that is not known, before anything is yielded, and for a body that is not in it or
-    not all there, behind all that could be unpacked. An empty body is in every coding.
 
-    >>> b"".join(undone(iter([zlib.compress(b"hello")]), "deflate"))
-    b'hello'
-    >>> b"".join(undone(iter([b"hello"]), "identity"))
+def codings_of(values: Iterable[str]) -> list[str]:
+    """Return the codings that fields of Content-Encoding name, in lower case, in the order in which they are undone.
+
+    >>> codings_of(["x-gzip", "identity, deflate"])
+    ['deflate', 'gzip']
+    """
+    names = [name.partition(";")[0].strip().lower() for value in values for name in value.split(",")]
+    return [_OTHER_NAMES.get(name, name) for name in reversed(names) if name not in _NONE]
+
+
+class Decoder:
+    r"""Undoes codings, piece by piece.
+
+    damage: how the body is damaged, in words; None if it is not, as far as is known. It is all known behind `end`.
+
+    >>> decoder = Decoder(["gzip"])
+    >>> b"".join([*decoder.decode(b"no gzip at all"), *decoder.end()]), decoder.damage
+    (b'no gzip at all', None)
+    """
+
+    def __init__(self, codings: Sequence[str]) -> None:
+        """Raise UndecodableError for too many codings. codings: as `codings_of` gives them."""
+        if len(codings) > MAX_CODINGS:
+            raise UndecodableError(f"in {len(codings)} codings, where at most {MAX_CODINGS} are undone")
+        self._layers = [_Layer(coding) for coding in codings]
+
+    @property
+    def damage(self) -> str | None:
+        """Of the first coding that is damaged."""
+        return next((layer.damage for layer in self._layers if layer.damage), None)
+
+    def decode(self, data: bytes) -> Iterator[bytes]:
+        """Yield what some more bytes decode to, some 64 KiB at a time at most. Raises UndecodableError."""
+        return self._through(0, data)
+
+    def end(self) -> Iterator[bytes]:
+        """Yield what is left. Raises UndecodableError."""
+        for depth, layer in enumerate(self._layers):
+            for piece in layer.end():
+                yield from self._through(depth + 1, piece)
+
+    def _through(self, depth: int, data: bytes) -> Iterator[bytes]:
+        if depth == len(self._layers):
+            yield data
+            return
+        for begin in range(0, len(data), PIECE):
+            for piece in self._layers[depth].decode(data[begin : begin + PIECE]):
+                yield from self._through(depth + 1, piece)
+
+
+def undone(chunks: Iterable[bytes], decoder: Decoder) -> Iterator[bytes]:
+    """Yield a body without its codings; whether it was damaged, the decoder knows afterwards. Raises UndecodableError.
+
+    >>> import zlib
+    >>> b"".join(undone([zlib.compress(b"hello")], Decoder(["deflate"])))
     b'hello'
     """
-    names = [name for name in (each.strip().lower() for each in codings.split(",")) if name not in ("", "identity")]
-    if len(names) > _MAX_CODINGS:
-        raise ArchiveFileError(f"expected at most {_MAX_CODINGS} content codings, found {len(names)}")
-    for name in names:
-        if name not in _CODINGS:
-            raise ArchiveFileError(
-                f"expected a body in gzip, deflate, br or zstd, found the content coding {ascii(name)[:40]}"
-            )
-    for name in reversed(names):
-        chunks = _CODINGS[name](chunks)
-    return chunks
-
-
-def _gzip(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """Any number of members, one behind the other; what is behind the last and no member is passed over."""
-    inflater, rest = zlib.decompressobj(_GZIP), b""
-    begun = False
     for chunk in chunks:
-        data, rest = rest + chunk, b""
-        while data:
-            if inflater.eof:
-                if len(data) < 2:
-                    rest = data
-                    break
-                if data[:2] != b"\x1f\x8b":
-                    return
-                inflater = zlib.decompressobj(_GZIP)
-            begun = True
-            piece, data = _inflated(inflater, data, "gzip")
-            if piece:
+        yield from decoder.decode(chunk)
+    yield from decoder.end()
+
+
+class _Layer:
+    """One coding. It looks at the first bytes to see what it has before it."""
+
+    def __init__(self, coding: str) -> None:
+        self._coding = coding
+        self._head: bytearray | None = bytearray()  # until it was looked at
+        self._given: bytearray | None = bytearray()  # while it may turn out not to be in the coding
+        self._unpacker: Unpacker | None = None  # None from then on: what comes passes
+        self.damage: str | None = None
+
+    def decode(self, data: bytes) -> Iterator[bytes]:
+        if self._head is not None:
+            self._head += data
+            if len(self._head) < _HEAD:
+                return
+            data = self._begin(self._head, is_all=False)
+        yield from self._more(data)
+
+    def end(self) -> Iterator[bytes]:
+        if self._head is not None:
+            yield from self._more(self._begin(self._head, is_all=True))
+        if self._unpacker is None or self.damage:
+            return
+        yield from self._tried(self._unpacker.end())
+
+    def _begin(self, head: bytearray, *, is_all: bool) -> bytes:
+        """Open an unpacker, or none if this is not the coding; return what there is to deal with."""
+        data, self._head = bytes(head), None
+        self._unpacker = self._opened(data, is_all=is_all) if data else None
+        if self._unpacker is None or self._unpacker.is_certain:
+            self._given = None
+        return data
+
+    def _opened(self, head: bytes, *, is_all: bool) -> Unpacker | None:
+        is_text = _CONTROL.search(head) is None
+        if self._coding not in UNDONE:
+            # `br with a dictionary` is not br.
+            if not is_text and (self._coding in _NOT_UNDONE or self._coding.split()[0] in UNDONE):
+                raise UndecodableError(f"in the coding `{ascii(self._coding)[1:-1][:40]}`, which cannot be undone")
+            return None
+        found = unpacker(self._coding, head)
+        if not is_text or found is None or found.is_certain:
+            return found
+        # Text that says that it is packed: it is text, unless all of it happens to be something packed.
+        return found if is_all and _is_whole(unpacker(self._coding, head), head) else None
+
+    def _more(self, data: bytes) -> Iterator[bytes]:
+        if self._unpacker is None:
+            if data:
+                yield data
+        elif not self.damage:
+            if self._given is not None:
+                self._given += data
+            yield from self._tried(self._unpacker.feed(data))
+            if self._given is not None and len(self._given) > _DOUBT:
+                self._given = None
+
+    def _tried(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+        """Yield pieces; if the first is broken, what they would have been made of."""
+        try:
+            for piece in pieces:
+                self._given = None
                 yield piece
-    if begun and not inflater.eof:
-        raise ArchiveFileError("expected a body in gzip, found one that ends before its end")
+        except BrokenError as error:
+            if self._given is not None and not error.is_beginning:
+                self._unpacker = None
+                yield bytes(self._given)
+            else:
+                self.damage = str(error)
+            self._given = None
 
 
-def _deflate(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """With the zlib header that the standard demands, or without it, as some servers have always sent it."""
-    inflater = None
-    for chunk in chunks:
-        data = chunk
-        if inflater is None and data:
-            inflater = zlib.decompressobj(zlib.MAX_WBITS if data[0] & 0x0F == 8 else _RAW)
-        while data and inflater is not None and not inflater.eof:
-            piece, data = _inflated(inflater, data, "deflate")
-            if piece:
-                yield piece
-    if inflater is not None and not inflater.eof:
-        raise ArchiveFileError("expected a body in deflate, found one that ends before its end")
-
-
-def _inflated(inflater: "zlib._Decompress", data: bytes, name: str) -> tuple[bytes, bytes]:
-    """Return a piece of text, and what was not looked at for it."""
+def _is_whole(found: Unpacker | None, data: bytes) -> bool:
+    """Return whether data is packed from its beginning to its end; what gives much is believed without its end."""
+    if found is None:
+        return False
     try:
-        piece = inflater.decompress(data, _PIECE)
-    except zlib.error as error:
-        raise ArchiveFileError(f"expected a body in {name}: {error}") from None
-    return piece, inflater.unconsumed_tail or inflater.unused_data
-
-
-def _brotli(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    unpacker, begun = brotli.Decompressor(), False
-    try:
-        for chunk in chunks:
-            data = chunk
-            # It says that it can take more while it still has something to give: only an empty piece tells.
-            while not unpacker.is_finished():
-                begun = begun or bool(data)
-                piece = unpacker.process(data, output_buffer_limit=_PIECE)
-                data = b""
-                if piece:
-                    yield piece
-                elif unpacker.can_accept_more_data():
-                    break
-    except brotli.error:
-        raise ArchiveFileError("expected a body in br, found bytes that mean nothing in it") from None
-    if begun and not unpacker.is_finished():
-        raise ArchiveFileError("expected a body in br, found one that ends before its end")
-
-
-def _zstd(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    packed = bytearray()
-    for chunk in chunks:
-        packed += chunk
-        if len(packed) > _MAX_ZSTD_BYTES:
-            raise ArchiveFileError(f"expected a body in zstd of at most {_MAX_ZSTD_BYTES} bytes, found more")
-    if not packed:
-        return
-    if packed[:2] == b"\x1f\x8b":
-        raise ArchiveFileError("expected a body in zstd, found gzip")
-    try:
-        source = Inflated(bytes(packed))
-    except ValueError:
-        raise ArchiveFileError("expected a body in zstd, found bytes that mean nothing in it") from None
-    del packed
-    while piece := source.read(_PIECE):
-        yield piece
-    if source.damage is not None:
-        raise ArchiveFileError(f"expected a body in zstd, found one that is {source.damage}")
-
-
-_CODINGS: dict[str, Callable[[Iterator[bytes]], Iterator[bytes]]] = {
-    "gzip": _gzip,
-    "x-gzip": _gzip,
-    "deflate": _deflate,
-    "br": _brotli,
-    "zstd": _zstd,
-}
+        for piece in chain(found.feed(data), found.end()):
+            if len(piece) >= PIECE:
+                return True
+    except BrokenError:
+        return False
+    return True

@@ -1,0 +1,265 @@
+"""Carries questions to archives and brings answers back: the one place that opens connections to them."""
+
+import asyncio
+import logging
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Self
+from weakref import WeakValueDictionary
+
+import aiohttp
+from aiohttp.abc import AbstractResolver
+from yarl import URL
+
+from unlost._core import VERSION
+from unlost.archives.archive import Archive
+from unlost.archives.asking.addresses import (
+    Place,
+    PublicResolver,
+    may_be_public,
+    own_places,
+    parse,
+    place_of,
+    target_of,
+)
+from unlost.archives.asking.exchange import Deadlines, Head, Passage, exchange, tracing
+from unlost.archives.asking.question import Question, Reply
+from unlost.archives.manners import admission
+from unlost.archives.manners.limit_store import LimitStore
+from unlost.archives.manners.waiting import Patience, Turn, Turns
+from unlost.clock import Clock
+from unlost.errors import FailedError, UsageError
+
+_RETRIES = 2  # of what often helps to try again, and never more: it costs the archive as much as a new question
+_RETRY_SECONDS = 1.0  # before the first; four times as long before the next
+_REDIRECTS = (301, 302, 303, 307, 308)
+_MAX_HEAD = 1 << 16  # bytes of a field: archives repeat original headers, and Link fields hold long addresses
+# What every archive has; captured bodies may come in other codings, and are decoded all the same.
+_ACCEPTED = "gzip, deflate"
+_SECRET = {"authorization", "cookie", "proxy-authorization"}
+_log = logging.getLogger(__name__)
+
+
+class Courier:
+    """Asks archives, with one pool of connections for all. Use it as an async context manager.
+
+    store: the accounts by which limits are kept. Everybody who asks the same archives should share it.
+    clock: what waits for limits and before trying again. Deadlines run on real time.
+    contact: an address of mail or of a page, for whoever looks after an archive. Without one, half as much is asked.
+    deadlines: how long an archive may take.
+    patience: how many seconds, at most, one question may be kept waiting for limits and because the archive said so;
+        what would take longer is a NotNowError at once.
+    connections_per_host: how many questions are on their way to one host at once, and how many connections are kept.
+    proxies: whether to go through the proxies that the environment names (HTTP_PROXY and the like).
+    tell: gets a line for people, once, if there is no contact; by default the log of this module.
+    resolver: what looks names up; by default the system.
+    """
+
+    def __init__(
+        self,
+        store: LimitStore,
+        clock: Clock,
+        contact: str | None = None,
+        deadlines: Deadlines | None = None,
+        patience: float = 300.0,
+        connections_per_host: int = 6,
+        proxies: bool = False,
+        tell: Callable[[str], None] = _log.warning,
+        resolver: AbstractResolver | None = None,
+    ) -> None:
+        if contact is not None and not re.fullmatch(r"[!-'*-~]+( [!-'*-~]+)*", contact):
+            raise UsageError("contact: expected an address of mail or of a page: printable ASCII without brackets")
+        share = admission.SHARE if contact else admission.SHARE_WITHOUT_CONTACT
+        self._clock = clock
+        self._turns = Turns(store, clock, share)
+        self._agent = f"unlost/{VERSION} (+{contact})" if contact else f"unlost/{VERSION}"
+        self._deadlines = deadlines or Deadlines()
+        self._patience = patience
+        # Redirects may lead to any number of hosts: a slot is kept while somebody has it or waits for it.
+        self._slots: WeakValueDictionary[Place, asyncio.Semaphore] = WeakValueDictionary()
+        self._connections = connections_per_host
+        self._proxies = proxies
+        self._tell = tell
+        self._told = contact is not None
+        self._resolver = resolver
+        self._pools: dict[tuple[bool, bool], aiohttp.ClientSession] = {}
+
+    async def __aenter__(self) -> Self:
+        """Open the pools: for registered places and others, each with connections that are kept and new ones only."""
+        anywhere = self._resolver or aiohttp.ThreadedResolver()
+        # Behind a proxy it is the proxy that looks names up, and may itself be inside a network.
+        public = anywhere if self._proxies else PublicResolver(anywhere)
+        for own, resolver in ((True, anywhere), (False, public)):
+            for fresh in (True, False):
+                self._pools[own, fresh] = self._session(resolver, fresh=fresh)
+        return self
+
+    def _session(self, resolver: AbstractResolver, *, fresh: bool) -> aiohttp.ClientSession:
+        session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(
+                limit=0, limit_per_host=self._connections, resolver=resolver, force_close=fresh
+            ),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers={"User-Agent": self._agent, "Accept-Encoding": _ACCEPTED, "Accept": "*/*"},
+            auto_decompress=False,
+            trust_env=self._proxies,
+            trace_configs=[tracing()],
+            max_line_size=_MAX_HEAD,
+            max_field_size=_MAX_HEAD,
+        )
+        # What it sends again by itself, nobody would count.
+        session._retry_connection = False  # noqa: SLF001  a test counts at the server
+        return session
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close every connection."""
+        pools, self._pools = self._pools, {}
+        for session in pools.values():
+            await session.close()
+
+    async def ask(self, archive: Archive, question: Question) -> Reply:
+        """Return the answer, whole. Raises NotNowError, FailedError."""
+        if not self._told:
+            self._told = True
+            self._tell("no contact is set, so archives are asked half as often: set --contact or UNLOST_CONTACT")
+        try:
+            url = parse(question.url)
+        except ValueError as error:
+            raise FailedError(f"not an address to ask: {error}", archive.id, "malformed") from error
+        errand = _Errand(question, place_of(url), Patience(self._patience), self._deadlines.total)
+        seen = {url}
+        while True:
+            answer = await self._answer(archive, url, errand)
+            if isinstance(answer, Reply):
+                return answer
+            url = _followed(answer, url, archive)
+            if url in seen:
+                raise FailedError(f"redirects in a circle, to {str(url)[:100]}", archive.id, "redirects")
+            if len(seen) > question.redirects:
+                raise FailedError(f"more than {question.redirects} redirects", archive.id, "redirects")
+            seen.add(url)
+
+    async def _answer(self, archive: Archive, url: URL, errand: "_Errand") -> "Reply | str":
+        """Return the answer to one request, or where it redirects to; try again where that helps."""
+        tries = 0
+        while True:
+            try:
+                answer = await self._attempt(archive, url, errand)
+            except FailedError as error:
+                if errand.passage is not None and errand.passage.strayed:
+                    # No fault of this question, and none of the archive that needs a rest.
+                    errand.fresh, errand.passage = True, None
+                    continue
+                pause = _pause(error, tries, errand)
+                if pause is None:
+                    raise
+                tries += 1
+                errand.seconds -= pause
+                await self._clock.sleep(pause)
+            else:
+                if answer is not None:
+                    return answer  # else it said to wait, which the next turn does
+
+    async def _attempt(self, archive: Archive, url: URL, errand: "_Errand") -> "Reply | str | None":
+        place = place_of(url)
+        registered = own_places(archive)
+        own = place in registered
+        # Most archives have more ports than are registered: they redirect from http to https.
+        its_host = place.host in {each.host for each in registered}
+        session = self._pools.get((own, errand.fresh))
+        if session is None:
+            raise RuntimeError("use `async with Courier(…)`")
+        if not own and not may_be_public(place.host):
+            raise FailedError(f"{place.host[:100]} is inside a network", archive.id, "redirects")
+        slot = self._slots.setdefault(place, asyncio.Semaphore(self._connections))
+        turn = await self._turns.take(archive, errand.question.work, slot, errand.patience)
+        passage = errand.passage = Passage(turn.sent)
+        begun = asyncio.get_running_loop().time()
+        try:
+            async with (
+                asyncio.timeout(errand.seconds),
+                exchange(session, url, errand.headers(url), passage, self._deadlines, archive.id) as head,
+            ):
+                return await self._judge(archive, head, turn, its_host, errand.question)
+        except TimeoutError as error:
+            message = f"{place.host}:{place.port}: not answered within {self._deadlines.total:g} s"
+            raise FailedError(message, archive.id, "timeout") from error
+        except FailedError as error:
+            if its_host and error.kind == "refused":
+                now = self._clock.now()
+                await self._turns.change(archive, lambda ledger: (admission.refused(ledger, now, turn.at), None))
+            raise
+        finally:
+            turn.end()
+            errand.seconds -= asyncio.get_running_loop().time() - begun
+
+    async def _judge(
+        self, archive: Archive, head: Head, turn: Turn, its_host: bool, question: Question
+    ) -> "Reply | str | None":
+        """Return the answer, where it redirects to, or None if the archive said to wait."""
+        # A capture is an answer whatever its status: 429 or 503 may be what was captured.
+        is_capture = head.header("Memento-Datetime") is not None
+        # Where an archive redirects to and is told that this is too much, it has been told, too; that another host is
+        # out of order says nothing about the archive.
+        throttled = head.status == 429 or (head.status == 503 and its_host)
+        if throttled and not is_capture:
+            now = self._clock.now()
+            wait = admission.seconds_to_wait(head.header("Retry-After"), head.header("Date"), now)
+            await self._turns.change(archive, lambda ledger: (admission.told_to_wait(ledger, now, turn.at, wait), None))
+            await head.drain()
+            return None
+        if head.status >= 500 and not is_capture:
+            await head.drain()
+            raise FailedError(f"status {head.status}", archive.id, "status")
+        if its_host and turn.troubled:
+            await self._turns.change(archive, lambda ledger: (admission.answered(ledger, turn.at), None))
+        location = head.header("Location")
+        if question.redirects > 0 and head.status in _REDIRECTS and location:
+            await head.drain()
+            return location
+        # Of a redirect that was captured the head says all: archives send captured lengths, which may be wrong.
+        is_told = is_capture and head.status in _REDIRECTS and location
+        read = head.read_if_it_comes if is_told else head.read
+        body, size = await read(question.max_bytes, archive.id)
+        return Reply(head.url, head.status, head.headers, body, size)
+
+
+@dataclass(slots=True)
+class _Errand:
+    """One question on its way.
+
+    origin: where the question itself goes, before redirects.
+    seconds: how many are left of its total deadline.
+    fresh: whether it goes out on new connections only.
+    """
+
+    question: Question
+    origin: Place
+    patience: Patience
+    seconds: float
+    passage: Passage | None = None
+    fresh: bool = False
+
+    def headers(self, url: URL) -> dict[str, str]:
+        """Return the headers for one address: what is secret goes only where the question itself goes."""
+        asked = dict(self.question.headers)
+        if place_of(url) == self.origin:
+            return asked
+        return {name: value for name, value in asked.items() if name.lower() not in _SECRET}
+
+
+def _followed(location: str, base: URL, archive: Archive) -> URL:
+    try:
+        return target_of(location, base)
+    except ValueError as error:
+        raise FailedError(f"a redirect to {location[:100]!r}: {error}", archive.id, "redirects") from error
+
+
+def _pause(error: FailedError, tries: int, errand: _Errand) -> float | None:
+    """Return how many seconds to wait before another try; None if it would not help, or there is no time for it."""
+    reused = errand.passage is not None and errand.passage.reused
+    # A connection that was kept may be dead without anybody having said so. On a new one, who hangs will hang again.
+    again = error.kind in {"reset", "status"} or (error.kind == "timeout" and reused and tries == 0)
+    pause = _RETRY_SECONDS * 4**tries
+    return pause if again and tries < _RETRIES and pause < errand.seconds else None

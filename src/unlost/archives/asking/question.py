@@ -1,0 +1,57 @@
+"""Questions to archives, and their answers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import BinaryIO, Protocol
+
+from unlost.archives.archive import Archive, Work
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One request.
+
+    work: what it costs the archive.
+    headers: in addition to those that every request has.
+    max_bytes: the largest answer, uncompressed, that is of any use.
+    redirects: how many redirects may be followed; with 0 the redirect itself is the answer.
+    """
+
+    url: str
+    work: Work
+    headers: Mapping[str, str] = field(default_factory=dict)
+    max_bytes: int = 1 << 26
+    redirects: int = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer, whole.
+
+    url: where it came from, after redirects.
+    headers: as (name, value), in order.
+    body: at its beginning, with the transfer's own coding undone; a temporary file that goes with the last reference.
+    size: of the body, in bytes.
+    """
+
+    url: str
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: BinaryIO
+    size: int
+
+    def header(self, name: str) -> str | None:
+        """Return the first value of a field, in whatever case; None if there is none."""
+        return next((value for each, value in self.headers if each.lower() == name.lower()), None)
+
+
+class Asks(Protocol):
+    """What a client needs of a courier."""
+
+    async def ask(self, archive: Archive, question: Question) -> Reply:
+        """Return the answer, whatever its status, unless the status says that it is no answer.
+
+        It waits for the archive's limits, obeys 429 and 503, and tries again where that helps. Raises NotNowError,
+        FailedError.
+        """
+        ...

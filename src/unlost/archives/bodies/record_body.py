@@ -1,0 +1,108 @@
+"""The body of an HTTP message in a WARC or ARC, without its transfer and content codings."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import BinaryIO
+
+from unlost.archives.bodies.body import Readable, pieces_of, spooled
+from unlost.formats.contentcoding import MAX_CODINGS, Decoder, UndecodableError, codings_of, undone
+
+_CHUNKED = "chunked"
+_PIECE = 1 << 16
+_SIZE_LINE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\n]*)?\r?\n")
+_MAX_SIZE_LINE = 4096
+
+
+class _NotChunkedError(Exception):
+    """What is there is not in chunks, whatever a header says."""
+
+
+class _BrokenError(Exception):
+    """What is there is in chunks up to here, and no further."""
+
+
+def read_body(source: Readable, headers: Sequence[tuple[str, str]], limit: int) -> tuple[BinaryIO, bool]:
+    r"""Return a body without the codings that headers name, at its beginning, and whether it broke off in one of them.
+
+    limit: bytes, of the body as it is stored and after its codings. Raises `body.TooLargeError`, UndecodableError.
+
+    >>> import io
+    >>> body, is_broken = read_body(io.BytesIO(b"3\r\nabc\r\n0\r\n\r\n"), [("Transfer-Encoding", "chunked")], 100)
+    >>> body.read(), is_broken
+    (b'abc', False)
+    """
+    left, is_broken = _codings(headers), False
+    if len(left) > MAX_CODINGS:
+        raise UndecodableError(f"in {len(left)} codings, where at most {MAX_CODINGS} are undone")
+    body = spooled(pieces_of(source), limit)
+    try:
+        while left:
+            # Chunked is undone from file to file: that it is none may be known only after megabytes.
+            count = left.index(_CHUNKED) if _CHUNKED in left else len(left)
+            undo = _without_chunks if count == 0 else _decoded
+            body, broke = undo(body, left[:count], limit)
+            left, is_broken = left[count or 1 :], is_broken or broke
+    except BaseException:
+        body.close()
+        raise
+    return body, is_broken
+
+
+def _codings(headers: Sequence[tuple[str, str]]) -> list[str]:
+    """Return the codings that headers name, in the order in which they are to be undone: those of the transfer first.
+
+    >>> _codings([("Content-Encoding", "deflate, GZIP"), ("transfer-encoding", "Chunked")])
+    ['chunked', 'gzip', 'deflate']
+    """
+    return [
+        coding
+        for field in ("transfer-encoding", "content-encoding")
+        for coding in codings_of(value for name, value in headers if name.lower() == field)
+    ]
+
+
+def _decoded(body: BinaryIO, codings: list[str], limit: int) -> tuple[BinaryIO, bool]:
+    decoder = Decoder(codings)
+    with body:
+        return spooled(undone(pieces_of(body), decoder), limit), decoder.damage is not None
+
+
+def _without_chunks(body: BinaryIO, _: list[str], limit: int) -> tuple[BinaryIO, bool]:
+    is_broken = False
+
+    def until_broken() -> Iterator[bytes]:
+        nonlocal is_broken
+        try:
+            yield from _dechunked(body)
+        except _BrokenError:
+            is_broken = True
+
+    try:
+        found = spooled(until_broken(), limit)
+    except _NotChunkedError:
+        body.seek(0)
+        return body, False
+    body.close()
+    return found, is_broken
+
+
+def _dechunked(source: BinaryIO) -> Iterator[bytes]:
+    """Yield what is in chunks. For that, the first chunk must end where it says, with the next one behind it."""
+    chunks = 0
+    while True:
+        line = source.readline(_MAX_SIZE_LINE)
+        size = _SIZE_LINE.fullmatch(line)
+        if size is None:
+            raise _NotChunkedError if chunks == 0 or (chunks == 1 and line) else _BrokenError
+        left = int(size[1], 16)
+        if left == 0:
+            return
+        while left and (piece := source.read(min(left, _PIECE))):
+            left -= len(piece)
+            yield piece
+        end = source.readline(2)
+        if left or not end:
+            raise _BrokenError
+        if end not in (b"\r\n", b"\n"):
+            raise _NotChunkedError if chunks == 0 else _BrokenError
+        chunks += 1

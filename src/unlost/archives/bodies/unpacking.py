@@ -1,0 +1,48 @@
+"""Undoes the gzip coding of texts of which no header tells."""
+
+from typing import BinaryIO
+
+from unlost.archives.archive import Archive
+from unlost.archives.bodies.body import TooLargeError, pieces_of, spooled
+from unlost.errors import FailedError
+from unlost.formats.contentcoding import Decoder, undone
+from unlost.formats.problems import Problem, Problems
+
+_MAGIC = b"\x1f\x8b\x08"
+_LAYERS = 2  # servers that compress what is compressed do it once more, not more often
+
+# Types of text: what begins with gzip's bytes is none, so it must be coded.
+_TEXTS = ("text/", "application/javascript", "application/x-javascript", "application/json", "application/xml")
+_TEXT_ENDINGS = ("+xml", "+json")
+
+
+def is_text(mime: str | None) -> bool:
+    """Return whether a media type is one of text, which never begins with bytes of gzip."""
+    return mime is not None and (mime.startswith(_TEXTS) or mime.endswith(_TEXT_ENDINGS))
+
+
+def unpacked(body: BinaryIO, mime: str | None, archive: Archive, limit: int, problems: Problems) -> BinaryIO:
+    """Return the body of a text without gzip coding, at its beginning; the same one if it has none, or is no text.
+
+    What headers say has been undone by whoever brought it: this is for what they do not say. What breaks off is given
+    as far as it goes, and counted in `problems` as `cut-gzip`; what is no gzip after all is given as it is.
+
+    Raises FailedError of kind `too-large` if it has more than `limit` bytes.
+    """
+    for _ in range(_LAYERS):
+        body.seek(0)
+        head = body.read(len(_MAGIC))
+        body.seek(0)
+        if head != _MAGIC or not is_text(mime):
+            break
+        decoder = Decoder(["gzip"])
+        with body:
+            try:
+                body = spooled(undone(pieces_of(body), decoder), limit)
+            except TooLargeError:
+                message = f"more than {limit} bytes once it is uncompressed"
+                raise FailedError(message, archive.id, "too-large") from None
+        if decoder.damage is not None:
+            message = f"expected gzip to its end: what came before was read ({decoder.damage})"
+            problems.add(Problem("cut-gzip", f"{archive.id} copy", None, 0, message))
+    return body

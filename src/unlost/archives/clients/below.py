@@ -1,0 +1,25 @@
+"""Lists what lies below a prefix, also the page that index servers leave out."""
+
+from collections.abc import AsyncIterator, Callable
+
+from unlost.archives.prefix import Prefix
+from unlost.errors import ListCutError
+from unlost.formats.capture import Capture
+
+
+async def listed_below(prefix: Prefix, listed: Callable[[Prefix], AsyncIterator[Capture]]) -> AsyncIterator[Capture]:
+    """Yield what an index server gives for a prefix, each capture once. Raises ListCutError at the end.
+
+    A server's keys have no slash at the end of a folder, and what begins with one leaves the page of the folder out: it
+    is asked for by itself.
+    """
+    cut = None
+    for part in (prefix.folder, prefix) if prefix.folder else (prefix,):
+        try:
+            async for capture in listed(part):
+                if part is prefix.folder or not (prefix.folder and prefix.folder.covers(capture.key)):
+                    yield capture
+        except ListCutError as error:
+            cut = cut or error
+    if cut is not None:
+        raise cut

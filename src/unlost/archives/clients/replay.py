@@ -1,0 +1,253 @@
+"""Gets one stored copy: follows an archive to it, tells a capture from the archive's own words, names what came."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import BinaryIO
+
+from unlost import dates
+from unlost import uri as addresses
+from unlost.archives.archive import Archive, Work
+from unlost.archives.asking.question import Asks, Question, Reply
+from unlost.archives.bodies.digest_check import has_digest
+from unlost.archives.bodies.unpacking import unpacked
+from unlost.archives.clients.statuses import holds_something
+from unlost.archives.clients.urims import Copy, host_of, hosts, joined, raw_address, read_copy, same_page, urim
+from unlost.archives.repository import StoredCopy
+from unlost.archives.spelling import asked
+from unlost.errors import DateError, FailedError, UnsupportedError, UriError
+from unlost.formats.capture import Capture
+from unlost.formats.linkformat import TimeMap, read_timemap
+from unlost.formats.problems import Problem, Problems
+
+MAX_COPY_BYTES = 1 << 28
+"""A larger copy is not fetched: the answer is FailedError of kind `too-large`. It is kept on disk, not in memory."""
+
+_HOPS = 5  # redirects from one address to a copy; two are usual: to the host, to the closest date
+
+_PREFIX = "x-archive-orig-"
+# What archives add to the headers of a copy that they give raw, and what is about the connection.
+_ARCHIVES_OWN = {
+    "memento-datetime", "link", "content-location", "preference-applied", "vary", "date", "connection", "keep-alive",
+    "transfer-encoding", "te", "trailer", "upgrade", "content-security-policy", "cache-control", "server-timing", "via",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """Where the way to a copy ended.
+
+    reply: the last answer; if it is enough to know the date, this may be the redirect to the copy.
+    datetime: of the copy, 14 digits.
+    address: of the copy, in the archive.
+    target: where the copy redirects to, an original address; None if it is none.
+    is_rewritten: whether the archive wrote its own address into that redirect.
+    """
+
+    reply: Reply
+    datetime: str
+    address: str
+    target: str | None = None
+    is_rewritten: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """The stored copies of one archive.
+
+    plain_headers: whether original headers come back under their own names, too (pywb), or only with a prefix.
+    """
+
+    archive: Archive
+    courier: Asks
+    problems: Problems
+    plain_headers: bool = False
+
+    def raw(self, datetime: str, uri: str) -> str:
+        """Return where a copy is as it was captured. Raises UriError, UnsupportedError if nobody knows."""
+        address = raw_address(self.archive, datetime, uri)
+        if address is None:
+            raise UnsupportedError("the registry does not say where its copies are", self.archive.id)
+        return address
+
+    async def copy(
+        self, uri: str, address: str, listed: Capture | None = None, headers: Mapping[str, str] | None = None
+    ) -> StoredCopy | None:
+        """Return the copy of a page at an address of this archive, or the closest that it leads to; None if none.
+
+        listed: what is known of the copy.
+        Raises FailedError of kind `foreign` if it is a copy of another page.
+        """
+        arrival = await self.arrive(uri, address, headers)
+        return None if arrival is None else await self.stored(uri, arrival, listed)
+
+    async def arrive(
+        self, uri: str, address: str, headers: Mapping[str, str] | None = None, *, stop_at_date: bool = False
+    ) -> Arrival | None:
+        """Follow an archive from an address to a copy of a page; None if it says that it has none.
+
+        Redirects to other dates of the page, and to other places of the archive, are followed; one to another page is
+        the copy. stop_at_date: whether it is enough to know the date of the copy.
+        """
+        seen: set[str] = set()
+        while len(seen) <= _HOPS and address not in seen:
+            seen.add(address)
+            question = Question(address, Work.REPLAY, headers or {}, max_bytes=MAX_COPY_BYTES, redirects=0)
+            reply = await self.courier.ask(self.archive, question)
+            moment = self._moment(reply)
+            link = reply.header("location") if 300 <= reply.status < 400 else None
+            if link is None:
+                if moment is not None:
+                    return Arrival(reply, moment, _address(reply))
+                with reply.body:
+                    if not holds_something(self.archive, reply):
+                        return None
+                raise self._failed("expected a stored copy, found a page without Memento-Datetime", "malformed")
+            target = joined(reply.url, link)
+            copy = self._copy_at(target, reply)
+            when = _captured_at(uri, moment, copy, leads_away=target != address)
+            if when is not None:
+                # What is not an address of the archive is that of the original server, perhaps a relative one.
+                return Arrival(reply, when, _address(reply), copy.uri if copy else joined(uri, link), copy is not None)
+            reply.body.close()
+            if stop_at_date and copy is not None and len(copy.datetime) == 14:
+                return Arrival(reply, copy.datetime, target)
+            if host_of(target) is None:
+                break
+            address = target
+        raise self._failed("redirects in a circle, or more than there should be", "redirects")
+
+    async def stored(self, uri: str, arrival: Arrival, listed: Capture | None = None) -> StoredCopy:
+        """Return the copy that was arrived at."""
+        reply = arrival.reply
+        original = _original(reply) or uri
+        if not same_page(original, uri):
+            reply.body.close()
+            raise self._failed("a copy of another page than was asked for", "foreign")
+        headers = self._headers(reply)
+        mime = _mime(next((value for name, value in headers if name.lower() == "content-type"), None))
+        if listed is None or listed.datetime != arrival.datetime:
+            listed = Capture(original, addresses.key(original), arrival.datetime, archive=self.archive.id)
+        capture = replace(
+            listed,
+            status=_status(arrival, listed),
+            mime=mime or listed.mime,
+            redirect=arrival.target,
+            archive=self.archive.id,
+            urim=urim(self.archive, arrival.datetime, original) or arrival.address,
+            migrated=self.archive.is_migrated(mime or listed.mime),
+        )
+        is_coded = any(name.lower() == "content-encoding" for name, _ in (*reply.headers, *headers))
+        return StoredCopy(capture, headers, await asyncio.to_thread(self._body, reply, capture, is_coded))
+
+    def _body(self, reply: Reply, capture: Capture, is_coded: bool) -> BinaryIO:
+        """Return the body without codings. If it had none, it must be what the index says, else that is counted."""
+        if not is_coded and capture.digest and has_digest(reply.body, capture.digest) is False:
+            message = f"{capture.urim or capture.uri}: another body than the index says: cut short, most likely"
+            self.problems.add(Problem("other-digest", f"{self.archive.id} copy", None, 0, message[:400]))
+        return unpacked(reply.body, capture.mime, self.archive, MAX_COPY_BYTES, self.problems)
+
+    def _moment(self, reply: Reply) -> str | None:
+        """Return the Memento-Datetime, without which nothing is a copy."""
+        text = reply.header("memento-datetime")
+        if text is None:
+            return None
+        try:
+            return dates.from_http(text)
+        except DateError as error:
+            self.problems.add(Problem("bad-date", f"{self.archive.id} copy", None, 0, str(error)))
+        # It is a copy all the same, and most addresses say of which date.
+        copy = read_copy(_address(reply))
+        if copy is None or len(copy.datetime) != 14:
+            reply.body.close()
+            raise self._failed("a copy without a date that can be read", "malformed")
+        return copy.datetime
+
+    def _copy_at(self, target: str, reply: Reply) -> Copy | None:
+        """Return what a redirect's target says if it is a copy in this archive, and not one that a page led to."""
+        host = host_of(target)
+        if host is None or host not in {*hosts(self.archive), host_of(reply.url)}:
+            return None
+        gate, _, place = (self.archive.timegate or "").partition("://")
+        original = target.partition("://")[2].removeprefix(place)
+        if gate and original.startswith(("http://", "https://")):
+            return Copy("", original)  # pywb leads from a copy to its TimeGate, if it was asked for no date itself
+        return read_copy(target)
+
+    def _headers(self, reply: Reply) -> tuple[tuple[str, str], ...]:
+        """Return the original headers: those with the archives' prefix, and those that can be no others'."""
+        told = {name.lower() for name, _ in reply.headers}
+        return tuple(
+            (name[len(_PREFIX) :], value) if is_prefixed else (name, value)
+            for name, value in reply.headers
+            if (is_prefixed := name.lower().startswith(_PREFIX))
+            or (_PREFIX + name.lower() not in told and self._is_original(name.lower()))
+        )
+
+    def _is_original(self, name: str) -> bool:
+        if not self.plain_headers:
+            return name == "content-type"
+        # The place of a redirect is told by the capture, as an original address.
+        return name not in _ARCHIVES_OWN and not name.startswith("x-archive-")
+
+    def _failed(self, message: str, kind: str) -> FailedError:
+        return FailedError(message, self.archive.id, kind)
+
+
+def _captured_at(uri: str, moment: str | None, copy: Copy | None, *, leads_away: bool) -> str | None:
+    """Return when a redirect was captured; None if it is the archive's own, on the way to a copy of the page.
+
+    The archive's own ones lead to another date of the same page, or from a TimeGate to the very page. Those that were
+    captured lead, in archives that rewrite them, to what they led to at their own date; that also tells them where
+    Memento-Datetime is missing.
+
+    leads_away: whether it leads elsewhere than to where it stands itself.
+    """
+    if moment is not None:
+        is_own = copy is not None and leads_away and _leads_on(uri, moment, copy)
+        return None if is_own else moment
+    if copy is None or len(copy.datetime) != 14 or same_page(copy.uri, uri):
+        return None
+    return copy.datetime
+
+
+def _leads_on(uri: str, moment: str, copy: Copy) -> bool:
+    """Return whether a copy is of another date of a page, or of the page as it was asked for."""
+    if copy.datetime and copy.datetime != moment:
+        return same_page(copy.uri, uri)
+    return copy.uri.rstrip("/") == asked(uri).rstrip("/")
+
+
+def _address(reply: Reply) -> str:
+    """Return where an answer says that it is."""
+    return joined(reply.url, reply.header("content-location") or "")
+
+
+def links_of(reply: Reply) -> TimeMap:
+    """Return what the Link headers of an answer say."""
+    links = ", ".join(value for name, value in reply.headers if name.lower() == "link")
+    return read_timemap(links.encode("utf-8", "surrogateescape"), Problems())
+
+
+def _original(reply: Reply) -> str | None:
+    """Return the page that a copy says it is of, if that is an address."""
+    original = links_of(reply).original
+    try:
+        return original if original and addresses.key(original) else None
+    except UriError:
+        return None
+
+
+def _status(arrival: Arrival, listed: Capture) -> int | None:
+    """Return the status that was captured.
+
+    Where an archive wrote its own address into a redirect, it may have written 302 for any: then the index knows.
+    """
+    if arrival.reply.status == 302 and arrival.is_rewritten:
+        return listed.status if listed.status is not None and 300 <= listed.status < 400 else None
+    return arrival.reply.status
+
+
+def _mime(content_type: str | None) -> str | None:
+    mime = (content_type or "").partition(";")[0].strip().lower()
+    return mime or None

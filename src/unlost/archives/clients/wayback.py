@@ -1,0 +1,151 @@
+"""The Wayback Machine and archives like it: a CDX server that gives arrays and keys to go on, and raw replay."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+
+from unlost.archives import closeness
+from unlost.archives.archive import Archive
+from unlost.archives.asking.question import Asks, Reply
+from unlost.archives.clients.below import listed_below
+from unlost.archives.clients.cdx_query import ROWS_AT_ONCE, listed_prefix, question, span
+from unlost.archives.clients.json_rows import JsonRows
+from unlost.archives.clients.listing import Listing
+from unlost.archives.clients.replay import Replay
+from unlost.archives.clients.statuses import holds_something, names_exclusion
+from unlost.archives.prefix import Prefix
+from unlost.archives.repository import StoredCopy
+from unlost.errors import ExcludedError, FailedError, ListCutError
+from unlost.formats.capture import Capture
+from unlost.formats.problems import Problems
+
+_EMPTY_PAGES = 3  # in a row, each with a key to go on: more of them lead nowhere
+
+
+class WaybackArchive:
+    """An archive with a Wayback CDX server.
+
+    problems: what of its answers could not be read or was not asked for, counted (`listing.KINDS`).
+    """
+
+    def __init__(self, archive: Archive, courier: Asks) -> None:
+        self.archive = archive
+        self.problems = Problems()
+        self._courier = courier
+        self._replay = Replay(archive, courier, self.problems)
+
+    async def captures(self, uri: str) -> AsyncIterator[Capture]:
+        """Yield all captures of one address, revisits too. Raises UriError, ListCutError at the end of a cut list."""
+        async for capture in self._listed(Prefix.page(uri), (None, None)):
+            yield capture
+
+    async def under(self, prefix: str, first: str | None = None, last: str | None = None) -> AsyncIterator[Capture]:
+        """Yield all captures below a prefix, as `Repository` has it. Raises UriError, DateError besides."""
+        dates_asked = span(first, last)
+        below = listed_prefix(self.archive, prefix)
+        async for capture in listed_below(below, lambda part: self._listed(part, dates_asked)):
+            yield capture
+
+    async def fetch(self, capture: Capture) -> StoredCopy | None:
+        """Return a copy as it was captured. Raises FailedError, ExcludedError."""
+        return await self._replay.copy(capture.uri, self._replay.raw(capture.datetime, capture.uri), capture)
+
+    async def get(self, uri: str, date: str | None = None) -> StoredCopy | None:
+        """Return the copy closest to a date. Raises UriError, DateError.
+
+        The archive leads from any date to the closest one, without a question to its index. The true status of a
+        redirect is in the index only, so it is not known here.
+        """
+        return await self._replay.copy(uri, self._replay.raw(closeness.moment(date), uri))
+
+    async def crawl_date(self, uri: str) -> str | None:
+        """Return the date of the last row of the index."""
+        page = Prefix.page(uri)
+        asked = question(self.archive, page, (None, None), limit="-1", fastLatest="true")
+        listing = Listing(self.archive, page, (None, None), self.problems, f"{self.archive.id} cdx")
+        reply = await self._courier.ask(self.archive, asked)
+        with reply.body:
+            rows = _Page(self.archive, reply, listing, self.problems)
+            return max((capture.datetime for capture in rows if capture is not None), default=None)
+
+    async def _listed(self, prefix: Prefix, dates_asked: tuple[str | None, str | None]) -> AsyncIterator[Capture]:
+        """Yield what a query gives, page after page, each with the key that the one before ended with."""
+        lister = self.archive.lister
+        limit = int(lister.rows_per_page.value) if lister else None
+        cap = int(lister.cap.value) if lister and lister.cap else None
+        listing = Listing(self.archive, prefix, dates_asked, self.problems, f"{self.archive.id} cdx")
+        keys: set[str] = set()
+        more = {"showResumeKey": "true"} | ({"limit": str(limit)} if limit else {})
+        empty = 0
+        while True:
+            fresh = listing.fresh
+            reply = await self._courier.ask(self.archive, question(self.archive, prefix, dates_asked, **more))
+            with reply.body:
+                page = _Page(self.archive, reply, listing, self.problems)
+                for count, capture in enumerate(page):
+                    if count % ROWS_AT_ONCE == 0:
+                        await asyncio.sleep(0)
+                    if capture is not None:
+                        yield capture
+            if cap and listing.rows >= cap:
+                raise ListCutError(
+                    f"the list ends after {listing.rows} rows, where the archive cuts it", self.archive.id
+                )
+            key = page.resume_key
+            if key is None:
+                if limit and not keys and listing.rows >= limit:
+                    raise ListCutError(f"the list ends after {listing.rows} rows, and no key to go on", self.archive.id)
+                return
+            empty = 0 if listing.fresh > fresh else empty + 1
+            if key in keys or empty > _EMPTY_PAGES:
+                raise FailedError("the list goes on without end, and gives nothing new", self.archive.id, "malformed")
+            keys.add(key)
+            more["resumeKey"] = key
+
+
+class _Page:
+    """One page of rows: an array of arrays, of which the first has the names of the fields.
+
+    resume_key: what to ask the next page with; known once all rows were read, None if this is the last one.
+    """
+
+    def __init__(self, archive: Archive, reply: Reply, listing: Listing, problems: Problems) -> None:
+        self._archive = archive
+        self._reply = reply
+        self._listing = listing
+        self._rows = JsonRows(reply.body, problems, f"{archive.id} cdx")
+        self.resume_key: str | None = None
+
+    def __iter__(self) -> Iterator[Capture | None]:
+        """Yield a capture, or None, for every row. Raises ExcludedError, FailedError."""
+        if not holds_something(self._archive, self._reply):
+            return
+        names: list[str] | None = None
+        is_at_end = False
+        for row in self._rows:
+            if not row and not is_at_end:
+                is_at_end = True
+            elif names is None:
+                names = self._header(row)
+            elif is_at_end and len(row) == 1 and isinstance(row[0], str):
+                self.resume_key = row[0]
+            elif len(row) != len(names):
+                self._listing.count("bad-field-count")
+                yield None
+            else:
+                yield self._listing.capture(dict(zip(names, row, strict=True)))
+        if not self._rows.is_whole:
+            self._fail()
+        self._listing.check(self._rows.bad)
+
+    def _header(self, row: list[object]) -> list[str]:
+        names = [str(name) for name in row]
+        if "timestamp" not in names or not {"original", "url"} & set(names):
+            raise FailedError("expected the names of the fields in the first row", self._archive.id, "malformed")
+        return names
+
+    def _fail(self) -> None:
+        if self._rows.is_list:
+            raise FailedError("the list breaks off before its end", self._archive.id, "malformed")
+        if names_exclusion(self._reply):
+            raise ExcludedError(f"{self._archive.name} does not show it", self._archive.id)
+        raise FailedError("expected an array of rows in JSON, found other text", self._archive.id, "malformed")

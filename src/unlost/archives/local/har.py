@@ -1,0 +1,15 @@
+"""HAR files as an archive."""
+
+from unlost.archives.archive import Archive
+from unlost.archives.local.flat_folder import FlatFolder
+from unlost.formats import har
+
+
+class HarFiles(FlatFolder):
+    """The responses in a HAR file, or in all of a folder, packed (`.har.gz`) or not: a `Repository`.
+
+    Raises UsageError if the archive's entry names no place.
+    """
+
+    def __init__(self, archive: Archive) -> None:
+        super().__init__(archive, lambda place: place, har.read_responses, har.open_content)

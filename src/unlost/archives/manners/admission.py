@@ -1,0 +1,183 @@
+"""The rules of manners, as functions from one account of an archive to the next. No clock, no disk, no network."""
+
+import re
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from unlost.archives.archive import Archive, Limit, Work
+from unlost.archives.manners.ledger import Ledger
+from unlost.dates import from_http, to_datetime
+from unlost.errors import DateError
+
+SHARE = 0.8
+"""How much of a limit is used: what careful clients of the Wayback Machine use of its limits."""
+
+SHARE_WITHOUT_CONTACT = SHARE / 2
+"""How much is used by somebody whom an archive cannot write to when something goes wrong."""
+
+MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
+
+_BURST = 10  # questions at once; no more would find a connection anyway
+_BURST_PART = 8  # of what a limit allows, a burst is at most an eighth, since its rate is lower by as much
+_MARGIN = 0.001  # seconds that are added to each pause, so that rounding never makes room for one question more
+
+
+class Admission(NamedTuple):
+    """Whether a question may be sent.
+
+    at: when. If that is later than now, the question was not counted: ask again then.
+    reason: why not now, as in NotNowError; None if it may be sent, and was counted.
+    troubled: whether the archive has to be told apart from one that always answered: `answered` would change something.
+    """
+
+    at: float
+    reason: str | None
+    troubled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Pace:
+    """A token bucket in the form of two times.
+
+    interval: seconds until a token comes back.
+    slack: how many seconds early a question may be: all tokens but one.
+    """
+
+    interval: float
+    slack: float
+
+
+def pace(limit: Limit, share: float = SHARE) -> _Pace:
+    """Return how to keep a limit with a share of it, so that no span of its seconds ever has more.
+
+    A bucket of b tokens lets (seconds + (b - 1) intervals) / interval + 1 questions through within the seconds, both
+    ends included. The interval is chosen so that this is at most what the share allows; if that is less than one, one
+    question is sent in a longer time.
+
+    >>> pace(Limit(30, 60, (Work.INDEX,), "an example"))  # 24 in a minute, 4 at once, then one each 2.86 s
+    _Pace(interval=2.858..., slack=8.574...)
+    """
+    allowed = limit.requests * share
+    if allowed < 1:
+        return _Pace(limit.seconds / allowed + _MARGIN, 0.0)
+    burst = min(_BURST, 1 + int(allowed) // _BURST_PART)
+    interval = limit.seconds / (int(allowed) - burst + 1) + _MARGIN
+    return _Pace(interval, (burst - 1) * interval)
+
+
+def admit(ledger: Ledger, archive: Archive, work: Work, now: float, share: float = SHARE) -> tuple[Ledger, Admission]:
+    """Count a question if every limit and quota for its kind allows it now, or else say when to ask again.
+
+    Nothing is promised for then: who asks first is sent first. So a process that wakes up late never sends in a hurry
+    what it should have sent before.
+    """
+    if ledger.lost:
+        ledger = _all_used_up(archive, now, share)
+    ledger = _believable(ledger, archive, now)
+    limits = {_name(limit): pace(limit, share) for limit in archive.limits if work in limit.works}
+    quotas = {_name(quota): max(1, int(quota.requests * share)) for quota in archive.quotas if work in quota.works}
+    troubled = bool(ledger.waits or ledger.blocked_for)
+
+    today = int(now // DAY)
+    used = {name: count for name, (day, count) in ledger.counted.items() if day == today}
+    obstacles = [(ledger.blocked_until, "blocked"), (ledger.wait_until, "told-to-wait")]
+    obstacles += [((today + 1) * DAY, "quota") for name, most in quotas.items() if used.get(name, 0) >= most]
+    obstacles += [(ledger.due.get(name, 0.0) - each.slack, "rate") for name, each in limits.items()]
+    at, reason = max(obstacles)
+    if at > now:
+        return ledger, Admission(at, reason, troubled)
+
+    # A bucket that is full, and a day that is over, need no entry.
+    due = {name: full for name, full in ledger.due.items() if full > now}
+    due |= {name: max(due.get(name, 0.0), now) + each.interval for name, each in limits.items()}
+    used |= {name: used.get(name, 0) + 1 for name in quotas}
+    counted = {name: (today, count) for name, count in used.items()}
+    return replace(ledger, due=due, counted=counted), Admission(now, None, troubled)
+
+
+def told_to_wait(ledger: Ledger, now: float, sent: float, wait: float | None) -> Ledger:
+    """Return the account after an archive said 429 or 503.
+
+    sent: when the question was admitted. Several that were on their way together are told once.
+    wait: how many seconds it asks for; None if it does not say. Then it is a minute, and twice as long each time that
+        it says so again, up to an hour. Never more than a day is believed.
+    """
+    again = sent >= ledger.wait_until
+    waits = ledger.waits + 1 if again else max(1, ledger.waits)
+    doubled = 2.0 ** min(waits - 1, 20)
+    # Who says "now" and then 429 again is asked at growing distances all the same.
+    seconds = min(MINUTE * doubled, HOUR) if wait is None else max(wait, min(doubled, MINUTE))
+    return replace(ledger, waits=waits, wait_until=max(ledger.wait_until, now + min(seconds, DAY)))
+
+
+def refused(ledger: Ledger, now: float, sent: float) -> Ledger:
+    """Return the account after an archive refused a connection: an hour of silence, doubling up to a day.
+
+    That is what the Wayback Machine does to those who ignore its 429. sent: as for `told_to_wait`.
+    """
+    if sent < ledger.blocked_until:
+        return ledger
+    seconds = min(max(HOUR, 2 * ledger.blocked_for), DAY)
+    return replace(ledger, blocked_for=seconds, blocked_until=now + seconds)
+
+
+def answered(ledger: Ledger, sent: float) -> Ledger:
+    """Return the account after an archive answered: what grew is forgotten, unless it happened after `sent`."""
+    if sent < max(ledger.wait_until, ledger.blocked_until):
+        return ledger
+    return replace(ledger, waits=0, wait_until=0.0, blocked_for=0.0, blocked_until=0.0)
+
+
+def seconds_to_wait(retry_after: str | None, date: str | None, now: float) -> float | None:
+    """Return what the field Retry-After says, in seconds from now; None if it says nothing that can be understood.
+
+    retry_after: a number of seconds, or an HTTP date, which is compared with that of the answer itself (`date`) if it
+        has one: so it does not matter whether the two clocks agree.
+
+    >>> seconds_to_wait("120", None, 0.0), seconds_to_wait("soon", None, 0.0)
+    (120.0, None)
+    >>> seconds_to_wait("Mon, 10 Feb 2014 00:02:00 GMT", "Mon, 10 Feb 2014 00:00:00 GMT", 0.0)
+    120.0
+    """
+    text = (retry_after or "").strip()[:100]
+    if re.fullmatch(r"\d{1,15}(\.\d{1,15})?", text, re.ASCII):
+        return float(text)
+    try:
+        moment = to_datetime(from_http(text)).timestamp()
+    except DateError:
+        return None
+    with suppress(DateError):
+        now = to_datetime(from_http((date or "")[:100])).timestamp()
+    return max(0.0, moment - now)
+
+
+def _name(limit: Limit) -> str:
+    return f"{limit.requests}/{limit.seconds:g} {'+'.join(sorted(limit.works))}"
+
+
+def _all_used_up(archive: Archive, now: float, share: float) -> Ledger:
+    """Return an account of somebody who may just have sent as much as was allowed."""
+    paces = {_name(limit): pace(limit, share) for limit in archive.limits}
+    return Ledger(
+        due={name: now + each.slack + each.interval for name, each in paces.items()},
+        counted={_name(quota): (int(now // DAY), quota.requests) for quota in archive.quotas},
+        wait_until=now + MINUTE,
+    )
+
+
+def _believable(ledger: Ledger, archive: Archive, now: float) -> Ledger:
+    """Return an account without times that only a clock which was wrong can have written.
+
+    Nothing lies further ahead than a day, or than some spans of its limit; what was counted on a day to come was
+    counted today.
+    """
+    today = int(now // DAY)
+    furthest = {_name(limit): now + 10 * limit.seconds for limit in archive.limits}
+    return replace(
+        ledger,
+        due={name: min(full, furthest.get(name, full)) for name, full in ledger.due.items()},
+        counted={name: (min(day, today), count) for name, (day, count) in ledger.counted.items()},
+        wait_until=min(ledger.wait_until, now + DAY),
+        blocked_until=min(ledger.blocked_until, now + DAY),
+    )

@@ -1,0 +1,154 @@
+"""Where the accounts of archives are kept: in memory, or in files that all processes of a machine share."""
+
+import errno
+import fcntl
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from threading import Lock
+from typing import Protocol, TypeVar
+from urllib.parse import quote
+
+from unlost.archives.manners.ledger import Ledger, version_of
+from unlost.errors import InputError
+
+T = TypeVar("T")
+
+_MAX_BYTES = 1 << 20  # of a file; an account has some hundred
+_MAX_NAME = 150  # characters of a file's name before its ending; systems take 255 bytes
+_LOCKED_SECONDS = 30.0  # a change takes a millisecond: whoever holds the lock for so long was stopped
+_log = logging.getLogger(__name__)
+
+
+class LimitStore(Protocol):
+    """Keeps an account for each archive. Whoever uses the same store keeps the limits together."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether a change may take a while, for a disk, a network or others: then it is made beside the event loop."""
+        ...
+
+    def change(self, archive: str, change: Callable[[Ledger], tuple[Ledger, T]]) -> T:
+        """Replace an archive's account, and return what the function returned beside it.
+
+        Between its call and the end of the change, nobody else sees or changes that account. If it raises, nothing
+        changes. It is called once; an archive that was never asked has `Ledger()`.
+        """
+        ...
+
+
+class MemoryLimitStore:
+    """Accounts that end with the process, for tests and for libraries that ask little. It may be used by threads."""
+
+    waits = False
+
+    def __init__(self) -> None:
+        self._ledgers: dict[str, Ledger] = {}
+        self._lock = Lock()
+
+    def change(self, archive: str, change: Callable[[Ledger], tuple[Ledger, T]]) -> T:
+        """Replace an archive's account, and return what the function returned beside it."""
+        with self._lock:
+            ledger, result = change(self._ledgers.get(archive, Ledger()))
+            self._ledgers[archive] = ledger
+            return result
+
+
+class FileLimitStore:
+    """A folder with a file for each archive, shared by all processes of a machine.
+
+    A file is replaced whole, under a lock, so whoever is killed at any point leaves the old account or the new one. It
+    is not forced to the disk each time: after a loss of power it may be that of some seconds before, and if it is
+    damaged then, or by anything else, it is set aside as `….damaged` and everything that it counted is thought used up.
+
+    folder: made when it is first needed.
+    tell: gets a line for people if a file is damaged; by default the log of this module.
+    """
+
+    waits = True
+
+    def __init__(self, folder: str | os.PathLike[str], tell: Callable[[str], None] = _log.warning) -> None:
+        self._folder = Path(folder)
+        self._tell = tell
+
+    def change(self, archive: str, change: Callable[[Ledger], tuple[Ledger, T]]) -> T:
+        """Replace an archive's account, and return what the function returned beside it.
+
+        Raises OSError if the folder cannot be written or another process holds the lock for half a minute, InputError
+        if a newer unlost wrote the file: limits that cannot be kept are no reason to send without.
+        """
+        file = self.file(archive)
+        with _locked(file.with_suffix(".lock")):
+            before = self._read(file)
+            after, result = change(before)
+            if after != before:
+                _replace(file, after.to_json().encode())
+            return result
+
+    def file(self, archive: str) -> Path:
+        """Return where the account of an archive is, or would be."""
+        name = quote(archive, safe="", errors="surrogatepass")
+        if len(name) > _MAX_NAME:
+            name = name[: _MAX_NAME - 65] + "-" + sha256(archive.encode("utf-8", "surrogatepass")).hexdigest()
+        return self._folder / f"{name}.json"
+
+    def _read(self, file: Path) -> Ledger:
+        try:
+            with file.open("rb") as opened:
+                data = opened.read(_MAX_BYTES + 1)
+        except FileNotFoundError:
+            return Ledger()
+        try:
+            return Ledger.from_json(data[:_MAX_BYTES].decode())
+        except (InputError, UnicodeDecodeError):
+            if newer := version_of(data):
+                raise InputError(f"{file}: of version {newer}: expected 1; use the unlost that wrote it") from None
+        # First the copy, then the new file: at no point is there none, which would mean that nothing was counted.
+        aside = file.with_suffix(".damaged")
+        _replace(aside, data)
+        lost = Ledger(lost=True)
+        _replace(file, lost.to_json().encode())
+        self._tell(
+            f"{file}: damaged, and set aside as {aside.name}: the archive's limits are thought used up, those of a day "
+            "until midnight UTC. To ask it now, delete the file if it was not asked today"
+        )
+        return lost
+
+
+@contextmanager
+def _locked(file: Path) -> Iterator[None]:
+    """Hold the lock of a file that is only there to be locked: what is replaced cannot be."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        _lock(descriptor, file)
+        yield
+    finally:
+        os.close(descriptor)  # which gives the lock back
+
+
+def _lock(descriptor: int, file: Path) -> None:
+    deadline = time.monotonic() + _LOCKED_SECONDS
+    pause = 0.0005
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                reason = f"locked by another process for {_LOCKED_SECONDS:g} s"
+                raise OSError(errno.EAGAIN, reason, str(file)) from None
+            time.sleep(pause)
+            pause = min(2 * pause, 0.02)
+        else:
+            return
+
+
+def _replace(file: Path, data: bytes) -> None:
+    """Write a file aside and rename it. Only who holds the lock may: what a killed process left is overwritten."""
+    aside = file.with_name(file.name + ".part")
+    aside.write_bytes(data)
+    aside.replace(file)

@@ -1,0 +1,129 @@
+"""Waiting for an archive's limits: one question after the other, and for no longer than somebody is willing to."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable
+from typing import TypeVar
+
+from unlost.archives.archive import Archive, Work
+from unlost.archives.manners.admission import SHARE, Admission, admit
+from unlost.archives.manners.ledger import Ledger
+from unlost.archives.manners.limit_store import LimitStore
+from unlost.clock import Clock
+from unlost.dates import from_epoch, to_iso
+from unlost.errors import NotNowError
+
+T = TypeVar("T")
+
+_UNSENT_SECONDS = 1.0  # real ones, that the next question waits at most until this one is on its way
+
+_REASONS = {
+    "rate": "its rate is used up",
+    "quota": "its quota of the day is used up",
+    "told-to-wait": "it said to wait",
+    "blocked": "it refused a connection",
+}
+
+
+class Patience:
+    """How many seconds one who asks is still willing to wait."""
+
+    def __init__(self, seconds: float) -> None:
+        self.left = seconds
+
+
+class Turn:
+    """The permission to send one question.
+
+    at: when it was given, and the question counted.
+    troubled: as in Admission.
+    """
+
+    def __init__(self, at: float, troubled: bool, queue: asyncio.Lock, slot: asyncio.Semaphore) -> None:
+        self.at = at
+        self.troubled = troubled
+        self._queue: asyncio.Lock | None = queue
+        self._slot: asyncio.Semaphore | None = slot
+        self._timer = asyncio.get_running_loop().call_later(_UNSENT_SECONDS, self.sent)
+
+    def sent(self) -> None:
+        """Let the next one in: the question is on its way. If nobody calls it, that happens after a second."""
+        self._timer.cancel()
+        if self._queue is not None:
+            self._queue.release()
+            self._queue = None
+
+    def end(self) -> None:
+        """Give everything back: the question was answered, or failed."""
+        self.sent()
+        if self._slot is not None:
+            self._slot.release()
+            self._slot = None
+
+
+class Turns:
+    """Lets questions through to archives as their limits allow.
+
+    Those of one kind to one archive are let through in the order in which they came, each when the one before it is on
+    its way: so what is admitted at a distance does not reach the archive at once.
+    """
+
+    def __init__(self, store: LimitStore, clock: Clock, share: float = SHARE) -> None:
+        self._store = store
+        self._clock = clock
+        self._share = share
+        self._queues: defaultdict[tuple[str, Work], asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    async def take(self, archive: Archive, work: Work, slot: asyncio.Semaphore, patience: Patience) -> Turn:
+        """Wait for a slot and for the limits, and return the turn; end it in any case.
+
+        Raises NotNowError at once if that would take more time than there is patience left.
+        """
+        begun = self._clock.now()
+        queue = self._queues[archive.id, work]
+        await queue.acquire()
+        turn = None
+        try:
+            turn = await self._admitted(archive, work, queue, slot, begun + patience.left)
+        finally:
+            patience.left -= self._clock.now() - begun
+            if turn is None:
+                queue.release()
+        return turn
+
+    async def _admitted(
+        self, archive: Archive, work: Work, queue: asyncio.Lock, slot: asyncio.Semaphore, latest: float
+    ) -> Turn:
+        while True:
+            # A slot is held while a question is on its way, not while it waits: others may have other limits.
+            await slot.acquire()
+            try:
+                admission = await self._admission(archive, work)
+            except BaseException:
+                slot.release()
+                raise
+            if admission.reason is None:
+                return Turn(admission.at, admission.troubled, queue, slot)
+            slot.release()
+            if admission.at > latest:
+                raise _not_now(archive, admission)
+            await self._clock.sleep(admission.at - self._clock.now())
+
+    async def _admission(self, archive: Archive, work: Work) -> Admission:
+        def counted(ledger: Ledger) -> tuple[Ledger, Admission]:
+            return admit(ledger, archive, work, self._clock.now(), self._share)
+
+        return await self.change(archive, counted)
+
+    async def change(self, archive: Archive, change: Callable[[Ledger], tuple[Ledger, T]]) -> T:
+        """Change the account of an archive, without keeping the event loop waiting."""
+        if self._store.waits:
+            return await asyncio.to_thread(self._store.change, archive.id, change)
+        return self._store.change(archive.id, change)
+
+
+def _not_now(archive: Archive, admission: Admission) -> NotNowError:
+    reason = admission.reason or "rate"
+    when = to_iso(from_epoch(str(int(admission.at) + 1)))
+    message = f"{archive.id}: not asked before {when}: {_REASONS[reason]}"
+    return NotNowError(message, archive.id, admission.at, reason)

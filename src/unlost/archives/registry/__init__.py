@@ -1,0 +1,1 @@
+"""Which archives there are: the list that is shipped, a user's own, and MemGator's."""

@@ -1,0 +1,161 @@
+"""The registry: which archives there are, from the file that is shipped, a user's own, or MemGator's list."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from unlost.archives.archive import Archive, Limit
+from unlost.archives.registry.entries import finish, read_entry, read_limit
+from unlost.archives.registry.fields import Fields, described, entry, meant
+from unlost.archives.registry.memgator import read_memgator
+from unlost.errors import InputError, UsageError
+
+_MAX_BYTES = 1 << 18  # ours has a twentieth of it
+_MAX_DOTS = 200  # in a line: the time that a key of a.b.c takes to be read grows with the square of its parts
+_SHIPPED = Path("archives.toml")  # as messages call it
+_JSON = re.compile(rb"\{|\[\s*[\]{]")  # what begins so is no TOML
+
+
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """The archives that can be asked, in the order of their file.
+
+    notes: sentences on what the file says and was passed over.
+    """
+
+    archives: tuple[Archive, ...]
+    notes: tuple[str, ...] = ()
+
+    def __iter__(self) -> Iterator[Archive]:
+        """Return all archives, also those that are off."""
+        return iter(self.archives)
+
+    def get(self, name: str) -> Archive:
+        """Return the archive with an id, in whatever case. Raises UsageError, which lists those that there are."""
+        for archive in self.archives:
+            if archive.id == name.lower():
+                return archive
+        ids = [archive.id for archive in self.archives]
+        hint = meant(name.lower(), ids) or "."
+        raise UsageError(f"no archive `{name[:100]}` in the registry{hint} There are {', '.join(ids)}")
+
+    def only(self, names: Iterable[str] = ()) -> tuple[Archive, ...]:
+        """Return the archives with these ids, also those that are off; without any ids, those that are on.
+
+        In the order of the registry, each once. Raises UsageError, which lists those that there are.
+        """
+        wanted = {self.get(name).id for name in names}
+        return tuple(archive for archive in self.archives if (archive.id in wanted if wanted else archive.enabled))
+
+
+def load_registry(path: Path | None = None) -> Registry:
+    """Return the registry in a file, or the one that is shipped. Raises InputError.
+
+    The file is told by its content: a TOML of ours, which replaces the shipped one unless it says
+    `extends = "default"`, or MemGator's JSON.
+
+    >>> load_registry().get("arquivo.pt").name
+    'Portuguese Web Archive'
+    """
+    shipped = _shipped()
+    if path is None:
+        return shipped.finish(shipped.default_limits or ())
+    data = _read(path)
+    if _JSON.match(data.lstrip()):
+        entries, notes = read_memgator(_parse_json(data, path), path, shipped.by_id())
+        return _File(path, entries, notes).finish(shipped.default_limits or ())
+    own = _read_toml(data, path)
+    limits = shipped.default_limits if own.default_limits is None else own.default_limits
+    return (own.onto(shipped) if own.extends else own).finish(limits or ())
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """What a file says, before anything is filled in.
+
+    default_limits: None if it says nothing of them.
+    """
+
+    path: Path
+    entries: list[dict[str, Any]]
+    notes: list[str]
+    default_limits: tuple[Limit, ...] | None = None
+    extends: bool = False
+
+    def __post_init__(self) -> None:
+        """Raise InputError for an id that is there twice."""
+        seen: set[str] = set()
+        for each in self.entries:
+            if each["id"] in seen:
+                raise InputError(f"{self.path}: archive `{each['id']}`: id: there twice: expected each once")
+            seen.add(each["id"])
+
+    def by_id(self) -> dict[str, dict[str, Any]]:
+        """Return the entries by id, in order."""
+        return {each["id"]: each for each in self.entries}
+
+    def onto(self, base: "_File") -> "_File":
+        """Return the entries of a base, changed field by field where this file has the same id, then the new ones."""
+        merged = base.by_id()
+        for each in self.entries:
+            merged[each["id"]] = merged.get(each["id"], {}) | each
+        return _File(self.path, list(merged.values()), self.notes)
+
+    def finish(self, default_limits: tuple[Limit, ...]) -> Registry:
+        """Return the archives, whole. Raises InputError."""
+        if not self.entries:
+            raise InputError(f"{self.path}: no archive in it: expected at least one")
+        archives = [finish(each, f"{self.path}: archive `{each['id']}`", default_limits) for each in self.entries]
+        return Registry(tuple(archives), tuple(self.notes))
+
+
+@cache
+def _shipped() -> _File:
+    return _read_toml(files("unlost.archives.registry").joinpath(_SHIPPED.name).read_bytes(), _SHIPPED)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            data = file.read(_MAX_BYTES + 1)
+    except (OSError, ValueError) as error:  # a NUL in a name is a ValueError
+        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    if len(data) > _MAX_BYTES:
+        raise InputError(f"{path}: more than {_MAX_BYTES} bytes: not a registry of archives")
+    return data.removeprefix(b"\xef\xbb\xbf")
+
+
+def _read_toml(data: bytes, path: Path) -> _File:
+    import tomllib  # noqa: PLC0415  start-up
+
+    if any(line.count(b".") > _MAX_DOTS for line in data.splitlines()):
+        raise InputError(f"{path}: a line with more than {_MAX_DOTS} dots: not a registry of archives")
+    try:
+        table = tomllib.loads(data.decode())
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: neither TOML nor MemGator's JSON: {str(error)[:200]}") from error
+    fields = Fields(table, str(path))
+    fields.know(("extends", "archive", "default_limits"))
+    if "extends" in fields:
+        fields.choice("extends", ("default",))
+    limits = None
+    if "default_limits" in fields:
+        limits = tuple(read_limit(each) for each in fields.tables("default_limits"))
+    tables = table.get("archive", [])
+    if not isinstance(tables, list):
+        raise InputError(f"{path}: archive: expected tables that begin with [[archive]], found {described(tables)}")
+    entries = [read_entry(entry(each, number, path), path.parent) for number, each in enumerate(tables, 1)]
+    return _File(path, entries, [], limits, "extends" in fields)
+
+
+def _parse_json(data: bytes, path: Path) -> object:
+    import json  # noqa: PLC0415
+
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: not JSON: {str(error)[:200]}") from error

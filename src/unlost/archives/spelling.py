@@ -1,0 +1,51 @@
+"""How an address is spelled when an archive is asked for it."""
+
+import re
+from urllib.parse import quote
+
+from unlost import uri as addresses
+
+# What may stand in an address as it is; everything else, also bytes that are no UTF-8, is escaped.
+_KEPT = "!$%&'()*+,-./:;=?@_~[]|"
+_DOT = re.compile("%2e", re.IGNORECASE)
+
+
+def asked(uri: str) -> str:
+    """Return an address as it is put behind an archive's own: with a scheme, without a fragment, escaped.
+
+    Dots are resolved, since whoever sends the request would resolve them against the archive's own folders.
+    Raises UriError.
+
+    >>> asked(" Example.com/a b/../c?d=é#top")
+    'http://Example.com/c?d=%C3%A9'
+    """
+    addresses.key(uri)  # raises for what is no page
+    return spelled(uri)
+
+
+def spelled(uri: str) -> str:
+    """Return the same for an address that is known to be one."""
+    text = uri.strip().partition("#")[0]
+    if "://" not in text.partition("?")[0]:
+        text = f"http://{text.lstrip('/')}"
+    text = quote(text.encode("utf-8", "surrogateescape"), safe=_KEPT)
+    path, mark, query = text.partition("?")
+    if "/." in path or "/%2" in path:
+        path = _without_dots(path)
+    return path + mark + query
+
+
+def _without_dots(address: str) -> str:
+    """Return an address without `.` and `..` in its path, also where they are escaped."""
+    scheme, _, rest = address.partition("://")
+    host, *folders = rest.split("/")
+    kept: list[str] = []
+    for folder in folders:
+        name = _DOT.sub(".", folder)
+        if name == "..":
+            kept = kept[:-1]
+        elif name != ".":
+            kept.append(folder)
+    if folders and _DOT.sub(".", folders[-1]) in (".", ".."):
+        kept.append("")
+    return f"{scheme}://" + "/".join([host, *kept])

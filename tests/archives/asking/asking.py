@@ -1,0 +1,80 @@
+"""A courier, a server that may do anything, and the archive that it stands for."""
+
+import socket
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from tests.neighbours.faults import Answering, Faults, faulty
+from tests.virtual_clock import VirtualClock
+from unlost.archives.archive import Archive, Kind, Limit, Work
+from unlost.archives.asking.courier import Courier
+from unlost.archives.asking.exchange import Deadlines
+from unlost.archives.asking.question import Question, Reply
+from unlost.archives.manners.limit_store import LimitStore, MemoryLimitStore
+
+QUICK = Deadlines(connect=5.0, first_byte=3.0, idle=3.0, total=20.0)
+"""Real seconds: short, but long enough for a machine that has much else to do."""
+
+HASTY = Deadlines(connect=2.0, first_byte=0.4, idle=0.4, total=20.0)
+"""For servers that hang."""
+
+
+@dataclass
+class Asking:
+    """What a test has in hand."""
+
+    server: Faults
+    courier: Courier
+    archive: Archive
+    clock: VirtualClock
+
+    async def ask(self, path: str = "/", **fields: Any) -> Reply:  # noqa: ANN401  those of Question
+        """Ask for a path of the server."""
+        fields.setdefault("work", Work.INDEX)
+        return await self.courier.ask(self.archive, Question(self.server.url + path, **fields))
+
+
+@asynccontextmanager
+async def asking(
+    answering: Answering,
+    *,
+    limits: tuple[Limit, ...] = (),
+    store: LimitStore | None = None,
+    tls: ssl.SSLContext | None = None,
+    **options: Any,  # noqa: ANN401  those of Courier
+) -> AsyncIterator[Asking]:
+    """Run a server that does something, and a courier that may ask it."""
+    clock = VirtualClock()
+    options = {"contact": "me@example.com", "deadlines": QUICK, **options}
+    async with (
+        faulty(answering, clock, tls) as server,
+        Courier(store or MemoryLimitStore(), clock, **options) as courier,
+    ):
+        archive = Archive("a", "A", Kind.MEMENTO, timemap=f"{server.url}/", limits=limits)
+        yield Asking(server, courier, archive, clock)
+
+
+class Names(AbstractResolver):
+    """Looks names up in a table, of which each look takes the next address."""
+
+    def __init__(self, *addresses: str) -> None:
+        self.addresses = list(addresses)
+        self.looked = 0
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        """Return the next address."""
+        del family
+        self.looked += 1
+        address = self.addresses[min(self.looked, len(self.addresses)) - 1]
+        found = socket.AF_INET6 if ":" in address else socket.AF_INET
+        return [ResolveResult(hostname=host, host=address, port=port, family=found, proto=0, flags=0)]
+
+    async def close(self) -> None:
+        """Do nothing."""

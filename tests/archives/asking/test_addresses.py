@@ -1,0 +1,101 @@
+"""Where an archive may lead us."""
+
+import pytest
+
+from unlost.archives.archive import Archive, Kind
+from unlost.archives.asking.addresses import Place, is_public, may_be_public, own_places, parse, place_of, target_of
+
+
+@pytest.mark.parametrize(
+    ("address", "parsed"),
+    [
+        ("HTTP://A.Example:80", "http://a.example/"),
+        ("https://b\u00fccher.example?q", "https://xn--bcher-kva.example/?q"),
+        ("http://u:p@a.example/x", "http://a.example/x"),
+        ("http://a.example/http://b.example/a//../c#d", "http://a.example/http://b.example/a//../c"),
+        (" http://a.example/a b\n", "http://a.example/a%20b"),
+        ("http://a.example/\udcff", "http://a.example/%FF"),
+        ("http://[::1]:8080/", "http://[::1]:8080/"),
+    ],
+)
+def test_an_address_is_brought_to_the_form_in_which_it_is_sent(address: str, parsed: str) -> None:
+    """The host in its usual form, without names and passwords; the rest as it is."""
+    assert str(parse(address)) == parsed
+
+
+@pytest.mark.parametrize(
+    "address", ["", "a", "//a.example/", "http:/a", "http:///a", "http://a:b/", "http://a.example:70000/"]
+)
+def test_what_is_no_address_of_the_web_is_refused(address: str) -> None:
+    """With ValueError, whatever the parser underneath thinks of it."""
+    with pytest.raises(ValueError, match=r"."):
+        parse(address)
+
+
+@pytest.mark.parametrize(
+    ("location", "target"),
+    [
+        ("b", "http://a.example/x/b"),
+        ("/b", "http://a.example/b"),
+        ("//b.example", "http://b.example/"),
+        ("?q", "http://a.example/x/y?q"),
+        (" https://b.example/ ", "https://b.example/"),
+        ("/web/2014/http://c.example/", "http://a.example/web/2014/http://c.example/"),
+    ],
+)
+def test_a_redirect_is_relative_to_where_it_is(location: str, target: str) -> None:
+    """As browsers read it."""
+    assert str(target_of(location, parse("http://a.example/x/y"))) == target
+
+
+def test_the_places_of_an_archive_are_those_of_its_addresses() -> None:
+    """Templates and files are read as such; the port is that of the scheme."""
+    archive = Archive(
+        "a",
+        "A",
+        Kind.MEMENTO,
+        timemap="http://a.example/timemap/",
+        cdx="https://b.example:8443/cdx",
+        replay="https://A.example/{datetime}id_/{uri}",
+        mementomap="/a/file.ukvs",
+    )
+    assert own_places(archive) == {Place("a.example", 80), Place("b.example", 8443), Place("a.example", 443)}
+    assert place_of(parse("http://A.EXAMPLE/x")) in own_places(archive)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "127.0.0.1",
+        "10.0.0.1",
+        "172.16.0.1",
+        "192.168.0.1",
+        "169.254.169.254",
+        "100.64.0.1",
+        "0.0.0.0",  # noqa: S104  nobody binds to it here
+        "224.0.0.1",
+        "255.255.255.255",
+        "192.0.2.1",
+        "::1",
+        "::",
+        "fe80::1",
+        "fe80::1%eth0",
+        "fc00::1",
+        "ff02::1",
+        "2001:db8::1",
+        "::ffff:10.0.0.1",
+        "64:ff9b::a00:1",
+        "2002:a00:1::",
+        "rubbish",
+    ],
+)
+def test_what_is_inside_a_network_is_not_public(address: str) -> None:
+    """Private, loopback, link-local, shared, multicast, reserved, and what carries one of these inside."""
+    assert not is_public(address)
+
+
+@pytest.mark.parametrize("address", ["93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c", "::ffff:93.184.215.14"])
+def test_what_is_public_is_public(address: str) -> None:
+    """Also by IPv6."""
+    assert is_public(address)
+    assert may_be_public(address)

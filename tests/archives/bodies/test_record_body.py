@@ -1,0 +1,110 @@
+"""Bodies of records come without codings, as they are where they are in none, and never beyond a limit."""
+
+import gzip
+import io
+import zlib
+from contextlib import suppress
+from typing import Any
+
+import brotli
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from unlost.archives.bodies.body import TooLargeError
+from unlost.archives.bodies.record_body import read_body
+from unlost.formats.contentcoding import UndecodableError
+
+LIMIT = 1 << 20
+PAGE = b"<p>hello</p>\n" * 20
+
+
+def chunked(data: bytes, size: int = 50) -> bytes:
+    """Return data in chunks."""
+    parts = [data[at : at + size] for at in range(0, len(data), size)]
+    return b"".join(b"%x;ext=1\r\n%s\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
+
+
+def undone(data: bytes, transfer: str = "", content: str = "", limit: int = LIMIT) -> tuple[bytes, bool]:
+    """Return a body without codings, and whether it broke off."""
+    headers = [("transfer-encoding", transfer), ("Content-Encoding", content)]
+    body, is_broken = read_body(io.BytesIO(data), headers, limit)
+    with body:
+        return body.read(), is_broken
+
+
+@pytest.mark.parametrize(
+    ("data", "transfer", "content"),
+    [
+        (chunked(PAGE), "chunked", ""),
+        (chunked(PAGE).replace(b"\r\n", b"\n"), "Chunked", ""),
+        (gzip.compress(PAGE), "", "x-gzip"),
+        (brotli.compress(PAGE), "", "br"),
+        (chunked(gzip.compress(PAGE)), "chunked", "gzip"),
+        (chunked(gzip.compress(zlib.compress(PAGE))), "gzip, chunked", "deflate"),
+        (zlib.compress(gzip.compress(PAGE)), "", "gzip, deflate"),
+        (gzip.compress(chunked(PAGE)), "chunked, gzip", ""),
+    ],
+)
+def test_codings_are_undone(data: bytes, transfer: str, content: str) -> None:
+    """Whatever a server did to a page, alone or in layers, the page comes out."""
+    assert undone(data, transfer, content) == (PAGE, False)
+
+
+@pytest.mark.parametrize(("transfer", "content"), [("chunked", ""), ("chunked", "gzip"), ("", "br"), ("", "none")])
+@pytest.mark.parametrize("data", [PAGE, b"", b"5\r\nis how many", b"2\r\nab\r\nand text"])
+def test_what_is_not_coded_is_passed_on(transfer: str, content: str, data: bytes) -> None:
+    """A page under the header of a coding that it is not in comes out as it is."""
+    assert undone(data, transfer, content) == (data, False)
+
+
+@pytest.mark.parametrize(
+    ("data", "transfer", "content"),
+    [
+        (gzip.compress(PAGE)[:-9], "", "gzip"),
+        (chunked(PAGE)[:-40], "chunked", ""),
+        (chunked(gzip.compress(PAGE)[:-9]), "chunked", "gzip"),
+    ],
+)
+def test_what_breaks_off_is_given_so_far(data: bytes, transfer: str, content: str) -> None:
+    """Of a coding that ends in the middle all that can be had is given, and said to be broken."""
+    body, is_broken = undone(data, transfer, content)
+    assert is_broken
+    assert body
+    assert PAGE.startswith(body)
+
+
+def test_a_bomb_goes_off_up_to_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a hundred megabytes in a hundred kilobytes, no more than the limit is ever written, a little at a time."""
+    written: list[int] = []
+    bomb = gzip.compress(bytes(100 << 20), 1)
+
+    class Counted(io.BytesIO):
+        def write(self, piece: Any, /) -> int:  # noqa: ANN401  whatever can be written
+            written.append(len(piece))
+            return super().write(piece)
+
+    monkeypatch.setattr("unlost.archives.bodies.body.new_body", Counted)
+    with pytest.raises(TooLargeError):
+        undone(bomb, "", "gzip")
+    assert sum(written) <= LIMIT + len(bomb)
+    assert max(written) <= 1 << 16
+
+
+def test_a_coding_that_cannot_be_undone_is_an_error() -> None:
+    """Its bytes are never handed out as a page; nor is it tried how many layers there are."""
+    with pytest.raises(UndecodableError):
+        undone(b"\x1f\x9d\x90" * 9, "", "compress")
+    with pytest.raises(UndecodableError):
+        undone(PAGE, "chunked" + ", chunked" * 999)
+
+
+@given(
+    st.binary(max_size=400),
+    st.lists(st.sampled_from(["chunked", "gzip", "deflate"]), max_size=3),
+    st.lists(st.sampled_from(["gzip", "deflate", "br", "zstd", "dcb"]), max_size=3),
+)
+def test_nothing_breaks_it(data: bytes, transfer: list[str], content: list[str]) -> None:
+    """Any bytes under any codings give a body or one of the two errors."""
+    with suppress(TooLargeError, UndecodableError):
+        undone(data, ", ".join(transfer), ", ".join(content))

@@ -1,0 +1,137 @@
+"""Whatever archives answer, the clients return or raise what they promise, after few questions."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from io import BytesIO
+from typing import TypeVar
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.archives.collected import collected
+from unlost import dates
+from unlost.archives.archive import Archive, Figure, Kind, Lister
+from unlost.archives.asking.question import Question, Reply
+from unlost.archives.clients.memento import MementoArchive
+from unlost.archives.clients.pywb import PywbArchive
+from unlost.archives.clients.wayback import WaybackArchive
+from unlost.archives.repository import Repository
+from unlost.errors import ArchiveError
+from unlost.formats.capture import Capture
+
+T = TypeVar("T")
+PAGE = "http://example.com/a"
+DATE = "20140210000001"
+MOST = 1_100  # questions of one call: the pages of a TimeMap, of which there may be a thousand
+_LISTER = Lister(("exact", "prefix", "host", "domain"), Figure(2, "a test"), Figure(40, "a test"))
+_places = st.sampled_from(
+    [
+        "", "/", "x", "http://[", "//", "http://a.org", f"/web/{DATE}id_/{PAGE}", "/web/2014/http://b.com", "mailto:x",
+        f"http://a.org/web/{DATE}/http://b.com/", f"http://a.org/web/{DATE}/{PAGE}", "/web/99999999999999/http://b.com",
+        f"http://a.org/web/{PAGE}", "http://a.org:99999/", "http://b.org/\udcff", "http://a.org/map/2", "\0\n", "ftp://a.org/",
+    ]
+)  # fmt: skip
+_dates = st.sampled_from(["", "never", "Mon, 10 Feb 2014 00:00:01 GMT", "Mon, 99 Feb 99999 00:00:01 GMT", "\udcff"])
+_links = st.builds(
+    lambda place, rel, date: f'<{place}>; rel="{rel}"; datetime="{date}"; from="{date}"',
+    _places, st.sampled_from(["original", "memento", "timemap", "last memento", "self", "x"]), _dates,
+)  # fmt: skip
+_headers = st.lists(
+    st.one_of(
+        st.tuples(st.just("Location"), _places),
+        st.tuples(st.just("Content-Location"), _places),
+        st.tuples(st.just("Memento-Datetime"), _dates),
+        st.tuples(st.just("Link"), _links),
+        st.tuples(st.sampled_from(["Content-Type", "X-Archive-Orig-", "X-Archive-Orig-X"]), st.text(max_size=9)),
+        st.just(("Content-Encoding", "gzip")),
+    ),
+    max_size=4,
+)
+_values = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5), _places, st.just([1]),
+    st.sampled_from([PAGE, DATE, "-", "200", "warc/revisit", {"a": {}}]),
+)  # fmt: skip
+_names = ["timestamp", "original", "url", "statuscode", "digest", "length", "is_fuzzy", "redirect", "mime"]
+_tables = st.lists(st.lists(_values, max_size=4), max_size=4).map(
+    lambda rows: json.dumps([["timestamp", "original", "statuscode"], *rows, [], [f"key{len(rows)}"]]).encode()
+)
+_lines = st.lists(st.dictionaries(st.sampled_from(_names), _values, max_size=5), max_size=4).map(
+    lambda rows: b"\n".join(json.dumps(row).encode() for row in rows)
+)
+_timemaps = st.lists(_links, max_size=4).map(lambda links: ",\n".join(links).encode("utf-8", "replace"))
+_words = [b"", b"\x1f\x8b\x08", b"[[", b"[", b"{", b"<html>", b"x.RobotAccessControlException", b"Self Redirect"]
+_bodies = st.one_of(st.binary(max_size=40), _tables, _lines, _timemaps, st.sampled_from(_words))
+_statuses = st.sampled_from([200, 200, 200, 301, 302, 303, 304, 307, 400, 403, 404, 429, 451, 500, 999])
+
+
+@dataclass
+class Anything:
+    """A courier that brings any answers, over and over."""
+
+    answers: list[tuple[int, list[tuple[str, str]], bytes]]
+    asked: list[str] = field(default_factory=list)
+
+    async def ask(self, _: Archive, question: Question) -> Reply:
+        """Return the next answer."""
+        status, headers, body = self.answers[len(self.asked) % len(self.answers)]
+        self.asked.append(question.url)
+        assert len(self.asked) < MOST
+        question.url.encode("utf-8", "surrogateescape")
+        return Reply(question.url, status, tuple(headers), BytesIO(body), len(body))
+
+
+def clients(courier: Anything, raw: bool) -> list[Repository]:
+    """Return one of each kind."""
+    archive = Archive(
+        "a", "A", Kind.MEMENTO, timemap="http://a.org/map/", timegate="http://a.org/web/", cdx="http://a.org/cdx",
+        replay="http://a.org/web/{datetime}id_/{uri}" if raw else None, lister=_LISTER,
+    )  # fmt: skip
+    return [
+        WaybackArchive(archive, courier),
+        PywbArchive(archive, courier),
+        MementoArchive(archive, courier),
+        MementoArchive(Archive("b", "B", Kind.MEMENTO, timegate="http://a.org/web/"), courier),
+    ]
+
+
+async def ends(call: Callable[[], Awaitable[T]]) -> T | None:
+    """Return what a call returns; None if it raises what it may."""
+    try:
+        return await call()
+    except ArchiveError:
+        return None
+
+
+def is_sound(capture: Capture) -> None:
+    """Check what everybody relies on."""
+    dates.to_datetime(capture.datetime)
+    assert capture.key is not None
+    assert capture.key.startswith("com,example)")
+    capture.uri.encode()
+
+
+@given(answers=st.lists(st.tuples(_statuses, _headers, _bodies), min_size=1, max_size=4), raw=st.booleans())
+def test_any_answers(answers: list[tuple[int, list[tuple[str, str]], bytes]], raw: bool) -> None:
+    """Captures are of the page that was asked for and have dates; whatever is raised says which archive failed."""
+
+    async def run() -> None:
+        courier = Anything(answers)
+        for client in clients(courier, raw):
+            for captures in (client.captures(PAGE), client.under("http://example.com", "2014")):
+                courier.asked.clear()
+                found, _ = await collected(captures)
+                for capture in found:
+                    is_sound(capture)
+            listed = Capture(PAGE, "com,example)/a", DATE, urim=f"http://a.org/web/{DATE}/{PAGE}")
+            for call in (lambda: client.get(PAGE, "2014"), lambda: client.fetch(listed), lambda: client.get(PAGE)):  # noqa: B023
+                courier.asked.clear()
+                copy = await ends(call)
+                if copy is not None:
+                    is_sound(copy.capture)
+                    copy.body.close()
+            courier.asked.clear()
+            await ends(lambda: client.crawl_date(PAGE))  # noqa: B023
+
+    asyncio.run(run())

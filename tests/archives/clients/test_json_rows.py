@@ -1,0 +1,111 @@
+"""Rows of an array of arrays, read one at a time."""
+
+import json
+import tracemalloc
+from io import BytesIO
+from itertools import count
+from typing import BinaryIO, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from unlost.archives.clients import json_rows
+from unlost.archives.clients.json_rows import MAX_BAD, MAX_ROW_BYTES, JsonRows
+from unlost.formats.problems import Problems
+
+_values = st.one_of(
+    st.text(), st.none(), st.booleans(), st.integers().map(str), st.sampled_from(['"]', "[[", "\\", "\n"])
+)
+_tables = st.lists(st.lists(_values, max_size=4), max_size=6)
+
+
+def read(body: bytes) -> tuple[list[list[object]], JsonRows, Problems]:
+    """Return the rows of a body."""
+    problems = Problems()
+    rows = JsonRows(BytesIO(body), problems, "test")
+    return list(rows), rows, problems
+
+
+@given(table=_tables, indent=st.sampled_from([None, 0, 2]), is_ascii=st.booleans(), chunk=st.integers(1, 9))
+def test_rows_are_those_that_json_has(
+    table: list[list[object]], indent: int | None, is_ascii: bool, chunk: int
+) -> None:
+    """However they are spaced, and wherever what was read so far ends, the rows are the same."""
+    text = json.dumps(table, indent=indent, ensure_ascii=is_ascii).encode("utf-8", "surrogatepass")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_rows, "_CHUNK", chunk)
+        found, rows, problems = read(text)
+    assert found == json.loads(text.decode("utf-8", "surrogateescape"))
+    assert (rows.is_list, rows.is_whole, rows.bad, problems.counts) == (True, True, 0, {})
+
+
+@given(body=st.lists(st.sampled_from([b"[", b"]", b'"', b"{", b"}", b",", b"\\", b"a", b"\n", b"\xff"])).map(b"".join))
+def test_any_bytes_are_read_to_their_end(body: bytes) -> None:
+    """Nothing that an archive says makes the reader fail or stand still."""
+    read(body)
+    found, rows, _ = read(b'[["a"],\n' + body)
+    assert found[0] == ["a"]
+    assert rows.is_list
+
+
+def test_a_bad_row_is_lost_alone() -> None:
+    """A quote too many or too few costs one row of those on lines of their own."""
+    lines = [b'["a","b"]', b'["a","b"c","d"]', b'["a","b","c]', b'["\\u12"]', b"[1 2]", b'["e"]']
+    found, rows, problems = read(b"[" + b",\n".join(lines) + b"]")
+    assert found == [["a", "b"], ["e"]]
+    assert rows.is_whole
+    assert problems.counts["bad-json"] >= 4
+
+
+def test_what_is_no_list_is_not_read_to_its_end() -> None:
+    """After many bad rows the rest is not looked at."""
+    found, rows, _ = read(b"[" + b"{}," * (2 * MAX_BAD) + b"[1]]")
+    assert (found, rows.bad, rows.is_whole) == ([], MAX_BAD, False)
+
+
+def test_numbers_are_text() -> None:
+    """Large numbers stay as they are written, and cost no time."""
+    found, _, _ = read(b"[[1, 1e400, NaN, -5, " + b"9" * 100_000 + b"]]")
+    assert found == [["1", "1e400", "NaN", "-5", "9" * 100_000]]
+
+
+def test_a_row_without_end_costs_no_memory() -> None:
+    """What is longer than any row is left out, up to the end of its line."""
+    found, rows, problems = read(b'[["a"],\n["' + b"x" * (2 * MAX_ROW_BYTES) + b'"],\n["b"]]')
+    assert found == [["a"], ["b"]]
+    assert rows.is_whole
+    assert problems.counts == {"too-long": 1}
+
+
+class Table:
+    """A body of very many rows that is made while it is read."""
+
+    def __init__(self, rows: int) -> None:
+        self.rows = rows
+        self._number = count()
+
+    def read(self, size: int) -> bytes:
+        """Return the next rows, about `size` bytes of them."""
+        lines: list[bytes] = []
+        for number in self._number:
+            if number >= self.rows:
+                return b"".join(lines) + b"]" * (number == self.rows)
+            lines.append(
+                b'%s["com,example)/%d","20140210000001","http://example.com/"]' % (b"[,"[number > 0 :][:1], number)
+            )
+            if len(lines) * 60 > size:
+                return b"".join(lines)
+        return b""
+
+
+def test_memory_does_not_grow_with_the_rows() -> None:
+    """Four megabytes of rows, without ends of lines, are read in a twentieth of it."""
+    rows = JsonRows(cast("BinaryIO", Table(60_000)), Problems(), "test")
+    tracemalloc.start()
+    try:
+        assert sum(1 for _ in rows) == 60_000
+        assert tracemalloc.get_traced_memory()[1] < 500_000
+    finally:
+        tracemalloc.stop()
+    assert rows.is_whole

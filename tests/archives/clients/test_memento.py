@@ -1,0 +1,358 @@
+"""The client for archives with TimeMaps and TimeGates, against one that says what it is told to."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+
+import pytest
+
+from tests.archives.collected import a_courier, collected, listed
+from tests.neighbours.scripted import Answer, Scripted, scripted
+from unlost.archives.archive import Archive, Kind
+from unlost.archives.asking.courier import Courier
+from unlost.archives.clients import timemaps
+from unlost.archives.clients.memento import MementoArchive
+from unlost.errors import ExcludedError, FailedError, ListCutError, UnsupportedError, UriError
+from unlost.formats.capture import Capture
+
+PAGE = "http://example.com/page"
+MAP = f"/map/{PAGE}"
+GATE = f"/gate/{PAGE}"
+OLD, NEW = "20140210000001", "20160210000001"
+DATES = {OLD: "Mon, 10 Feb 2014 00:00:01 GMT", NEW: "Wed, 10 Feb 2016 00:00:01 GMT"}
+COPIES = {
+    f"/{date}/{PAGE}": Answer(200, {"Memento-Datetime": DATES[date], "Content-Type": "text/html"}, date)
+    for date in DATES
+}
+RAW = {
+    f"/{date}id_/{PAGE}": Answer(200, {"Memento-Datetime": DATES[date], "Content-Type": "text/html"}, f"raw {date}")
+    for date in DATES
+}
+
+
+def memento(date: str, place: str = "{base}", rel: str = "memento") -> str:
+    """Return the entry of a copy."""
+    return f'<{place}/{date}/{PAGE}>; rel="{rel}"; datetime="{DATES[date]}"'
+
+
+def timemap(*entries: str) -> Answer:
+    """Return a TimeMap of the page."""
+    text = ",\n".join([f'<{PAGE}>; rel="original"', *entries])
+    return Answer(200, {"Content-Type": "application/link-format"}, text)
+
+
+def further(path: str, begin: str = OLD, more: str = "") -> str:
+    """Return the entry of another page of a list."""
+    return f'<{path}>; rel="timemap"; from="{DATES[begin]}"{more}'
+
+
+def with_archive(answers: Mapping[str, Answer], talk: Callable[[Scripted, Archive, Courier], Awaitable[None]]) -> None:
+    """Run a conversation with an archive that has both a TimeMap and a TimeGate, and no raw copies."""
+
+    async def run() -> None:
+        async with scripted(answers) as server, a_courier() as courier:
+            archive = Archive(
+                "a", "A", Kind.MEMENTO, timemap=f"{server.base}/map/", timegate=f"{server.base}/gate/",
+                migrated=("text/html",),
+            )  # fmt: skip
+            await talk(server, archive, courier)
+
+    asyncio.run(run())
+
+
+def with_raw(server: Scripted, archive: Archive) -> Archive:
+    """Return the archive as one that gives raw copies."""
+    return replace(archive, replay=f"{server.base}/{{datetime}}id_/{{uri}}")
+
+
+async def text(client: MementoArchive, date: str | None = None) -> tuple[str, bytes] | None:
+    """Return the date and the body of what is got for a date."""
+    copy = await client.get(PAGE, date)
+    if copy is None:
+        return None
+    with copy.body:
+        return copy.capture.datetime, copy.body.read()
+
+
+def test_a_timemap_lists_captures() -> None:
+    """Addresses are made absolute, repeated entries come once, what is not told is not guessed."""
+
+    async def talk(server: Scripted, archive: Archive, courier: Courier) -> None:
+        client = MementoArchive(archive, courier)
+        assert await listed(client.captures(PAGE)) == [
+            Capture(PAGE, "com,example)/page", NEW, archive="a", urim=f"{server.base}/{NEW}/{PAGE}"),
+            Capture(PAGE, "com,example)/page", OLD, archive="a", urim=f"{server.base}/x/{OLD}/{PAGE}"),
+        ]
+        assert client.problems.counts == {}
+        assert "link-format" in server.sent[0]["accept"]
+
+    with_archive({MAP: timemap(memento(NEW), memento(OLD, "/x"), memento(NEW, ""), memento(NEW))}, talk)
+
+
+def test_nothing_held() -> None:
+    """404 of TimeMap and TimeGate, and a list without copies, are an answer."""
+
+    async def talk(server: Scripted, archive: Archive, courier: Courier) -> None:
+        client = MementoArchive(archive, courier)
+        assert await listed(client.captures(PAGE)) == []
+        assert await client.get(PAGE) is None
+        assert await client.crawl_date(PAGE) is None
+        server.answers[MAP] = timemap()
+        assert await listed(client.captures(PAGE)) == []
+        with pytest.raises(UriError):
+            await listed(client.captures("dns:example.com"))
+
+    with_archive({}, talk)
+
+
+def test_bad_entries_are_counted_and_the_good_ones_come() -> None:
+    """A flaw costs the entry that has it."""
+    entries = [
+        '<no end; rel="memento"',
+        f'<http://[x>; rel="memento"; datetime="{DATES[OLD]}"',
+        f'<mailto:a@b>; rel="memento"; datetime="{DATES[OLD]}"',
+        memento(OLD),
+    ]
+
+    async def talk(_: Scripted, archive: Archive, courier: Courier) -> None:
+        client = MementoArchive(archive, courier)
+        assert [capture.datetime for capture in await listed(client.captures(PAGE))] == [OLD]
+        assert client.problems.counts == {"bad-uri": 3}
+
+    with_archive({MAP: timemap(*entries)}, talk)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer(200, {"Content-Type": "text/html"}, b"<!DOCTYPE html><html>please log in</html>"),
+        Answer(200, {"Content-Type": "application/link-format"}, b"<html><a href=x>y</a></html>"),
+        Answer(200, {}, b"\xff\xfe" * 2_500_000),
+        Answer(200, {}, b"<" * 5_000_000),
+        Answer(200, {}, b"[" * 5_000_000),
+        Answer(200, {}, b'{"mementos": []}'),
+    ],
+    ids=lambda answer: repr(answer.body[:8]),
+)
+def test_what_is_no_timemap_is_malformed(answer: Answer) -> None:
+    """An error page with status 200 is not mistaken for `nothing held`."""
+
+    async def talk(_: Scripted, archive: Archive, courier: Courier) -> None:
+        found, error = await collected(MementoArchive(archive, courier).captures(PAGE))
+        assert found == []
+        assert isinstance(error, FailedError)
+        assert error.kind == "malformed"
+
+    with_archive({MAP: answer}, talk)
+
+
+def test_an_exclusion_is_told() -> None:
+    """403 with the name of an exception, or a body of nothing else, is a rule of the archive."""
+    body = b"org.archive.wayback.exception.RobotAccessControlException: no"
+
+    async def talk(server: Scripted, archive: Archive, courier: Courier) -> None:
+        client = MementoArchive(archive, courier)
+        for status in (200, 403):
+            server.answers[MAP] = Answer(status, {}, body)
+            _, error = await collected(client.captures(PAGE))
+            assert isinstance(error, ExcludedError)
+        server.answers[MAP] = Answer(403, {}, b"no")
+        _, error = await collected(client.captures(PAGE))
+        assert isinstance(error, FailedError)
+
+    with_archive({}, talk)
+
+
+def test_pages_of_a_list_are_followed() -> None:
+    """Links with dates of their own lead on; the same place, other formats and the list itself do not."""
+    link_format = '; type="application/link-format"'
+    answers = {
+        MAP: timemap(
+            f'<{{base}}{MAP}>; rel="self"; from="{DATES[NEW]}"', further("/2"), further("{base}/2"),
+            further(f"{{base}}{MAP}", NEW), further("/itself", NEW), further("/json", OLD, '; type="application/json"'),
+            f'<{{base}}/html>; rel="timemap"{link_format}',
+        ),
+        "/2": timemap(memento(NEW), further(MAP), further("/2"), further("/3", OLD, link_format)),
+        "/3": timemap(memento(OLD)),
+    }  # fmt: skip
+
+    async def talk(server: Scripted, archive: Archive, courier: Courier) -> None:
+        found = await listed(MementoArchive(archive, courier).captures(PAGE))
+        assert [capture.datetime for capture in found] == [NEW, OLD]
+        assert server.asked == [MAP, "/2", "/3"]
+
+    with_archive(answers, talk)
+
+
+def test_pages_that_lead_ever_on_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages that only repeat others lead nowhere, and of new ones there are so many and no more."""
+    monkeypatch.setattr(timemaps, "MAX_PAGES", 5)
+    same = {f"/{n}": timemap(memento(OLD), further(f"/{n + 1}")) for n in range(99)}
+    other = {f"/o{n}": timemap(memento(OLD, f"{{base}}/{n}"), further(f"/o{n + 1}")) for n in range(99)}
+
+    async def talk(server: Scripted, archive: Archive, courier: Courier) -> None:
+        client = MementoArchive(archive, courier)
+        server.answers[MAP] = timemap(memento(OLD), further("/1"))
+        assert len(await listed(client.captures(PAGE))) == 1
+        assert len(server.asked) == 2
+        server.asked.clear()
+        server.answers[MAP] = timemap(memento(OLD), further("/o1"))
+        found, error = await collected(client.captures(PAGE))
+        assert len(found) == len(server.asked) == 5
+        assert isinstance(error, ListCutError)
+
+    with_archive(same | other, talk)
+
+
+def test_a_page_that_is_missing_fails_behind_what_was_listed() -> None:
+    """What the first page had has been given; that there is more is not hidden."""
+
+    async def talk(server: Scripted, archive: Archive, courier: Courier) -> None:
+        client = MementoArchive(archive, courier)
+        found, error = await collected(client.captures(PAGE))
+        assert len(found) == 1
+        assert isinstance(error, FailedError)
+        # Elsewhere is nobody's to send us.
+        server.answers[MAP] = timemap(memento(OLD), further("http://127.0.0.2:1/"))
+        found, error = await collected(client.captures(PAGE))
+        assert len(found) == 1
+        assert isinstance(error, ListCutError)
+
+    with_archive({MAP: timemap(memento(OLD), further("/gone"))}, talk)
+
+
+@pytest.mark.parametrize("style", ["302", "302 relative", "302 with a date", "200", "302 to 302"])
+def test_a_timegate_finds_the_closest(style: str) -> None:
+    """It redirects to a copy, or is one itself and says where it is; the date that came back is the copy's."""
+    gates = {
+        "302": {GATE: Answer(302, {"Location": f"{{base}}/{OLD}/{PAGE}", "Vary": "accept-datetime"})},
+        "302 with a date": {GATE: Answer(302, {"Location": f"/{OLD}/{PAGE}", "Memento-Datetime": DATES[OLD]})},
+        "302 relative": {GATE: Answer(302, {"Location": f"/{OLD}/{PAGE}"})},
+        "200": {
+            GATE: Answer(
+                200,
+                {"Memento-Datetime": DATES[OLD], "Content-Location": f"/{OLD}/{PAGE}", "Content-Type": "text/html"},
+                OLD,
+            )
+        },
+        "302 to 302": {
+            GATE: Answer(302, {"Location": "/gate2"}),
+            "/gate2": Answer(307, {"Location": f"/{OLD}/{PAGE}"}),
+        },
+    }[style]
+
+    async def talk(server: Scripted, archive: Archive, courier: Courier) -> None:
+        client = MementoArchive(archive, courier)
+        copy = await client.get(PAGE, "2012")
+        assert copy is not None
+        with copy.body:
+            assert copy.body.read() == OLD.encode()
+        assert (copy.capture.datetime, copy.capture.urim) == (OLD, f"{server.base}/{OLD}/{PAGE}")
+        assert copy.capture.migrated is True
+        assert all(sent["accept-datetime"] == "Sun, 01 Jul 2012 23:59:59 GMT" for sent in server.sent)
+        # Raw, where the archive can: the copy with the banner is not taken.
+        server.asked.clear()
+        assert await text(MementoArchive(with_raw(server, archive), courier), "2012") == (OLD, f"raw {OLD}".encode())
+        assert f"/{OLD}/{PAGE}" not in server.asked
+        server.sent.clear()
+        assert await client.crawl_date(PAGE) == OLD
+        assert "accept-datetime" not in server.sent[0]
+
+    with_archive({**COPIES, **RAW, **gates}, talk)
+
+
+def test_the_last_copy_is_the_one_that_links_call_last() -> None:
+    """A TimeGate that answers with any copy still names the last one."""
+    link = f'<{{base}}/{NEW}/{PAGE}>; rel="last memento"; datetime="{DATES[NEW]}"'
+
+    async def talk(_: Scripted, archive: Archive, courier: Courier) -> None:
+        assert await MementoArchive(archive, courier).crawl_date(PAGE) == NEW
+
+    with_archive({GATE: Answer(302, {"Location": f"/{OLD}/{PAGE}", "Link": link})}, talk)
+
+
+@pytest.mark.parametrize(
+    ("date", "expected"), [("2013", OLD), ("2014", OLD), ("2015", NEW), ("20141231", OLD), ("201503", NEW), (None, NEW)]
+)
+def test_without_a_timegate_the_list_finds_the_closest(date: str | None, expected: str) -> None:
+    """The distance is that of time, not of digits."""
+
+    async def talk(server: Scripted, archive: Archive, courier: Courier) -> None:
+        client = MementoArchive(replace(archive, timegate=None), courier)
+        assert await text(client, date) == (expected, expected.encode())
+        assert await client.crawl_date(PAGE) == NEW
+        raw = replace(with_raw(server, archive), timegate=None)
+        assert await text(MementoArchive(raw, courier), date) == (expected, f"raw {expected}".encode())
+
+    with_archive({**COPIES, **RAW, MAP: timemap(memento(NEW), memento(OLD))}, talk)
+
+
+def test_without_a_timemap_the_gate_says_what_it_can() -> None:
+    """It links to a list, or at least to some copies; then the list says that it is not all."""
+    links = [memento(OLD, "", "first memento"), memento(NEW, "", "last memento")]
+    gate = {"Location": f"/{NEW}/{PAGE}", "Link": ", ".join(links)}
+
+    async def talk(server: Scripted, archive: Archive, courier: Courier) -> None:
+        client = MementoArchive(replace(archive, timemap=None), courier)
+        found, error = await collected(client.captures(PAGE))
+        assert [(capture.datetime, capture.urim) for capture in found] == [
+            (date, f"{server.base}/{date}/{PAGE}") for date in (OLD, NEW)
+        ]
+        assert isinstance(error, ListCutError)
+        server.answers[GATE] = Answer(302, {**gate, "Link": '<{base}/list>; rel="timemap"'})
+        assert [capture.datetime for capture in await listed(client.captures(PAGE))] == [NEW]
+        del server.answers[GATE]
+        assert await listed(client.captures(PAGE)) == []
+
+    with_archive({GATE: Answer(302, gate), "/list": timemap(memento(NEW))}, talk)
+
+
+def test_what_cannot_be_asked_is_not() -> None:
+    """No list below a prefix, nothing at all without addresses, no copy without a place."""
+
+    async def talk(server: Scripted, archive: Archive, courier: Courier) -> None:
+        client = MementoArchive(archive, courier)
+        _, error = await collected(client.under("http://example.com/", "2014", "2015"))
+        assert isinstance(error, UnsupportedError)
+        bare = MementoArchive(replace(archive, timemap=None, timegate=None), courier)
+        _, error = await collected(bare.captures(PAGE))
+        assert isinstance(error, UnsupportedError)
+        with pytest.raises(UnsupportedError):
+            await bare.get(PAGE)
+        for urim in (None, "file:///etc/passwd", "http://[broken"):
+            with pytest.raises(UnsupportedError):
+                await client.fetch(Capture(PAGE, "com,example)/page", OLD, urim=urim))
+        assert server.asked == []
+        raw = MementoArchive(replace(with_raw(server, archive), timemap=None, timegate=None), courier)
+        server.answers[f"/29991231235959id_/{PAGE}"] = Answer(302, {"Location": f"/{NEW}id_/{PAGE}"})
+        assert await text(raw) == (NEW, f"raw {NEW}".encode())
+
+    with_archive(RAW, talk)
+
+
+def test_a_listed_copy_is_fetched_where_the_list_says() -> None:
+    """Without raw copies it comes as the archive shows it, and is marked by its type."""
+    image = Answer(200, {"Memento-Datetime": DATES[NEW], "Content-Type": "image/png"}, b"png")
+
+    async def talk(server: Scripted, archive: Archive, courier: Courier) -> None:
+        client = MementoArchive(archive, courier)
+        copies = [await client.fetch(capture) for capture in await listed(client.captures(PAGE))]
+        shown = [(copy.capture.datetime, copy.capture.mime, copy.capture.migrated) for copy in copies if copy]
+        assert shown == [(OLD, "text/html", True), (NEW, "image/png", False)]
+        for copy in copies:
+            assert copy is not None
+            copy.body.close()
+        assert server.asked[1:] == [f"/{OLD}/{PAGE}", f"/{NEW}/{PAGE}"]
+
+    with_archive({**COPIES, f"/{NEW}/{PAGE}": image, MAP: timemap(memento(OLD), memento(NEW))}, talk)
+
+
+def test_a_timegate_that_is_no_archive_is_not_believed() -> None:
+    """A page with status 200 and no date is the archive's own, or somebody else's."""
+
+    async def talk(_: Scripted, archive: Archive, courier: Courier) -> None:
+        with pytest.raises(FailedError) as failed:
+            await MementoArchive(archive, courier).get(PAGE)
+        assert failed.value.kind == "malformed"
+
+    with_archive({GATE: Answer(200, {"Content-Type": "text/html"}, b"<h1>captcha</h1>")}, talk)

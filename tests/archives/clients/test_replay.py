@@ -1,0 +1,315 @@
+"""Stored copies: what is one, of which date and page, and in which coding."""
+
+import asyncio
+import gzip
+import hashlib
+from collections.abc import Awaitable, Callable, Mapping
+
+import pytest
+
+from tests.archives.collected import a_courier
+from tests.neighbours.scripted import Answer, Scripted, scripted
+from unlost.archives.archive import Archive, Kind
+from unlost.archives.clients.replay import Replay
+from unlost.archives.clients.urims import hosts, raw_address, read_copy, urim
+from unlost.archives.repository import StoredCopy
+from unlost.archives.spelling import asked
+from unlost.errors import ExcludedError, FailedError
+from unlost.formats.capture import Capture
+from unlost.formats.problems import Problems
+
+PAGE = "http://example.com/page"
+DATE = "20140210000001"
+HTTP_DATE = "Mon, 10 Feb 2014 00:00:01 GMT"
+RAW = f"/web/{DATE}id_/{PAGE}"
+DATED = {"Memento-Datetime": HTTP_DATE, "Content-Type": "text/html"}
+PLACE = Archive("a", "A", Kind.WAYBACK)
+
+
+def with_archive(answers: Mapping[str, Answer], talk: Callable[[Scripted, Replay], Awaitable[None]]) -> None:
+    """Run a conversation with an archive that says what it is told to."""
+
+    async def run() -> None:
+        async with scripted(answers) as server, a_courier() as courier:
+            archive = Archive("a", "A", Kind.WAYBACK, replay=f"{server.base}/web/{{datetime}}id_/{{uri}}")
+            await talk(server, Replay(archive, courier, Problems()))
+
+    asyncio.run(run())
+
+
+async def raw(replay: Replay, date: str = DATE) -> StoredCopy | None:
+    """Return the copy of a date, with its body closed."""
+    address = raw_address(replay.archive, date, PAGE)
+    assert address is not None
+    copy = await replay.copy(PAGE, address)
+    if copy is not None:
+        copy.body.close()
+    return copy
+
+
+@pytest.mark.parametrize("status", [200, 203, 301, 400, 404, 410, 451, 500])
+def test_memento_datetime_makes_a_capture(status: int) -> None:
+    """Whatever its status, an answer with it is a copy."""
+
+    async def talk(_: Scripted, replay: Replay) -> None:
+        copy = await raw(replay)
+        assert copy is not None
+        assert (copy.capture.status, copy.capture.datetime) == (status, DATE)
+
+    with_archive({RAW: Answer(status, DATED, b"x")}, talk)
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (Answer(404), None),
+        (Answer(410), None),
+        (Answer(400, {}, b"<h1>Self Redirect</h1>"), None),
+        (Answer(400), "status"),
+        (Answer(403), "status"),
+        (Answer(403, {}, b"x.RobotAccessControlException: y"), "excluded"),
+        (Answer(403, {}, b"x.AdministrativeAccessControlException: y"), "excluded"),
+        (Answer(451), "excluded"),
+        (Answer(204), "status"),
+        (Answer(300), "status"),
+        (Answer(200, {"Content-Type": "text/html"}, b"<p>the archive's own words</p>"), "malformed"),
+        (Answer(200, {"Memento-Datetime": "yesterday"}, b"x"), DATE),
+        (Answer(302, {"Location": f"/web/{DATE}id_/{PAGE}"}), "redirects"),
+        (Answer(302, {"Location": "ftp://example.com/"}), "redirects"),
+        (Answer(302, {"Location": "http://[broken"}), "redirects"),
+        (Answer(302, {"Location": "http://10.0.0.1/"}), "redirects"),
+    ],
+)
+def test_without_it_the_archive_speaks_for_itself(answer: Answer, expected: str | None) -> None:
+    """Its own error page is never content: it is nothing held, a rule, or a fault."""
+
+    async def talk(_: Scripted, replay: Replay) -> None:
+        if expected == "excluded":
+            with pytest.raises(ExcludedError):
+                await raw(replay)
+        elif expected is None:
+            assert await raw(replay) is None
+        elif expected == DATE:
+            copy = await raw(replay)
+            assert copy is not None
+            assert copy.capture.datetime == DATE
+            assert replay.problems.counts == {"bad-date": 1}
+        else:
+            with pytest.raises(FailedError) as failed:
+                await raw(replay)
+            assert failed.value.kind == expected
+
+    with_archive({RAW: answer}, talk)
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        "{base}/web/20160210000001id_/http://example.com/page",
+        "/web/20160210000001id_/http://example.com/page",
+        "/web/20160210000001id_/https://www.example.com/page",
+        "/web/20160210000001id_/http:/example.com/page",
+        "/elsewhere",
+    ],
+)
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_to_another_date_is_followed(location: str, status: int) -> None:
+    """The closest copy comes, with its own date."""
+    there = Answer(200, {"Memento-Datetime": "Wed, 10 Feb 2016 00:00:01 GMT"}, b"x")
+    answers = {
+        RAW: Answer(status, {"Location": location}),
+        "/web/20160210000001id_/http://example.com/page": there,
+        "/web/20160210000001id_/https://www.example.com/page": there,
+        "/web/20160210000001id_/http:/example.com/page": there,
+        "/elsewhere": there,
+    }
+
+    async def talk(_: Scripted, replay: Replay) -> None:
+        copy = await raw(replay)
+        assert copy is not None
+        assert (copy.capture.datetime, copy.capture.status, copy.capture.redirect) == ("20160210000001", 200, None)
+
+    with_archive(answers, talk)
+
+
+@pytest.mark.parametrize(
+    ("status", "location", "target", "expected"),
+    [
+        (302, "{base}/web/20140210000001id_/http://other.example/x?y=1", "http://other.example/x?y=1", None),
+        (302, "/web/20140210000001id_/http:/other.example/x", "http://other.example/x", None),
+        (302, "/web/20140210000009id_/http://other.example/x", "http://other.example/x", None),
+        (301, "/web/20140210000001id_/http://other.example/x", "http://other.example/x", 301),
+        (302, "/web/20140210000001id_/https://www.example.com/page", "https://www.example.com/page", None),
+        (301, "http://other.example/x", "http://other.example/x", 301),
+        (302, "/x?y", "http://example.com/x?y", 302),
+        (307, "x", "http://example.com/x", 307),
+        (303, "//other.example/", "http://other.example/", 303),
+        (301, "http://[broken", "http://[broken", 301),
+        (302, f"/web/{DATE}id_/{PAGE}", PAGE, None),
+        (302, "https://another.archive/web/20140210000001/http://example.com/page",
+         "https://another.archive/web/20140210000001/http://example.com/page", 302),
+    ],
+)  # fmt: skip
+def test_a_captured_redirect_has_its_original_target(
+    status: int, location: str, target: str, expected: int | None
+) -> None:
+    """Rewritten or original, absolute or relative: the capture says where the page led. 302 may be any code."""
+
+    async def talk(server: Scripted, replay: Replay) -> None:
+        copy = await raw(replay)
+        assert copy is not None
+        assert (copy.capture.redirect, copy.capture.status) == (target, expected)
+        assert len(server.asked) == 1
+
+    with_archive({RAW: Answer(status, {**DATED, "Location": location})}, talk)
+
+
+def test_a_captured_redirect_is_told_without_its_date() -> None:
+    """An archive that leads to a copy of another page says what the page led to, and when."""
+
+    async def talk(server: Scripted, replay: Replay) -> None:
+        copy = await raw(replay)
+        assert copy is not None
+        assert (copy.capture.redirect, copy.capture.datetime) == ("http://other.example/", "20160210000001")
+        assert len(server.asked) == 1
+
+    with_archive({RAW: Answer(302, {"Location": "/web/20160210000001id_/http://other.example/"})}, talk)
+
+
+def test_circles_and_long_ways_end() -> None:
+    """Redirects in a circle, or ever on, fail after few requests."""
+    ever_on = {f"/web/{n:014d}id_/{PAGE}": Answer(302, {"Location": f"/web/{n + 1:014d}id_/{PAGE}"}) for n in range(99)}
+    circle = {RAW: Answer(302, {"Location": "/b"}), "/b": Answer(302, {"Location": RAW})}
+
+    async def talk(server: Scripted, replay: Replay) -> None:
+        for date in (DATE, "00000000000000"):
+            with pytest.raises(FailedError) as failed:
+                await raw(replay, date)
+            assert failed.value.kind == "redirects"
+        assert len(server.asked) <= 8
+
+    with_archive(ever_on | circle, talk)
+
+
+def test_a_copy_of_another_page_is_foreign() -> None:
+    """What says that it is a copy of something else is not given out as the page."""
+
+    async def talk(_: Scripted, replay: Replay) -> None:
+        with pytest.raises(FailedError) as failed:
+            await raw(replay)
+        assert failed.value.kind == "foreign"
+
+    with_archive({RAW: Answer(200, {**DATED, "Link": '<http://other.example/>; rel="original"'})}, talk)
+
+
+def test_the_page_is_spelled_as_the_copy_says() -> None:
+    """The archive may hold another spelling of the address that was asked for."""
+
+    async def talk(_: Scripted, replay: Replay) -> None:
+        copy = await raw(replay)
+        assert copy is not None
+        assert copy.capture.uri == "https://www.example.com/Page"
+
+    with_archive({RAW: Answer(200, {**DATED, "Link": '<https://www.example.com/Page>; rel="original"'})}, talk)
+
+
+def test_original_headers_lose_their_prefix() -> None:
+    """Prefixed headers are the original server's; others are only where the archive is known to leave them alone."""
+    headers = {
+        **DATED,
+        "X-Archive-Orig-Server": "old",
+        "x-archive-orig-last-modified": HTTP_DATE,
+        "X-Archive-Src": "x.warc.gz",
+        "X-A": "b",
+    }
+
+    async def talk(_: Scripted, replay: Replay) -> None:
+        copy = await raw(replay)
+        assert copy is not None
+        known = {name.lower(): value for name, value in copy.headers}
+        assert known == {"content-type": "text/html", "server": "old", "last-modified": HTTP_DATE}
+        assert copy.header("LAST-modified") == HTTP_DATE
+        copy = await raw(Replay(replay.archive, replay.courier, replay.problems, plain_headers=True))
+        assert copy is not None
+        assert copy.header("x-a") == "b"
+        assert copy.header("memento-datetime") is None
+        assert copy.header("src") is None
+
+    with_archive({RAW: Answer(200, headers)}, talk)
+
+
+PACKED = gzip.compress(b"<p>hello</p>" * 10)
+
+
+@pytest.mark.parametrize("field", ["Content-Encoding", "X-Archive-Orig-Content-Encoding"])
+@pytest.mark.parametrize(
+    ("body", "mime", "expected"),
+    [
+        (PACKED, "text/html", b"<p>hello</p>" * 10),
+        (PACKED, "application/octet-stream", b"<p>hello</p>" * 10),
+        (b"plain", "text/html", b"plain"),
+        (gzip.compress(PACKED), "application/gzip", PACKED),
+    ],
+)
+def test_a_coded_copy_comes_without_its_coding(field: str, body: bytes, mime: str, expected: bytes) -> None:
+    """The body is the page, whether the archive sends the coding on or only tells of it, rightly or not."""
+
+    async def talk(_: Scripted, replay: Replay) -> None:
+        address = raw_address(replay.archive, DATE, PAGE)
+        assert address is not None
+        copy = await replay.copy(PAGE, address)
+        assert copy is not None
+        with copy.body:
+            assert copy.body.read() == expected
+
+    with_archive({RAW: Answer(200, {**DATED, "Content-Type": mime, field: "gzip"}, body)}, talk)
+
+
+def test_a_copy_that_was_cut_is_told() -> None:
+    """Where the index has a digest, a body without it is counted, and given all the same."""
+
+    async def talk(server: Scripted, replay: Replay) -> None:
+        address = raw_address(replay.archive, DATE, PAGE)
+        assert address is not None
+        for body, told in ((b"whole", {}), (b"who", {"other-digest": 1})):
+            digest = "sha256:" + hashlib.sha256(b"whole").hexdigest()
+            server.answers[RAW] = Answer(200, DATED, body)
+            copy = await replay.copy(PAGE, address, Capture(PAGE, "com,example)/page", DATE, digest=digest))
+            assert copy is not None
+            with copy.body:
+                assert copy.body.read() == body
+            assert replay.problems.counts == told
+
+    with_archive({}, talk)
+
+
+def test_addresses_of_copies() -> None:
+    """They are made from the registry's templates, and say their date and page."""
+    archive = Archive("a", "A", Kind.PYWB, timemap="http://B.org/", replay="https://a.org:81/w/{datetime}id_/{uri}")
+    assert raw_address(archive, DATE, PAGE) == f"https://a.org:81/w/{DATE}id_/{PAGE}"
+    assert urim(archive, DATE, PAGE) == f"https://a.org:81/w/{DATE}/{PAGE}"
+    assert raw_address(PLACE, DATE, PAGE) is None
+    assert urim(PLACE, DATE, PAGE) is None
+    assert hosts(archive) == {"a.org", "b.org"}
+    assert read_copy(f"https://a.org/{DATE}/example.com/") == (DATE, "http://example.com/")
+    assert read_copy("https://a.org/web/2014/http://example.com/") == ("2014", "http://example.com/")
+    assert read_copy("https://a.org/web/99999999999999/http://example.com/") is None
+    assert read_copy("https://example.com/") is None
+
+
+@pytest.mark.parametrize(
+    ("uri", "expected"),
+    [
+        ("example.com", "http://example.com"),
+        ("http://example.com/a/./b/../c/..", "http://example.com/a/"),
+        ("http://example.com/../../x", "http://example.com/x"),
+        ("http://example.com/%2E%2e/%2e/x", "http://example.com/x"),
+        ("http://example.com/a..b/.c?../..", "http://example.com/a..b/.c?../.."),
+        ("http://example.com//a//", "http://example.com//a//"),
+        ("http://example.com/ä\udcff {}", "http://example.com/%C3%A4%FF%20%7B%7D"),
+        ("http://example.com/%41%zz", "http://example.com/%41%zz"),
+    ],
+)
+def test_addresses_are_spelled_so_that_they_can_be_sent(uri: str, expected: str) -> None:
+    """Nothing in them can end the request or climb out of the archive's folder."""
+    assert asked(uri) == expected

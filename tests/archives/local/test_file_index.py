@@ -1,0 +1,245 @@
+"""The index of archive files: shared by processes, kept wherever it can be, made again when it is damaged."""
+
+import asyncio
+import multiprocessing
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+
+from tests.archives.archive_files import files, listed, run
+from tests.formats.warcs import record
+from unlost.archives.local import file_tables
+from unlost.archives.local.file_index import FileIndex
+from unlost.archives.local.file_reading import StoppedError
+from unlost.errors import FailedError
+from unlost.formats.capture import Capture
+
+PAGES = 40
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder of the user's files."""
+    monkeypatch.setenv("UNLOST_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder with four WARCs of ten pages each."""
+    top = tmp_path / "warcs"
+    top.mkdir()
+    for number in range(4):
+        text = b"".join(record(number=number * 10 + each) for each in range(10))
+        (top / f"{number}.warc").write_bytes(text)
+    return top
+
+
+def database(home: Path) -> Path:
+    """Return the one database of the cache."""
+    (found,) = (home / "cache" / "files").glob("*.sqlite")
+    return found
+
+
+def _count(folder: Path, results: "multiprocessing.SimpleQueue[int]") -> None:
+    results.put(len(listed(files(folder).under("http://example.com"))))
+
+
+def test_processes_that_begin_at_once(home: Path, folder: Path) -> None:
+    """Each of several processes sees everything, and every file is indexed once."""
+    context = multiprocessing.get_context("fork")
+    results = context.SimpleQueue()
+    processes = [context.Process(target=_count, args=(folder, results)) for _ in range(4)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(60)
+    assert [results.get() for _ in processes] == [PAGES] * 4
+    with sqlite3.connect(database(home)) as connection:
+        assert connection.execute("SELECT count(*) FROM capture").fetchone() == (PAGES,)
+    connection.close()
+
+
+def test_a_cache_that_cannot_be_written(home: Path, folder: Path) -> None:
+    """The index is then temporary, and whoever listens is told what to do."""
+    home.mkdir()
+    (home / "cache").write_text("a file in the place of the folder")
+    said: list[str] = []
+    here = files(folder, on_message=said.append)
+    assert len(listed(here.under("http://example.com"))) == PAGES
+    assert len(said) == 1
+    assert "UNLOST_HOME" in said[0]
+
+
+def test_a_full_disk(home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An index that finds no room in the cache is made elsewhere; one that finds none there either is an error."""
+    places = [home]
+    real = FileIndex.update
+
+    def full(self: FileIndex, *arguments: Any) -> None:  # noqa: ANN401  those of the method
+        if any(place in self._database.parents for place in places):
+            raise sqlite3.OperationalError("database or disk is full")
+        real(self, *arguments)
+
+    monkeypatch.setattr(FileIndex, "update", full)
+    assert len(listed(files(folder).under("http://example.com"))) == PAGES
+    places.append(Path("/"))
+    with pytest.raises(FailedError, match="full"):
+        listed(files(folder).under("http://example.com"))
+
+
+@pytest.mark.parametrize("damage", [b"this is no database at all" * 100, b""])
+def test_a_damaged_database_is_made_again(home: Path, folder: Path, damage: bytes) -> None:
+    """Nobody has to clear a cache by hand."""
+    listed(files(folder).under("http://example.com"))
+    database(home).write_bytes(damage)
+    assert len(listed(files(folder).under("http://example.com"))) == PAGES
+
+
+def test_damage_while_it_is_used(home: Path, folder: Path) -> None:
+    """A client that is in the middle of its work goes on when the cache is cleared or damaged under it."""
+    here = files(folder)
+    listed(here.under("http://example.com"))
+    database(home).unlink()
+    assert len(listed(here.under("http://example.com"))) == PAGES
+    database(home).write_bytes(b"x" * 5000)
+    assert len(listed(here.under("http://example.com"))) == PAGES
+
+
+def test_an_index_of_another_version_is_made_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an older unlost wrote is not trusted."""
+    listed(files(folder).under("http://example.com"))
+    monkeypatch.setattr(file_tables, "VERSION", 999)
+    read: list[str] = []
+    assert len(listed(files(folder, on_file=read.append).under("http://example.com"))) == PAGES
+    assert len(read) == 4
+
+
+def test_work_that_was_broken_off_is_taken_up(folder: Path, tmp_path: Path) -> None:
+    """What a process that died had begun is done again, and not seen before."""
+    index = FileIndex(folder, tmp_path / "i" / "x.sqlite")
+    stop = Event()
+    seen: list[str] = []
+
+    def stop_at_third(name: str) -> None:
+        seen.append(name)
+        if len(seen) == 3:
+            stop.set()
+
+    with pytest.raises(StoppedError):
+        index.update(stop, stop_at_third)
+    ever = ("0", "9" * 14)
+    assert len(index.page("com,example)", "com,example*", ever, None, 999)) == 20
+    assert not index.is_current()
+    index.update(Event())
+    assert len(index.page("com,example)", "com,example*", ever, None, 999)) == PAGES
+    assert index.is_current()
+
+
+def test_half_a_file_is_not_seen(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of a file that was not read to its end are invisible, and gone when it is read again."""
+    from unlost.formats.warcindex import read_archive
+
+    def dying(*arguments: Any, **options: Any) -> Iterator[Capture]:  # noqa: ANN401  those of the function
+        yield from islice(read_archive(*arguments, **options), 7)
+        raise StoppedError
+
+    index = FileIndex(folder, tmp_path / "x.sqlite")
+    monkeypatch.setattr("unlost.archives.local.file_reading._BATCH_ROWS", 3)
+    monkeypatch.setattr("unlost.archives.local.file_reading.read_archive", dying)
+    with pytest.raises(StoppedError):
+        index.update(Event())
+    everything = ("com,example)", "com,example*", ("0", "9" * 14), None, 999)
+    connection = sqlite3.connect(tmp_path / "x.sqlite")
+    assert connection.execute("SELECT count(*) FROM capture").fetchone() == (6,)
+    connection.close()
+    assert index.page(*everything) == []
+    assert not index.is_current()
+    monkeypatch.setattr("unlost.archives.local.file_reading.read_archive", read_archive)
+    index.update(Event())
+    assert len(index.page(*everything)) == PAGES
+
+
+def test_whoever_is_cancelled_stops_indexing(folder: Path) -> None:
+    """A task that is cancelled while files are indexed ends soon, although its thread cannot be ended."""
+    seen: list[str] = []
+
+    async def cancelled() -> None:
+        begun = asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def on_file(name: str) -> None:
+            seen.append(name)
+            loop.call_soon_threadsafe(begun.set)
+            go_on.wait(10)
+
+        go_on = Event()
+        here = files(folder, on_file=on_file)
+        task = asyncio.create_task(here.crawl_date("http://example.com/1"))
+        await begun.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        go_on.set()
+
+    run(cancelled())
+    assert seen == ["0.warc"]
+
+
+def test_questions_do_not_block_each_other(folder: Path) -> None:
+    """Many questions at once are answered, and the folder is looked at once for all of them."""
+    read: list[str] = []
+
+    async def many() -> list[str | None]:
+        here = files(folder, on_file=read.append)
+        return await asyncio.gather(*(here.crawl_date(f"http://example.com/{number}") for number in range(PAGES)))
+
+    assert run(many()) == ["20140210000001"] * PAGES
+    assert len(read) == 4
+
+
+def test_a_page_of_long_rows_is_short(tmp_path: Path) -> None:
+    """Rows with addresses of a megabyte come a few at a time: memory is bounded by bytes, not by rows."""
+    (tmp_path / "w").mkdir()
+    long = "http://example.com/{}" + "x" * (1 << 20)
+    text = b"".join(record(number=number, uri=long) for number in range(12))
+    (tmp_path / "w" / "a.warc").write_bytes(text)
+    index = FileIndex(tmp_path / "w", tmp_path / "x.sqlite")
+    index.update(Event())
+    assert 0 < len(index.page("com,example)", "com,example*", ("0", "9" * 14), None, 500)) < 12
+    assert len(listed(files(tmp_path / "w").under("http://example.com"))) == 12
+
+
+def test_every_question_goes_through_an_index(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No question reads all rows, and a page of a list is not sorted again."""
+    index = FileIndex(folder, tmp_path / "x.sqlite")
+    index.update(Event())
+    (found, *_) = index.page("com,example)", "com,example*", ("0", "9" * 14), None, 5)
+    asked: list[str] = []
+    connect = sqlite3.connect
+
+    def traced(*arguments: Any, **options: Any) -> sqlite3.Connection:  # noqa: ANN401  those of the function
+        connection: sqlite3.Connection = connect(*arguments, **options)
+        connection.set_trace_callback(asked.append)
+        return connection
+
+    monkeypatch.setattr(sqlite3, "connect", traced)
+    index.page("com,example)", "com,example*", ("0", "9" * 14), found.place, 5)
+    index.nearest("com,example)/1", "2014", 5)
+    index.at(found.capture)
+    index.last_date("com,example)/1")
+    index.originals(replace(found.capture, revisit_of=("http://example.com/1", "2014")), 5)
+    monkeypatch.undo()
+    assert len(asked) == 7
+    connection = sqlite3.connect(tmp_path / "x.sqlite")
+    plans = [row[3] for each in asked for row in connection.execute(f"EXPLAIN QUERY PLAN {each}")]
+    connection.close()
+    assert len(plans) >= 14
+    assert [plan for plan in plans if plan.startswith("SCAN")] == []
+    assert sum("TEMP B-TREE" in plan for plan in plans) <= 2, "only originals are sorted: there are few"

@@ -1,0 +1,387 @@
+"""A folder of archive files answers as an archive does."""
+
+import gzip
+import os
+import stat
+import zipfile
+from pathlib import Path
+
+import brotli
+import pytest
+
+from tests.archives.archive_files import body_of, digest_of, files, listed, page, revisit, run, write
+from tests.formats.warcs import member, record
+from tests.virtual_clock import VirtualClock
+from unlost.errors import FailedError, UriError, UsageError
+
+# warcio leaves its temporary files to the garbage collector.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+
+HOME = "http://example.com/"
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UNLOST_HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder with two WARCs, one of them in a folder of its own, and a file that is none."""
+    top = tmp_path / "warcs"
+    write(
+        top / "a.warc.gz",
+        page(HOME, "2014-02-10T00:00:01Z", b"first"),
+        page("http://example.com/gone", "2014-02-10T00:00:02Z", b"no", status="404 Not Found"),
+        page("http://shop.example.com/", "2014-02-11T00:00:00Z", b"shop"),
+    )
+    write(
+        top / "deep" / "b.warc",
+        page(HOME, "2016-05-05T00:00:00Z", b"second"),
+        page("http://example.com/a/b.css", "2016-05-05T00:00:01Z", b"css", [("Content-Type", "text/css; charset=x")]),
+        page("http://example.com/ab", "2016-05-05T00:00:02Z", b"ab"),
+        page("http://example.com/a/", "2016-05-05T00:00:03Z", b"folder"),
+        gzip=False,
+    )
+    (top / "notes.txt").write_text("not an archive")
+    return top
+
+
+def test_captures_of_a_page_come_by_date(folder: Path) -> None:
+    """All files are searched, and captures say where they are and whose."""
+    found = listed(files(folder).captures("https://www.EXAMPLE.com"))
+    assert [(c.datetime, c.status, c.mime, c.filename, c.archive) for c in found] == [
+        ("20140210000001", 200, "text/html", "a.warc.gz", "mine"),
+        ("20160505000000", 200, "text/html", "deep/b.warc", "mine"),
+    ]
+    assert found[0].migrated is False
+    assert found[0].urim is None
+
+
+def test_what_is_below_a_prefix(folder: Path) -> None:
+    """Prefixes, hosts, domains and dates choose what is listed, of any status."""
+    here = files(folder)
+
+    def pages(prefix: str, first: str | None = None, last: str | None = None) -> list[str]:
+        return [capture.uri.removeprefix("http://") for capture in listed(here.under(prefix, first, last))]
+
+    assert pages("http://example.com/a/") == ["example.com/a/", "example.com/a/b.css"]
+    assert pages("http://example.com/a") == ["example.com/a/", "example.com/a/b.css", "example.com/ab"]
+    assert len(pages("http://example.com")) == 6
+    assert pages("*.example.com")[-1] == "shop.example.com/"
+    assert pages("*.example.com", "2014", "20140210") == ["example.com/", "example.com/gone"]
+    assert pages("http://example.org") == []
+
+
+def test_lists_longer_than_a_page_of_the_index(tmp_path: Path) -> None:
+    """A list goes on where its last page ended, with every capture once, also of one page at one moment."""
+    text = b"".join(record(number=number % 7) for number in range(1_203))
+    (tmp_path / "w").mkdir()
+    (tmp_path / "w" / "a.warc").write_bytes(text)
+    found = listed(files(tmp_path / "w").under("http://example.com"))
+    assert len(found) == 1_203
+    assert len({capture.offset for capture in found}) == 1_203
+    assert [capture.key for capture in found] == sorted(str(capture.key) for capture in found)
+
+
+def test_the_closest_copy(folder: Path) -> None:
+    """A date of few digits is a span; without one it is the last copy."""
+    here = files(folder)
+    assert body_of(run(here.get(HOME))) == b"second"
+    assert body_of(run(here.get(HOME, "2014"))) == b"first"
+    assert body_of(run(here.get(HOME, "20150301"))) == b"first"
+    assert body_of(run(here.get(HOME, "20150601"))) == b"second"
+    assert run(here.get("http://example.com/never")) is None
+    assert run(here.crawl_date(HOME)) == "20160505000000"
+    assert run(here.crawl_date("http://example.com/never")) is None
+
+
+def test_a_year_is_closest_to_what_is_nearest_to_its_end(tmp_path: Path) -> None:
+    """A date of few digits is not its first moment: five days after a year are nearer than twelve before it."""
+    write(
+        tmp_path / "w" / "a.warc.gz",
+        page(HOME, "2014-12-20T00:00:00Z", b"before"),
+        page(HOME, "2016-01-05T00:00:00Z", b"after"),
+    )
+    assert body_of(run(files(tmp_path / "w").get(HOME, "2015"))) == b"after"
+
+
+def test_a_copy_has_the_headers_of_its_record(folder: Path) -> None:
+    """Status, type and headers are those that were captured, also of a page that was not there."""
+    here = files(folder)
+    copy = run(here.get("http://example.com/gone"))
+    assert copy is not None
+    assert (copy.capture.status, copy.header("content-type"), copy.truncated) == (404, "text/html", None)
+    assert copy.capture.archive == "mine"
+    assert body_of(copy) == b"no"
+
+
+def test_fetch_finds_the_very_record(tmp_path: Path) -> None:
+    """Of two records of one page and one second, the one is fetched that the capture speaks of."""
+    moment = "2014-02-10T00:00:01Z"
+    write(tmp_path / "w" / "a.warc.gz", page(HOME, moment, b"one"), page(HOME, moment, b"two"))
+    here = files(tmp_path / "w")
+    found = listed(here.captures(HOME))
+    assert [body_of(run(here.fetch(capture))) for capture in found] == [b"one", b"two"]
+
+
+def test_a_capture_of_elsewhere_is_fetched_by_its_date(folder: Path) -> None:
+    """A capture that names no file gives the closest copy."""
+    from unlost.formats.capture import Capture
+
+    here = files(folder)
+    asked = Capture(HOME, "com,example)/", "20160101000000")
+    assert body_of(run(here.fetch(asked))) == b"second"
+    assert run(here.fetch(Capture("http://never.example/", "example,never)/", "20160101000000"))) is None
+
+
+def test_codings_are_undone(tmp_path: Path) -> None:
+    """A body that was sent in chunks and compressed comes back plain; one that only says so comes as it is."""
+    packed = gzip.compress(b"hello")
+    coded = [("Transfer-Encoding", "chunked"), ("Content-Encoding", "gzip")]
+    write(
+        tmp_path / "w" / "a.warc.gz",
+        page(HOME, "2014-02-10T00:00:01Z", b"%x\r\n%s\r\n0\r\n\r\n" % (len(packed), packed), coded),
+        page(HOME, "2015-02-10T00:00:01Z", b"not coded", coded),
+        page(HOME, "2016-02-10T00:00:01Z", b"\x1f\x9d\x90\x00", [("Content-Encoding", "compress")]),
+        page(HOME, "2016-03-10T00:00:01Z", brotli.compress(b"in br"), [("Content-Encoding", "br")]),
+    )
+    here = files(tmp_path / "w")
+    assert body_of(run(here.get(HOME, "2014"))) == b"hello"
+    assert body_of(run(here.get(HOME, "2015"))) == b"not coded"
+    with pytest.raises(FailedError, match="`compress`") as raised:
+        run(here.fetch(listed(here.captures(HOME))[2]))
+    assert raised.value.kind == "malformed"
+    assert body_of(run(here.get(HOME, "20160210000001"))) == b"in br", "what cannot be read gives way"
+
+
+def test_a_bomb_is_too_large(tmp_path: Path) -> None:
+    """A body that would grow beyond the limit is an error, as is a record that does."""
+    bomb = gzip.compress(bytes(1 << 20))
+    write(
+        tmp_path / "w" / "a.warc.gz",
+        page(HOME, "2014-02-10T00:00:01Z", bomb, [("Content-Encoding", "gzip")]),
+        page(HOME, "2015-02-10T00:00:01Z", bytes(1 << 20)),
+    )
+    here = files(tmp_path / "w", max_bytes=1 << 16)
+    for capture in listed(here.captures(HOME)):
+        with pytest.raises(FailedError) as raised:
+            run(here.fetch(capture))
+        assert raised.value.kind == "too-large"
+
+
+def test_a_revisit_has_the_body_of_its_original(tmp_path: Path) -> None:
+    """The record is found by the address and date that the revisit names, in whatever file, or by its digest."""
+    write(tmp_path / "w" / "a.warc.gz", page(HOME, "2014-02-10T00:00:01Z", b"body"))
+    digest = digest_of(b"body")
+    write(
+        tmp_path / "w" / "b.warc.gz",
+        revisit(HOME, "2015-01-01T00:00:00Z", digest, (HOME, "2014-02-10T00:00:01Z")),
+        revisit("http://example.com/same", "2015-01-01T00:00:00Z", digest, None),
+        revisit(HOME, "2016-01-01T00:00:00Z", "sha1:OTHER", (HOME, "2014-02-10T00:00:01Z"), "304 Not Modified"),
+        revisit("http://example.com/lost", "2015-01-01T00:00:00Z", digest_of(b"?"), None),
+    )
+    here = files(tmp_path / "w")
+    for uri, date, status, again in (
+        (HOME, "2015", 200, "yes"),
+        ("http://example.com/same", None, 200, "yes"),
+        (HOME, "2016", 200, None),
+    ):
+        copy = run(here.get(uri, date))
+        assert copy is not None
+        assert (copy.capture.status, copy.header("x-again"), copy.capture.revisit) == (status, again, True)
+        assert copy.capture.revisit_of == (HOME, "20140210000001")
+        assert copy.capture.datetime[:4] in ("2015", "2016")
+        assert body_of(copy) == b"body"
+    with pytest.raises(FailedError, match="as before"):
+        run(here.get("http://example.com/lost"))
+
+
+def test_what_changes_is_indexed_anew(folder: Path) -> None:
+    """Files that come, change or go are seen by the next question, ten seconds later at the latest."""
+    clock = VirtualClock()
+    here = files(folder, clock=clock)
+    assert len(listed(here.captures(HOME))) == 2
+    write(folder / "c.warc", page(HOME, "2017-01-01T00:00:00Z", b"third"), gzip=False)
+    write(folder / "a.warc.gz", page(HOME, "2018-01-01T00:00:00Z", b"fourth"))
+    (folder / "deep" / "b.warc").unlink()
+    assert len(listed(here.captures(HOME))) == 2
+    clock.advance(11)
+    assert [capture.datetime[:4] for capture in listed(here.captures(HOME))] == ["2017", "2018"]
+    assert body_of(run(here.get(HOME))) == b"fourth"
+
+
+def test_a_record_that_moved_is_found_again(folder: Path) -> None:
+    """A capture whose file was rewritten since it was listed gives the copy of that date, wherever it is now."""
+    here = files(folder, clock=VirtualClock())
+    before = listed(here.captures(HOME))[0]
+    write(
+        folder / "a.warc.gz",
+        page("http://example.com/new", "2013-01-01T00:00:00Z", b"new" * 99),
+        page(HOME, "2014-02-10T00:00:01Z", b"first"),
+    )
+    assert body_of(run(here.fetch(before))) == b"first"
+
+
+def test_only_what_changed_is_read(folder: Path) -> None:
+    """Another client of the same folder reads no file again but those that changed."""
+    read: list[str] = []
+    listed(files(folder, on_file=read.append).captures(HOME))
+    assert read == ["a.warc.gz", "notes.txt", "deep/b.warc"]
+    read.clear()
+    listed(files(folder, on_file=read.append).captures(HOME))
+    assert read == []
+    os.utime(folder / "a.warc.gz", ns=(1, 1))
+    listed(files(folder, on_file=read.append).captures(HOME))
+    assert read == ["a.warc.gz"]
+
+
+def test_a_single_file(folder: Path) -> None:
+    """The folder may be one file."""
+    here = files(folder / "a.warc.gz")
+    assert [capture.filename for capture in listed(here.captures(HOME))] == ["a.warc.gz"]
+    assert body_of(run(here.get(HOME))) == b"first"
+
+
+@pytest.mark.parametrize("packing", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED], ids=["stored", "deflated"])
+def test_records_in_a_wacz(folder: Path, packing: int) -> None:
+    """Records are read where they lie in the ZIP, or out of a WARC that was taken out of it."""
+    inside = folder / "a.warc.gz"
+    with zipfile.ZipFile(folder / "c.wacz", "w") as archive:
+        archive.write(inside, "archive/x.warc.gz", packing)
+        archive.write(folder / "deep" / "b.warc", "archive/y.warc", packing)
+    inside.unlink()
+    here = files(folder)
+    found = listed(here.captures(HOME))
+    assert sorted(str(capture.filename) for capture in found) == [
+        "c.wacz/archive/x.warc.gz",
+        "c.wacz/archive/y.warc",
+        "deep/b.warc",
+    ]
+    assert [body_of(run(here.fetch(capture))) for capture in found] == [b"first", b"second", b"second"]
+    assert body_of(run(here.get("http://example.com/gone"))) == b"no"
+
+
+def test_several_records_in_one_member(tmp_path: Path) -> None:
+    """Of a WARC that was compressed as a whole each record can be read."""
+    text = b"".join(record(b"HTTP/1.1 200 OK\r\n\r\npage %d" % number, number=number) for number in range(5))
+    (tmp_path / "w").mkdir()
+    (tmp_path / "w" / "a.warc.gz").write_bytes(member(text))
+    here = files(tmp_path / "w")
+    assert [body_of(run(here.get(f"http://example.com/{number}"))) for number in range(5)] == [
+        b"page %d" % number for number in range(5)
+    ]
+
+
+def test_a_damaged_file_serves_what_can_be_read(tmp_path: Path) -> None:
+    """What came before a damage is served, a body that was cut says so, and problems are counted."""
+    data = b"".join(member(record(number=number)) for number in range(3))
+    last = member(record(b"HTTP/1.1 200 OK\r\n\r\n" + os.urandom(2000), number=3))
+    (tmp_path / "w").mkdir()
+    (tmp_path / "w" / "a.warc.gz").write_bytes(data + last[:-700])
+    (tmp_path / "w" / "b.wacz").write_bytes(b"PK\x03\x04 no directory")
+    here = files(tmp_path / "w")
+    assert len(listed(here.under("http://example.com"))) == 4
+    copy = run(here.get("http://example.com/3"))
+    assert copy is not None
+    assert copy.truncated == "damage"
+    assert 0 < len(body_of(copy)) < 2000
+    problems = run(here.problems())
+    assert problems.counts["truncated-gzip"] == 1
+    assert problems.counts["unreadable"] == 1
+    assert "b.wacz" in problems.first["unreadable"].file
+
+
+def test_a_body_that_the_crawler_cut_says_so(tmp_path: Path) -> None:
+    """WARC-Truncated is told with the copy."""
+    write(tmp_path / "w" / "a.warc.gz", page(HOME, "2014-02-10T00:00:01Z", fields={"WARC-Truncated": "length"}))
+    copy = run(files(tmp_path / "w").get(HOME))
+    assert copy is not None
+    assert copy.truncated == "length"
+
+
+def test_records_without_http(tmp_path: Path) -> None:
+    """A resource record is a copy whose only header is its type."""
+    (tmp_path / "w").mkdir()
+    text = record(b"plain", kind="resource", extra=b"Content-Type: text/plain\r\n")
+    (tmp_path / "w" / "a.warc").write_bytes(text)
+    copy = run(files(tmp_path / "w").get("http://example.com/0"))
+    assert copy is not None
+    assert copy.headers == (("Content-Type", "text/plain"),)
+    assert body_of(copy) == b"plain"
+
+
+def test_arc_files(tmp_path: Path) -> None:
+    """Records of ARC files are copies, too."""
+    block = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\nold"
+    head = b"filedesc://a.arc 0.0.0.0 19970101000000 text/plain 76\n1 0 InternetArchive\n"
+    head += b"URL IP-address Archive-date Content-type Archive-length\n\n"
+    row = b"http://example.com/ 1.2.3.4 19970203040506 text/html %d\n" % len(block)
+    (tmp_path / "w").mkdir()
+    (tmp_path / "w" / "a.arc").write_bytes(head + row + block + b"\n")
+    copy = run(files(tmp_path / "w").get(HOME))
+    assert copy is not None
+    assert copy.capture.datetime == "19970203040506"
+    assert body_of(copy) == b"old"
+
+
+def test_pipes_links_and_odd_names(folder: Path) -> None:
+    """A pipe does not hang it, a circle of links ends, a name of any bytes is served."""
+    os.mkfifo(folder / "pipe.warc.gz")
+    (folder / "deep" / "up").symlink_to(folder)
+    (folder / "dead.warc").symlink_to(folder / "nowhere")
+    odd = os.fsencode(folder) + b"/\xff.warc.gz"
+    Path(os.fsdecode(odd)).write_bytes((folder / "a.warc.gz").read_bytes())
+    here = files(folder)
+    found = listed(here.captures(HOME))
+    assert sorted(str(capture.filename) for capture in found) == ["\\xff.warc.gz", "a.warc.gz", "deep/b.warc"]
+    assert [len(body_of(run(here.fetch(capture)))) for capture in found] == [5, 5, 6]
+
+
+def test_what_is_not_there(tmp_path: Path, folder: Path) -> None:
+    """A folder that is missing or a file of another kind is an error, an empty folder an answer."""
+    with pytest.raises(FailedError, match="cannot be read") as raised:
+        listed(files(tmp_path / "none").captures(HOME))
+    assert raised.value.kind == "unreachable"
+    for name in ("notes.txt", "pipe"):
+        if name == "pipe":
+            os.mkfifo(folder / name)
+        with pytest.raises(FailedError, match="expected a folder") as raised:
+            listed(files(folder / name).captures(HOME))
+        assert raised.value.kind == "malformed"
+    (tmp_path / "empty").mkdir()
+    assert listed(files(tmp_path / "empty").under("*.com")) == []
+    with pytest.raises(UriError):
+        listed(files(folder).captures("dns:example.com"))
+    from unlost.archives.archive import Archive, Kind
+    from unlost.archives.local.files import ArchiveFiles
+
+    with pytest.raises(UsageError):
+        ArchiveFiles(Archive("mine", "My files", Kind.FILES))
+
+
+def test_a_file_that_may_not_be_read_is_counted_until_it_may(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rest is served; when the rights change, the file is read."""
+    from unlost.formats.warcindex import is_archive
+
+    clock = VirtualClock()
+
+    def refused(path: Path) -> bool:
+        from unlost.errors import InputError
+
+        if Path(path).name == "a.warc.gz":
+            raise InputError(f"{path}: cannot be read: Permission denied")
+        return is_archive(path)
+
+    monkeypatch.setattr("unlost.archives.local.file_reading.is_archive", refused)  # root may read everything
+    here = files(folder, clock=clock)
+    assert [capture.filename for capture in listed(here.captures(HOME))] == ["deep/b.warc"]
+    assert run(here.problems()).counts == {"unreadable": 1}
+    monkeypatch.setattr("unlost.archives.local.file_reading.is_archive", is_archive)
+    (folder / "a.warc.gz").chmod(stat.S_IRUSR)
+    clock.advance(11)
+    assert len(listed(here.captures(HOME))) == 2
+    assert run(here.problems()).counts == {}

@@ -1,0 +1,246 @@
+"""What all archives of a browser's pages have in common: one copy of an address, prefixes, dates, errors."""
+
+import asyncio
+import gzip
+import os
+from pathlib import Path
+
+import brotli
+import pytest
+
+from tests.archives.local.kept_pages import Make, listed
+from tests.formats.browser_caches import HEAD, Blockfile, chromium_head, har_entry, har_text, write_simple
+from unlost.archives.archive import Archive, Kind
+from unlost.archives.local import flat_folder
+from unlost.archives.local.chromium import ChromiumCache
+from unlost.archives.local.firefox import FirefoxCache
+from unlost.archives.local.har import HarFiles
+from unlost.archives.repository import Repository
+from unlost.errors import DateError, FailedError, ListCutError, UriError, UsageError
+from unlost.formats import Capture
+
+
+def har_of(place: Path, *entries: object, **fields: object) -> HarFiles:
+    """Return an archive of a HAR file with these entries."""
+    (place / "a.har").write_bytes(har_text(*entries))
+    return HarFiles(Archive("mine", "Mine", Kind.HAR, folder=str(place), deep=False, **fields))  # type: ignore[arg-type]
+
+
+def at(date: str, uri: str, text: str | None = "hello", **response: object) -> dict[str, object]:
+    """Return an entry of a date."""
+    return {**har_entry(uri, text, **response), "startedDateTime": date}
+
+
+async def text_of(repository: Repository, uri: str) -> bytes | None:
+    """Return the body that is given for an address; None if there is none."""
+    copy = await repository.get(uri, "2001")
+    if copy is None:
+        return None
+    with copy.body as body:
+        return body.read()
+
+
+def uris(captures: list[Capture]) -> list[str]:
+    """Return the addresses of captures."""
+    return [capture.uri for capture in captures]
+
+
+def test_it_is_a_repository(tmp_path: Path) -> None:
+    """The types agree, and it says which archive it is."""
+    repository: Repository = har_of(tmp_path)
+    assert (repository.archive.id, repository.archive.deep) == ("mine", False)
+
+
+def test_of_several_copies_the_last_with_a_body_counts(tmp_path: Path) -> None:
+    """Not one that says only that nothing changed, nor one whose body is not there."""
+    repository = har_of(
+        tmp_path,
+        at("2020-01-01", "http://a.com/", "new"),
+        at("2019-01-01", "http://a.com/", "old"),
+        at("2021-01-01", "http://a.com/", None, status=304),
+        at("2022-01-01", "http://a.com/", None),
+        at("2020-01-01", "http://b.com/", None),
+    )
+    assert asyncio.run(text_of(repository, "http://a.com/")) == b"new"
+    assert asyncio.run(repository.crawl_date("http://a.com/")) == "20200101000000"
+    assert asyncio.run(repository.crawl_date("http://b.com/")) == "20200101000000"
+    assert asyncio.run(text_of(repository, "http://b.com/")) is None
+    assert asyncio.run(repository.crawl_date("http://c.com/")) is None
+
+
+def test_a_page_is_found_by_other_spellings_but_its_own_comes_first(tmp_path: Path) -> None:
+    """A redirect from one scheme to the other does not hide the page."""
+    repository = har_of(
+        tmp_path,
+        at("2021-01-01", "http://www.a.com/x", None, status=301, redirectURL="https://a.com/x"),
+        at("2020-01-01", "https://a.com/x", "secure"),
+    )
+
+    async def ask() -> None:
+        assert uris([each async for each in repository.captures("https://a.com/x#top")]) == [
+            "https://a.com/x",
+            "http://www.a.com/x",
+        ]
+        assert await text_of(repository, "https://a.com/x") == b"secure"
+        assert await text_of(repository, "http://www.a.com/x") == b""
+        assert [each async for each in repository.captures("mailto:a@b.c")] == []
+
+    asyncio.run(ask())
+
+
+@pytest.mark.parametrize(
+    ("prefix", "expected"),
+    [
+        ("http://a.com", ["/", "/b", "/b/c", "/bc", "port"]),
+        ("http://a.com/", ["/", "/b", "/b/c", "/bc"]),
+        ("https://www.A.com/b", ["/b", "/b/c", "/bc"]),
+        ("http://a.com/b/", ["/b", "/b/c"]),
+        ("*.a.com", ["/", "/b", "/b/c", "/bc", "shop", "port"]),
+        ("http://aa.com", []),
+    ],
+)
+def test_a_prefix_lists_what_lies_below_it(tmp_path: Path, prefix: str, expected: list[str]) -> None:
+    """A folder, a beginning, a host, a domain; not a neighbour with a longer name."""
+    names = {f"http://a.com{path}": path for path in ("/", "/b", "/b/c", "/bc")}
+    names |= {"http://shop.a.com/": "shop", "http://a.com:81/": "port", "http://a.common/": "other"}
+    repository = har_of(tmp_path, *map(har_entry, names))
+    assert sorted(names[uri] for uri in uris(asyncio.run(listed(repository, prefix)))) == sorted(expected)
+
+
+def test_a_span_of_dates_is_inclusive(tmp_path: Path) -> None:
+    """And may be cut anywhere."""
+    dates = ["2019-12-31T23:59:59Z", "2020-01-01T00:00:00Z", "2020-12-31T23:59:59Z", "2021-01-01T00:00:00Z"]
+    repository = har_of(tmp_path, *(at(date, f"http://a.com/{number}") for number, date in enumerate(dates)))
+
+    async def ask() -> None:
+        found = [each async for each in repository.under("http://a.com", "2020", "2020")]
+        assert uris(found) == ["http://a.com/1", "http://a.com/2"]
+        with pytest.raises(DateError):
+            await anext(repository.under("http://a.com", "never"))
+        with pytest.raises(UriError):
+            await anext(repository.under("http://"))
+
+    asyncio.run(ask())
+
+
+def test_a_capture_says_where_it_is_from(tmp_path: Path) -> None:
+    """And whether the archive changes such things."""
+    repository = har_of(tmp_path, har_entry("http://a.com/"), migrated=("text/plain",))
+    (capture,) = asyncio.run(listed(repository, "http://a.com"))
+    assert (capture.archive, capture.key, capture.filename) == ("mine", "com,a)/", "a.har")
+    assert (capture.migrated, capture.status, capture.length) == (True, 200, 5)
+    assert capture.offset is not None
+
+
+def chromium_of(place: Path, body: bytes, coding: bytes) -> ChromiumCache:
+    """Return an archive of one page in a coding."""
+    write_simple(place, "http://a.com/", body, chromium_head(HEAD + b"Content-Encoding: " + coding + b"\0"))
+    return ChromiumCache(Archive("mine", "Mine", Kind.CHROMIUM, folder=str(place), deep=False))
+
+
+@pytest.mark.parametrize(
+    ("body", "coding"),
+    [(gzip.compress(b"hello")[:-3], "gzip"), (brotli.compress(b"hello")[:-1], "br"), (b"\0\1\2", "sdch")],
+)
+def test_a_body_that_cannot_be_unpacked_is_an_error_that_names_the_coding(
+    tmp_path: Path, body: bytes, coding: str
+) -> None:
+    """No garbage and no half is given for a page."""
+    repository = chromium_of(tmp_path, body, coding.encode())
+    with pytest.raises(FailedError, match=coding) as caught:
+        asyncio.run(repository.get("http://a.com/"))
+    assert (caught.value.kind, caught.value.archive) == ("malformed", "mine")
+
+
+@pytest.mark.parametrize("coding", ["gzip", "br", "zstd", "deflate", "sdch"])
+def test_a_body_that_is_not_packed_at_all_comes_as_it_is(tmp_path: Path, coding: str) -> None:
+    """Whatever its header says."""
+    repository = chromium_of(tmp_path, b"<p>hello</p>", coding.encode())
+    assert asyncio.run(text_of(repository, "http://a.com/")) == b"<p>hello</p>"
+
+
+def test_a_body_that_vanishes_alone_is_not_there(tmp_path: Path) -> None:
+    """Its entry may be in another file, which stays."""
+    cache = Blockfile()
+    cache.add("http://a.com/", b"hello")
+    cache.write(tmp_path)
+    repository = ChromiumCache(Archive("mine", "Mine", Kind.CHROMIUM, folder=str(tmp_path), deep=False))
+    assert asyncio.run(text_of(repository, "http://a.com/")) == b"hello"
+    (tmp_path / "f_000001").unlink()
+    assert asyncio.run(text_of(repository, "http://a.com/")) is None
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "name"),
+    [
+        (HarFiles, Kind.HAR, "a.har"),
+        (ChromiumCache, Kind.CHROMIUM, "0123456789abcdef_0"),
+        (ChromiumCache, Kind.CHROMIUM, "index"),
+        (ChromiumCache, Kind.CHROMIUM, "sqldb0"),
+        (FirefoxCache, Kind.FIREFOX, "A" * 40),
+    ],
+)
+def test_a_pipe_under_the_name_of_a_file_is_not_waited_for(tmp_path: Path, make: Make, kind: Kind, name: str) -> None:
+    """Nobody will ever write into it."""
+    os.mkfifo(tmp_path / name)
+    repository = make(Archive("mine", "Mine", kind, folder=str(tmp_path), deep=False))
+    assert asyncio.run(listed(repository, "http://a.com")) == []
+    assert repository.problems.counts in ({"unreadable": 1}, {})
+
+
+def test_a_bomb_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However small it is stored."""
+    monkeypatch.setattr(flat_folder, "MAX_BODY_BYTES", 1 << 20)
+    repository = chromium_of(tmp_path, gzip.compress(bytes(1 << 22)), b"gzip")
+    with pytest.raises(FailedError) as caught:
+        asyncio.run(repository.get("http://a.com/"))
+    assert caught.value.kind == "too-large"
+
+
+def test_a_folder_that_is_not_there_is_an_archive_that_does_not_answer(tmp_path: Path) -> None:
+    """It is asked again when it may be there."""
+    place = tmp_path / "later"
+    repository = HarFiles(Archive("mine", "Mine", Kind.HAR, folder=str(place), deep=False))
+    with pytest.raises(FailedError) as caught:
+        asyncio.run(listed(repository, "http://a.com"))
+    assert caught.value.kind == "unreachable"
+    place.mkdir()
+    (place / "a.har").write_bytes(har_text(har_entry("http://a.com/")))
+    assert len(asyncio.run(listed(repository, "http://a.com"))) == 1
+
+
+def test_an_archive_without_a_folder_is_refused() -> None:
+    """When it is made, not when it is asked."""
+    with pytest.raises(UsageError, match="folder"):
+        HarFiles(Archive("mine", "Mine", Kind.HAR))
+
+
+def test_too_many_addresses_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was read is listed, then the cut is raised; nothing is said not to be there."""
+    monkeypatch.setattr(flat_folder, "MAX_ENTRIES", 2)
+    repository = har_of(tmp_path, *(har_entry(f"http://a.com/{number}") for number in range(3)))
+
+    async def ask() -> None:
+        found: list[Capture] = []
+        listing = repository.under("http://a.com")
+        found += [await anext(listing), await anext(listing)]
+        with pytest.raises(ListCutError):
+            await anext(listing)
+        with pytest.raises(ListCutError):
+            await repository.get("http://a.com/2")
+        assert uris(found) == ["http://a.com/0", "http://a.com/1"]
+
+    asyncio.run(ask())
+
+
+def test_the_folder_is_looked_through_once(tmp_path: Path) -> None:
+    """However many ask at the same time; what comes later is not noticed."""
+    repository = har_of(tmp_path, har_entry("http://a.com/"), {})
+
+    async def ask() -> None:
+        await asyncio.gather(*(repository.crawl_date("http://a.com/") for _ in range(10)))
+        (tmp_path / "b.har").write_bytes(har_text(har_entry("http://b.com/")))
+        assert await repository.crawl_date("http://b.com/") is None
+
+    asyncio.run(ask())
+    assert repository.problems.counts == {"bad-entry": 1}

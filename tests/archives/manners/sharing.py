@@ -1,0 +1,75 @@
+"""What other processes do with a folder of limits, for `test_limit_store`: WHAT FOLDER COUNT."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from types import FrameType
+
+from unlost.archives.archive import Archive, Kind, Limit, Work
+from unlost.archives.manners.ledger import Ledger
+from unlost.archives.manners.limit_store import FileLimitStore
+from unlost.archives.manners.waiting import Patience, Turns
+from unlost.clock import SystemClock
+from unlost.errors import NotNowError
+
+LIMIT = Limit(50, 0.5, (Work.INDEX,), "a test")
+QUOTA = Limit(200, 86_400, (Work.REPLAY,), "a test")
+ARCHIVE = Archive("a/b", "A", Kind.MEMENTO, limits=(LIMIT,), quotas=(QUOTA,))
+
+
+def add_one(ledger: Ledger) -> tuple[Ledger, int]:
+    """Count one wait more, and return how many there are."""
+    return Ledger(waits=ledger.waits + 1), ledger.waits + 1
+
+
+async def ask(folder: str, work: Work, questions: int) -> None:
+    """Take turns by the real clock, and print when each was given."""
+    turns, slot, given = Turns(FileLimitStore(folder), SystemClock()), asyncio.Semaphore(4), []
+    for _ in range(questions):
+        try:
+            turn = await turns.take(ARCHIVE, work, slot, Patience(30))
+        except NotNowError:
+            break
+        given.append(turn.at)
+        turn.end()
+    print(json.dumps(given))
+
+
+def killed_at(folder: str, line: int) -> bool:
+    """Change an account in a child until it kills itself, so many lines from the start; return whether it did."""
+    child = os.fork()
+    if not child:
+        left = line
+
+        def trace(frame: FrameType, event: str, _: object) -> object:
+            nonlocal left
+            if "limit_store" not in frame.f_code.co_filename:
+                return None
+            left -= event == "line"
+            if left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return trace
+
+        sys.settrace(trace)  # type: ignore[arg-type]  # its own type is not to be had
+        while True:
+            FileLimitStore(folder).change("a", add_one)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+
+
+def kill(folder: str, points: int) -> None:
+    """Kill changes at one line after the other; print how many were killed, and what the account said after each."""
+    killed, said = 0, []
+    for point in range(points):
+        killed += killed_at(folder, 1 + point)
+        said.append(FileLimitStore(folder, sys.exit).change("a", lambda ledger: (ledger, ledger.waits)))
+    print(json.dumps([killed, *said]))
+
+
+if __name__ == "__main__":
+    what, where, count = sys.argv[1:]
+    if what == "kill":
+        kill(where, int(count))
+    else:
+        asyncio.run(ask(where, Work(what), int(count)))

@@ -1,0 +1,59 @@
+"""Accounts go to text and back, and nothing else is taken for one."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from unlost.archives.manners.ledger import Ledger
+from unlost.errors import InputError
+
+times = st.floats(0, 1e11)
+ledgers = st.builds(
+    Ledger,
+    st.dictionaries(st.text(), times),
+    st.dictionaries(st.text(), st.tuples(st.integers(0, 10**9), st.integers(0, 10**9))),
+    times,
+    st.integers(0, 1000),
+    times,
+    times,
+    st.booleans(),
+)
+
+
+@given(ledgers)
+def test_an_account_comes_back_from_its_text(ledger: Ledger) -> None:
+    """Nothing is lost or rounded."""
+    assert Ledger.from_json(ledger.to_json()) == ledger
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("due", {"a": "1"}),
+        ("due", [1]),
+        ("counted", {"a": [1]}),
+        ("counted", {"a": [1, -1]}),
+        ("wait_until", float("nan")),
+        ("wait_until", -1),
+        ("waits", 1.5),
+        ("waits", True),
+        ("blocked_until", None),
+        ("blocked_for", float("inf")),
+        ("unlost-limits", 2),
+        ("more", 1),
+    ],
+)
+def test_what_is_no_account_is_refused(field: str, value: object) -> None:
+    """A wrong type, a wild number, a field that nobody knows: none of them becomes an account."""
+    with pytest.raises(InputError):
+        Ledger.from_json(json.dumps({**json.loads(Ledger().to_json()), field: value}))
+
+
+@given(st.text() | st.integers(0, 200).map(lambda n: Ledger(waits=3).to_json()[:n]))
+def test_rubbish_is_refused(text: str) -> None:
+    """Any text but a whole account raises InputError, and nothing else."""
+    if text.rstrip() != Ledger(waits=3).to_json().rstrip():
+        with pytest.raises(InputError):
+            Ledger.from_json(text)

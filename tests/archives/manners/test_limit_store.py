@@ -1,0 +1,157 @@
+"""Accounts are shared by processes, changed one at a time, and whole whatever happens."""
+
+import fcntl
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests.archives.manners.sharing import ARCHIVE, LIMIT, QUOTA, add_one
+from tests.archives.manners.test_admission import most_within
+from unlost.archives.manners import limit_store
+from unlost.archives.manners.ledger import Ledger
+from unlost.archives.manners.limit_store import FileLimitStore, LimitStore, MemoryLimitStore
+from unlost.errors import InputError
+
+ROOT = Path(__file__).parents[3]
+
+
+def start(*arguments: str | Path) -> subprocess.Popen[bytes]:
+    """Start a process that does something to a folder of limits."""
+    command = [sys.executable, "-m", "tests.archives.manners.sharing", *arguments]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE)
+
+
+def result(process: subprocess.Popen[bytes]) -> list[float]:
+    """Return what a process printed."""
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    found: list[float] = json.loads(output)
+    return found
+
+
+@pytest.fixture(params=["memory", "files"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> LimitStore:
+    """Return a store of each kind."""
+    return MemoryLimitStore() if request.param == "memory" else FileLimitStore(tmp_path / "new" / "limits")
+
+
+def test_a_change_is_seen_by_the_next(store: LimitStore) -> None:
+    """An account begins empty, keeps what it is given, and is that of one archive only."""
+    assert store.change("a", lambda ledger: (Ledger(waits=2), ledger)) == Ledger()
+    assert store.change("a", lambda ledger: (ledger, ledger)) == Ledger(waits=2)
+    assert store.change("A", lambda ledger: (ledger, ledger)) == Ledger()
+
+
+def test_a_change_that_raises_changes_nothing(store: LimitStore) -> None:
+    """The old account stays, and the next change does not wait for a lock."""
+
+    def broken(_: Ledger) -> tuple[Ledger, None]:
+        raise KeyError
+
+    store.change("a", add_one)
+    with pytest.raises(KeyError):
+        store.change("a", broken)
+    assert store.change("a", add_one) == 2
+
+
+def test_threads_change_one_after_the_other(store: LimitStore) -> None:
+    """Nothing is lost among threads."""
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda _: store.change("a", add_one), range(200)))
+    assert store.change("a", add_one) == 201
+
+
+@pytest.mark.parametrize("archive", ["../../a", "", ".", "a\x00b", "ü" * 200, "x" * 5000, "a\udc80"])
+def test_any_id_is_a_file_of_the_folder(tmp_path: Path, archive: str) -> None:
+    """No id of a registry leads elsewhere, or is too long for a name."""
+    store = FileLimitStore(tmp_path / "limits")
+    assert (store.change(archive, add_one), store.change(archive, add_one)) == (1, 2)
+    assert [each.name for each in tmp_path.iterdir()] == ["limits"]
+    assert store.file(archive).parent == tmp_path / "limits"
+
+
+def test_processes_keep_a_limit_together(tmp_path: Path) -> None:
+    """What four processes send is, all together, never more in any window than one alone may send."""
+    processes = [start("index", tmp_path, "40") for _ in range(4)]
+    times = sorted(time for process in processes for time in result(process))
+    assert len(times) == 160
+    assert most_within(times, LIMIT.seconds) <= LIMIT.requests * 0.8
+
+
+def test_processes_keep_a_quota_together(tmp_path: Path) -> None:
+    """Of 4 times 100 questions on a day for which there are 160, exactly 160 are sent."""
+    processes = [start("replay", tmp_path, "100") for _ in range(4)]
+    assert sum(len(result(process)) for process in processes) == QUOTA.requests * 0.8
+    counted = FileLimitStore(tmp_path).change(ARCHIVE.id, lambda ledger: (ledger, ledger.counted))
+    assert [count for _, count in counted.values()] == [160]
+
+
+def test_a_process_that_is_killed_at_any_point_leaves_a_whole_file(tmp_path: Path) -> None:
+    """Changes are killed at 60 lines in turn: the account is the one before a change or behind it, and not locked."""
+    killed, *said = result(start("kill", tmp_path, "60"))
+    assert killed == 60
+    # A change has some forty lines: whoever is killed early made none, later one or two.
+    grown = [after - before for before, after in pairwise([0, *said])]
+    assert set(grown) <= {0, 1, 2}, grown
+    assert {0, 1} <= set(grown)
+    assert {each.name for each in tmp_path.iterdir()} <= {"a.json", "a.lock", "a.json.part"}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [lambda _: b"", lambda data: data[:-20], lambda data: b"\xff" + data, lambda _: b"[" * 100_000, lambda _: b"{}"],
+    ids=["empty", "cut", "not-text", "deep", "another"],
+)
+def test_a_damaged_file_is_set_aside_and_all_is_thought_used_up(
+    tmp_path: Path, damage: Callable[[bytes], bytes]
+) -> None:
+    """It never means that nothing was counted, and whoever runs it is told what to do."""
+    said: list[str] = []
+    store = FileLimitStore(tmp_path, said.append)
+    store.change("a", add_one)
+    damaged = damage(store.file("a").read_bytes())
+    store.file("a").write_bytes(damaged)
+    assert store.change("a", lambda ledger: (ledger, ledger)) == Ledger(lost=True)
+    assert FileLimitStore(tmp_path).change("a", lambda ledger: (ledger, ledger)) == Ledger(lost=True)
+    assert (tmp_path / "a.damaged").read_bytes() == damaged
+    assert len(said) == 1
+    assert str(store.file("a")) in said[0]
+    assert "delete" in said[0]
+
+
+def test_the_file_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
+    """It is an error, not damage: the newer one still counts on it."""
+    store = FileLimitStore(tmp_path)
+    store.file("a").write_text('{"unlost-limits": 2}')
+    with pytest.raises(InputError, match="version 2"):
+        store.change("a", add_one)
+    assert store.file("a").read_text() == '{"unlost-limits": 2}'
+
+
+def test_a_lock_that_is_never_given_back_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing hangs because some process was stopped in the middle of a change."""
+    monkeypatch.setattr(limit_store, "_LOCKED_SECONDS", 0.05)
+    store = FileLimitStore(tmp_path)
+    store.change("a", add_one)
+    descriptor = os.open(tmp_path / "a.lock", os.O_RDWR)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        with pytest.raises(OSError, match="locked"):
+            store.change("a", add_one)
+    finally:
+        os.close(descriptor)
+    assert store.change("a", add_one) == 2
+
+
+def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    """Without a place to count, nothing is sent."""
+    (tmp_path / "limits").write_text("a file")
+    with pytest.raises(OSError, match="limits"):
+        FileLimitStore(tmp_path / "limits").change("a", add_one)

@@ -1,0 +1,136 @@
+"""Questions wait for their turn in order, and only for as long as they are willing to."""
+
+import asyncio
+
+import pytest
+
+from tests.virtual_clock import VirtualClock
+from unlost.archives.archive import Archive, Kind, Limit, Work
+from unlost.archives.manners import waiting
+from unlost.archives.manners.limit_store import MemoryLimitStore
+from unlost.archives.manners.waiting import Patience, Turns
+from unlost.errors import NotNowError
+
+SLOW = Archive("a", "A", Kind.MEMENTO, limits=(Limit(1, 8, (Work.INDEX,), "a test"),))  # one each 10 seconds
+FREE = Archive("b", "B", Kind.MEMENTO)
+
+
+def turns() -> tuple[Turns, VirtualClock]:
+    """Return what gives turns, and its clock."""
+    clock = VirtualClock(0.0)
+    return Turns(MemoryLimitStore(), clock), clock
+
+
+async def settled() -> None:
+    """Let everybody go as far as they can."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+def test_turns_are_given_in_the_order_in_which_they_were_asked_for() -> None:
+    """Each a full pause after the one before."""
+
+    async def run() -> None:
+        given, _ = turns()
+        slot = asyncio.Semaphore(5)
+        order: list[tuple[int, float]] = []
+
+        async def one(number: int) -> None:
+            turn = await given.take(SLOW, Work.INDEX, slot, Patience(999))
+            order.append((number, round(turn.at)))
+            turn.end()
+
+        await asyncio.gather(*(one(number) for number in range(5)))
+        assert order == [(0, 0), (1, 10), (2, 20), (3, 30), (4, 40)]
+
+    asyncio.run(run())
+
+
+def test_the_next_goes_when_the_one_before_is_on_its_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was admitted at a distance does not arrive at once; but nobody waits long for a slow connection."""
+
+    async def run() -> None:
+        given, _ = turns()
+        slot = asyncio.Semaphore(5)
+        first = await given.take(FREE, Work.INDEX, slot, Patience(1))
+        second = asyncio.create_task(given.take(FREE, Work.INDEX, slot, Patience(1)))
+        other = await given.take(FREE, Work.REPLAY, slot, Patience(1))
+        await settled()
+        assert not second.done()
+        first.sent()
+        await settled()
+        assert second.done()
+        monkeypatch.setattr(waiting, "_UNSENT_SECONDS", 0.05)
+        (await second).end()
+        hanging = await given.take(FREE, Work.INDEX, slot, Patience(1))
+        async with asyncio.timeout(5):
+            last = await given.take(FREE, Work.INDEX, slot, Patience(1))
+        for turn in (first, other, hanging, last):
+            turn.end()
+            turn.end()
+        assert not slot.locked()
+
+    asyncio.run(run())
+
+
+def test_a_slot_is_not_held_while_waiting_for_a_limit() -> None:
+    """One connection is enough for replay while lists must wait."""
+
+    async def run() -> None:
+        given, clock = turns()
+        slot = asyncio.Semaphore(1)
+        (await given.take(SLOW, Work.INDEX, slot, Patience(99))).end()
+
+        async def stopped(seconds: float) -> None:
+            assert seconds > 0
+            await asyncio.Event().wait()
+
+        clock.sleep = stopped  # type: ignore[method-assign]
+        waits = asyncio.create_task(given.take(SLOW, Work.INDEX, slot, Patience(99)))
+        await settled()
+        async with asyncio.timeout(5):
+            (await given.take(SLOW, Work.REPLAY, slot, Patience(0))).end()
+        waits.cancel()
+        await asyncio.gather(waits, return_exceptions=True)
+        assert not slot.locked()
+
+    asyncio.run(run())
+
+
+def test_patience_is_for_all_waits_of_a_question_together() -> None:
+    """It is used up by what it waited before; those behind it in the queue have waited, too."""
+
+    async def run() -> None:
+        given, clock = turns()
+        slot, patience = asyncio.Semaphore(1), Patience(25)
+        for at in (0, 10, 20):
+            turn = await given.take(SLOW, Work.INDEX, slot, patience)
+            assert round(turn.at) == at
+            turn.end()
+        with pytest.raises(NotNowError) as caught:
+            await given.take(SLOW, Work.INDEX, slot, patience)
+        assert (round(caught.value.until), caught.value.reason) == (30, "rate")
+        assert round(clock.now()) == 20
+
+        async def one() -> float:
+            turn = await given.take(SLOW, Work.INDEX, asyncio.Semaphore(1), Patience(25))
+            turn.end()
+            return round(turn.at)
+
+        ended = await asyncio.gather(*(one() for _ in range(4)), return_exceptions=True)
+        assert ended[:2] == [30, 40]
+        assert [type(each) for each in ended[2:]] == [NotNowError, NotNowError]
+
+    asyncio.run(run())
+
+
+def test_the_message_says_when_and_why() -> None:
+    """One line for people, with a date."""
+
+    async def run() -> None:
+        given, _ = turns()
+        (await given.take(SLOW, Work.INDEX, asyncio.Semaphore(1), Patience(0))).end()
+        with pytest.raises(NotNowError, match="a: not asked before 1970-01-01T00:00:11Z: its rate is used up"):
+            await given.take(SLOW, Work.INDEX, asyncio.Semaphore(1), Patience(0))
+
+    asyncio.run(run())

@@ -1,0 +1,302 @@
+"""Registries of users: what replaces ours, what extends it, and what is wrong in them."""
+
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from unlost.archives.archive import Figure, Kind, Limit, Lister, Work
+from unlost.archives.registry.registry import Registry, load_registry
+from unlost.errors import InputError, UsageError
+
+MINE = """
+[[archive]]
+id = "mine"
+name = "My own"
+kind = "pywb"
+cdx = "http://127.0.0.1:8080/t/cdx"
+replay = "http://127.0.0.1:8080/t/{datetime}id_/{uri}"
+"""
+
+
+def load(tmp_path: Path, text: str | bytes) -> Registry:
+    """Return the registry of a text."""
+    file = tmp_path / "mine.toml"
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return load_registry(file)
+
+
+def refused(tmp_path: Path, text: str | bytes) -> str:
+    """Return what is said about a registry that is none, without the folder's name."""
+    with pytest.raises(InputError) as error:
+        load(tmp_path, text)
+    assert str(tmp_path / "mine.toml") in str(error.value)
+    return str(error.value).replace(f"{tmp_path}/", "")
+
+
+def test_a_file_replaces_ours(tmp_path: Path) -> None:
+    """Nobody else is asked than whom it names."""
+    (archive,) = load(tmp_path, MINE)
+    assert (archive.id, archive.name, archive.kind, archive.deep, archive.enabled) == (
+        "mine",
+        "My own",
+        Kind.PYWB,
+        True,
+        True,
+    )
+    assert archive.replay == "http://127.0.0.1:8080/t/{datetime}id_/{uri}"
+
+
+def test_every_field_is_read(tmp_path: Path) -> None:
+    """What can be said about an archive arrives."""
+    text = (
+        MINE
+        + """
+timemap = "https://a.example/timemap/link/"
+timegate = "https://a.example/"
+search = "https://a.example/search?q={terms}"
+deep = false
+canonical = ["image/*"]
+migrated = ["text/html", "*"]
+mementomap = "https://a.example/map.ukvs"
+enabled = false
+hit_rate = { value = 1, source = "counted" }
+[archive.lister]
+matches = ["exact", "prefix"]
+rows_per_page = { value = 5, source = "s" }
+cap = { value = 9, source = "t" }
+[[archive.limits]]
+requests = 3
+seconds = 0.5
+works = ["index", "replay"]
+source = "told by phone"
+[[archive.quotas]]
+requests = 100
+works = ["search"]
+source = "told by mail"
+"""
+    )
+    (archive,) = load(tmp_path, text)
+    assert (archive.timemap, archive.timegate) == ("https://a.example/timemap/link/", "https://a.example/")
+    assert archive.search == "https://a.example/search?q={terms}"
+    assert (archive.deep, archive.enabled, archive.canonical) == (False, False, ("image/*",))
+    assert (archive.migrated, archive.mementomap) == (("text/html", "*"), "https://a.example/map.ukvs")
+    assert archive.hit_rate == Figure(1.0, "counted")
+    assert archive.lister == Lister(("exact", "prefix"), Figure(5, "s"), Figure(9, "t"))
+    assert archive.limits[0] == Limit(3, 0.5, (Work.INDEX, Work.REPLAY), "told by phone")
+    assert archive.quotas == (Limit(100, 86_400, (Work.SEARCH,), "told by mail"),)
+
+
+def test_what_has_no_limit_gets_the_default_one(tmp_path: Path) -> None:
+    """Also an archive that states one for another kind of question; only an empty list says that there is none."""
+    (stated,) = load(tmp_path, MINE)
+    assert {work for limit in stated.limits for work in limit.works} == {Work.INDEX, Work.REPLAY}
+    assert all("our own choice" in limit.source for limit in stated.limits)
+    own = '[[archive.limits]]\nrequests = 9\nseconds = 1\nworks = ["replay"]\nsource = "s"\n'
+    (partly,) = load(tmp_path, MINE + own)
+    assert [(limit.requests, limit.works) for limit in partly.limits] == [(9, (Work.REPLAY,)), (30, (Work.INDEX,))]
+    (free,) = load(tmp_path, MINE + "limits = []\n")
+    assert free.limits == ()
+    (none,) = load(tmp_path, "default_limits = []\n" + MINE)
+    assert none.limits == ()
+    (other,) = load(tmp_path, own.replace("archive.limits", "default_limits") + MINE)
+    assert [limit.requests for limit in other.limits] == [9]
+
+
+def test_a_file_extends_ours(tmp_path: Path) -> None:
+    """New archives come last; one of an id that we have is changed field by field in its place."""
+    text = 'extends = "default"\n[[archive]]\nid = "web.archive.org"\nenabled = false\nlimits = []\n' + MINE
+    registry, ours = load(tmp_path, text), load_registry()
+    assert [archive.id for archive in registry] == [*(archive.id for archive in ours), "mine"]
+    changed, before = registry.get("web.archive.org"), ours.get("web.archive.org")
+    assert (changed.enabled, changed.limits, changed.cdx) == (False, (), before.cdx)
+    assert registry.archives[1:-1] == ours.archives[1:]
+
+
+def test_extending_by_nothing_is_ours(tmp_path: Path) -> None:
+    """A file may do no more than set other default limits."""
+    assert load(tmp_path, 'extends = "default"').archives == load_registry().archives
+
+
+def test_archives_on_this_machine(tmp_path: Path) -> None:
+    """Folders and maps are where the registry's file says, seen from that file."""
+    text = ""
+    for kind in ("files", "har", "chromium", "firefox"):
+        text += (
+            f'[[archive]]\nid = "{kind}"\nname = "n"\nkind = "{kind}"\nfolder = "of/{kind}"\nmementomap = "m.ukvs"\n'
+        )
+    registry = load(tmp_path, text)
+    assert [archive.folder for archive in registry] == [str(tmp_path / "of" / archive.id) for archive in registry]
+    assert {archive.mementomap for archive in registry} == {str(tmp_path / "m.ukvs")}
+    assert all(archive.limits == () for archive in registry)
+    (absolute,) = load(tmp_path, '[[archive]]\nid = "a"\nname = "n"\nkind = "har"\nfolder = "/b/c"\n')
+    assert absolute.folder == "/b/c"
+
+
+def test_archives_are_found_by_id(tmp_path: Path) -> None:
+    """Named ones also when they are off, in the order of the file; a name that does not exist lists those that do."""
+    registry = load(tmp_path, MINE + MINE.replace('"mine"', '"second"') + "enabled = false\n")
+    assert [archive.id for archive in registry.only()] == ["mine"]
+    assert [archive.id for archive in registry.only(["SECOND", "mine", "mine"])] == ["mine", "second"]
+    assert registry.get("Mine") is registry.archives[0]
+    with pytest.raises(UsageError, match=r"no archive `secnd` .*: did you mean `second`\? There are mine, second"):
+        registry.only(["mine", "secnd"])
+    with pytest.raises(UsageError, match=r"no archive `\*` in the registry\. There are mine, second"):
+        registry.get("*")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("nonsense", "mine.toml: neither TOML nor MemGator's JSON: "),
+        (b"\xff = 1", "mine.toml: neither TOML nor MemGator's JSON: "),
+        ("a = " + "[" * 100_000, "mine.toml: neither TOML nor MemGator's JSON: "),
+        ("#" * (1 << 18) + "\n", "mine.toml: more than 262144 bytes: not a registry of archives"),
+        ("", "mine.toml: no archive in it"),
+        ("archives = []", "mine.toml: archives: no such field: did you mean `archive`?"),
+        ("archive = 1", "mine.toml: archive: expected tables that begin with [[archive]], found 1"),
+        ("archive = [1]", "mine.toml: archive 1: expected a table, found 1"),
+        ('extends = "ours"', "mine.toml: extends: expected one of default, found `ours`"),
+        ("default_limits = 3", "mine.toml: default_limits: expected a list of tables, found 3"),
+        ("[[default_limits]]\nrequests = 0", "mine.toml: default_limits 1: requests: expected a whole number from 1"),
+        (MINE + MINE, "mine.toml: archive `mine`: id: there twice"),
+        ("[[archive]]\nname = 'x'", "mine.toml: archive 1: id: expected lower-case letters"),
+        (MINE.replace('"mine"', '"Mine"'), "mine.toml: archive `Mine`: id: expected lower-case letters"),
+        (MINE.replace('"mine"', "7"), "mine.toml: archive 1: id: expected lower-case letters, digits and . _ : -"),
+        (MINE.replace("name", "nam"), "mine.toml: archive `mine`: nam: no such field: did you mean `name`?"),
+        (MINE + "qqqq = 1", "mine.toml: archive `mine`: qqqq: no such field: expected one of id, name, kind"),
+        ('[[archive]]\nid = "a"\nkind = "har"', "mine.toml: archive `a`: name: missing"),
+        ('[[archive]]\nid = "a"\nname = "n"', "mine.toml: archive `a`: kind: missing"),
+        (MINE.replace("My own", ""), "name: expected a line of text, found ``"),
+        (MINE.replace("My own", "a\\nb"), "name: expected a line of text, found `a\nb`"),
+        (MINE.replace("pywb", "pybw"), "kind: expected one of wayback, pywb, memento, commoncrawl"),
+        (MINE.replace("cdx =", "timemap ="), "cdx: missing: an archive of the kind pywb needs it"),
+        (MINE.replace("pywb", "har"), "folder: missing: an archive of the kind har needs it"),
+        (MINE + 'folder = "f"', "folder: an archive of the kind pywb has none"),
+        (
+            MINE.replace("pywb", "har") + 'folder = "f"',
+            "cdx: an archive of the kind har has none",
+        ),
+        (MINE.replace("http:", "ftp:"), "cdx: expected an http or https address, found `ftp://127.0.0.1"),
+        (MINE + "timemap = 3", "timemap: expected an http or https address, found 3"),
+        (MINE + 'timemap = "http://a b/"', "timemap: expected an http or https address, found `http://a b/`"),
+        (MINE + 'timemap = "http:///x"', "timemap: expected an http or https address"),
+        (MINE + 'timemap = "http://[::1/"', "timemap: expected an http or https address"),
+        (MINE + 'timemap = "http://a:99999/"', "timemap: expected an http or https address"),
+        (MINE + 'timemap = "http://me:secret@a/"', "timemap: expected an http or https address"),
+        (MINE + 'timemap = "http://a/#x"', "timemap: expected an http or https address"),
+        (MINE + 'timemap = "http://a/{uri}"', "timemap: expected an http or https address without braces"),
+        (MINE.replace("{uri}", ""), "replay: expected an http or https address with {datetime} and {uri}"),
+        (MINE.replace("id_/{uri}", "{id}/{uri}"), "replay: expected an http or https address with {datetime}"),
+        (MINE.replace("{datetime}id_/{uri}", "{filename}"), "replay: expected {datetime} and {uri} in it"),
+        (MINE.replace("pywb", "commoncrawl"), "replay: expected {filename} in it, for an archive of the kind"),
+        (MINE + 'replay2 = ""', "replay2: no such field: did you mean `replay`?"),
+        (MINE + 'search = "http://{terms}/"', "search: expected an http or https address with {terms}"),
+        (MINE + 'search = "http://a/?{terms"', "search: expected an http or https address with {terms} in it"),
+        (MINE + 'mementomap = "ftp://a/"', "mementomap: expected an http or https address, found `ftp://a/`"),
+        (MINE + "mementomap = []", "mementomap: expected the path of a file or folder, found a list"),
+        (MINE + 'deep = "yes"', "deep: expected true or false, found `yes`"),
+        (MINE + "enabled = 1", "enabled: expected true or false, found 1"),
+        (MINE + 'canonical = "text/html"', "canonical: expected a list of media types"),
+        (MINE + 'migrated = ["html"]', "migrated: expected a list of media types"),
+        (MINE + 'migrated = ["*"]\ncanonical = ["*"]', "migrated: `*` is canonical, too"),
+        (MINE + "hit_rate = 0.5", "hit_rate: expected a table, found 0.5"),
+        (MINE + "hit_rate = { value = 0.5 }", "hit_rate: source: expected where the number is from, in words"),
+        (MINE + 'hit_rate = { value = 35, source = "s" }', "hit_rate: value: expected a number from 0 to 1"),
+        (MINE + 'hit_rate = { value = nan, source = "s" }', "value: expected a number from 0 to 1, found nan"),
+        (MINE + 'hit_rate = { value = true, source = "s" }', "value: expected a number from 0 to 1, found true"),
+        (MINE + "hit_rate = { value = 2000-01-01 }", "value: expected a number from 0 to 1, found a date or a time"),
+        (MINE + "lister = {}", "lister: matches: expected a list of one or more of exact, prefix"),
+        (MINE + 'lister = { matches = ["exact", "exact"] }', "lister: matches: expected a list of one or more"),
+        (MINE + 'lister = { matches = ["all"] }', "lister: matches: expected a list of one or more of exact"),
+        (MINE + 'lister = { matches = ["exact"] }', "lister: rows_per_page: expected a table, found nothing"),
+        (
+            MINE + 'lister = { matches = ["exact"], rows_per_page = { value = 1.5 } }',
+            "lister: rows_per_page: value: expected a whole number from 1 to 1000000000, found 1.5",
+        ),
+        (MINE + "limits = {}", "limits: expected a list of tables, found a table"),
+        (MINE + "limits = [{}]", "limits 1: requests: expected a whole number"),
+        (MINE + "limits = [{ requests = " + "9" * 300 + " }]", "limits 1: requests: expected a whole number from 1 to"),
+        (MINE + "limits = [{ requests = true }]", "limits 1: requests: expected a whole number from 1"),
+        (MINE + "limits = [{ requests = 1 }]", "limits 1: seconds: expected a number from 0.001"),
+        (MINE + "limits = [{ requests = 1, seconds = inf }]", "limits 1: seconds: expected a number from 0.001 to"),
+        (MINE + "limits = [{ requests = 1, seconds = 1 }]", "limits 1: works: expected a list of one or more"),
+        (
+            MINE + 'limits = [{ requests = 1, seconds = 1, works = ["index"] }]',
+            "limits 1: source: expected where the number is from, in words, found nothing",
+        ),
+        (MINE + "quotas = [{ seconds = 1 }]", "quotas 1: seconds: no such field"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_named(tmp_path: Path, text: str | bytes, message: str) -> None:
+    """The file, the archive, the field, what was expected and what is there."""
+    said = refused(tmp_path, text)
+    assert message in said
+    assert len(said) < 500
+    if isinstance(text, str) and text.startswith(MINE[:30]):
+        assert said.startswith("mine.toml: archive `mine`: ")
+
+
+def test_what_is_wrong_in_a_change_is_named(tmp_path: Path) -> None:
+    """A new archive of a file that extends ours must be whole; a change of one need not be."""
+    said = refused(tmp_path, 'extends = "default"\n[[archive]]\nid = "arquivo"\nenabled = true\n')
+    assert "archive `arquivo`: name: missing" in said
+
+
+def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
+    """A file that is not there, a folder."""
+    for path in (tmp_path / "none.toml", tmp_path):
+        with pytest.raises(InputError, match="cannot be read"):
+            load_registry(path)
+
+
+def test_deep_keys_take_no_time(tmp_path: Path) -> None:
+    """Tables within tables within tables are no registry, and are found to be none."""
+    assert "more than 200 dots" in refused(tmp_path, "a" + ".a" * 100_000 + " = 1")
+    assert "no such field" in refused(tmp_path, "".join(f"a{line}" + ".a" * 200 + " = 1\n" for line in range(600)))
+
+
+_NAMES = st.sampled_from(
+    [
+        "archive", "extends", "default_limits", "id", "name", "kind", "timemap", "cdx", "replay", "search", "folder",
+        "deep", "canonical", "lister", "limits", "quotas", "mementomap", "hit_rate", "enabled", "value", "source",
+        "requests", "seconds", "works", "matches", "rows_per_page", "cap", "x",
+    ]
+)  # fmt: skip
+_WORDS = st.sampled_from(
+    [
+        '"default"', '"mine"', '"pywb"', '"memento"', '"har"', '"http://a/"', '"http://a/{datetime}/{uri}"', '"~x/y"',
+        '"http://a/{terms}"', '["index"]', '["exact"]', '["*"]', "1", "-1", "0.5", "inf", "nan", "true", "2000-01-01",
+        "07:00:00", "[]", "{}", "[[]]", "[{}]", '"a\\u0000b"', '"http://[a]/"', '"http://a:b/"', '"//"', "'''\n\n'''",
+        '{ value = 1, source = "s" }', '[{ requests = 1, seconds = 1, works = ["index"], source = "s" }]',
+    ]
+)  # fmt: skip
+_LINES = st.lists(
+    st.one_of(
+        st.sampled_from(["[[archive]]", "[archive.lister]", "[[archive.limits]]", "[[default_limits]]"]),
+        st.builds("{} = {}".format, _NAMES, _WORDS),
+    ),
+    max_size=14,
+)
+
+
+@given(lines=_LINES)
+def test_whatever_the_toml_says_it_is_a_registry_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[str]
+) -> None:
+    """Nothing is raised but InputError."""
+    file = tmp_path_factory.getbasetemp() / "any.toml"
+    file.write_text("\n".join(lines))
+    with suppress(InputError):
+        assert load_registry(file).archives
+
+
+@given(data=st.binary(max_size=200))
+def test_whatever_the_bytes_are_they_are_refused(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
+    """Nothing is raised but InputError."""
+    file = tmp_path_factory.getbasetemp() / "any.bin"
+    file.write_bytes(data)
+    with pytest.raises(InputError):
+        load_registry(file)

@@ -1,0 +1,92 @@
+"""One meaning of "closest to a date" for every archive, also of dates that are short of digits."""
+
+import asyncio
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.archives.archive_files import files, page, write
+from tests.archives.collected import a_courier
+from tests.neighbours.wayback_cdx import Stored, fake_wayback
+from unlost import dates
+from unlost.archives import closeness
+from unlost.archives.archive import Archive, Kind
+from unlost.archives.opening import open_repository
+from unlost.archives.repository import Repository
+from unlost.errors import DateError
+
+HELD = {
+    "http://example.com/": ["20130101000000", "20140615120000", "20141224180000", "20160301000000"],
+    "http://example.com/early": ["20100101000000", "20131231235959", "20150101000001"],
+    "http://example.com/one": ["19990704000000"],
+}
+ASKED = [None, "2", "19", "2014", "201412", "2015", "20141224", "2014122418", "20150101000000", "2011", "20260101"]
+
+
+def distance(moment: str, date: str | None) -> float:
+    """Say how far a moment is from a date, slowly; without one, from the end of time."""
+    first, last = (dates.to_datetime(each) for each in closeness.span(date))
+    when = dates.to_datetime(moment)
+    return max((first - when).total_seconds(), (when - last).total_seconds(), 0.0)
+
+
+async def check(client: Repository) -> None:
+    """Ask for every page at every date, and compare with the slow model."""
+    for uri, held in HELD.items():
+        for date in ASKED:
+            copy = await client.get(uri, date)
+            assert copy is not None
+            copy.body.close()
+            assert distance(copy.capture.datetime, date) == min(distance(each, date) for each in held), (uri, date)
+    with pytest.raises(DateError):
+        await client.get("http://example.com/", "201413")
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_files_have_the_closest_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder on this machine."""
+    monkeypatch.setenv("UNLOST_HOME", str(tmp_path / "home"))
+    records = [page(uri, dates.to_datetime(each).isoformat()[:19] + "Z") for uri, held in HELD.items() for each in held]
+    write(tmp_path / "w" / "a.warc.gz", *records)
+    asyncio.run(check(files(tmp_path / "w")))
+
+
+@pytest.mark.parametrize("kind", [Kind.WAYBACK, Kind.PYWB, Kind.MEMENTO, Kind.ARCHIVE_TODAY])
+def test_archives_on_the_network_have_the_closest_copy(kind: Kind) -> None:
+    """By raw replay, which is asked for the middle of a span, or by a TimeMap."""
+    stored = [Stored(uri, each) for uri, held in HELD.items() for each in held]
+
+    async def ask() -> None:
+        async with fake_wayback(stored) as fake, a_courier() as courier:
+            place = f"{fake.base}/web"
+            archive = Archive(
+                "a", "A", kind, timemap=f"{place}/timemap/link/", replay=f"{place}/{{datetime}}id_/{{uri}}"
+            )
+            await check(open_repository(archive, courier))
+
+    asyncio.run(ask())
+
+
+moments = st.datetimes(datetime(1990, 1, 1), datetime(2030, 12, 31)).map(lambda each: each.strftime("%Y%m%d%H%M%S"))  # noqa: DTZ001
+
+
+@given(st.lists(moments, min_size=1), moments, st.integers(1, 14))
+def test_what_is_closest_to_the_middle_of_a_span_is_closest_to_the_span(
+    held: list[str], date: str, digits: int
+) -> None:
+    """To half a second, which 14 digits cannot say."""
+    date = date[:digits]
+    try:
+        middle = dates.to_datetime(closeness.moment(date))
+    except DateError:
+        return
+    chosen = min(held, key=lambda each: abs(dates.to_datetime(each) - middle))
+    assert distance(chosen, date) <= min(distance(each, date) for each in held) + 1
+    first, last = closeness.span(date)
+    assert distance(min(held, key=lambda each: closeness.rank(each, first, last)), date) == min(
+        distance(each, date) for each in held
+    )

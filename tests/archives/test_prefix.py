@@ -1,0 +1,139 @@
+"""What lies below a prefix, by keys."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from unlost import uri
+from unlost.archives.prefix import Prefix
+from unlost.errors import UriError
+
+FOLDER = "http://example.com/a/"
+PAGES = {
+    FOLDER: "prefix",
+    "http://example.com/a": "prefix",
+    "http://example.com/": "prefix",
+    "http://example.com": "host",
+    "https://www.Example.com": "host",
+    "http://example.com:8080": "host",
+    "*.example.com": "domain",
+    "*.example.com/": "domain",
+    "http://example.com/a?b=1": "prefix",
+    "http://[::1]": "host",
+    "http://192.0.2.7": "host",
+}
+
+
+@pytest.mark.parametrize(("prefix", "match"), PAGES.items())
+def test_a_prefix_covers_itself(prefix: str, match: str) -> None:
+    """The page at a prefix lies below it, and the kind of question is told by its form."""
+    found = Prefix.below(prefix)
+    assert found.match == match
+    assert found.covers(uri.key(prefix.removeprefix("*.")))
+    assert list(found.ranges) == sorted(found.ranges)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "inside", "outside"),
+    [
+        (FOLDER, ["http://example.com/a/b", "http://example.com/a/?x", FOLDER], ["http://example.com/ab"]),
+        (FOLDER + "#top", ["http://example.com/a/b"], ["http://example.com/ab"]),
+        (FOLDER + "?", ["http://example.com/a?x", FOLDER], ["http://example.com/a/b", "http://example.com/ab"]),
+        ("http://example.com/a", ["http://example.com/ab"], ["http://example.com/b", "http://example.com/"]),
+        ("http://example.com/a?b=1", ["http://example.com/a?b=12"], ["http://example.com/a", "http://example.com/a?c"]),
+        ("http://example.com", ["http://example.com:81/x", "http://www.example.com/"], ["http://a.example.com/"]),
+        ("http://example.com/", ["http://example.com/x"], ["http://example.com:81/x", "http://a.example.com/"]),
+        ("http://example.com:81", ["http://example.com:81/x"], ["http://example.com/x", "http://example.com:812/"]),
+        ("http://example.com:80", ["http://example.com/x"], ["http://example.com:81/x"]),
+        (
+            "*.example.com",
+            ["http://a.b.example.com/", "http://example.com:81/", "http://a.example.com:81/"],
+            ["http://examples.com/", "http://com/"],
+        ),
+        ("http://192.0.2.7", ["http://192.0.2.7:81/"], ["http://192.0.2.70/", "http://2.192.0.2/"]),
+        ("http://[::1]", ["http://[::1]:81/x"], ["http://[::12]/"]),
+    ],
+)
+def test_what_lies_below(prefix: str, inside: list[str], outside: list[str]) -> None:
+    """Hosts are whole hosts, folders whole folders, and what only begins with the same letters is neither."""
+    found = Prefix.below(prefix)
+    assert [page for page in inside if not found.covers(uri.key(page))] == []
+    assert [page for page in outside if found.covers(uri.key(page))] == []
+    assert not found.covers(None)
+
+
+HOSTS = ["a.com", "b.a.com", "ab.com", "c.b.a.com", "com", "192.0.2.7", "192.0.2.70", "[::1]", "[::12]"]
+hosts = st.sampled_from(HOSTS)
+ports = st.sampled_from(["", ":81", ":8", ":812"])
+paths = st.lists(st.sampled_from(["a", "b", "ab", "a-b", "a%20"]), max_size=3).map("/".join)
+queries = st.sampled_from(["", "?x=1", "?x=12", "?x=1&y=2", "?"])
+slashes = st.sampled_from(["", "/"])
+pages = st.builds("http://{}{}/{}{}{}".format, hosts, ports, paths, slashes, queries)
+prefixes = (
+    pages
+    | st.builds("*.{}{}".format, hosts, slashes)
+    | st.builds("{}{}{}".format, st.sampled_from(["", "http://", "https://www.", "http://u:p@"]), hosts, ports).filter(
+        lambda text: "www.[" not in text and "www.1" not in text
+    )
+)
+
+
+def is_below(prefix: str, page: str) -> bool:
+    """Say what `Repository.under` means, slowly: by the parts of two keys."""
+
+    def parts(address: str) -> tuple[list[str], str, str, str]:
+        place, _, tail = uri.key(address).partition(")")
+        host, port = (
+            (place[: place.index("]") + 1], place.partition("]:")[2])
+            if "]" in place
+            else place.split(":")
+            if ":" in place
+            else (place, "")
+        )
+        path, mark, query = tail.partition("?")
+        return host.split(","), port, path, mark + query
+
+    its_host, its_port, its_path, its_query = parts(page)
+    if prefix.startswith("*."):
+        host = parts(prefix.removeprefix("*."))[0]
+        return its_host[: len(host)] == host
+    host, port, path, query = parts(prefix)
+    rest = prefix.partition("://")[2] or prefix
+    if its_host != host:
+        return False
+    if "/" not in rest and "?" not in rest:
+        return not port or its_port == port
+    if its_port != port:
+        return False
+    if query or not rest.partition("?")[0].endswith("/") or path == "/":
+        return (its_path + its_query).startswith(path + query)
+    return its_path == path or (not rest.endswith("?") and its_path.startswith(path + "/"))
+
+
+@given(prefixes, pages)
+def test_prefixes_mean_what_the_slow_model_says(prefix: str, page: str) -> None:
+    """For hosts, ports, addresses of machines, folders, queries and slashes of all kinds."""
+    assert Prefix.below(prefix).covers(uri.key(page)) == is_below(prefix, page)
+
+
+@given(prefixes)
+def test_ranges_are_in_order_and_apart(prefix: str) -> None:
+    """So that an index can be read once, from the first to the last."""
+    edges = [edge for pair in Prefix.below(prefix).ranges for edge in pair]
+    assert edges == sorted(edges)
+
+
+@pytest.mark.parametrize("text", ["*.", "*./", "*.a.com/b", "*.a.com:81", "*.a.com?x", "*.u@a.com", "mailto:a@b.com"])
+def test_what_is_no_prefix(text: str) -> None:
+    """A text that is no address is refused, as is a domain with something behind it, which nobody lists."""
+    with pytest.raises(UriError):
+        Prefix.below(text)
+
+
+def test_a_lister_that_knows_no_hosts_is_asked_for_what_begins_so() -> None:
+    """What it lists is judged by what was asked for all the same."""
+    host = Prefix.below("http://example.com").for_lister(["exact", "prefix"])
+    assert host is not None
+    assert (host.match, host.address) == ("prefix", "http://example.com/")
+    assert not host.covers("com,example,a)/")
+    assert Prefix.below("*.example.com").for_lister(["host", "prefix"]) is None
