@@ -107,6 +107,8 @@ def sampled() -> Iterator[Sampled]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        wbufsize = -1  # head and body in one packet: otherwise the second waits for an acknowledgement
+        disable_nagle_algorithm = True
 
         def do_GET(self) -> None:
             status, body = archive.answer(self.path)

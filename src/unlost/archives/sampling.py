@@ -23,7 +23,7 @@ from unlost.formats.urllist import read_urls
 MAX_FAILURES = 20
 """So many failures behind each other end a run: an archive that is out of order is not asked a million times."""
 
-_BATCH = 10_000  # addresses of which keys are made at a time
+_BATCH = 2_000  # addresses of which keys are made at a time
 _MIME = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,60}/[a-z0-9][a-z0-9!#$&^_.+-]{0,100}", re.ASCII)
 _PAGES = (None, "text/html", "application/xhtml+xml")
 _SURT = re.compile(rb"[^/?#]*\)")  # what no address has before its path
