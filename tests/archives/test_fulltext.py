@@ -130,7 +130,7 @@ def test_what_is_no_page_of_results_fails(said: object, kind: str) -> None:
 def test_nothing_found_is_an_answer() -> None:
     """An empty list, or 404."""
     for said in ({"response_items": [], "next_page": "x"}, 404):
-        found = page(lambda *_, said=said: said)  # type: ignore[misc]
+        found = page(lambda *_, said=said: said)
         assert (found.results, found.more) == ((), False)
 
 

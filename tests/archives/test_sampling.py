@@ -133,9 +133,12 @@ def test_a_language_costs_one_copy_of_a_page(tmp_path: Path) -> None:
         capture("http://a.com/p", "20180101000000", revisit=True, mime=None),
     ]
     image = [capture("http://a.com/i", mime="image/png")]
-    names = {name: [capture(f"http://a.com/{name}")] for name in ("gone", "hidden", "fails")}
+    names = ("gone", "hidden", "fails")
+    listed: dict[str, list[Capture | UnlostError]] = {"http://a.com/p": [*many], "http://a.com/i": [*image]}
+    for name in names:
+        listed[f"http://a.com/{name}"] = [capture(f"http://a.com/{name}")]
     archive = Told(
-        {"http://a.com/p": many, "http://a.com/i": image, **{f"http://a.com/{n}": c for n, c in names.items()}},  # type: ignore[dict-item]
+        listed,
         {
             "http://a.com/p": b"<html lang=pt>",
             "http://a.com/hidden": ExcludedError("hidden", "a"),
@@ -178,7 +181,7 @@ def test_limits_are_kept_and_a_wait_ends_the_run(tmp_path: Path) -> None:
     async def run(state: SampleState) -> tuple[list[float], list[str], int]:
         async with asking(answering, limits=(limit,), patience=200.0) as there:
             archive = replace(there.archive, quotas=(quota,))
-            reasons = []
+            reasons: list[str] = []
             runs = 0
             while True:
                 runs += 1

@@ -400,7 +400,7 @@ def test_ctrl_c_loses_nothing(fake: Sampled, tmp_path: Path) -> None:
     """The exit code is 130, no map appears, and the next run asks only for what was not answered."""
     pages = tmp_path / "pages.txt"
     pages.write_text("".join(f"http://a.example/{number}\n" for number in range(40)))
-    command = [
+    command: list[str | Path] = [
         UNLOST, "map", "sample", "--archives", tmp_path / "archives.toml", "--archive", "f", "-o", tmp_path / "m.ukvs",
         "--uris", pages, "--concurrency", "1",
     ]  # fmt: skip
@@ -423,7 +423,7 @@ def test_two_at_once_are_refused(fake: Sampled, tmp_path: Path) -> None:
     pages = tmp_path / "pages.txt"
     pages.write_text("http://a.example/1\n")
     fake.hold.clear()
-    command = [
+    command: list[str | Path] = [
         UNLOST, "map", "sample", "--archives", tmp_path / "archives.toml", "--archive", "f", "-o", tmp_path / "m.ukvs",
         "--uris", pages,
     ]  # fmt: skip
@@ -444,7 +444,7 @@ def test_a_bar_is_shown_on_a_terminal(fake: Sampled, tmp_path: Path) -> None:
     pages.write_text("".join(f"http://a.example/{number}\n" for number in range(40)))
     ours, theirs = pty.openpty()
     environment = {"PATH": os.environ["PATH"], "TERM": "xterm", "COLUMNS": "120", **home(tmp_path)}
-    command = [
+    command: list[str | Path] = [
         UNLOST, "map", "sample", "--archives", tmp_path / "archives.toml", "--archive", "f", "-o", tmp_path / "m.ukvs",
         "--uris", pages,
     ]  # fmt: skip
