@@ -38,7 +38,7 @@ _REQUESTS = 100
 @click.command()
 @click.option("--archive", required=True, metavar="ID", help="The archive to ask, by its id in the registry.")
 @click.option("--uris", type=_FILE, metavar="FILE", help="Addresses to ask for, one a line; `-` is standard input.")
-@click.option("--search", "searches", multiple=True, metavar="TERMS", help="Search for this; may be repeated.")
+@click.option("--search", multiple=True, metavar="TERMS", help="Search for this; may be repeated.")
 @click.option("--terms", type=_FILE, metavar="FILE", help="What to search for, one a line.")
 @click.option("-o", "--output", type=_FILE, required=True, help="The map to write; `-` is standard output.")
 @click.option("--by", multiple=True, type=click.Choice(tuple(FIELDS)), help="A line for each; may be repeated.")
@@ -83,7 +83,7 @@ def sample(
     ctx: click.Context,
     archive: str,
     uris: Path | None,
-    searches: tuple[str, ...],
+    search: tuple[str, ...],
     terms: Path | None,
     output: Path,
     by: tuple[str, ...],
@@ -111,7 +111,7 @@ def sample(
     code is 4 if anything is left to ask. All numbers of the map are lower bounds.
     """
     refuse_both(output, json)
-    wants_search = bool(searches) or terms is not None
+    wants_search = bool(search) or terms is not None
     _refuse_mixtures(uris, wants_search, limit, requests, follow, log)
     place = _place(output, state)
     known = registry(archives)
@@ -129,7 +129,7 @@ def sample(
                 stop = asking.for_pages(kept, concurrency, limit, "language" in by)
             else:
                 kind = "search"
-                _begin_search(kept, chosen, known, _all_terms(searches, terms, problems), pages, follow, seed)
+                _begin_search(kept, chosen, known, _all_terms(search, terms, problems), pages, follow, seed)
                 budget = _REQUESTS if requests is None else requests
                 stop = asking.by_search(kept, pages, budget, seed if follow else None, left_out)
             lines = write_sample_map(
