@@ -23,9 +23,9 @@ from unlost.cli.mapresult import refuse_both
 from unlost.cli.messages import say
 from unlost.cli.progress import Bar, progress
 from unlost.cli.registry_options import archives_option, registry
+from unlost.cli.sampleresult import of_pages, of_search, say_what_next, sentence
 from unlost.cli.target import is_standard_output, writable
 from unlost.clock import SystemClock
-from unlost.dates import from_epoch, to_iso
 from unlost.errors import ArchiveError, InputError, NotNowError, UsageError
 from unlost.formats.problems import Problems
 from unlost.formats.textfile import read_lines
@@ -137,20 +137,20 @@ def sample(
             )
             if log is not None:
                 write_sample_log(kept, log, chosen.id, limit)
-            result = _of_pages(kept, limit) if kind == "uris" else _of_search(kept)
+            result = of_pages(kept, limit) if kind == "uris" else of_search(kept)
     result |= {"archive": chosen.id, "lines": lines}
     if stop is not None and isinstance(stop.error, NotNowError):
         result |= {"until": int(stop.error.until) + 1, "reason": stop.error.reason}
     if json:
         click.echo(dumps({**result, "problems": {**problems.counts, **left_out.counts}}))
     else:
-        say(_sentence(result, kind), level="info")
+        say(sentence(result, kind), level="info")
     for found in (problems, left_out):
         for each, count in found.counts.items():
             say(f"{count} {each}, first: {found.first[each]}", kind=each, count=count)
     is_partial = stop is not None or bool(result["failed"])
     if is_partial:
-        _say_what_next(stop, result)
+        say_what_next(stop, result)
         ctx.exit(ArchiveError.exit_code)
     ctx.exit(InputError.exit_code if problems.total else 0)
 
@@ -276,60 +276,3 @@ def _counting(bar: Bar) -> Callable[[], None]:
         bar.at(done, done)
 
     return count
-
-
-def _of_pages(state: SampleState, limit: int | None) -> dict[str, object]:
-    outcomes = state.outcomes(limit)
-    return {
-        "addresses": state.size(limit),
-        "found": outcomes.pop("hit", 0),
-        "missed": outcomes.pop("miss", 0),
-        "excluded": outcomes.pop("excluded", 0),
-        "left": outcomes.pop("", 0),
-        "failed": outcomes,
-        "mementos": state.copies(limit)[0],
-    }
-
-
-def _of_search(state: SampleState) -> dict[str, object]:
-    done, waiting, failed = state.terms()
-    mementos, found = state.copies()
-    return {
-        "requests": state.requests,
-        "searched": done,
-        "left": waiting,
-        "failed": failed,
-        "found": found,
-        "mementos": mementos,
-    }
-
-
-def _sentence(result: dict[str, object], kind: str) -> str:
-    failed = result["failed"]
-    kinds = ", ".join(f"{each} {count}" for each, count in failed.items()) if isinstance(failed, dict) else ""
-    failures = f"failed: {kinds}" if kinds else "none failed"
-    if kind == "uris":
-        return (
-            f"{result['addresses']} addresses: {result['found']} found with {result['mementos']} mementos, "
-            f"{result['missed']} not, {result['excluded']} not shown, {result['left']} not asked for yet; {failures}"
-        )
-    return (
-        f"{result['requests']} requests: {result['found']} pages found with {result['mementos']} mementos; "
-        f"{result['searched']} searches done, {result['left']} left; {failures}"
-    )
-
-
-def _say_what_next(stop: Stop | None, result: dict[str, object]) -> None:
-    """Say why not all was asked, and how to go on."""
-    go_on = "The same command goes on; the map has what came back so far"
-    if stop is None:
-        say(f"some could not be asked for. {go_on}", level="warning")
-    elif isinstance(stop.error, NotNowError):
-        until = to_iso(from_epoch(str(int(stop.error.until) + 1)))
-        say(f"{stop.error}. {go_on}: run it again after {until}", level="warning", until=until)
-    else:
-        say(
-            f"{result['archive']} failed {stop.failures} times in a row, at last: {stop.error}. It is not asked any "
-            f"further for now. {go_on}",
-            level="warning",
-        )
