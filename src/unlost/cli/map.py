@@ -21,7 +21,7 @@ _OUTPUT = click.option("-o", "--output", type=_FILE, required=True, help="The ma
 _JSON = click.option("--json", is_flag=True, help="The result as JSON.")
 
 
-@click.group(name="map", cls=group_of("map", "build", "compact", "exclude", "lookup"))
+@click.group(name="map", cls=group_of("map", "build", "compact", "exclude", "lookup", "sample"))
 def command() -> None:
     """Make, compact, merge, compare, check and ask MementoMaps, which say what an archive holds.
 

@@ -52,11 +52,13 @@ class Bar:
 
 
 @contextmanager
-def progress(label: str, total: int | None = None) -> Iterator[Bar]:
+def progress(label: str, total: int | None = None, counted: str = "lines") -> Iterator[Bar]:
     """Show a bar on stderr while the block runs: bytes of `total`, lines, lines a second, and the time that is left.
 
-    label: what is being done. total: bytes to read; None if nobody knows, and then lines are all that is shown. The bar
-    goes when the block ends, also when it is interrupted. Without a terminal, and with `--log json`, there is none.
+    label: what is being done. total: bytes to read; None if nobody knows, and then lines are all that is shown.
+    counted: what is counted in the place of lines; then the total is of these, and there are no bytes.
+    The bar goes when the block ends, also when it is interrupted. Without a terminal, and with `--log json`, there is
+    none.
 
     >>> with progress("reading a.cdxj", 512) as bar:
     ...     list(bar.lines([b"a", b"b"]))
@@ -65,7 +67,7 @@ def progress(label: str, total: int | None = None) -> Iterator[Bar]:
     if not _is_wanted():
         yield Bar(None, None)
         return
-    shown = _drawn(total)
+    shown = _drawn(total, counted)
     with shown:
         yield Bar(shown, shown.add_task(label, total=total, lines=0))
 
@@ -85,7 +87,7 @@ def _is_wanted() -> bool:
     return sys.stderr is not None and sys.stderr.isatty()
 
 
-def _drawn(total: int | None) -> "Progress":
+def _drawn(total: int | None, counted: str) -> "Progress":
     # Here, so that nobody else waits for it.
     from rich import progress as parts  # noqa: PLC0415
     from rich.console import Console  # noqa: PLC0415
@@ -98,11 +100,11 @@ def _drawn(total: int | None) -> "Progress":
             """Return both, with commas."""
             count = int(task.fields["lines"])
             speed = count / task.elapsed if task.elapsed else 0
-            return Text(f"{count:,} lines, {speed:,.0f}/s")
+            return Text(f"{count:,} {counted}, {speed:,.0f}/s")
 
     columns: list[parts.ProgressColumn] = [parts.TextColumn("{task.description}", markup=False), Lines()]
     if total is not None:
-        columns[1:1] = [parts.BarColumn(), parts.DownloadColumn()]
+        columns[1:1] = [parts.BarColumn(), parts.DownloadColumn() if counted == "lines" else parts.MofNCompleteColumn()]
         columns.append(parts.TimeRemainingColumn(compact=True))
     # Not more: stdout is the user's, and what is written there must come out as it is.
     return parts.Progress(

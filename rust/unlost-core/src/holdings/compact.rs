@@ -3,6 +3,7 @@
 //! Entries come in the order of their bytes. One thread puts them into the order of the tree, host by host; another walks
 //! them with a stack of open nodes, and puts what is left of each host back into the order of bytes.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::io::Write;
 use std::thread;
@@ -159,9 +160,10 @@ impl<'a, W: Write> Compactor<'a, W> {
     /// Takes the next entry, whose key is in the order of the tree.
     fn take(&mut self, entry: &Entry<'_>) -> Result<(), HoldingsError> {
         let (surt, extra) = match self.fields {
-            1 => (entry.key, &b""[..]),
+            1 => (entry.key, Cow::Borrowed(&b""[..])),
             _ => split_tree_key(entry.key),
         };
+        let extra = &*extra;
         if surt == b"*" {
             return self.take_total(entry);
         }
@@ -206,7 +208,7 @@ impl<'a, W: Write> Compactor<'a, W> {
     fn take_total(&mut self, entry: &Entry<'_>) -> Result<(), HoldingsError> {
         if self.everything.is_some() {
             let (_, extra) = split_tree_key(entry.key);
-            return self.stated.add(extra, entry.frequency);
+            return self.stated.add(&extra, entry.frequency);
         }
         self.close_all()?;
         let mut line = Vec::new();

@@ -4,6 +4,8 @@
 //! lies below it. With `/` as the lowest byte of all it is. Only paths need that: among hosts the order of bytes is that
 //! of the tree, because nothing that a label holds in a normal key sorts between `)` and `,`, and no label is empty.
 
+use std::borrow::Cow;
+
 /// Stands for the space that ends a key where more key fields follow: before everything.
 const END: u8 = 1;
 
@@ -52,11 +54,18 @@ pub(super) fn restore(key: &mut [u8]) {
 }
 
 /// The key field that maps are searched by, of a key in the order of the tree, and the further ones as files have them.
-pub(super) fn split_tree_key(key: &[u8]) -> (&[u8], &[u8]) {
-    match memchr::memchr(END, key) {
-        Some(end) => (&key[..end], &key[end + 1..]),
-        None => (key, b""),
+pub(super) fn split_tree_key(key: &[u8]) -> (&[u8], Cow<'_, [u8]>) {
+    let Some(end) = memchr::memchr(END, key) else {
+        return (key, Cow::Borrowed(b""));
+    };
+    let extra = &key[end + 1..];
+    // A year has nothing to turn back; media types have a slash, and several fields spaces between them.
+    if memchr::memchr2(END, SLASH, extra).is_none() {
+        return (&key[..end], Cow::Borrowed(extra));
     }
+    let mut restored = extra.to_vec();
+    restore(&mut restored);
+    (&key[..end], Cow::Owned(restored))
 }
 
 /// How many bytes two keys begin with in common.
@@ -104,11 +113,20 @@ mod tests {
             })
             .collect();
         keys.sort();
-        assert_eq!(split_tree_key(&keys[1]).1, b"2014");
+        assert_eq!(split_tree_key(&keys[1]).1, &b"2014"[..]);
         for (key, expected) in keys.iter_mut().zip(sorted) {
             restore(key);
             assert_eq!(key, expected.as_bytes());
         }
+    }
+
+    #[test]
+    fn further_fields_come_back_as_files_have_them() {
+        let mut key = b"com,a)/a/b 2014 text/html pt".to_vec();
+        write_tree_key(&mut key);
+        let (surt, extra) = split_tree_key(&key);
+        assert_eq!(surt, b"com,a)\x02a\x02b");
+        assert_eq!(extra, &b"2014 text/html pt"[..]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! From the lines of a map, and questions, to the nodes of its tree.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use super::super::Entry;
@@ -77,7 +78,7 @@ impl<'a> Grower<'a> {
     /// Takes the next line of the map.
     pub(super) fn add(&mut self, entry: &Entry<'_>) {
         let (surt, extra) = match self.growth.fields {
-            1 => (entry.key, &b""[..]),
+            1 => (entry.key, Cow::Borrowed(&b""[..])),
             _ => split_tree_key(entry.key),
         };
         let bits = if self.growth.weighs {
@@ -97,7 +98,7 @@ impl<'a> Grower<'a> {
             open.beginning = self.cost.beginning(open.end - usize::from(is_root));
             open.most = self.cost.most(open.end);
         }
-        let extra = self.extra(extra);
+        let extra = self.extra(&extra);
         let is_held = entry.frequency.is_held();
         let Some(innermost) = self.open.last_mut() else {
             return;

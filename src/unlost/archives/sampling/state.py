@@ -1,0 +1,380 @@
+"""What has been asked of a sample and what came back, in a file that survives whoever writes it being killed."""
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from unlost.errors import InputError, UsageError
+
+VERSION = 1
+
+ANSWERS = ("hit", "miss", "excluded")
+"""Outcomes that are answers. Any other is a kind of failure: such a page is asked for again by the next run."""
+
+UNKNOWN = "-"
+"""What stands in a key field for what nobody tells, as `map build` writes a year that is none."""
+
+_AT_ONCE = 200  # pages that are looked up at a time
+_SCHEMA = """
+CREATE TABLE fact (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE page (
+    number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, uri BLOB NOT NULL, outcome TEXT, time TEXT,
+    duration_ms REAL, mementos INTEGER, first TEXT, last TEXT
+);
+CREATE TABLE held (
+    page INTEGER NOT NULL, datetime TEXT NOT NULL, mime TEXT NOT NULL, language TEXT NOT NULL,
+    mementos INTEGER NOT NULL, PRIMARY KEY (page, datetime, mime, language)
+) WITHOUT ROWID;
+CREATE TABLE term (
+    number INTEGER PRIMARY KEY, term TEXT NOT NULL UNIQUE, followed INTEGER NOT NULL, rank BLOB NOT NULL,
+    offset INTEGER NOT NULL DEFAULT 0, pages INTEGER NOT NULL DEFAULT 0, last_page TEXT, failed TEXT,
+    done INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX term_turn ON term (done, followed, rank);
+"""
+
+
+class Page(NamedTuple):
+    """A page of the sample. number: from 1, in the order of the list. key: with its query."""
+
+    number: int
+    key: str
+    uri: str
+
+
+class Term(NamedTuple):
+    """A search. offset: of the results that have not been seen yet. pages: of results so far. last_page: a digest."""
+
+    number: int
+    term: str
+    offset: int
+    pages: int
+    last_page: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """So many mementos of a page. datetime: 14 digits, or only a year. All but the number may be `UNKNOWN`."""
+
+    datetime: str
+    mime: str
+    language: str
+    mementos: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of asking for a page.
+
+    outcome: one of `ANSWERS`, or how it failed.
+    time: when the answer was there, ISO 8601. first, last: dates of 14 digits.
+    """
+
+    outcome: str
+    time: str
+    duration_ms: float
+    mementos: int | None = None
+    first: str | None = None
+    last: str | None = None
+
+
+class SampleState:
+    """The state of one sample. Use it as a context manager; nobody else can open it meanwhile.
+
+    Each change is on the disk, or will be, as a whole: a process that is killed loses at most what was under way.
+    Raises InputError for a file that is no state, or that another process has open.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        try:
+            self._data = sqlite3.connect(path, timeout=0, isolation_level=None)
+            try:
+                self._open()
+            except BaseException:
+                self._data.close()
+                raise
+        except sqlite3.Error as error:
+            raise self._unusable(error) from error
+
+    def _open(self) -> None:
+        # The lock is the state's only protection from a second process, which would ask everything twice.
+        self._data.execute("PRAGMA locking_mode = EXCLUSIVE")
+        self._data.execute("PRAGMA synchronous = NORMAL")
+        self._data.execute("BEGIN EXCLUSIVE")
+        found = self._data.execute("PRAGMA user_version").fetchone()[0]
+        tables = self._data.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        self._data.execute("COMMIT")
+        if found not in (0, VERSION) or (found == 0) != (tables == 0):
+            raise InputError(f"{self._path}: not the state of a sample: give another name by --state, or delete it")
+
+    def _unusable(self, error: sqlite3.Error) -> InputError:
+        code = getattr(error, "sqlite_errorcode", None)
+        if code == sqlite3.SQLITE_FULL:
+            return InputError(f"{self._path}: no room on the disk: make some, and the same command goes on")
+        if code == sqlite3.SQLITE_CANTOPEN:
+            return InputError(f"{self._path}: cannot be written: expected a file in a folder that can be")
+        if code == sqlite3.SQLITE_BUSY:
+            return InputError(f"{self._path}: another process works on this sample: wait for it, or end it")
+        return InputError(f"{self._path}: cannot be used as the state of a sample: {error}; delete it to begin anew")
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        """Close the file; one in which nothing was begun goes."""
+        try:
+            is_empty = error is None or isinstance(error, InputError | UsageError)
+            is_empty = is_empty and not self._data.execute("PRAGMA user_version").fetchone()[0]
+        except sqlite3.Error:
+            is_empty = False
+        self._data.close()
+        if is_empty:
+            self._path.unlink(missing_ok=True)
+        if isinstance(error, sqlite3.Error):
+            raise self._unusable(error) from error
+
+    @contextmanager
+    def _change(self) -> Iterator[sqlite3.Connection]:
+        """Make changes that are there all together or not at all."""
+        self._data.execute("BEGIN IMMEDIATE")
+        try:
+            yield self._data
+        except BaseException:
+            if self._data.in_transaction:  # a full disk ends it by itself
+                self._data.execute("ROLLBACK")
+            raise
+        self._data.execute("COMMIT")
+
+    # ---------------------------------------------------------------- what is asked
+
+    def plan(self) -> dict[str, object] | None:
+        """Return what the sample is of, as `begin` was told; None if it has not begun."""
+        if not self._data.execute("PRAGMA user_version").fetchone()[0]:
+            return None
+        plan: dict[str, object] = json.loads(self._fact("plan") or "{}")
+        return plan
+
+    def require(self, plan: Mapping[str, object]) -> None:
+        """Raise UsageError if the sample was begun with another plan."""
+        before = self.plan() or {}
+        for name in sorted({*before, *plan}):
+            if before.get(name) != plan.get(name):
+                raise UsageError(
+                    f"{self._path}: begun with other options or inputs: {name} was {_shown(before.get(name))} and is "
+                    f"{_shown(plan.get(name))}. Give the same as before, or --restart to ask everything anew"
+                )
+
+    def begin(
+        self,
+        plan: Callable[[], Mapping[str, object]],
+        pages: Iterable[tuple[str, bytes]] = (),
+        terms: Sequence[str] = (),
+    ) -> None:
+        """Keep what is to be asked for: all of it, or if this is interrupted nothing.
+
+        plan: what must be the same when the sample is gone on with; it is asked for when the pages have been read.
+        pages: keys and addresses; of those with one key, the first is asked for.
+        """
+        with self._change() as data:
+            for statement in _SCHEMA.split(";"):
+                data.execute(statement)
+            data.executemany("INSERT OR IGNORE INTO page (key, uri) VALUES (?, ?)", pages)
+            data.executemany(
+                "INSERT OR IGNORE INTO term (term, followed, rank) VALUES (?, 0, ?)",
+                ((term, number.to_bytes(8)) for number, term in enumerate(terms)),
+            )
+            data.execute("INSERT INTO fact VALUES ('plan', ?), ('requests', '0')", (json.dumps(plan()),))
+            data.execute(f"PRAGMA user_version = {VERSION}")
+
+    def forget(self) -> None:
+        """Begin anew, with nothing asked."""
+        with self._change() as data:
+            for table in ("fact", "page", "held", "term"):
+                data.execute(f"DROP TABLE IF EXISTS {table}")
+            data.execute("PRAGMA user_version = 0")
+
+    def _fact(self, name: str) -> str | None:
+        row = self._data.execute("SELECT value FROM fact WHERE name = ?", (name,)).fetchone()
+        return None if row is None else str(row[0])
+
+    # ---------------------------------------------------------------- pages of a list
+
+    def size(self, limit: int | None = None) -> int:
+        """Return how many pages there are, of the first `limit`."""
+        return int(self._data.execute("SELECT count(*) FROM page WHERE number <= ?", (_up_to(limit),)).fetchone()[0])
+
+    def unanswered(self, limit: int | None = None) -> Iterator[Page]:
+        """Yield the pages that were not answered yet, each once, while answers may be added."""
+        last = 0
+        while True:
+            rows = self._data.execute(
+                "SELECT number, key, uri FROM page WHERE number > ? AND number <= ? "
+                "AND (outcome IS NULL OR outcome NOT IN (?, ?, ?)) ORDER BY number LIMIT ?",
+                (last, _up_to(limit), *ANSWERS, _AT_ONCE),
+            ).fetchall()
+            if not rows:
+                return
+            for number, key, uri in rows:
+                yield Page(number, key, uri.decode("utf-8", "surrogateescape"))
+            last = rows[-1][0]
+
+    def answer(self, page: Page, outcome: Outcome, held: Iterable[Held] = ()) -> None:
+        """Keep what came of asking for a page."""
+        with self._change() as data:
+            data.execute(
+                "UPDATE page SET outcome = ?, time = ?, duration_ms = ?, mementos = ?, first = ?, last = ? "
+                "WHERE number = ?",
+                (
+                    outcome.outcome, outcome.time, outcome.duration_ms, outcome.mementos, outcome.first, outcome.last,
+                    page.number,
+                ),
+            )  # fmt: skip
+            data.execute("DELETE FROM held WHERE page = ?", (page.number,))
+            rows = ((page.number, each.datetime, each.mime, each.language, each.mementos) for each in held)
+            data.executemany("INSERT INTO held VALUES (?, ?, ?, ?, ?)", rows)
+
+    def outcomes(self, limit: int | None = None) -> dict[str, int]:
+        """Return how many pages have which outcome; `""` for those that were not asked for yet."""
+        rows = self._data.execute(
+            "SELECT coalesce(outcome, ''), count(*) FROM page WHERE number <= ? GROUP BY 1 ORDER BY 1",
+            (_up_to(limit),),
+        )
+        return dict(rows.fetchall())
+
+    def answered(self, limit: int | None = None) -> Iterator[tuple[Page, Outcome]]:
+        """Yield the pages that were asked for, with what came of it, in their order."""
+        rows = self._data.execute(
+            "SELECT number, key, uri, outcome, time, duration_ms, mementos, first, last FROM page "
+            "WHERE number <= ? AND outcome IS NOT NULL ORDER BY number",
+            (_up_to(limit),),
+        )
+        for number, key, uri, *outcome in rows:
+            yield Page(number, key, uri.decode("utf-8", "surrogateescape")), Outcome(*outcome)
+
+    # ---------------------------------------------------------------- searches
+
+    @property
+    def requests(self) -> int:
+        """How many searches were sent, over all runs."""
+        return int(self._fact("requests") or 0)
+
+    def retry_failed(self) -> None:
+        """Let searches that failed have their turn again."""
+        with self._change() as data:
+            data.execute("UPDATE term SET failed = NULL")
+
+    def next_term(self) -> Term | None:
+        """Return the search whose turn it is: those that were given first, then the words that were found."""
+        row = self._data.execute(
+            "SELECT number, term, offset, pages, last_page FROM term WHERE done = 0 AND failed IS NULL "
+            "ORDER BY followed, rank LIMIT 1"
+        ).fetchone()
+        return None if row is None else Term(*row)
+
+    def terms(self) -> tuple[int, int, dict[str, int]]:
+        """Return how many searches are done, how many wait, and how many failed, by kind."""
+        done, waiting = self._data.execute(
+            "SELECT total(done), total(done = 0 AND failed IS NULL) FROM term"
+        ).fetchone()
+        failed = self._data.execute("SELECT failed, count(*) FROM term WHERE failed IS NOT NULL GROUP BY 1 ORDER BY 1")
+        return int(done), int(waiting), dict(failed.fetchall())
+
+    def search_failed(self, term: Term, kind: str) -> None:
+        """Keep that a search failed, which was a request all the same."""
+        with self._change() as data:
+            data.execute("UPDATE term SET failed = ? WHERE number = ?", (kind, term.number))
+            self._count_request()
+
+    def search_answered(
+        self,
+        term: Term,
+        found: Iterable[tuple[str, bytes, Held]],
+        *,
+        offset: int,
+        digest: str,
+        done: bool,
+        words: Iterable[tuple[str, bytes]] = (),
+    ) -> None:
+        """Keep a page of results.
+
+        found: keys, addresses, and what of each; a memento that was found before is not counted again.
+        offset, digest: where the next page begins, and what this one was like.
+        words: that may be searched for, too, with the rank by which they get their turn.
+        """
+        with self._change() as data:
+            for key, uri, held in found:
+                data.execute("INSERT OR IGNORE INTO page (key, uri, outcome) VALUES (?, ?, 'hit')", (key, uri))
+                data.execute(
+                    "INSERT INTO held SELECT number, ?2, ?3, ?4, ?5 FROM page WHERE key = ?1 AND NOT EXISTS "
+                    "(SELECT 1 FROM held WHERE page = number AND datetime = ?2)",
+                    (key, held.datetime, held.mime, held.language, held.mementos),
+                )
+            data.execute(
+                "UPDATE term SET offset = ?, pages = pages + 1, last_page = ?, done = ? WHERE number = ?",
+                (offset, digest, done, term.number),
+            )
+            data.executemany("INSERT OR IGNORE INTO term (term, followed, rank) VALUES (?, 1, ?)", words)
+            self._count_request()
+
+    def _count_request(self) -> None:
+        self._data.execute("UPDATE fact SET value = value + 1 WHERE name = 'requests'")
+
+    # ---------------------------------------------------------------- the map
+
+    def rows(self, fields: Sequence[str], limit: int | None = None) -> Iterator[tuple[str, ...]]:
+        """Yield key, fields, mementos and pages of everything that is held, with the totals, in the order of bytes.
+
+        fields: of `year`, `mime` and `language`. Keys have no query. Sorting is on the disk where it has to be.
+        """
+        columns = {"year": "substr(datetime, 1, 4)", "mime": "mime", "language": "language"}
+        chosen = [columns[field] for field in fields]
+        places = ", ".join(str(number) for number in range(1, len(chosen) + 2))
+
+        def counted(key: str) -> str:
+            selected = ", ".join([key, *chosen])
+            return (
+                f"SELECT {selected}, sum(held.mementos), count(DISTINCT page) FROM held JOIN page ON number = page "  # noqa: S608  names of our own
+                f"WHERE number <= :limit AND outcome = 'hit' GROUP BY {places}"
+            )
+
+        whole = "substr(key, 1, instr(key || '?', '?') - 1)"
+        query = f"{counted(quoted('*'))} UNION ALL {counted(whole)} ORDER BY {places}"
+        for row in self._data.execute(query, {"limit": _up_to(limit)}):
+            yield tuple(str(value) for value in row)
+
+    def copies(self, limit: int | None = None) -> tuple[int, int]:
+        """Return how many mementos of how many pages are known."""
+        row = self._data.execute(
+            "SELECT total(held.mementos), count(DISTINCT page) FROM held JOIN page ON number = page WHERE number <= ?",
+            (_up_to(limit),),
+        ).fetchone()
+        return int(row[0]), int(row[1])
+
+
+def quoted(text: str) -> str:
+    """Return a text as SQL has it."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def digest_of(lines: Iterable[str]) -> str:
+    """Return what tells one list from another."""
+    whole = sha256()
+    for line in lines:
+        whole.update(line.encode("utf-8", "surrogatepass") + b"\n")
+    return whole.hexdigest()
+
+
+def _up_to(limit: int | None) -> int:
+    return 2**62 if limit is None else limit
+
+
+def _shown(value: object) -> str:
+    return ascii(value)[:60]

@@ -1,0 +1,278 @@
+"""`unlost map sample`: maps of archives that give no index, made by asking them."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from json import dumps
+from os import fspath
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from unlost.archives.archive import Archive
+from unlost.archives.opening import open_repository
+from unlost.archives.registry.registry import Registry
+from unlost.archives.sampling.fulltext import FullText
+from unlost.archives.sampling.sample_map import FIELDS, write_sample_log, write_sample_map
+from unlost.archives.sampling.sampler import AddressList, Sampler, Stop
+from unlost.archives.sampling.searcher import Searcher
+from unlost.archives.sampling.state import ANSWERS, SampleState, digest_of
+from unlost.cli.asking import contact_option, open_courier
+from unlost.cli.mapresult import refuse_both
+from unlost.cli.messages import say
+from unlost.cli.progress import Bar, progress
+from unlost.cli.registry_options import archives_option, registry
+from unlost.cli.sampleresult import of_pages, of_search, say_what_next, sentence
+from unlost.cli.target import is_standard_output, writable
+from unlost.clock import SystemClock
+from unlost.errors import ArchiveError, InputError, NotNowError, UsageError
+from unlost.formats.problems import Problems
+from unlost.formats.textfile import read_lines
+
+_FILE = click.Path(path_type=Path)
+_MAX_TERM = 500  # characters: what is longer is no search
+_REQUESTS = 100
+
+
+@click.command()
+@click.option("--archive", required=True, metavar="ID", help="The archive to ask, by its id in the registry.")
+@click.option("--uris", type=_FILE, metavar="FILE", help="Addresses to ask for, one a line; `-` is standard input.")
+@click.option("--search", multiple=True, metavar="TERMS", help="Search for this; may be repeated.")
+@click.option("--terms", type=_FILE, metavar="FILE", help="What to search for, one a line.")
+@click.option("-o", "--output", type=_FILE, required=True, help="The map to write; `-` is standard output.")
+@click.option("--by", multiple=True, type=click.Choice(tuple(FIELDS)), help="A line for each; may be repeated.")
+@click.option("--urir", is_flag=True, help="Count pages with their queries too: copies/pages.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N addresses, over all runs.")
+@click.option(
+    "--requests",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help=f"How many searches to send, over all runs.  [default: {_REQUESTS}]",
+)
+@click.option(
+    "--pages", type=click.IntRange(min=1), default=10, show_default=True, help="Of results, at most, of a search."
+)
+@click.option("--follow", is_flag=True, help="Search for words of what is found, too, in an order at random.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of that order.")
+@click.option(
+    "--concurrency",
+    type=click.IntRange(min=1, max=6),
+    default=4,
+    show_default=True,
+    help="How many addresses to ask for at once.",
+)
+@click.option(
+    "--patience",
+    type=click.FloatRange(min=0, max=86_400),
+    default=300,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait where the archive's limits want it; what takes longer ends the run.",
+)
+@click.option("--log", type=_FILE, metavar="FILE", help="Write all answers there, for `unlost map exclude`.")
+@click.option("--state", type=_FILE, metavar="FILE", help="Where answers are kept; OUTPUT.sample if not given.")
+@click.option("--restart", is_flag=True, help="Forget all answers, and ask everything anew.")
+@click.option("--name", help="The archive's name, for the header; the registry's if not given.")
+@click.option("--id", metavar="URI", help="The archive's address, for the header.")
+@archives_option
+@contact_option
+@click.option("--json", is_flag=True, help="The result as JSON.")
+@click.pass_context
+def sample(
+    ctx: click.Context,
+    archive: str,
+    uris: Path | None,
+    search: tuple[str, ...],
+    terms: Path | None,
+    output: Path,
+    by: tuple[str, ...],
+    urir: bool,
+    limit: int | None,
+    requests: int | None,
+    pages: int,
+    follow: bool,
+    seed: int,
+    concurrency: int,
+    patience: float,
+    log: Path | None,
+    state: Path | None,
+    restart: bool,
+    name: str | None,
+    id: str | None,  # noqa: A002  options are named after their flags
+    archives: Path | None,
+    contact: str | None,
+    json: bool,
+) -> None:
+    """Make a map of an archive that gives no index, by asking it.
+
+    Either for a list of addresses (--uris), or by its full-text search (--search, --terms), within its limits. What it
+    answers is kept beside the map: the same command goes on where the last one ended, and asks nothing twice. The exit
+    code is 4 if anything is left to ask. All numbers of the map are lower bounds.
+    """
+    refuse_both(output, json)
+    wants_search = bool(search) or terms is not None
+    _refuse_mixtures(uris, wants_search, limit, requests, follow, log)
+    place = _place(output, state)
+    known = registry(archives)
+    chosen = known.get(archive)
+    asking = _Asking(chosen, contact, patience)
+    with writable(output) as target:
+        problems, left_out = Problems(), Problems()
+        with SampleState(place) as kept:
+            if restart:
+                kept.forget()
+            kind: Literal["uris", "search"]
+            if uris is not None:
+                kind = "uris"
+                _begin_list(kept, chosen, uris, "language" in by, problems)
+                stop = asking.for_pages(kept, concurrency, limit, "language" in by)
+            else:
+                kind = "search"
+                _begin_search(kept, chosen, known, _all_terms(search, terms, problems), pages, follow, seed)
+                budget = _REQUESTS if requests is None else requests
+                stop = asking.by_search(kept, pages, budget, seed if follow else None, left_out)
+            lines = write_sample_map(
+                kept, target, kind=kind, by=by, urir=urir, limit=limit, name=name or chosen.name, id=id
+            )
+            if log is not None:
+                write_sample_log(kept, log, chosen.id, limit)
+            result = of_pages(kept, limit) if kind == "uris" else of_search(kept)
+    result |= {"archive": chosen.id, "lines": lines}
+    if stop is not None and isinstance(stop.error, NotNowError):
+        result |= {"until": int(stop.error.until) + 1, "reason": stop.error.reason}
+    if json:
+        click.echo(dumps({**result, "problems": {**problems.counts, **left_out.counts}}))
+    else:
+        say(sentence(result, kind), level="info")
+    for found in (problems, left_out):
+        for each, count in found.counts.items():
+            say(f"{count} {each}, first: {found.first[each]}", kind=each, count=count)
+    is_partial = stop is not None or bool(result["failed"])
+    if is_partial:
+        say_what_next(stop, result)
+        ctx.exit(ArchiveError.exit_code)
+    ctx.exit(InputError.exit_code if problems.total else 0)
+
+
+def _refuse_mixtures(
+    uris: Path | None, wants_search: bool, limit: int | None, requests: int | None, follow: bool, log: Path | None
+) -> None:
+    if (uris is not None) == wants_search:
+        raise UsageError("expected either --uris, or --search and --terms")
+    of_search = {"--requests": requests is not None, "--follow": follow}
+    of_lists = {"--limit": limit is not None, "--log": log is not None}
+    for option, is_given in (of_lists if wants_search else of_search).items():
+        if is_given:
+            raise UsageError(f"{option} goes with {'--uris' if wants_search else '--search and --terms'} only")
+
+
+def _place(output: Path, state: Path | None) -> Path:
+    if state is not None:
+        return state
+    if is_standard_output(output):
+        raise UsageError("-o - leaves no place for the answers: say by --state where to keep them")
+    return output.with_name(output.name + ".sample")
+
+
+def _begin_list(state: SampleState, archive: Archive, file: Path, language: bool, problems: Problems) -> None:
+    """Keep the addresses of a list, or see that they are those that are kept. Raises UsageError, InputError."""
+    is_stdin = fspath(file) == "-"
+    listed = AddressList("/dev/stdin" if is_stdin else file, problems, "<stdin>" if is_stdin else None)
+    plan = {"archive": archive.id, "address": archive.cdx or archive.timemap or archive.folder, "language": language}
+
+    def whole_plan() -> dict[str, object]:
+        if not listed.count:
+            raise InputError(f"{file}: no address in it: expected one a line")
+        return {**plan, "addresses": listed.digest}
+
+    if state.plan() is None:
+        state.begin(whole_plan, listed)
+        return
+    for _ in listed:
+        pass
+    state.require(whole_plan())
+
+
+def _begin_search(
+    state: SampleState, archive: Archive, known: Registry, terms: list[str], pages: int, follow: bool, seed: int
+) -> None:
+    if archive.search is None:
+        others = ", ".join(each.id for each in known if each.search is not None) or "none in this registry"
+        raise UsageError(f"{archive.id} has no full-text search that we know of. Those that have one: {others}")
+    if not terms:
+        raise InputError("nothing to search for: expected terms, one a line")
+    plan = {
+        "archive": archive.id,
+        "address": archive.search,
+        "terms": digest_of(terms),
+        "pages": pages,
+        "follow": follow,
+        **({"seed": seed} if follow else {}),
+    }
+    if state.plan() is None:
+        state.begin(lambda: plan, terms=terms)
+    state.require(plan)
+
+
+def _all_terms(searches: tuple[str, ...], file: Path | None, problems: Problems) -> list[str]:
+    """Return all searches, in their order, without white space around them."""
+    lines = [] if file is None else [line.text.decode("utf-8", "replace") for line in read_lines(file, problems)]
+    terms = list(dict.fromkeys(" ".join(term.split()) for term in (*searches, *lines)))
+    for term in terms:
+        if len(term) > _MAX_TERM:
+            raise InputError(f"a search of more than {_MAX_TERM} characters, which begins with {term[:40]!a}")
+    return [term for term in terms if term]
+
+
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    """Asks one archive in somebody's name."""
+
+    archive: Archive
+    contact: str | None
+    patience: float
+
+    def for_pages(self, state: SampleState, concurrency: int, limit: int | None, language: bool) -> Stop | None:
+        """Ask for the pages of a list that were not answered yet."""
+        outcomes = state.outcomes(limit)
+        left = sum(count for outcome, count in outcomes.items() if outcome not in ANSWERS)
+
+        async def ask(bar: Bar) -> Stop | None:
+            async with open_courier(self.contact, self.patience) as courier:
+                repository = open_repository(self.archive, courier)
+                sampler = Sampler(state, repository, SystemClock(), language=language, on_answer=_counting(bar))
+                return await sampler.run(concurrency, limit)
+
+        if not left:
+            return None
+        with progress(f"asking {self.archive.id}", left, "addresses") as bar:
+            return asyncio.run(ask(bar))
+
+    def by_search(
+        self, state: SampleState, pages: int, requests: int, seed: int | None, problems: Problems
+    ) -> Stop | None:
+        """Search for what was not searched for yet."""
+
+        async def ask(bar: Bar) -> Stop | None:
+            async with open_courier(self.contact, self.patience) as courier:
+                search = FullText(self.archive, courier, problems)
+                searcher = Searcher(state, search, pages=pages, seed=seed, on_answer=_counting(bar))
+                return await searcher.run(requests)
+
+        left = max(0, requests - state.requests)
+        if not left:
+            return None
+        with progress(f"searching {self.archive.id}", left, "searches") as bar:
+            return asyncio.run(ask(bar))
+
+
+def _counting(bar: Bar) -> Callable[[], None]:
+    done = 0
+
+    def count() -> None:
+        nonlocal done
+        done += 1
+        bar.at(done, done)
+
+    return count

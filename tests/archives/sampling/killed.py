@@ -1,0 +1,71 @@
+"""Runs a command in processes that are ready at once, so that they can be killed often: all of them are forks of one.
+
+Run as a module it reads one command a line, as JSON, and for each writes the number of the process, then how it ended.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+class Commands:
+    """What starts commands, one after the other."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def start(self, home: Path, arguments: list[str]) -> int:
+        """Start `unlost` in somebody's name; return the number of its process."""
+        assert self._process.stdin
+        self._process.stdin.write(json.dumps([str(home), arguments]) + "\n")
+        self._process.stdin.flush()
+        return self._number()
+
+    def ended(self) -> int:
+        """Wait for its end; return its exit code, or the signal that ended it with a minus."""
+        return self._number()
+
+    def _number(self) -> int:
+        assert self._process.stdout
+        return int(self._process.stdout.readline())
+
+
+@contextmanager
+def commands() -> Iterator[Commands]:
+    """Be ready to start commands."""
+    command = [sys.executable, "-m", "tests.archives.sampling.killed"]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield Commands(process)
+        assert process.stdin
+        process.stdin.close()
+
+
+def main() -> None:
+    """Start what standard input says."""
+    import aiohttp  # noqa: F401
+
+    from unlost.archives.clients import memento  # noqa: F401
+    from unlost.cli import mapsample  # noqa: F401
+    from unlost.cli.main import run
+
+    for line in sys.stdin:
+        home, arguments = json.loads(line)
+        process = os.fork()
+        if process == 0:
+            os.environ |= {"UNLOST_HOME": home, "UNLOST_CONTACT": "me@example.org"}
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            for stream in range(3):
+                os.dup2(nowhere, stream)
+            os._exit(run(arguments))
+        print(process, flush=True)
+        print(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), flush=True)
+
+
+if __name__ == "__main__":
+    main()

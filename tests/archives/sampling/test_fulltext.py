@@ -1,0 +1,252 @@
+"""Full-text search, and the searcher that follows words: pages, rubbish, repetitions, and manners."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from tests.archives.asking.asking import Asking, asking
+from tests.archives.manners.test_admission import most_within
+from tests.neighbours.faults import Talk
+from unlost.archives.archive import Limit, Work
+from unlost.archives.sampling.fulltext import FullText, Results
+from unlost.archives.sampling.sampler import Stop
+from unlost.archives.sampling.searcher import Searcher
+from unlost.archives.sampling.state import SampleState
+from unlost.errors import FailedError, NotNowError, UnsupportedError
+from unlost.formats.problems import Problems
+
+Say = Callable[[str, int], object]
+"""What is said to a search from an offset: JSON, or bytes, or a status."""
+
+
+def item(uri: object, **more: object) -> dict[str, object]:
+    """Return a result."""
+    return {"originalURL": uri, "tstamp": "20140101000000", "mimeType": "text/html", "title": "a title", **more}
+
+
+def search_of(there: Asking, problems: Problems | None = None) -> FullText:
+    """Return the search of the server's archive."""
+    archive = replace(there.archive, search=f"{there.server.url}/textsearch?q={{terms}}")
+    return FullText(archive, there.courier, problems or Problems())
+
+
+def answering(say: Say) -> Callable[[Talk], object]:
+    """Return a server that says something to each search."""
+
+    async def answer(talk: Talk) -> None:
+        query = parse_qs(urlsplit(talk.path).query)
+        said = say(query["q"][0], int(query["offset"][0]))
+        if isinstance(said, int):
+            await talk.answer(said, b"")
+        else:
+            await talk.answer(200, said if isinstance(said, bytes) else json.dumps(said).encode())
+
+    return answer
+
+
+def page(say: Say, terms: str = "x", problems: Problems | None = None) -> Results:
+    """Return one page of results."""
+
+    async def ask() -> Results:
+        async with asking(answering(say)) as there:  # type: ignore[arg-type]
+            return await search_of(there, problems).page(terms)
+
+    return asyncio.run(ask())
+
+
+def test_results_are_read_with_what_they_tell() -> None:
+    """Address, date, type and language, each unknown where it is missing or rubbish; terms arrive as they are."""
+    heard = []
+
+    def say(terms: str, _: int) -> object:
+        heard.append(terms)
+        return {
+            "response_items": [
+                item("http://www.A.com/b?c", language="PT-br"),
+                item("http://a.com/b", tstamp="2014", mimeType="TEXT/html;charset=x", lang="english please"),
+                item("http://a.com/c", tstamp=20140101000000, mimeType=7, title=None, snippet=["x"]),
+                item("http://a.com/d", tstamp="no", mimeType="a b"),
+            ],
+            "next_page": "x",
+        }
+
+    found = page(say, 'água & "boat" #1+1')
+    assert heard == ['água & "boat" #1+1']
+    assert found.more
+    assert [(each.key, each.held.datetime, each.held.mime, each.held.language) for each in found.results] == [
+        ("com,a)/b?c", "20140101000000", "text/html", "pt"),
+        ("com,a)/b", "20140101000000", "text/html", "-"),
+        ("com,a)/c", "20140101000000", "-", "-"),
+        ("com,a)/d", "-", "-", "-"),
+    ]
+
+
+def test_results_that_are_none_are_counted() -> None:
+    """And do not cost those beside them."""
+    problems = Problems()
+    items = [
+        7,
+        {},
+        item(None),
+        item(["x"]),
+        item(" "),
+        item("mailto:a@b.c"),
+        item("http://"),
+        item("http://a.com/\ud800"),
+    ]
+    found = page(lambda *_: {"response_items": [*items, item("http://a.com/")]}, problems=problems)
+    assert ([each.key for each in found.results], found.count, found.more) == (["com,a)/"], 9, False)
+    assert problems.counts == {"bad-result": 6, "foreign-scheme": 1, "bad-address": 1}
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        (b"<html>", "malformed"),
+        (b"", "malformed"),
+        (b'{"response_items": [', "malformed"),
+        (b"[" * 100_000, "malformed"),
+        (b'{"response_items": []} \xff', "malformed"),
+        ([], "malformed"),
+        ({"response_items": {}}, "malformed"),
+        ({"items": []}, "malformed"),
+        ({"response_items": [1, 2]}, "malformed"),
+        (b" " * (17 << 20), "too-large"),
+        (400, "status"),
+    ],
+)
+def test_what_is_no_page_of_results_fails(said: object, kind: str) -> None:
+    """It is never taken for "nothing found"."""
+    with pytest.raises(FailedError) as raised:
+        page(lambda *_: said)
+    assert raised.value.kind == kind
+
+
+def test_nothing_found_is_an_answer() -> None:
+    """An empty list, or 404."""
+    for said in ({"response_items": [], "next_page": "x"}, 404):
+        found = page(lambda *_, said=said: said)
+        assert (found.results, found.more) == ((), False)
+
+
+def test_an_archive_without_search_is_refused() -> None:
+    """Before anything is sent."""
+
+    async def ask() -> None:
+        async with asking(answering(lambda *_: 404)) as there:  # type: ignore[arg-type]
+            with pytest.raises(UnsupportedError):
+                FullText(there.archive, there.courier, Problems())
+
+    asyncio.run(ask())
+
+
+class Search:
+    """A searcher with a state, against a server. asked: (terms, offset) of every request."""
+
+    def __init__(self, folder: Path, say: Say) -> None:
+        self.asked: list[tuple[str, int]] = []
+        self.times: list[float] = []
+        self._path = folder / "s"
+        self._say = say
+
+    def run(
+        self, *terms: str, requests: int = 100, pages: int = 10, seed: int | None = None, **manners: object
+    ) -> Stop | None:
+        """Search for terms."""
+
+        def say(terms: str, offset: int) -> object:
+            self.asked.append((terms, offset))
+            return self._say(terms, offset)
+
+        async def ask() -> Stop | None:
+            async with asking(answering(say), **manners) as there:  # type: ignore[arg-type]
+                with SampleState(self._path) as state:
+                    if state.plan() is None:
+                        state.begin(dict, terms=terms)
+                    searcher = Searcher(state, search_of(there), pages=pages, seed=seed)
+                    stop = await searcher.run(requests)
+                    self.found = [row[0] for row in state.rows([])]
+                    self.copies = state.copies()
+                    self.terms = state.terms()
+                    self.times += [at for at, _ in there.server.asked]
+                    return stop
+
+        return asyncio.run(ask())
+
+
+def several(terms: str, offset: int, pages: int = 3) -> dict[str, object]:
+    """Return two results a page."""
+    items = [item(f"http://a.com/{terms}/{offset + number}", title=f"{terms}er") for number in range(2)]
+    return {"response_items": items, **({"next_page": "x"} if offset + 2 < 2 * pages else {})}
+
+
+def test_pages_of_results_are_followed_to_their_end(tmp_path: Path) -> None:
+    """Offsets are counted, links are not followed, and a second run asks nothing."""
+    search = Search(tmp_path, several)
+    assert search.run("a", "b") is None
+    assert search.asked == [("a", 0), ("a", 2), ("a", 4), ("b", 0), ("b", 2), ("b", 4)]
+    assert search.copies == (12, 12)
+    search.run("a", "b")
+    assert len(search.asked) == 6
+
+
+def test_a_page_that_repeats_the_one_before_ends_a_search(tmp_path: Path) -> None:
+    """However often the server says that there is more; others that go round end at the number of pages."""
+    search = Search(tmp_path, lambda terms, _: {**several(terms, 0), "next_page": "x"})
+    search.run("a")
+    assert (search.asked, search.copies) == ([("a", 0), ("a", 2)], (2, 2))
+    round_ = Search(tmp_path / "..", lambda terms, offset: {**several(terms, offset % 4), "next_page": "x"})
+    round_._path = tmp_path / "r"
+    round_.run("a", pages=7)
+    assert (len(round_.asked), round_.copies) == (7, (4, 4))
+
+
+def test_a_search_that_fails_is_gone_on_with_later(tmp_path: Path) -> None:
+    """At the page that failed, and the others are not kept waiting."""
+    broken = {("a", 2)}
+    search = Search(tmp_path, lambda terms, offset: b"{" if (terms, offset) in broken else several(terms, offset))
+    search.run("a", "b")
+    assert search.asked == [("a", 0), ("a", 2), ("b", 0), ("b", 2), ("b", 4)]
+    assert search.terms == (1, 0, {"malformed": 1})
+    broken.clear()
+    search.run("a", "b")
+    assert search.asked[5:] == [("a", 2), ("a", 4)]
+    assert (search.terms, search.copies) == ((2, 0, {}), (12, 12))
+
+
+def test_words_are_followed_only_if_that_is_wanted(tmp_path: Path) -> None:
+    """Each once, within the budget, whatever the results are."""
+    search = Search(
+        tmp_path, lambda terms, _: {"response_items": [item("http://a.com/", title=f"{terms}x {terms}y a1 ab")]}
+    )
+    search.run("one", requests=5)
+    assert search.asked == [("one", 0)]
+    follow = Search(tmp_path, search._say)
+    follow._path = tmp_path / "f"
+    follow.run("one", requests=6, seed=3)
+    assert len(follow.asked) == len(set(follow.asked)) == 6
+    assert follow.asked[0] == ("one", 0)
+    assert {term[:3] for term, _ in follow.asked} == {"one"}
+    assert follow.copies == (1, 1)
+
+
+def test_searches_keep_limits_and_obey_429(tmp_path: Path) -> None:
+    """Counted at the server; a wait that is too long ends the run, and the next goes on."""
+    limit = Limit(20, 60, (Work.SEARCH,), "the test")
+    search = Search(tmp_path, lambda terms, offset: several(terms, offset, 100))
+    assert search.run("a", pages=100, requests=60, limits=(limit,)) is None
+    assert len(search.times) == 60
+    assert most_within(search.times, 60) <= 20
+    busy = Search(tmp_path, lambda terms, offset: 429 if len(busy.asked) == 3 else several(terms, offset, 100))
+    busy._path = tmp_path / "b"
+    stop = busy.run("a", pages=5, patience=10.0)
+    assert isinstance(stop, Stop)
+    assert isinstance(stop.error, NotNowError)
+    assert stop.error.reason == "told-to-wait"
+    assert busy.run("a", pages=5) is None
+    assert busy.asked == [("a", offset) for offset in (0, 2, 4, 4, 6, 8)]

@@ -1,0 +1,37 @@
+"""Languages are those that pages and servers tell, or unknown."""
+
+from io import BytesIO
+
+import pytest
+
+from unlost.archives.repository import StoredCopy
+from unlost.archives.sampling.language import language_of
+from unlost.formats.capture import Capture
+
+
+@pytest.mark.parametrize(
+    ("body", "header", "expected"),
+    [
+        (b'<!DOCTYPE html>\n<HTML class="a" LANG = "pt-BR">', None, "pt"),
+        (b"<html lang=en><p>", "de", "en"),
+        (b'<html xml:lang="fr">', None, "fr"),
+        (b'<html data-lang="fr">', "es", "es"),
+        (b'<html lang="">', "de-AT", "de"),
+        (b'<html lang="x-klingon">', None, None),
+        (b"<p lang=en>", None, None),
+        (b"<html>", "de, fr", None),
+        (b"<htmlx lang=en>", None, None),
+        (b"<html " + b"a" * 200_000 + b" lang=en>", None, None),
+        (b" " * 100_000 + b"<html lang=en>", None, None),
+        (b"\xff\xfe\x00<html lang='\xc3\xa9'>", "\udcff", None),
+    ],
+)
+def test_only_what_is_told(body: bytes, header: str | None, expected: str | None) -> None:
+    """The page's own word goes before its server's, and nothing is guessed."""
+    copy = StoredCopy(
+        Capture("http://a.com/", "com,a)/", "20140101000000"),
+        () if header is None else (("content-language", header),),
+        BytesIO(body),
+    )
+    assert language_of(copy) == expected
+    assert copy.body.tell() == 0

@@ -1,0 +1,276 @@
+"""Asking for a list of pages: within limits, with every answer kept, whatever archives do."""
+
+import asyncio
+import io
+import sqlite3
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.archives.asking.asking import asking
+from tests.archives.manners.test_admission import most_within
+from tests.neighbours.faults import Talk
+from tests.virtual_clock import VirtualClock
+from unlost.archives.archive import Archive, Kind, Limit, Work
+from unlost.archives.clients.memento import MementoArchive
+from unlost.archives.repository import StoredCopy
+from unlost.archives.sampling.sample_map import write_sample_map
+from unlost.archives.sampling.sampler import AddressList, Sampler
+from unlost.archives.sampling.state import SampleState
+from unlost.errors import (
+    ExcludedError,
+    FailedError,
+    InputError,
+    ListCutError,
+    NotNowError,
+    UnlostError,
+    UnsupportedError,
+    UsageError,
+)
+from unlost.formats.capture import Capture
+from unlost.formats.problems import Problems
+
+TIMEMAP = b'<http://m.example/20140101000000/x>; rel="memento"; datetime="Wed, 01 Jan 2014 00:00:00 GMT"'
+
+
+def state_of(path: Path, pages: Iterable[str]) -> SampleState:
+    """Return a state that is to be asked for some pages."""
+    state = SampleState(path / "s")
+    listed = AddressList(io.BytesIO("".join(f"{page}\n" for page in pages).encode()), Problems(), "x")
+    state.begin(lambda: {"addresses": listed.digest}, listed)
+    return state
+
+
+def capture(uri: str, moment: str = "20140101000000", **more: object) -> Capture:
+    """Return a capture of a page."""
+    return replace(Capture(uri, None, moment, 200, "text/html"), **more)  # type: ignore[arg-type]
+
+
+class Told:
+    """An archive that says what it is told to: captures, then perhaps an error, of each page."""
+
+    def __init__(
+        self, captures: dict[str, list[Capture | UnlostError]], copies: dict[str, object] | None = None
+    ) -> None:
+        self.archive = Archive("a", "A", Kind.MEMENTO)
+        self.fetched: list[Capture] = []
+        self.asked: list[str] = []
+        self._captures = captures
+        self._copies = copies or {}
+
+    async def captures(self, uri: str) -> AsyncIterator[Capture]:
+        """Yield what it was told."""
+        self.asked.append(uri)
+        for each in self._captures.get(uri, []):
+            if isinstance(each, UnlostError):
+                raise each
+            yield each
+
+    async def fetch(self, capture: Capture) -> StoredCopy | None:
+        """Return a page, None, or raise."""
+        self.fetched.append(capture)
+        found = self._copies.get(capture.uri)
+        if isinstance(found, UnlostError):
+            raise found
+        return None if found is None else StoredCopy(capture, (), io.BytesIO(found))  # type: ignore[arg-type]
+
+    async def under(self, prefix: str, first: str | None = None, last: str | None = None) -> AsyncIterator[Capture]:
+        """Nothing asks for it."""
+        raise NotImplementedError(prefix, first, last)
+        yield
+
+    async def get(self, uri: str, date: str | None = None) -> StoredCopy | None:
+        """Nothing asks for it."""
+        raise NotImplementedError
+
+    async def crawl_date(self, uri: str) -> str | None:
+        """Nothing asks for it."""
+        raise NotImplementedError
+
+
+def test_every_kind_of_answer_is_kept(tmp_path: Path) -> None:
+    """Held, not held, not shown, cut and failed: and only what failed is asked for again."""
+    refused = FailedError("no", "a", "timeout")
+    archive = Told(
+        {
+            "http://a.com/cut": [capture("http://a.com/cut"), ListCutError("cut", "a")],
+            "http://a.com/cut-at-once": [ListCutError("cut", "a")],
+            "http://a.com/half": [capture("http://a.com/half"), refused],
+            "http://a.com/hidden": [ExcludedError("hidden", "a")],
+            "http://a.com/held": [capture("http://a.com/held", mime=None), capture("x", "20150101000000")],
+            "http://a.com/odd": [capture("x", mime="text/ html\x1b")],
+        }
+    )
+    names = ("cut", "cut-at-once", "half", "hidden", "held", "odd", "missed")
+    with state_of(tmp_path, (f"http://a.com/{name}" for name in names)) as state:
+        stop = asyncio.run(Sampler(state, archive, VirtualClock()).run(concurrency=2))
+        assert stop is None
+        assert state.outcomes() == {"cut": 1, "excluded": 1, "hit": 3, "miss": 1, "timeout": 1}
+        write_sample_map(state, tmp_path / "m", kind="uris", by=["mime", "year"])
+        assert (tmp_path / "m").read_text().splitlines()[4:] == [
+            "* 2014 - 2+",
+            "* 2014 text/html 1+",
+            "* 2015 text/html 1+",
+            "com,a)/cut 2014 text/html 1+",
+            "com,a)/held 2014 - 1+",
+            "com,a)/held 2015 text/html 1+",
+            "com,a)/odd 2014 - 1+",
+        ]
+        archive.asked.clear()
+        asyncio.run(Sampler(state, archive, VirtualClock()).run())
+        assert archive.asked == ["http://a.com/cut-at-once", "http://a.com/half"]
+
+
+def test_a_language_costs_one_copy_of_a_page(tmp_path: Path) -> None:
+    """Of the last one that may be a page; what is not there is unknown, and what fails is asked for again."""
+    many = [
+        capture("http://a.com/p", "20130101000000"),
+        capture("http://a.com/p", "20150101000000"),
+        capture("http://a.com/p", "20160101000000", status=404),
+        capture("http://a.com/p", "20170101000000", mime="image/png"),
+        capture("http://a.com/p", "20180101000000", revisit=True, mime=None),
+    ]
+    image = [capture("http://a.com/i", mime="image/png")]
+    names = ("gone", "hidden", "fails")
+    listed: dict[str, list[Capture | UnlostError]] = {"http://a.com/p": [*many], "http://a.com/i": [*image]}
+    for name in names:
+        listed[f"http://a.com/{name}"] = [capture(f"http://a.com/{name}")]
+    archive = Told(
+        listed,
+        {
+            "http://a.com/p": b"<html lang=pt>",
+            "http://a.com/hidden": ExcludedError("hidden", "a"),
+            "http://a.com/fails": FailedError("slow", "a", "timeout"),
+        },
+    )
+    with state_of(tmp_path, ["http://a.com/p", "http://a.com/i", *(f"http://a.com/{n}" for n in names)]) as state:
+        asyncio.run(Sampler(state, archive, VirtualClock(), language=True).run(concurrency=1))
+        assert [(each.uri, each.datetime) for each in archive.fetched] == [
+            ("http://a.com/p", "20150101000000"),
+            ("http://a.com/gone", "20140101000000"),
+            ("http://a.com/hidden", "20140101000000"),
+            ("http://a.com/fails", "20140101000000"),
+        ]
+        assert state.outcomes() == {"hit": 4, "timeout": 1}
+        held = {row[0]: row[1] for row in state.rows(["language"])}
+        assert held == {"*": "pt", "com,a)/gone": "-", "com,a)/hidden": "-", "com,a)/i": "-", "com,a)/p": "pt"}
+
+
+def test_an_archive_that_cannot_be_asked_says_so(tmp_path: Path) -> None:
+    """At the first page, and not as a failure of it."""
+    archive = Told({f"http://a.com/{number}": [UnsupportedError("no list", "a")] for number in range(9)})
+    with state_of(tmp_path, archive._captures) as state:
+        with pytest.raises(UnsupportedError):
+            asyncio.run(Sampler(state, archive, VirtualClock()).run(concurrency=1))
+        assert (len(archive.asked), state.outcomes()) == (1, {"": 9})
+
+
+def test_limits_are_kept_and_a_wait_ends_the_run(tmp_path: Path) -> None:
+    """At no time more than the limit at the server, 429 obeyed, quotas kept; later runs come to the end."""
+    limit = Limit(30, 60, (Work.INDEX,), "the test")
+    quota = Limit(100, 86_400, (Work.INDEX,), "the test")
+
+    async def answering(talk: Talk) -> None:
+        if talk.number == 20:
+            await talk.answer(429, Retry_After="120")
+        else:
+            await talk.answer(404 if talk.path.endswith("7") else 200, TIMEMAP)
+
+    async def run(state: SampleState) -> tuple[list[float], list[str], int]:
+        async with asking(answering, limits=(limit,), patience=200.0) as there:
+            archive = replace(there.archive, quotas=(quota,))
+            reasons: list[str] = []
+            runs = 0
+            while True:
+                runs += 1
+                stop = await Sampler(state, MementoArchive(archive, there.courier), there.clock).run(concurrency=4)
+                if stop is None:
+                    return [at for at, _ in there.server.asked], reasons, runs
+                assert isinstance(stop.error, NotNowError)
+                reasons.append(stop.error.reason)
+                there.clock.advance(stop.error.until - there.clock.now())
+
+    with state_of(tmp_path, (f"http://a.com/{number}" for number in range(170))) as state:
+        times, reasons, runs = asyncio.run(run(state))
+        assert state.outcomes() == {"hit": 153, "miss": 17}
+    assert (len(times), runs, set(reasons)) == (171, 3, {"quota"})
+    assert most_within(times, 60) <= 30
+    told = times[20]
+    assert not [at for at in times if told + 1 < at < told + 119]
+
+
+@pytest.mark.parametrize(
+    ("text", "keys", "problems"),
+    [
+        ("http://a.com/\nhttps://www.A.com\n# no\n\n a.com/b \n", ["com,a)/", "com,a)/b"], {}),
+        ("com,a)/b?c\n", ["com,a)/b?c"], {}),
+        ("dns:a.com\nhttp://[\nhttp://a.com/\x01\n", [], {"foreign-scheme": 1, "bad-host": 1, "bad-uri": 1}),
+    ],
+)
+def test_lists_are_read_as_others_are(tmp_path: Path, text: str, keys: list[str], problems: dict[str, int]) -> None:
+    """Each page once, by its key; SURTs, too; what is no address is counted."""
+    found = Problems()
+    listed = AddressList(io.BytesIO(text.encode()), found, "x")
+    with SampleState(tmp_path / "s") as state:
+        state.begin(dict, listed)
+        pages = list(state.unanswered())
+        assert [page.key for page in pages] == keys
+        assert found.counts == problems
+        assert all(page.uri.strip().startswith(("http", "a.com")) for page in pages)
+
+
+def test_a_list_that_was_not_read_to_its_end_was_not_begun(tmp_path: Path) -> None:
+    """What fails while it is read leaves nothing behind, and can be begun again."""
+
+    def broken() -> Iterable[tuple[str, bytes]]:
+        yield "com,a)/", b"http://a.com/"
+        raise InputError("cut")
+
+    with SampleState(tmp_path / "s") as state:
+        with pytest.raises(InputError):
+            state.begin(dict, broken())
+        assert state.plan() is None
+        state.begin(lambda: {"a": 1}, [("com,a)/", b"http://a.com/")])
+        assert (state.plan(), state.size()) == ({"a": 1}, 1)
+        with pytest.raises(UsageError, match="a was 1 and is 2"):
+            state.require({"a": 2})
+        state.forget()
+        assert state.plan() is None
+    assert not (tmp_path / "s").exists()
+
+
+def test_files_that_are_no_states_are_left_alone(tmp_path: Path) -> None:
+    """Texts, databases of others, folders that are not there."""
+    (tmp_path / "text").write_text("hello" * 1000)
+    with sqlite3.connect(tmp_path / "other") as other:
+        other.execute("CREATE TABLE precious (x)")
+    other.close()
+    for name in ("text", "other", "none/s"):
+        with pytest.raises(InputError):
+            SampleState(tmp_path / name)
+    assert (tmp_path / "text").read_text().startswith("hello")
+
+
+def test_a_large_list_is_not_held_in_memory(tmp_path: Path) -> None:
+    """Forty thousand addresses are kept, asked for and written with a few megabytes of Python's memory."""
+    import tracemalloc
+
+    def lines() -> Iterable[str]:
+        return (f"http://h{number % 997}.example/{number}" for number in range(40_000))
+
+    path = tmp_path / "list"
+    with path.open("w") as file:
+        file.writelines(f"{line}\n" for line in lines())
+    tracemalloc.start()
+    try:
+        with SampleState(tmp_path / "s") as state:
+            listed = AddressList(path, Problems())
+            state.begin(dict, listed)
+            pages = state.unanswered()
+            assert sum(1 for _ in pages) == 40_000
+            write_sample_map(state, tmp_path / "m", kind="uris")
+        assert tracemalloc.get_traced_memory()[1] < 4 << 20
+    finally:
+        tracemalloc.stop()

@@ -1,0 +1,457 @@
+"""`unlost map sample`, as its users run it, against a real pywb and a full-text search that says what it is told to."""
+
+import gzip
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.archives.clients.sites import PAGE, response
+from tests.cli.run import UNLOST, unlost
+from tests.neighbours import pywb
+from tests.neighbours.process import free_port
+from tests.neighbours.sampled import Sampled, sampled
+from unlost.cli.main import run
+
+SITE = "http://example.com"
+RECORDS = [
+    response(f"{SITE}/", "2014-02-10T00:00:01Z", b'<html lang="pt-BR"><p>ola'),
+    response(f"{SITE}/", "2016-02-10T00:00:01Z", b"<!doctype html>\n<html class=x lang=en><p>hello"),
+    response(f"{SITE}/a/?q=1", "2015-02-10T00:00:01Z", b"<p>one", "200 OK", f"Content-Type: {PAGE}",
+             "Content-Language: de-AT"),
+    response(f"{SITE}/a?q=2", "2015-02-10T00:00:01Z", b"<p>two", "200 OK", f"Content-Type: {PAGE}",
+             "Content-Language: de, fr"),
+    response(f"{SITE}/a?q=3", "2015-02-10T00:00:01Z", b"<p>three"),
+    response(f"{SITE}/logo.png", "2015-02-10T00:00:01Z", b"png", "200 OK", "Content-Type: image/png"),
+    response(f"{SITE}/gone", "2015-02-10T00:00:01Z", b"gone", "404 Not Found"),
+    response("http://other.example/caf%C3%A9", "2013-02-10T00:00:01Z"),
+    response("http://other.example/unasked", "2013-02-10T00:00:01Z"),
+]  # fmt: skip
+ASKED = [
+    f"{SITE}/", "https://www.example.com", f"{SITE}/a?q=1", f"{SITE}/a?q=2", f"{SITE}/missing", f"{SITE}/logo.png",
+    f"{SITE}/gone", "http://other.example/café", "http://nowhere.example/", "http://nowhere.example/x?y",
+]  # fmt: skip
+HELD = {
+    f"{SITE}/",
+    f"{SITE}/a/?q=1",
+    f"{SITE}/a?q=2",
+    f"{SITE}/logo.png",
+    f"{SITE}/gone",
+    "http://other.example/caf%C3%A9",
+}
+
+
+class Site:
+    """A pywb, and what is needed to sample it."""
+
+    def __init__(self, server: pywb.Pywb, folder: Path) -> None:
+        self.folder = folder
+        self.registry = folder / "archives.toml"
+        base = f"http://127.0.0.1:{server.port}/t/"
+        self.registry.write_text(
+            f'[[archive]]\nid = "p"\nname = "P"\nkind = "pywb"\nlimits = []\ncdx = "{base}cdx"\n'
+            f'replay = "{base}{{datetime}}id_/{{uri}}"\n'
+            f'[[archive]]\nid = "m"\nname = "M"\nkind = "memento"\nlimits = []\ntimemap = "{base}timemap/link/"\n'
+        )
+        # What pywb itself says of the pages that are asked for.
+        rows = [line for line in (folder / "a.cdxj").read_bytes().splitlines() if self._url(line) in HELD]
+        (folder / "part.cdxj").write_bytes(b"\n".join(rows) + b"\n")
+
+    @staticmethod
+    def _url(line: bytes) -> str:
+        return str(json.loads(line[line.index(b"{") :])["url"])
+
+    def sample(
+        self, place: Path, *arguments: str, archive: str = "p", stdin: bytes = b""
+    ) -> subprocess.CompletedProcess[bytes]:
+        """Run the command for the map `m.ukvs` in a folder, with a home there."""
+        return unlost(
+            "map", "sample", "--archives", str(self.registry), "--archive", archive, "-o", str(place / "m.ukvs"),
+            *arguments, stdin=stdin, env=home(place),
+        )  # fmt: skip
+
+
+def home(place: Path) -> dict[str, str]:
+    """Return the settings of somebody with a contact."""
+    return {"UNLOST_CONTACT": "me@example.org", "UNLOST_HOME": str(place / "home")}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """Serve some pages by pywb."""
+    folder = tmp_path_factory.mktemp("pywb")
+    (folder / "a.warc.gz").write_bytes(b"".join(RECORDS))
+    done = unlost("index", "build", str(folder / "a.warc.gz"), "-o", str(folder / "a.cdxj"))
+    assert done.returncode == 0
+    with pywb.serving(folder / "a.cdxj", folder, folder) as server:
+        yield Site(server, folder)
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> str:
+    """Return the path of a list of addresses."""
+    path = tmp_path / "asked.txt"
+    path.write_text("# a sample\n\n" + "\n".join(ASKED) + "\n")
+    return str(path)
+
+
+def rows(path: Path) -> list[str]:
+    """Return the lines of a map below its header."""
+    return [line for line in path.read_text().splitlines() if not line.startswith("!")]
+
+
+@pytest.mark.parametrize(("archive", "options"), [("p", []), ("p", ["--by", "year", "--urir"]), ("m", ["--urir"])])
+def test_a_sample_is_what_the_index_says_of_its_pages(
+    site: Site, asked: str, tmp_path: Path, options: list[str], archive: str
+) -> None:
+    """By CDX or TimeMap, rows are those of `map build` for the same pages, as lower bounds."""
+    done = site.sample(tmp_path, "--uris", asked, *options, archive=archive)
+    assert (done.returncode, done.stdout) == (0, b"")
+    message = "unlost: 9 addresses: 6 found with 7 mementos, 3 not, 0 not shown, 0 not asked for yet; none failed\n"
+    assert done.stderr.decode() == message
+    built = unlost("map", "build", str(site.folder / "part.cdxj"), *options, "-o", str(tmp_path / "built.ukvs"))
+    assert built.returncode == 0
+    bounded = [re.sub(r"\d+(?=/|$)", r"\g<0>+", line.rpartition(" ")[2]) for line in rows(tmp_path / "built.ukvs")]
+    keys = [line.rpartition(" ")[0] for line in rows(tmp_path / "built.ukvs")]
+    assert rows(tmp_path / "m.ukvs") == [f"{key} {bound}" for key, bound in zip(keys, bounded, strict=True)]
+    assert "com,example)/a 2+" in " ".join(rows(tmp_path / "m.ukvs")).replace(" 2015", "")
+
+
+def test_type_year_and_language_become_fields(site: Site, asked: str, tmp_path: Path) -> None:
+    """Only what the archive or the copy tells; such maps are checked, asked, merged and compacted like others."""
+    by = ["--by", "language", "--by", "mime", "--by", "year"]
+    done = site.sample(tmp_path, "--uris", asked, *by)
+    assert done.returncode == 0
+    map_ = tmp_path / "m.ukvs"
+    assert '"keys": ["surt", "datetime", "mime", "language"]' in map_.read_text()
+    assert rows(map_) == [
+        "* 2013 text/html - 1+",
+        "* 2014 text/html en 1+",
+        "* 2015 image/png - 1+",
+        "* 2015 text/html - 2+",
+        "* 2015 text/html de 1+",
+        "* 2016 text/html en 1+",
+        "com,example)/ 2014 text/html en 1+",
+        "com,example)/ 2016 text/html en 1+",
+        "com,example)/a 2015 text/html - 1+",
+        "com,example)/a 2015 text/html de 1+",
+        "com,example)/gone 2015 text/html - 1+",
+        "com,example)/logo.png 2015 image/png - 1+",
+        "example,other)/caf%c3%a9 2013 text/html - 1+",
+    ]
+    assert unlost("map", "check", str(map_)).returncode == 0
+    looked = unlost("map", "lookup", str(map_), f"{SITE}/a?q=9", f"{SITE}/missing").stdout.decode().splitlines()
+    assert [line.split("\t")[1:] for line in looked] == [["yes", "com,example)/a", "2+"], ["no", "-", "-"]]
+    twice, rolled = tmp_path / "twice.ukvs", tmp_path / "rolled.ukvs"
+    assert unlost("map", "merge", str(map_), str(map_), "-o", str(twice)).returncode == 0
+    assert "com,example)/a 2015 text/html de 2+" in rows(twice)
+    assert unlost("map", "compact", str(map_), "--rollup", "com,*", "-o", str(rolled)).returncode == 0
+    assert rows(rolled)[6:] == [
+        "com,* 2014 text/html en 1+",
+        "com,* 2015 image/png - 1+",
+        "com,* 2015 text/html - 2+",
+        "com,* 2015 text/html de 1+",
+        "com,* 2016 text/html en 1+",
+        "example,other)/caf%c3%a9 2013 text/html - 1+",
+    ]
+    assert unlost("map", "check", str(rolled)).returncode == 0
+
+
+def test_lists_may_be_compressed_or_piped(site: Site, asked: str, tmp_path: Path) -> None:
+    """And give the same map; addresses that are none are told, with exit code 3."""
+    plain = Path(asked).read_bytes()
+    packed = tmp_path / "asked.gz"
+    packed.write_bytes(gzip.compress(plain))
+    results = []
+    for number, (name, stdin) in enumerate([(asked, b""), (str(packed), b""), ("-", plain)]):
+        place = tmp_path / str(number)
+        place.mkdir()
+        done = site.sample(place, "--uris", name, stdin=stdin)
+        assert done.returncode == 0
+        results.append((place / "m.ukvs").read_bytes())
+    assert len(set(results)) == 1
+    done = site.sample(tmp_path, "--uris", "-", "--json", stdin=b"http://example.com/\nmailto:a@b.example\nhttp://\n")
+    assert done.returncode == 3
+    told = json.loads(done.stdout)
+    assert (told["addresses"], told["found"], told["problems"]) == (1, 1, {"foreign-scheme": 1, "no-host": 1})
+    assert b"<stdin>:2" in done.stderr
+
+
+def test_a_limit_may_be_raised_and_nothing_is_asked_twice(site: Site, asked: str, tmp_path: Path) -> None:
+    """The same command with more goes on; without more it asks nobody, and writes the same map."""
+    first = json.loads(site.sample(tmp_path, "--uris", asked, "--limit", "2", "--json").stdout)
+    assert (first["addresses"], first["found"], first["mementos"]) == (2, 2, 3)
+    assert rows(tmp_path / "m.ukvs") == ["* 3+", "com,example)/ 2+", "com,example)/a 1+"]
+    assert site.sample(tmp_path, "--uris", asked, "--concurrency", "1").returncode == 0
+    whole = (tmp_path / "m.ukvs").read_bytes()
+    (tmp_path / "m.ukvs").unlink()
+    registry = site.registry.read_text()
+    dead = tmp_path / "dead.toml"
+    dead.write_text(re.sub(r"(replay = \"http://127.0.0.1:)\d+", rf"\g<1>{free_port()}", registry))
+    done = unlost(
+        "map", "sample", "--archives", str(dead), "--archive", "p", "-o", str(tmp_path / "m.ukvs"), "--uris", asked,
+        env=home(tmp_path),
+    )  # fmt: skip
+    assert (done.returncode, (tmp_path / "m.ukvs").read_bytes()) == (0, whole)
+
+
+def test_misses_go_to_the_log_for_exclusions(site: Site, asked: str, tmp_path: Path) -> None:
+    """The log is read by `map exclude`, which then denies what was asked for and not found."""
+    log = tmp_path / "log.ndjson"
+    assert site.sample(tmp_path, "--uris", asked, "--log", str(log)).returncode == 0
+    answers = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [each["outcome"] for each in answers].count("miss") == 3
+    assert answers[0] | {"time": "", "duration_ms": 0} == {
+        "time": "", "archive": "p", "uri": f"{SITE}/", "endpoint": "timemap", "outcome": "hit", "reason": "requested",
+        "key": "com,example)/", "mementos": 2, "first": "20140210000001", "last": "20160210000001", "duration_ms": 0,
+        "bytes": 0, "from_cache": False,
+    }  # fmt: skip
+    rolled, excluded = tmp_path / "rolled.ukvs", tmp_path / "excluded.ukvs"
+    assert unlost("map", "compact", str(tmp_path / "m.ukvs"), "--rollup", "com,*", "-o", str(rolled)).returncode == 0
+    assert unlost("map", "exclude", str(rolled), "--misses", str(log), "-o", str(excluded)).returncode == 0
+    assert any(line.startswith("com,example)/missing 0 ") for line in rows(excluded))
+
+
+def test_other_options_and_inputs_are_refused_until_restarted(site: Site, asked: str, tmp_path: Path) -> None:
+    """A state of one sample is never taken for that of another."""
+    assert site.sample(tmp_path, "--uris", asked).returncode == 0
+    other = tmp_path / "other.txt"
+    other.write_text(f"{SITE}/gone\n")
+    for arguments, archive, named in (
+        (["--uris", str(other)], "p", "addresses was"),
+        (["--uris", asked], "m", "address was"),
+        (["--uris", asked, "--by", "language"], "p", "language was False and is True"),
+    ):
+        done = site.sample(tmp_path, *arguments, archive=archive)
+        assert done.returncode == 2
+        assert named in done.stderr.decode()
+        assert b"--restart" in done.stderr
+    done = site.sample(tmp_path, "--uris", str(other), "--restart")
+    assert (done.returncode, rows(tmp_path / "m.ukvs")) == (0, ["* 1+", "com,example)/gone 1+"])
+
+
+def test_what_cannot_be_is_said_before_anybody_is_asked(
+    site: Site, asked: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And leaves neither a map nor a state."""
+    empty = tmp_path / "empty.txt"
+    empty.write_text("# nothing\n")
+    for code, arguments, archive, message in [
+        (2, ["--uris", asked], "x", "no archive `x` in the registry"),
+        (2, [], "p", "expected either --uris, or --search and --terms"),
+        (2, ["--uris", asked, "--search", "x"], "p", "expected either --uris, or --search and --terms"),
+        (2, ["--search", "x"], "p", "p has no full-text search that we know of. Those that have one: none"),
+        (2, ["--search", "x", "--limit", "1"], "p", "--limit goes with --uris only"),
+        (2, ["--uris", asked, "--follow"], "p", "--follow goes with --search and --terms only"),
+        (3, ["--uris", str(empty)], "p", "no address in it"),
+        (3, ["--uris", str(tmp_path / "none")], "p", "cannot be read"),
+        (2, ["--uris", asked, "-o", "-"], "p", "say by --state"),
+        (3, ["--uris", asked, "-o", str(tmp_path / "no" / "m.ukvs")], "p", "no such folder"),
+        (3, ["--uris", asked, "--state", asked], "p", "cannot be used as the state of a sample"),
+    ]:
+        monkeypatch.setenv("UNLOST_HOME", str(tmp_path / "home"))
+        begin = ["map", "sample", "--archives", str(site.registry), "--archive", archive]
+        # In this process: a dozen others would take as many seconds.
+        assert run([*begin, "-o", str(tmp_path / "m.ukvs"), *arguments]) == code, arguments
+        shown = capsys.readouterr()
+        assert (shown.out, message in shown.err) == ("", True), arguments
+        assert not [path for path in tmp_path.iterdir() if path.name.startswith("m.ukvs")], arguments
+    assert Path(asked).read_text().startswith("# a sample")
+    shipped = unlost("map", "sample", "--archive", "perma.cc", "--search", "x", "-o", str(tmp_path / "m.ukvs"))
+    assert b"Those that have one: arquivo.pt\n" in shipped.stderr
+
+
+def test_the_map_may_go_to_standard_output(site: Site, asked: str, tmp_path: Path) -> None:
+    """With a state of its own."""
+    done = unlost(
+        "map", "sample", "--archives", str(site.registry), "--archive", "p", "--uris", asked, "-o", "-",
+        "--state", str(tmp_path / "s"), "--name", "Q", "--id", "http://q.example/", env=home(tmp_path),
+    )  # fmt: skip
+    assert done.returncode == 0
+    assert done.stdout.decode().splitlines()[:5] == [
+        '!context ["https://git.io/mementomap"]',
+        '!fields {"keys": ["surt"], "values": ["frequency"]}',
+        '!id {"uri": "http://q.example/"}',
+        (
+            '!meta {"type": "MementoMap", "version": 1, "rules": "wayback", "name": "Q", '
+            '"sample": {"by": "uris", "asked": 9, "found": 6}}'
+        ),
+        "* 7+",
+    ]
+
+
+# ---------------------------------------------------------------- an archive that does what a test wants
+
+
+@pytest.fixture
+def fake(tmp_path: Path) -> Iterator[Sampled]:
+    """Run an archive with TimeMaps and a full-text search."""
+    with sampled() as server:
+        (tmp_path / "archives.toml").write_text(server.entry())
+        yield server
+
+
+def fake_sample(place: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    """Sample that archive."""
+    return unlost(
+        "map", "sample", "--archives", str(place / "archives.toml"), "--archive", "f", "-o", str(place / "m.ukvs"),
+        *arguments, env=home(place),
+    )  # fmt: skip
+
+
+def test_failures_are_counted_by_kind_and_asked_again(fake: Sampled, tmp_path: Path) -> None:
+    """Exit code 4 until all have answered; then the map is that of a sample without failures."""
+    pages = tmp_path / "pages.txt"
+    pages.write_text("".join(f"http://a.example/{number}\n" for number in range(12)))
+    fake.status = {"http://a.example/3": 403, "http://a.example/4": 404, "http://a.example/5": 451}
+    fake.rubbish = {"http://a.example/6"}
+    done = fake_sample(tmp_path, "--uris", str(pages), "--json")
+    told = json.loads(done.stdout)
+    assert done.returncode == 4
+    assert (told["found"], told["missed"], told["excluded"], told["left"]) == (8, 1, 1, 0)
+    assert told["failed"] == {"malformed": 1, "status": 1}
+    assert b"The same command goes on" in done.stderr
+    fake.status.pop("http://a.example/3")
+    fake.rubbish.clear()
+    before = len(fake.asked)
+    done = fake_sample(tmp_path, "--uris", str(pages), "--json")
+    assert (done.returncode, json.loads(done.stdout)["found"]) == (0, 10)
+    assert sorted(fake.asked[before:]) == ["/timemap/http://a.example/3", "/timemap/http://a.example/6"]
+    again = tmp_path / "again"
+    again.mkdir()
+    (again / "archives.toml").write_text(fake.entry())
+    assert fake_sample(again, "--uris", str(pages)).returncode == 0
+    assert (again / "m.ukvs").read_bytes() == (tmp_path / "m.ukvs").read_bytes()
+
+
+def test_an_archive_out_of_order_is_left_alone(fake: Sampled, tmp_path: Path) -> None:
+    """After twenty failures in a row nobody asks for the other 80 pages."""
+    pages = tmp_path / "pages.txt"
+    pages.write_text("".join(f"http://a.example/{number}\n" for number in range(100)))
+    fake.rubbish = {f"http://a.example/{number}" for number in range(100)}
+    done = fake_sample(tmp_path, "--uris", str(pages))
+    assert done.returncode == 4
+    assert b"failed 20 times in a row" in done.stderr
+    assert 20 <= len(fake.asked) <= 23
+
+
+def test_a_quota_ends_the_run_until_it_may_go_on(fake: Sampled, tmp_path: Path) -> None:
+    """Nothing is sent beyond it, by later runs either; the message says when to go on."""
+    (tmp_path / "archives.toml").write_text(
+        fake.entry() + '[[archive.quotas]]\nrequests = 10\nworks = ["index"]\nsource = "the test"\n'
+    )
+    pages = tmp_path / "pages.txt"
+    pages.write_text("".join(f"http://a.example/{number}\n" for number in range(30)))
+    for _ in range(2):
+        done = fake_sample(tmp_path, "--uris", str(pages), "--json")
+        told = json.loads(done.stdout)
+        assert (done.returncode, told["reason"], told["left"]) == (4, "quota", 22)
+        assert re.search(
+            rb"its quota of the day is used up\. The same command goes on.*run it again after 20", done.stderr
+        )
+    assert len(fake.asked) == 8  # the share of a limit that is used
+    assert rows(tmp_path / "m.ukvs")[0].endswith("+")
+    assert len(rows(tmp_path / "m.ukvs")) == 9
+
+
+def test_searches_become_a_map(fake: Sampled, tmp_path: Path) -> None:
+    """Pages of results are followed; what a result tells becomes the fields; nothing is counted twice."""
+    done = fake_sample(tmp_path, "--search", "boat", "--search", " boat ", "--by", "year", "--by", "mime", "--json")
+    told = json.loads(done.stdout)
+    assert done.returncode == 0
+    assert (told["requests"], told["searched"], told["left"], told["failed"]) == (3, 1, 0, {})
+    assert (told["found"], told["mementos"]) == (120, 120)
+    assert [path.partition("offset=")[2] for path in fake.asked] == [
+        "0&maxItems=50",
+        "50&maxItems=50",
+        "100&maxItems=50",
+    ]
+    lines = rows(tmp_path / "m.ukvs")
+    assert lines[0].startswith("* ")
+    assert sum(int(line.split()[-1].rstrip("+")) for line in lines if line.startswith("*")) == 120
+    assert unlost("map", "check", str(tmp_path / "m.ukvs")).returncode == 0
+    more = fake_sample(tmp_path, "--search", "boat", "--json")
+    assert (more.returncode, len(fake.asked)) == (0, 3)
+
+
+def test_the_searcher_follows_words_within_its_budget(fake: Sampled, tmp_path: Path) -> None:
+    """The same seed comes to the same map, in one run or two; another seed to another."""
+    maps = {}
+    for name, seed, budgets in (("one", 1, [24]), ("parts", 1, [5, 24]), ("other", 2, [24])):
+        place = tmp_path / name
+        place.mkdir()
+        (place / "archives.toml").write_text(fake.entry())
+        for budget in budgets:
+            fake.asked.clear()
+            done = fake_sample(place, "--search", "boat", "--follow", "--seed", str(seed), "--requests", str(budget))
+            assert done.returncode == 0
+        maps[name] = (place / "m.ukvs").read_bytes()
+        assert len(fake.asked) == budgets[-1] - (budgets[0] if len(budgets) > 1 else 0)
+    assert maps["one"] == maps["parts"] != maps["other"]
+
+
+def test_ctrl_c_loses_nothing(fake: Sampled, tmp_path: Path) -> None:
+    """The exit code is 130, no map appears, and the next run asks only for what was not answered."""
+    pages = tmp_path / "pages.txt"
+    pages.write_text("".join(f"http://a.example/{number}\n" for number in range(40)))
+    command: list[str | Path] = [
+        UNLOST, "map", "sample", "--archives", tmp_path / "archives.toml", "--archive", "f", "-o", tmp_path / "m.ukvs",
+        "--uris", pages, "--concurrency", "1",
+    ]  # fmt: skip
+    environment = {"PATH": os.environ["PATH"], **home(tmp_path)}
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE) as process:
+        fake.end_at(20, process.pid, signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert errors == b"\nunlost: interrupted\n"
+    assert not (tmp_path / "m.ukvs").exists()
+    fake.asked.clear()
+    done = fake_sample(tmp_path, "--uris", str(pages))
+    assert done.returncode == 0
+    assert 18 <= len(fake.asked) <= 22
+    assert len(rows(tmp_path / "m.ukvs")) == 41
+
+
+def test_two_at_once_are_refused(fake: Sampled, tmp_path: Path) -> None:
+    """The second one, so that no page is asked for twice."""
+    pages = tmp_path / "pages.txt"
+    pages.write_text("http://a.example/1\n")
+    fake.hold.clear()
+    command: list[str | Path] = [
+        UNLOST, "map", "sample", "--archives", tmp_path / "archives.toml", "--archive", "f", "-o", tmp_path / "m.ukvs",
+        "--uris", pages,
+    ]  # fmt: skip
+    environment = {"PATH": os.environ["PATH"], **home(tmp_path)}
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE) as process:
+        assert fake.has_asked.wait(60)
+        second = fake_sample(tmp_path, "--uris", str(pages))
+        fake.hold.set()
+        process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert (second.returncode, len(fake.asked)) == (3, 1)
+    assert b"another process works on this sample" in second.stderr
+
+
+def test_a_bar_is_shown_on_a_terminal(fake: Sampled, tmp_path: Path) -> None:
+    """How many addresses of how many were asked for."""
+    pages = tmp_path / "pages.txt"
+    pages.write_text("".join(f"http://a.example/{number}\n" for number in range(40)))
+    ours, theirs = pty.openpty()
+    environment = {"PATH": os.environ["PATH"], "TERM": "xterm", "COLUMNS": "120", **home(tmp_path)}
+    command: list[str | Path] = [
+        UNLOST, "map", "sample", "--archives", tmp_path / "archives.toml", "--archive", "f", "-o", tmp_path / "m.ukvs",
+        "--uris", pages,
+    ]  # fmt: skip
+    done = subprocess.run(command, stderr=theirs, check=False, env=environment, timeout=60)
+    os.close(theirs)
+    shown = os.read(ours, 1 << 16).decode()
+    os.close(ours)
+    assert (done.returncode, len(fake.asked)) == (0, 40)
+    assert "asking f" in shown
+    assert re.search(r"/40\S* \d+ addresses, ", shown)
