@@ -41,6 +41,11 @@ def test_a_prefix_covers_itself(prefix: str, match: str) -> None:
         (FOLDER + "?", ["http://example.com/a?x", FOLDER], ["http://example.com/a/b", "http://example.com/ab"]),
         ("http://example.com/a", ["http://example.com/ab"], ["http://example.com/b", "http://example.com/"]),
         ("http://example.com/a?b=1", ["http://example.com/a?b=12"], ["http://example.com/a", "http://example.com/a?c"]),
+        (
+            "http://example.com/a/?b=1",
+            ["http://example.com/a?b=12"],
+            ["http://example.com/a", "http://example.com/a/b"],
+        ),
         ("http://example.com", ["http://example.com:81/x", "http://www.example.com/"], ["http://a.example.com/"]),
         ("http://example.com/", ["http://example.com/x"], ["http://example.com:81/x", "http://a.example.com/"]),
         ("http://example.com:81", ["http://example.com:81/x"], ["http://example.com/x", "http://example.com:812/"]),
@@ -110,9 +115,19 @@ def is_below(prefix: str, page: str) -> bool:
     return its_path == path or (not rest.endswith("?") and its_path.startswith(path + "/"))
 
 
-@given(prefixes, pages)
-def test_prefixes_mean_what_the_slow_model_says(prefix: str, page: str) -> None:
+@st.composite
+def pairs(draw: st.DrawFn) -> tuple[str, str]:
+    """Draw a prefix and a page that have much in common."""
+    host, port, path = draw(hosts), draw(ports), draw(paths)
+    beginning, slash, query = draw(st.sampled_from(["", path[:1], path])), draw(slashes), draw(queries)
+    page = f"http://{host}{port}/{path}{draw(slashes)}{draw(queries)}"
+    return f"http://{host}{draw(st.just(port) | ports)}/{beginning}{slash}{query}", page
+
+
+@given(st.tuples(prefixes, pages) | pairs())
+def test_prefixes_mean_what_the_slow_model_says(pair: tuple[str, str]) -> None:
     """For hosts, ports, addresses of machines, folders, queries and slashes of all kinds."""
+    prefix, page = pair
     assert Prefix.below(prefix).covers(uri.key(page)) == is_below(prefix, page)
 
 

@@ -21,9 +21,10 @@ def record(
     uri: str = "http://example.com/{}",
     extra: bytes = b"",
     length: int | None = None,
+    date: str = "2014-02-10T00:00:01Z",
 ) -> bytes:
     """Return one record as it stands in a plain WARC. `length` is what it says of its block, if not the truth."""
-    head = f"WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Target-URI: {uri.format(number)}\r\nWARC-Date: 2014-02-10T00:00:01Z"
+    head = f"WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Target-URI: {uri.format(number)}\r\nWARC-Date: {date}"
     size = len(block) if length is None else length
     return head.encode() + b"\r\n" + extra + b"Content-Length: %d\r\n\r\n" % size + block + b"\r\n\r\n"
 

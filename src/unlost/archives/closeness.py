@@ -39,13 +39,23 @@ def moment(date: str | None) -> str:
     return min(dates.from_datetime(first + (last - first) / 2), LATEST)
 
 
+def bounds(first: str | None, last: str | None) -> tuple[str | None, str | None]:
+    """Return two dates of 1 to 14 digits as 14, so that no server has to fill them up; None stays. Raises DateError.
+
+    >>> bounds("2014", "2015"), bounds(None, None)
+    (('20140101000000', '20151231235959'), (None, None))
+    """
+    return dates.pad(first) if first else None, dates.pad(last, up=True) if last else None
+
+
 def between(first: str | None, last: str | None) -> tuple[str, str]:
-    """Return from when to when, 14 digits each, is meant by two dates of 1 to 14 digits, or by none. Raises DateError.
+    """Return the same with the beginning and the end of time for none. Raises DateError.
 
     >>> between("2014", None)
     ('20140101000000', '99991231235959')
     """
-    return (dates.pad(first) if first else EVER[0], dates.pad(last, up=True) if last else EVER[1])
+    low, high = bounds(first, last)
+    return low or EVER[0], high or EVER[1]
 
 
 def seconds_between(low: str, high: str, first: str, last: str) -> float:

@@ -50,7 +50,7 @@ class Repository(Protocol):
         """Yield all captures below a prefix (the lister query), from a date to a date, both inclusive.
 
         prefix: an address: `http://example.com/a/` for what begins so, `http://example.com` for its whole host,
-            `*.example.com` for a domain with all its hosts.
+            `*.example.com` for a domain with all its hosts; `unlost.archives.prefix` says it to the letter.
         first, last: 1 to 14 digits.
         Raises UnsupportedError if the archive has no such list, ListCutError at its end if the list was cut.
         """

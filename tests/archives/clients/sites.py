@@ -2,6 +2,9 @@
 
 import gzip
 
+from tests.formats import warcs
+from tests.formats.warcs import member
+
 PAGE = "text/html; charset=utf-8"
 PACKED = gzip.compress(b"<p>packed</p>", mtime=0)
 
@@ -17,8 +20,6 @@ def response(
 
 def record(uri: str, date: str, block: bytes, kind: str = "response", *extra: str) -> bytes:
     """Return a record with any block."""
-    lines = [
-        "WARC/1.0", f"WARC-Type: {kind}", f"WARC-Target-URI: {uri}", f"WARC-Date: {date}", *extra,
-        "Content-Type: application/http; msgtype=response", f"Content-Length: {len(block)}", "", "",
-    ]  # fmt: skip
-    return gzip.compress("\r\n".join(lines).encode() + block + b"\r\n\r\n", mtime=0)
+    fields = (*extra, "Content-Type: application/http; msgtype=response")
+    lines = "".join(f"{field}\r\n" for field in fields).encode()
+    return member(warcs.record(block, kind=kind, uri=uri, date=date, extra=lines))

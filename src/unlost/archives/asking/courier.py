@@ -23,7 +23,7 @@ from unlost.archives.asking.addresses import (
     place_of,
     target_of,
 )
-from unlost.archives.asking.exchange import Deadlines, Head, Passage, exchange, tracing
+from unlost.archives.asking.exchange import Deadlines, Head, Passage, exchange, forget_kept, tracing
 from unlost.archives.asking.question import Question, Reply
 from unlost.archives.manners import admission
 from unlost.archives.manners.limit_store import LimitStore
@@ -83,23 +83,20 @@ class Courier:
         self._tell = tell
         self._told = contact is not None
         self._resolver = resolver
-        self._pools: dict[tuple[bool, bool], aiohttp.ClientSession] = {}
+        self._own: aiohttp.ClientSession | None = None
+        self._public: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
-        """Open the pools: for registered places and others, each with connections that are kept and new ones only."""
-        anywhere = self._resolver or aiohttp.ThreadedResolver()
+        """Open the pool."""
+        resolver = self._resolver or aiohttp.ThreadedResolver()
         # Behind a proxy it is the proxy that looks names up, and may itself be inside a network.
-        public = anywhere if self._proxies else PublicResolver(anywhere)
-        for own, resolver in ((True, anywhere), (False, public)):
-            for fresh in (True, False):
-                self._pools[own, fresh] = self._session(resolver, fresh=fresh)
+        self._own = self._session(resolver)
+        self._public = self._session(resolver if self._proxies else PublicResolver(resolver))
         return self
 
-    def _session(self, resolver: AbstractResolver, *, fresh: bool) -> aiohttp.ClientSession:
+    def _session(self, resolver: AbstractResolver) -> aiohttp.ClientSession:
         session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(
-                limit=0, limit_per_host=self._connections, resolver=resolver, force_close=fresh
-            ),
+            connector=aiohttp.TCPConnector(limit=0, limit_per_host=self._connections, resolver=resolver),
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={"User-Agent": self._agent, "Accept-Encoding": _ACCEPTED, "Accept": "*/*"},
             auto_decompress=False,
@@ -114,9 +111,10 @@ class Courier:
 
     async def __aexit__(self, *_: object) -> None:
         """Close every connection."""
-        pools, self._pools = self._pools, {}
-        for session in pools.values():
-            await session.close()
+        for session in (self._own, self._public):
+            if session is not None:
+                await session.close()
+        self._own = self._public = None
 
     async def ask(self, archive: Archive, question: Question) -> Reply:
         """Return the answer, whole. Raises NotNowError, FailedError."""
@@ -147,9 +145,9 @@ class Courier:
             try:
                 answer = await self._attempt(archive, url, errand)
             except FailedError as error:
-                if errand.passage is not None and errand.passage.strayed:
+                if errand.passage is not None and errand.passage.strayed and not errand.strayed:
                     # No fault of this question, and none of the archive that needs a rest.
-                    errand.fresh, errand.passage = True, None
+                    errand.strayed = True
                     continue
                 pause = _pause(error, tries, errand)
                 if pause is None:
@@ -167,7 +165,7 @@ class Courier:
         own = place in registered
         # Most archives have more ports than are registered: they redirect from http to https.
         its_host = place.host in {each.host for each in registered}
-        session = self._pools.get((own, errand.fresh))
+        session = self._own if own else self._public
         if session is None:
             raise RuntimeError("use `async with Courier(…)`")
         if not own and not may_be_public(place.host):
@@ -175,6 +173,8 @@ class Courier:
         slot = self._slots.setdefault(place, asyncio.Semaphore(self._connections))
         turn = await self._turns.take(archive, errand.question.work, slot, errand.patience)
         passage = errand.passage = Passage(turn.sent)
+        if errand.strayed:
+            forget_kept(session, url)
         begun = asyncio.get_running_loop().time()
         try:
             async with (
@@ -231,7 +231,7 @@ class _Errand:
 
     origin: where the question itself goes, before redirects.
     seconds: how many are left of its total deadline.
-    fresh: whether it goes out on new connections only.
+    strayed: whether it came upon bytes of the answer before it, on a connection that was kept.
     """
 
     question: Question
@@ -239,7 +239,7 @@ class _Errand:
     patience: Patience
     seconds: float
     passage: Passage | None = None
-    fresh: bool = False
+    strayed: bool = False
 
     def headers(self, url: URL) -> dict[str, str]:
         """Return the headers for one address: what is secret goes only where the question itself goes."""

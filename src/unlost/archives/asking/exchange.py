@@ -68,6 +68,15 @@ def tracing() -> aiohttp.TraceConfig:
     return config
 
 
+def forget_kept(session: aiohttp.ClientSession, url: URL) -> None:
+    """Close the connections to a place that are kept and not in use: the next question goes out on a new one."""
+    # aiohttp has no word for it; a test would tell if it calls them otherwise.
+    idle = session.connector._conns if session.connector else {}  # noqa: SLF001
+    for key in [key for key in idle if (key.host, key.port) == (url.host, url.port)]:
+        for connection, _ in idle.pop(key):
+            connection.close()
+
+
 class Head:
     """An answer whose body is still to come. It must be read or drained."""
 

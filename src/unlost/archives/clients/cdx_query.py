@@ -2,7 +2,6 @@
 
 from urllib.parse import quote
 
-from unlost import dates
 from unlost.archives.archive import Archive, Work
 from unlost.archives.asking.question import Question
 from unlost.archives.prefix import Prefix
@@ -13,15 +12,6 @@ MAX_ANSWER_BYTES = 1 << 29
 
 ROWS_AT_ONCE = 256
 """After so many rows everything else that runs gets its turn."""
-
-
-def span(first: str | None, last: str | None) -> tuple[str | None, str | None]:
-    """Return two dates of 1 to 14 digits as 14 digits, so that no server has to fill them up. Raises DateError.
-
-    >>> span("2014", "2015"), span(None, None)
-    (('20140101000000', '20151231235959'), (None, None))
-    """
-    return None if first is None else dates.pad(first), None if last is None else dates.pad(last, up=True)
 
 
 def listed_prefix(archive: Archive, text: str) -> Prefix:

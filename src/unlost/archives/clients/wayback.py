@@ -7,7 +7,7 @@ from unlost.archives import closeness
 from unlost.archives.archive import Archive
 from unlost.archives.asking.question import Asks, Reply
 from unlost.archives.clients.below import listed_below
-from unlost.archives.clients.cdx_query import ROWS_AT_ONCE, listed_prefix, question, span
+from unlost.archives.clients.cdx_query import ROWS_AT_ONCE, listed_prefix, question
 from unlost.archives.clients.json_rows import JsonRows
 from unlost.archives.clients.listing import Listing
 from unlost.archives.clients.replay import Replay
@@ -40,7 +40,7 @@ class WaybackArchive:
 
     async def under(self, prefix: str, first: str | None = None, last: str | None = None) -> AsyncIterator[Capture]:
         """Yield all captures below a prefix, as `Repository` has it. Raises UriError, DateError besides."""
-        dates_asked = span(first, last)
+        dates_asked = closeness.bounds(first, last)
         below = listed_prefix(self.archive, prefix)
         async for capture in listed_below(below, lambda part: self._listed(part, dates_asked)):
             yield capture
