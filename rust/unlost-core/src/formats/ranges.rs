@@ -37,22 +37,36 @@ impl<R: Input> Ranges<R> {
             return Ok(false);
         }
         let end = self.length.min(start + size as u64);
-        // With the byte before, which tells whether a line begins here.
-        let from = start.saturating_sub(1);
-        block.clear();
-        let is_whole = self.fill(block, from, end)?;
-        let before = match memchr::memchr(b'\n', block.text()) {
-            _ if start == 0 => 0,
-            Some(end) => end + 1,
-            None => block.text().len(),
+        block.clear_to_page(size + REST_BYTES);
+        let is_whole = self.fill(block, start, end)?;
+        let before = if self.begins_line(start)? {
+            0
+        } else {
+            let first = memchr::memchr(b'\n', block.text());
+            first.map_or(block.text().len(), |end| end + 1)
         };
         block.skip(before);
         block.index = index;
-        block.offset = from + before as u64;
+        block.offset = start + before as u64;
         if block.text().last().is_some_and(|&byte| byte != b'\n') {
             self.end_line(block, if is_whole { end } else { self.length }, limit)?;
         }
         Ok(true)
+    }
+
+    /// Whether a line begins at a place. The byte before is read by itself, so that ranges begin with pages.
+    fn begins_line(&self, place: u64) -> io::Result<bool> {
+        let Some(before) = place.checked_sub(1) else {
+            return Ok(true);
+        };
+        let mut byte = [0];
+        loop {
+            match self.file.read_at(&mut byte, before) {
+                Ok(_) => return Ok(byte == *b"\n"),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// Reads from here to there; says whether all of it was there: a file may have become shorter.
