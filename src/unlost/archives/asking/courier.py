@@ -83,23 +83,19 @@ class Courier:
         self._tell = tell
         self._told = contact is not None
         self._resolver = resolver
-        self._pools: dict[tuple[bool, bool], aiohttp.ClientSession] = {}
+        self._pools: dict[bool, aiohttp.ClientSession] = {}
 
     async def __aenter__(self) -> Self:
-        """Open the pools: for registered places and others, each with connections that are kept and new ones only."""
+        """Open the pools: one for registered places, one for others."""
         anywhere = self._resolver or aiohttp.ThreadedResolver()
         # Behind a proxy it is the proxy that looks names up, and may itself be inside a network.
         public = anywhere if self._proxies else PublicResolver(anywhere)
-        for own, resolver in ((True, anywhere), (False, public)):
-            for fresh in (True, False):
-                self._pools[own, fresh] = self._session(resolver, fresh=fresh)
+        self._pools = {True: self._session(anywhere), False: self._session(public)}
         return self
 
-    def _session(self, resolver: AbstractResolver, *, fresh: bool) -> aiohttp.ClientSession:
+    def _session(self, resolver: AbstractResolver) -> aiohttp.ClientSession:
         session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(
-                limit=0, limit_per_host=self._connections, resolver=resolver, force_close=fresh
-            ),
+            connector=aiohttp.TCPConnector(limit=0, limit_per_host=self._connections, resolver=resolver),
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={"User-Agent": self._agent, "Accept-Encoding": _ACCEPTED, "Accept": "*/*"},
             auto_decompress=False,
@@ -147,9 +143,10 @@ class Courier:
             try:
                 answer = await self._attempt(archive, url, errand)
             except FailedError as error:
-                if errand.passage is not None and errand.passage.strayed:
-                    # No fault of this question, and none of the archive that needs a rest.
-                    errand.fresh, errand.passage = True, None
+                if errand.passage is not None and errand.passage.strayed and errand.strays < self._connections:
+                    # No fault of this question, and none of the archive that needs a rest. That connection is closed:
+                    # behind the last of those that were kept comes a new one.
+                    errand.strays += 1
                     continue
                 pause = _pause(error, tries, errand)
                 if pause is None:
@@ -167,7 +164,7 @@ class Courier:
         own = place in registered
         # Most archives have more ports than are registered: they redirect from http to https.
         its_host = place.host in {each.host for each in registered}
-        session = self._pools.get((own, errand.fresh))
+        session = self._pools.get(own)
         if session is None:
             raise RuntimeError("use `async with Courier(…)`")
         if not own and not may_be_public(place.host):
@@ -231,7 +228,7 @@ class _Errand:
 
     origin: where the question itself goes, before redirects.
     seconds: how many are left of its total deadline.
-    fresh: whether it goes out on new connections only.
+    strays: how many times it met what was left of an answer before it.
     """
 
     question: Question
@@ -239,7 +236,7 @@ class _Errand:
     patience: Patience
     seconds: float
     passage: Passage | None = None
-    fresh: bool = False
+    strays: int = 0
 
     def headers(self, url: URL) -> dict[str, str]:
         """Return the headers for one address: what is secret goes only where the question itself goes."""
