@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import brotli
@@ -184,7 +185,8 @@ def test_a_pipe_under_the_name_of_a_file_is_not_waited_for(tmp_path: Path, make:
     """Nobody will ever write into it."""
     os.mkfifo(tmp_path / name)
     repository = make(Archive("mine", "Mine", kind, folder=str(tmp_path), deep=False))
-    assert asyncio.run(listed(repository, "http://a.com")) == []
+    with suppress(FailedError):  # where it is all that there is
+        assert asyncio.run(listed(repository, "http://a.com")) == []
     assert repository.problems.counts in ({"unreadable": 1}, {})
 
 
@@ -207,6 +209,16 @@ def test_a_folder_that_is_not_there_is_an_archive_that_does_not_answer(tmp_path:
     place.mkdir()
     (place / "a.har").write_bytes(har_text(har_entry("http://a.com/")))
     assert len(asyncio.run(listed(repository, "http://a.com"))) == 1
+
+
+@pytest.mark.parametrize("text", [b"a page, and no HAR file", b"{}", b'{"log": {"entries": [{"request": 1}]}}'])
+def test_what_cannot_be_read_at_all_is_not_taken_for_nothing_held(tmp_path: Path, text: bytes) -> None:
+    """Whoever names the wrong file is told so, instead of that no page is kept."""
+    (tmp_path / "a.har").write_bytes(text)
+    repository = HarFiles(Archive("mine", "Mine", Kind.HAR, folder=str(tmp_path / "a.har"), deep=False))
+    with pytest.raises(FailedError, match="nothing in it could be read") as caught:
+        asyncio.run(repository.get("http://a.com/"))
+    assert caught.value.kind == "malformed"
 
 
 def test_an_archive_without_a_folder_is_refused() -> None:

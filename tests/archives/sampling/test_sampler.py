@@ -258,7 +258,7 @@ def test_files_that_are_no_states_are_left_alone(tmp_path: Path) -> None:
     "change",
     [
         "DROP TABLE fact",
-        "DROP TABLE page; CREATE VIEW page AS WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT 2 FROM c) SELECT n FROM c",
+        "DROP TABLE page; CREATE VIEW page AS WITH c(n) AS (SELECT 1 UNION ALL SELECT 2 FROM c) SELECT n FROM c",
         "CREATE TRIGGER t AFTER UPDATE ON page BEGIN DELETE FROM page; END",
         "UPDATE fact SET value = 'no JSON' WHERE name = 'plan'",
         "UPDATE fact SET value = '[1]' WHERE name = 'plan'",

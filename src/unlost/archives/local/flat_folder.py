@@ -144,6 +144,11 @@ class FlatFolder:
                 f"{self._place}: cannot be read: {error.strerror or error}", self._archive.id, "unreachable"
             ) from error
         self.problems, self.left_out = problems, left_out
+        if not held and not left_out and problems.total:
+            # A text that is no HAR file, a cache that is all damaged: "nothing held" would be a lie.
+            first = next(iter(problems.first.values()))
+            message = f"{self._place}: nothing in it could be read, first: {first.kind}: {first.message}"
+            raise FailedError(message[:400], self._archive.id, "malformed")
         return held
 
     def _copy(self, response: KeptResponse) -> StoredCopy | None:
