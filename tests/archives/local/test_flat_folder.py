@@ -3,6 +3,9 @@
 import asyncio
 import gzip
 import os
+import threading
+from collections import Counter
+from collections.abc import Generator
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,7 +21,9 @@ from unlost.archives.local.firefox import FirefoxCache
 from unlost.archives.local.har import HarFiles
 from unlost.archives.repository import Repository
 from unlost.errors import DateError, FailedError, ListCutError, UriError, UsageError
-from unlost.formats import Capture
+from unlost.formats import Capture, har
+from unlost.formats.kept import KeptResponse
+from unlost.formats.problems import Problems
 
 
 def har_of(place: Path, *entries: object, **fields: object) -> HarFiles:
@@ -243,6 +248,42 @@ def test_too_many_addresses_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert uris(found) == ["http://a.com/0", "http://a.com/1"]
 
     asyncio.run(ask())
+
+
+def test_who_gives_up_ends_the_search_and_who_stays_does_not(tmp_path: Path) -> None:
+    """The search ends when nobody waits for it any more, and begins anew for the next one."""
+    begun, go_on = threading.Event(), threading.Event()
+    read: list[str] = []
+
+    def responses(place: Path, problems: Problems, left_out: Counter[str]) -> Generator[KeptResponse, None, None]:
+        for response in har.read_responses(place, problems, left_out):
+            read.append(response.uri)
+            yield response
+            begun.set()
+            assert go_on.wait(30)
+
+    entries = [har_entry(f"http://a.com/{number}") for number in range(5)]
+    archive = har_of(tmp_path, *entries).archive
+
+    async def ask(*, somebody_stays: bool) -> int:
+        begun.clear()
+        go_on.clear()
+        read.clear()
+        repository = flat_folder.FlatFolder(archive, lambda place: place, responses, har.open_content)
+        gives_up = asyncio.create_task(repository.crawl_date("http://a.com/4"))
+        await asyncio.to_thread(begun.wait, 30)
+        stays = asyncio.create_task(repository.crawl_date("http://a.com/4")) if somebody_stays else None
+        await asyncio.sleep(0)
+        gives_up.cancel()
+        await asyncio.wait([gives_up])
+        go_on.set()
+        if stays is not None:
+            assert await stays is not None
+        await asyncio.get_running_loop().shutdown_default_executor()
+        return len(read)
+
+    assert asyncio.run(ask(somebody_stays=True)) == 5
+    assert asyncio.run(ask(somebody_stays=False)) == 2
 
 
 def test_the_folder_is_looked_through_once(tmp_path: Path) -> None:
