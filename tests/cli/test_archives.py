@@ -232,7 +232,11 @@ def test_a_refusal_is_remembered(tmp_path: Path) -> None:
         outcomes.append(done.stdout.decode().split("\t")[1])
         assert done.returncode == 4
     assert outcomes == ["refused", "blocked"]
-    assert (tmp_path / "home" / "state" / "limits" / "dead.json").exists()
+    account = tmp_path / "home" / "state" / "limits" / "dead.json"
+    assert f"If it was only not running, delete {account} to ask it now" in done.stderr.decode()
+    account.unlink()
+    done = unlost("archives", "test", "--archives", str(registry), env=settings)
+    assert done.stdout.decode().split("\t")[1] == "refused"
 
 
 def test_limits_that_cannot_be_kept_are_no_archives_fault(tmp_path: Path) -> None:

@@ -253,7 +253,7 @@ def test_what_cannot_be_is_said_before_anybody_is_asked(
         (3, ["--uris", str(tmp_path / "none")], "p", "cannot be read"),
         (2, ["--uris", asked, "-o", "-"], "p", "say by --state"),
         (3, ["--uris", asked, "-o", str(tmp_path / "no" / "m.ukvs")], "p", "no such folder"),
-        (3, ["--uris", asked, "--state", asked], "p", "cannot be used as the state of a sample"),
+        (3, ["--uris", asked, "--state", asked], "p", "not the state of a sample: give another name"),
     ]:
         monkeypatch.setenv("UNLOST_HOME", str(tmp_path / "home"))
         begin = ["map", "sample", "--archives", str(site.registry), "--archive", archive]

@@ -33,13 +33,16 @@ class ArchiveToday:
     captcha_status: int = 200
     port: int = 0
     timemap: bytes | None = None
+    leads: str | None = None
     asked: list[str] = field(default_factory=list)
 
     async def answer(self, talk: Talk) -> None:
         """Answer one request."""
         host, path = talk.headers["host"].partition(":")[0], talk.path
         self.asked.append(f"{host}{path}")
-        if host != PRESENT:
+        if self.leads is not None:
+            await talk.answer(302, location=self.leads)
+        elif host != PRESENT:
             await talk.answer(307, location=f"http://{PRESENT}:{self.port}{path}")
         elif path.startswith(self.captcha) and self.captcha:
             await talk.answer(self.captcha_status, CAPTCHA, content_type="text/html")

@@ -56,15 +56,32 @@ pub fn text<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
     borrowed_text(value.as_borrowed())
 }
 
-/// Whatever can be gone through, once, as a tuple.
-pub fn tuple<'py>(values: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
-    let made = values.py().get_type::<PyTuple>().call1((values,))?;
-    Ok(made.cast_into()?)
+/// Texts in one piece of memory: those of Python lie anywhere, and each is fetched from there only once.
+#[derive(Default)]
+pub struct Texts {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
 }
 
-/// The texts of a tuple, where they lie: strings never change, and the tuple keeps them.
-pub fn texts<'a>(values: &'a Bound<'_, PyTuple>) -> PyResult<Vec<Cow<'a, [u8]>>> {
-    values.iter_borrowed().map(borrowed_text).collect()
+impl Texts {
+    /// The texts of whatever can be gone through.
+    pub fn of(values: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let mut texts = Self::default();
+        for value in values.try_iter()? {
+            texts.bytes.extend_from_slice(&text(&value?)?);
+            texts.ends.push(texts.bytes.len());
+        }
+        Ok(texts)
+    }
+
+    /// Each of them, in their order.
+    pub fn each(&self) -> Vec<&[u8]> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        let pieces = starts.zip(&self.ends);
+        pieces
+            .map(|(start, &end)| &self.bytes[start..end])
+            .collect()
+    }
 }
 
 fn borrowed_text<'a>(value: Borrowed<'a, '_, PyAny>) -> PyResult<Cow<'a, [u8]>> {

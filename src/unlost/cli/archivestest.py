@@ -10,7 +10,7 @@ from unlost import uri as uris
 from unlost.archives.archive import Archive
 from unlost.archives.probing import Probe, probe_all
 from unlost.cli.addresses import json_line, write
-from unlost.cli.asking import contact_option, open_courier
+from unlost.cli.asking import contact_option, how_to_forget, open_courier
 from unlost.cli.messages import say, shown
 from unlost.cli.registry_options import archives_option, only_option, registry
 from unlost.clock import SystemClock
@@ -63,6 +63,8 @@ async def _test(archives: Sequence[Archive], uri: str, patience: float, contact:
     async with open_courier(contact, patience) as courier:
         async for probe in probe_all(archives, courier, uri, SystemClock(), patience):
             write([_object(probe) if json else _line(probe)])
+            if probe.outcome == "blocked":
+                say(f"{probe.archive.id}: {how_to_forget(probe.archive.id)}", level="note")
             silent += not probe.has_answered
     return silent
 

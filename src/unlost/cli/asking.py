@@ -34,10 +34,18 @@ contact_option = click.option(
 )
 
 
+def how_to_forget(archive: str) -> str:
+    """Return what to do about a block that is none, such as of a server of one's own that was not running."""
+    return f"If it was only not running, delete {_accounts().file(archive)} to ask it now"
+
+
+def _accounts() -> FileLimitStore:
+    return FileLimitStore(config.state() / "limits", tell=partial(say, level="warning"))
+
+
 def open_courier(contact: str | None, patience: float) -> Courier:
     """Return a courier that asks in somebody's name, and keeps limits together with all other commands.
 
     patience: how many seconds a question may be kept waiting for limits.
     """
-    store = FileLimitStore(config.state() / "limits", tell=partial(say, level="warning"))
-    return Courier(store, SystemClock(), contact, patience=patience, tell=partial(say, level="note"))
+    return Courier(_accounts(), SystemClock(), contact, patience=patience, tell=partial(say, level="note"))

@@ -24,8 +24,12 @@ def test_an_address_is_brought_to_the_form_in_which_it_is_sent(address: str, par
 
 
 @pytest.mark.parametrize(
-    "address", ["", "a", "//a.example/", "http:/a", "http:///a", "http://a:b/", "http://a.example:70000/"]
-)
+    "address",
+    [
+        "", "a", "//a.example/", "http:/a", "http:///a", "http://a:b/", "http://a.example:70000/",
+        "http://a..example/", "http://./", f"http://{'a' * 64}.example/", "http://xn--a/",
+    ],
+)  # fmt: skip
 def test_what_is_no_address_of_the_web_is_refused(address: str) -> None:
     """With ValueError, whatever the parser underneath thinks of it."""
     with pytest.raises(ValueError, match=r"."):
@@ -86,6 +90,9 @@ def test_the_places_of_an_archive_are_those_of_its_addresses() -> None:
         "::ffff:10.0.0.1",
         "64:ff9b::a00:1",
         "2002:a00:1::",
+        "::127.0.0.1",
+        "::ffff:0:10.0.0.1",
+        "fec0::1",
         "rubbish",
     ],
 )

@@ -255,9 +255,15 @@ def test_with_no_redirects_allowed_the_redirect_is_the_answer() -> None:
         ({"/": "http://[::1"}, 1),
         ({"/": "http://127.0.0.1:99999/"}, 1),
         ({"/": "ftp://a.example/"}, 1),
+        ({"/": f"http://{'a' * 64}.example/"}, 1),
+        ({"/": "http://a..example/"}, 1),
+        ({"/": "http://xn--a/"}, 1),
     ],
-    ids=["itself", "circle", "endless", "script", "file", "no host", "bad host", "bad port", "ftp"],
-)
+    ids=[
+        "itself", "circle", "endless", "script", "file", "no host", "bad host", "bad port", "ftp", "long name",
+        "empty name", "no name",
+    ],
+)  # fmt: skip
 def test_redirects_that_lead_nowhere_end(places: dict[str, str], asked: int) -> None:
     """A circle, too many, or what is no address of the web."""
 

@@ -217,6 +217,19 @@ def test_copies_elsewhere_are_left_out() -> None:
     ask(question)
 
 
+@pytest.mark.parametrize("place", ["http://[b", "http://a.example/", "ftp://archive.ph/"])
+def test_redirects_that_lead_nowhere_end(place: str) -> None:
+    """What is no address, or not one of its own, is an error of the archive and not of ours."""
+
+    async def question(client: ArchiveToday, fake: FakeArchiveToday) -> None:
+        fake.leads = place
+        with pytest.raises(FailedError) as raised:
+            await listed(client.captures(HOME))
+        assert raised.value.kind == "redirects"
+
+    ask(question)
+
+
 def test_what_is_no_list() -> None:
     """A page that is neither a list nor a captcha is an error, and nobody stays away for it."""
 

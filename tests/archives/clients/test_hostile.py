@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from io import BytesIO
 from typing import TypeVar
 
@@ -11,9 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.archives.collected import collected
+from tests.virtual_clock import VirtualClock
 from unlost import dates
 from unlost.archives.archive import Archive, Figure, Kind, Lister
 from unlost.archives.asking.question import Question, Reply
+from unlost.archives.clients.archivetoday import ArchiveToday
+from unlost.archives.clients.commoncrawl import CommonCrawl
 from unlost.archives.clients.memento import MementoArchive
 from unlost.archives.clients.pywb import PywbArchive
 from unlost.archives.clients.wayback import WaybackArchive
@@ -62,6 +65,8 @@ _lines = st.lists(st.dictionaries(st.sampled_from(_names), _values, max_size=5),
 )
 _timemaps = st.lists(_links, max_size=4).map(lambda links: ",\n".join(links).encode("utf-8", "replace"))
 _words = [b"", b"\x1f\x8b\x08", b"[[", b"[", b"{", b"<html>", b"x.RobotAccessControlException", b"Self Redirect"]
+_crawls = [{"id": "CC-MAIN-2014-10", "cdx-api": "http://a.org/CC-MAIN-2014-10-index"}]
+_words += [json.dumps(_crawls).encode(), b'{"pages": 2}', b'{"message": "No Captures found"}', b"<html>captcha"]
 _bodies = st.one_of(st.binary(max_size=40), _tables, _lines, _timemaps, st.sampled_from(_words))
 _statuses = st.sampled_from([200, 200, 200, 301, 302, 303, 304, 307, 400, 403, 404, 429, 451, 500, 999])
 
@@ -93,6 +98,8 @@ def clients(courier: Anything, raw: bool) -> list[Repository]:
         PywbArchive(archive, courier),
         MementoArchive(archive, courier),
         MementoArchive(Archive("b", "B", Kind.MEMENTO, timegate="http://a.org/web/"), courier),
+        ArchiveToday(archive, courier, clock=VirtualClock()),
+        CommonCrawl(replace(archive, replay="http://a.org/{filename}"), courier),
     ]
 
 

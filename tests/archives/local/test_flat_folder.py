@@ -3,6 +3,10 @@
 import asyncio
 import gzip
 import os
+import threading
+from collections import Counter
+from collections.abc import Generator
+from contextlib import suppress
 from pathlib import Path
 
 import brotli
@@ -17,7 +21,9 @@ from unlost.archives.local.firefox import FirefoxCache
 from unlost.archives.local.har import HarFiles
 from unlost.archives.repository import Repository
 from unlost.errors import DateError, FailedError, ListCutError, UriError, UsageError
-from unlost.formats import Capture
+from unlost.formats import Capture, har
+from unlost.formats.kept import KeptResponse
+from unlost.formats.problems import Problems
 
 
 def har_of(place: Path, *entries: object, **fields: object) -> HarFiles:
@@ -184,7 +190,8 @@ def test_a_pipe_under_the_name_of_a_file_is_not_waited_for(tmp_path: Path, make:
     """Nobody will ever write into it."""
     os.mkfifo(tmp_path / name)
     repository = make(Archive("mine", "Mine", kind, folder=str(tmp_path), deep=False))
-    assert asyncio.run(listed(repository, "http://a.com")) == []
+    with suppress(FailedError):  # where it is all that there is
+        assert asyncio.run(listed(repository, "http://a.com")) == []
     assert repository.problems.counts in ({"unreadable": 1}, {})
 
 
@@ -209,6 +216,16 @@ def test_a_folder_that_is_not_there_is_an_archive_that_does_not_answer(tmp_path:
     assert len(asyncio.run(listed(repository, "http://a.com"))) == 1
 
 
+@pytest.mark.parametrize("text", [b"a page, and no HAR file", b"{}", b'{"log": {"entries": [{"request": 1}]}}'])
+def test_what_cannot_be_read_at_all_is_not_taken_for_nothing_held(tmp_path: Path, text: bytes) -> None:
+    """Whoever names the wrong file is told so, instead of that no page is kept."""
+    (tmp_path / "a.har").write_bytes(text)
+    repository = HarFiles(Archive("mine", "Mine", Kind.HAR, folder=str(tmp_path / "a.har"), deep=False))
+    with pytest.raises(FailedError, match="nothing in it could be read") as caught:
+        asyncio.run(repository.get("http://a.com/"))
+    assert caught.value.kind == "malformed"
+
+
 def test_an_archive_without_a_folder_is_refused() -> None:
     """When it is made, not when it is asked."""
     with pytest.raises(UsageError, match="folder"):
@@ -231,6 +248,42 @@ def test_too_many_addresses_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert uris(found) == ["http://a.com/0", "http://a.com/1"]
 
     asyncio.run(ask())
+
+
+def test_who_gives_up_ends_the_search_and_who_stays_does_not(tmp_path: Path) -> None:
+    """The search ends when nobody waits for it any more, and begins anew for the next one."""
+    begun, go_on = threading.Event(), threading.Event()
+    read: list[str] = []
+
+    def responses(place: Path, problems: Problems, left_out: Counter[str]) -> Generator[KeptResponse, None, None]:
+        for response in har.read_responses(place, problems, left_out):
+            read.append(response.uri)
+            yield response
+            begun.set()
+            assert go_on.wait(30)
+
+    entries = [har_entry(f"http://a.com/{number}") for number in range(5)]
+    archive = har_of(tmp_path, *entries).archive
+
+    async def ask(*, somebody_stays: bool) -> int:
+        begun.clear()
+        go_on.clear()
+        read.clear()
+        repository = flat_folder.FlatFolder(archive, lambda place: place, responses, har.open_content)
+        gives_up = asyncio.create_task(repository.crawl_date("http://a.com/4"))
+        await asyncio.to_thread(begun.wait, 30)
+        stays = asyncio.create_task(repository.crawl_date("http://a.com/4")) if somebody_stays else None
+        await asyncio.sleep(0)
+        gives_up.cancel()
+        await asyncio.wait([gives_up])
+        go_on.set()
+        if stays is not None:
+            assert await stays is not None
+        await asyncio.get_running_loop().shutdown_default_executor()
+        return len(read)
+
+    assert asyncio.run(ask(somebody_stays=True)) == 5
+    assert asyncio.run(ask(somebody_stays=False)) == 2
 
 
 def test_the_folder_is_looked_through_once(tmp_path: Path) -> None:

@@ -118,6 +118,16 @@ def test_a_quota_counts_a_day_of_utc() -> None:
     assert admit(ledger, asked, Work.SEARCH, NOON + DAY / 2)[1].reason is None
 
 
+def test_a_clock_that_goes_back_and_forth_makes_no_room_in_a_quota() -> None:
+    """What was counted on a day is counted when it comes again."""
+    asked = archive(quotas=(Limit(10, DAY, (Work.INDEX,), "a test"),))
+    ledger, sent = Ledger(), 0
+    for each in range(40):
+        ledger, admission = admit(ledger, asked, Work.INDEX, NOON + DAY / 2 + 600 - each % 2 * HOUR + each)
+        sent += admission.reason is None
+    assert sent == 8
+
+
 def test_the_last_obstacle_is_the_one_that_is_told() -> None:
     """Who comes back at the time that was said finds nothing else in the way that was there before."""
     limit, quota = Limit(1, 60, (Work.INDEX,), "a test"), Limit(1, DAY, (Work.INDEX,), "a test")

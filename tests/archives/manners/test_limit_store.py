@@ -150,6 +150,17 @@ def test_a_lock_that_is_never_given_back_is_an_error(tmp_path: Path, monkeypatch
     assert store.change("a", add_one) == 2
 
 
+def test_nobody_else_can_hold_the_lock(tmp_path: Path) -> None:
+    """Other users of the machine cannot open what is locked; a folder that is shared on purpose stays as it is."""
+    FileLimitStore(tmp_path / "own").change("a", lambda ledger: (ledger, None))
+    assert (tmp_path / "own").stat().st_mode & 0o077 == 0
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    FileLimitStore(shared).change("a", lambda ledger: (ledger, None))
+    assert shared.stat().st_mode & 0o777 == 0o777
+
+
 def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     """Without a place to count, nothing is sent."""
     (tmp_path / "limits").write_text("a file")

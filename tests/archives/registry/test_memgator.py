@@ -63,6 +63,24 @@ def test_an_archive_that_we_know_keeps_its_limits(tmp_path: Path) -> None:
     assert (elsewhere.kind, elsewhere.timegate, elsewhere.quotas) == (Kind.MEMENTO, None, ())
 
 
+@pytest.mark.parametrize(
+    ("name", "timemap", "ours"),
+    [
+        ("ia", "http://web.archive.org/web/timemap/link/", "web.archive.org"),
+        ("archive.is", "http://archive.today/timemap/", "archive.today"),
+        ("archiveit", "http://wayback.archive-it.org/all/timemap/link/", "wayback.archive-it.org"),
+    ],
+)
+def test_an_archive_that_we_know_by_another_id_keeps_its_limits(
+    tmp_path: Path, name: str, timemap: str, ours: str
+) -> None:
+    """The list that MemGator shipped for years has ids of its own; its hosts are the same, and so are their rules."""
+    (known,) = load(tmp_path, [{"id": name, "timemap": timemap}])
+    same = load_registry().get(ours)
+    assert (known.id, known.timemap) == (name, timemap)
+    assert (known.kind, known.limits, known.quotas) == (same.kind, same.limits, same.quotas)
+
+
 def test_further_fields_are_passed_over_and_said(tmp_path: Path) -> None:
     """MemGator does not mind them; they are not dropped silently."""
     registry = load(tmp_path, [ENTRY | {"dormant": True}, ENTRY | {"id": "b", "dormant": False}])

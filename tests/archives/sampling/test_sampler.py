@@ -4,6 +4,7 @@ import asyncio
 import io
 import sqlite3
 from collections.abc import AsyncIterator, Iterable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -251,6 +252,35 @@ def test_files_that_are_no_states_are_left_alone(tmp_path: Path) -> None:
         with pytest.raises(InputError):
             SampleState(tmp_path / name)
     assert (tmp_path / "text").read_text().startswith("hello")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "DROP TABLE fact",
+        "DROP TABLE page; CREATE VIEW page AS WITH c(n) AS (SELECT 1 UNION ALL SELECT 2 FROM c) SELECT n FROM c",
+        "CREATE TRIGGER t AFTER UPDATE ON page BEGIN DELETE FROM page; END",
+        "UPDATE fact SET value = 'no JSON' WHERE name = 'plan'",
+        "UPDATE fact SET value = '[1]' WHERE name = 'plan'",
+        "UPDATE fact SET value = printf('%.*c', 100000, '[') WHERE name = 'plan'",
+    ],
+    ids=["fewer tables", "endless view", "trigger", "no plan", "other plan", "deep plan"],
+)
+def test_a_state_that_somebody_else_changed_is_refused(tmp_path: Path, change: str) -> None:
+    """With the word that it is none, before anything in it has run."""
+    with SampleState(tmp_path / "s") as state:
+        state.begin(lambda: {"a": 1}, [("com,a)/", b"http://a.com/")])
+    with closing(sqlite3.connect(tmp_path / "s")) as other:
+        other.executescript(change)
+    with pytest.raises(InputError, match="not the state of a sample"), SampleState(tmp_path / "s") as state:
+        state.plan()
+
+
+def test_a_file_of_something_else_need_not_be_deleted(tmp_path: Path) -> None:
+    """Whoever names the wrong file by `--state` is told to give another name."""
+    (tmp_path / "precious").write_text("hello" * 1000)
+    with pytest.raises(InputError, match="give another name"):
+        SampleState(tmp_path / "precious")
 
 
 def test_a_large_list_is_not_held_in_memory(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ use unlost_core::mapping::Mapping;
 use super::build::{Progress, RowColumns, row};
 use super::convert::{self, PyTally, raise};
 use crate::errors::{raise_input, raise_uri, uri_error};
-use crate::uri::{text, texts, tuple};
+use crate::uri::{Texts, text};
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<FilterFile>()?;
@@ -105,8 +105,8 @@ impl FilterFile {
         threads: Option<usize>,
     ) -> PyResult<Bound<'py, PyList>> {
         let py = uris.py();
-        let uris = tuple(uris)?;
-        let questions = texts(&uris)?;
+        let texts = Texts::of(uris)?;
+        let questions = texts.each();
         let answers = py
             .detach(|| has_each_uri(&self.0, &questions, threads_or_all(threads)))
             .map_err(|error| refuse(py, &error))?;

@@ -16,7 +16,7 @@ use unlost_core::mapping::Mapping;
 
 use super::answer::Answer;
 use crate::errors::{raise_input, raise_uri, raise_usage, uri_error};
-use crate::uri::{rule_set, text, texts, tuple};
+use crate::uri::{Texts, rule_set, text};
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<MapSource>()?;
@@ -201,8 +201,8 @@ impl MapRows {
         threads: Option<usize>,
     ) -> PyResult<Bound<'py, PyList>> {
         let py = asked_for.py();
-        let kept = tuple(asked_for)?;
-        let questions = texts(&kept)?;
+        let texts = Texts::of(asked_for)?;
+        let questions = texts.each();
         let threads = threads.unwrap_or_else(|| available_parallelism().map_or(1, usize::from));
         let mut found: Vec<Py<PyAny>> = Vec::with_capacity(questions.len());
         py.detach(|| {

@@ -13,7 +13,8 @@ from yarl import URL
 from unlost.archives.archive import Archive
 
 _AS_IT_IS = "".join(map(chr, range(0x21, 0x7F)))  # what an address may have: everything else is escaped
-_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+# Of NAT64, of translated addresses, and the old form `::10.0.0.1`: the last 32 bits are an address of version 4.
+_CARRYING = tuple(ipaddress.ip_network(each) for each in ("64:ff9b::/96", "::ffff:0:0:0/96", "::/96"))
 
 
 class NotPublicError(OSError):
@@ -44,8 +45,18 @@ def parse(address: str) -> URL:
     origin = URL(f"{scheme.lower()}://{host}").origin()
     if not origin.raw_host:
         raise ValueError("no host")
+    _check_name(origin)
     tail = quote_from_bytes(tail.encode("utf-8", "surrogateescape"), _AS_IT_IS)
     return URL(f"{origin}{tail if tail.startswith('/') else '/' + tail}", encoded=True)
+
+
+def _check_name(origin: URL) -> None:
+    """Raise ValueError for a name that would fail outside all that catches failures: when it is looked up, or shown."""
+    try:
+        (origin.raw_host or "").encode("idna")
+        _ = origin.host
+    except UnicodeError as error:
+        raise ValueError("no name that a host can have") from error
 
 
 def place_of(url: URL) -> Place:
@@ -88,8 +99,10 @@ def is_public(address: str) -> bool:
     except ValueError:
         return False
     if isinstance(ip, ipaddress.IPv6Address):
+        if ip.is_site_local:
+            return False
         inner = ip.ipv4_mapped or ip.sixtofour or (ip.teredo or (None, None))[1]
-        if ip in _NAT64:
+        if any(ip in network for network in _CARRYING):
             inner = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
         if inner is not None:
             return is_public(str(inner))

@@ -83,15 +83,14 @@ class Courier:
         self._tell = tell
         self._told = contact is not None
         self._resolver = resolver
-        self._own: aiohttp.ClientSession | None = None
-        self._public: aiohttp.ClientSession | None = None
+        self._pools: dict[bool, aiohttp.ClientSession] = {}
 
     async def __aenter__(self) -> Self:
-        """Open the pool."""
-        resolver = self._resolver or aiohttp.ThreadedResolver()
+        """Open the pools: one for registered places, one for others."""
+        anywhere = self._resolver or aiohttp.ThreadedResolver()
         # Behind a proxy it is the proxy that looks names up, and may itself be inside a network.
-        self._own = self._session(resolver)
-        self._public = self._session(resolver if self._proxies else PublicResolver(resolver))
+        public = anywhere if self._proxies else PublicResolver(anywhere)
+        self._pools = {True: self._session(anywhere), False: self._session(public)}
         return self
 
     def _session(self, resolver: AbstractResolver) -> aiohttp.ClientSession:
@@ -111,10 +110,9 @@ class Courier:
 
     async def __aexit__(self, *_: object) -> None:
         """Close every connection."""
-        for session in (self._own, self._public):
-            if session is not None:
-                await session.close()
-        self._own = self._public = None
+        for session in self._pools.values():
+            await session.close()
+        self._pools = {}
 
     async def ask(self, archive: Archive, question: Question) -> Reply:
         """Return the answer, whole. Raises NotNowError, FailedError."""
@@ -145,9 +143,9 @@ class Courier:
             try:
                 answer = await self._attempt(archive, url, errand)
             except FailedError as error:
-                if errand.passage is not None and errand.passage.strayed and not errand.strayed:
+                if errand.passage is not None and errand.passage.strayed and errand.strays < self._connections:
                     # No fault of this question, and none of the archive that needs a rest.
-                    errand.strayed = True
+                    errand.strays += 1
                     continue
                 pause = _pause(error, tries, errand)
                 if pause is None:
@@ -165,16 +163,16 @@ class Courier:
         own = place in registered
         # Most archives have more ports than are registered: they redirect from http to https.
         its_host = place.host in {each.host for each in registered}
-        session = self._own if own else self._public
+        session = self._pools.get(own)
         if session is None:
             raise RuntimeError("use `async with Courier(…)`")
         if not own and not may_be_public(place.host):
             raise FailedError(f"{place.host[:100]} is inside a network", archive.id, "redirects")
         slot = self._slots.setdefault(place, asyncio.Semaphore(self._connections))
         turn = await self._turns.take(archive, errand.question.work, slot, errand.patience)
-        passage = errand.passage = Passage(turn.sent)
-        if errand.strayed:
+        if errand.strays:
             forget_kept(session, url)
+        passage = errand.passage = Passage(turn.sent)
         begun = asyncio.get_running_loop().time()
         try:
             async with (
@@ -231,7 +229,7 @@ class _Errand:
 
     origin: where the question itself goes, before redirects.
     seconds: how many are left of its total deadline.
-    strayed: whether it came upon bytes of the answer before it, on a connection that was kept.
+    strays: how many times it met what was left of an answer before it.
     """
 
     question: Question
@@ -239,7 +237,7 @@ class _Errand:
     patience: Patience
     seconds: float
     passage: Passage | None = None
-    strayed: bool = False
+    strays: int = 0
 
     def headers(self, url: URL) -> dict[str, str]:
         """Return the headers for one address: what is secret goes only where the question itself goes."""

@@ -70,8 +70,9 @@ def tracing() -> aiohttp.TraceConfig:
 
 def forget_kept(session: aiohttp.ClientSession, url: URL) -> None:
     """Close the connections to a place that are kept and not in use: the next question goes out on a new one."""
-    # aiohttp has no word for it; a test would tell if it calls them otherwise.
-    idle = session.connector._conns if session.connector else {}  # noqa: SLF001
+    # aiohttp has no word for it. If it calls them otherwise one day, a test tells, and questions go out on the kept
+    # ones, one after the other.
+    idle = getattr(session.connector, "_conns", {})
     for key in [key for key in idle if (key.host, key.port) == (url.host, url.port)]:
         for connection, _ in idle.pop(key):
             connection.close()

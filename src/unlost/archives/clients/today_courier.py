@@ -1,11 +1,11 @@
 """Asks archive.today: follows it from name to name, knows its captchas, and stays away for a while after one."""
 
 from dataclasses import replace
-from urllib.parse import urljoin
 
 from unlost.archives.archive import Archive
 from unlost.archives.asking.question import Asks, Question, Reply
 from unlost.archives.clients.today_names import TodayNames
+from unlost.archives.clients.urims import joined
 from unlost.clock import Clock
 from unlost.errors import FailedError, NotNowError
 
@@ -41,7 +41,7 @@ class TodayCourier:
             link = reply.header("location") if 300 <= reply.status < 400 else None
             if link is None:
                 break
-            target = urljoin(reply.url, link)
+            target = joined(reply.url, link)
             if moves < _MOVES and self.names.moved(reply.url, target):
                 moves += 1
             elif question.redirects == 0:

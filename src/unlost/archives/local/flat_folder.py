@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import closing, suppress
 from pathlib import Path
-from threading import Lock
-from typing import BinaryIO
+from threading import Event, Lock
+from typing import BinaryIO, ParamSpec, TypeVar
 
 from unlost.archives import closeness
 from unlost.archives.archive import Archive
@@ -25,6 +25,13 @@ MAX_ENTRIES = 1_000_000
 
 Read = Callable[[Path, Problems, Counter[str]], Generator[KeptResponse, None, None]]
 Open = Callable[[Path, KeptResponse], KeptContent | None]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class _StoppedError(Exception):
+    """Nobody waits any more for what a folder has."""
 
 
 class FlatFolder:
@@ -46,6 +53,8 @@ class FlatFolder:
         self._place = Path(archive.folder).expanduser()
         self._find, self._read, self._open = find, read, open_content
         self._lock = Lock()
+        self._asking = 0
+        self._stop = Event()
         self._held: dict[str, dict[str, KeptResponse]] | None = None
         self._is_cut = False
         self.problems = Problems()
@@ -58,7 +67,7 @@ class FlatFolder:
 
     async def captures(self, uri: str) -> AsyncIterator[Capture]:
         """Yield the copy of an address, then those of the same page by other spellings. Raises FailedError."""
-        for response in await asyncio.to_thread(self._copies, uri):
+        for response in await self._beside(self._copies, uri):
             yield self._capture(response)
 
     async def under(self, prefix: str, first: str | None = None, last: str | None = None) -> AsyncIterator[Capture]:
@@ -68,7 +77,7 @@ class FlatFolder:
         """
         below = Prefix.below(prefix)
         begin, end = closeness.between(first, last)
-        held = await asyncio.to_thread(self._holdings)
+        held = await self._beside(self._holdings)
         for each in sorted(filter(below.covers, held)):
             for response in held[each].values():
                 if begin <= response.datetime <= end:
@@ -81,9 +90,9 @@ class FlatFolder:
 
         Raises FailedError, of kind `malformed` if it is damaged or packed in a way that is not known.
         """
-        for response in await asyncio.to_thread(self._copies, capture.uri):
+        for response in await self._beside(self._copies, capture.uri):
             if response.uri == capture.uri:
-                return await asyncio.to_thread(self._copy, response)
+                return await self._beside(self._copy, response)
         return None
 
     async def get(self, uri: str, date: str | None = None) -> StoredCopy | None:
@@ -92,17 +101,27 @@ class FlatFolder:
         None if there is none. Raises DateError, and as `fetch`.
         """
         first, last = closeness.span(date)
-        found = await asyncio.to_thread(self._copies, uri)
+        found = await self._beside(self._copies, uri)
         for response in sorted(found, key=lambda each: _distance(each, uri, first, last)):
-            copy = await asyncio.to_thread(self._copy, response)
+            copy = await self._beside(self._copy, response)
             if copy is not None:
                 return copy
         return None
 
     async def crawl_date(self, uri: str) -> str | None:
         """Return when the copy of an address came, 14 digits; None if there is none."""
-        copies = await asyncio.to_thread(self._copies, uri)
+        copies = await self._beside(self._copies, uri)
         return copies[0].datetime if copies else None
+
+    async def _beside(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Return what a call returns that is made in a thread. When the last who waits gives up, the search ends."""
+        self._asking += 1
+        try:
+            return await asyncio.to_thread(call, *args, **kwargs)
+        finally:
+            self._asking -= 1
+            if not self._asking:
+                self._stop.set()  # the thread cannot be ended, but it can be told
 
     def _copies(self, uri: str) -> list[KeptResponse]:
         """Return what is kept of a page: first as it is spelled, then the others, the last first."""
@@ -124,9 +143,14 @@ class FlatFolder:
     def _scan(self) -> dict[str, dict[str, KeptResponse]]:
         held: dict[str, dict[str, KeptResponse]] = {}
         problems, left_out, count = Problems(), Counter[str](), 0
+        self._stop.clear()
+        if not self._asking:
+            raise _StoppedError
         try:
             with closing(self._read(self._find(self._place), problems, left_out)) as responses:
                 for response in responses:
+                    if self._stop.is_set() and not self._asking:
+                        raise _StoppedError
                     try:
                         copies = held.setdefault(key(response.uri), {})
                     except UriError:
@@ -144,6 +168,11 @@ class FlatFolder:
                 f"{self._place}: cannot be read: {error.strerror or error}", self._archive.id, "unreachable"
             ) from error
         self.problems, self.left_out = problems, left_out
+        if not held and not left_out and problems.total:
+            # A text that is no HAR file, a cache that is all damaged: "nothing held" would be a lie.
+            first = next(iter(problems.first.values()))
+            message = f"{self._place}: nothing in it could be read, first: {first.kind}: {first.message}"
+            raise FailedError(message[:400], self._archive.id, "malformed")
         return held
 
     def _copy(self, response: KeptResponse) -> StoredCopy | None:

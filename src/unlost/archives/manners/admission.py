@@ -80,9 +80,11 @@ def admit(ledger: Ledger, archive: Archive, work: Work, now: float, share: float
     troubled = bool(ledger.waits or ledger.blocked_for)
 
     today = int(now // DAY)
-    used = {name: count for name, (day, count) in ledger.counted.items() if day == today}
+    # By a clock that went back, what was counted tomorrow was counted today: else it would be forgotten tomorrow.
+    used = {name: (day, count) for name, (day, count) in ledger.counted.items() if day >= today}
+    unused = (today, 0)
     obstacles = [(ledger.blocked_until, "blocked"), (ledger.wait_until, "told-to-wait")]
-    obstacles += [((today + 1) * DAY, "quota") for name, most in quotas.items() if used.get(name, 0) >= most]
+    obstacles += [((today + 1) * DAY, "quota") for name, most in quotas.items() if used.get(name, unused)[1] >= most]
     obstacles += [(ledger.due.get(name, 0.0) - each.slack, "rate") for name, each in limits.items()]
     at, reason = max(obstacles)
     if at > now:
@@ -91,8 +93,7 @@ def admit(ledger: Ledger, archive: Archive, work: Work, now: float, share: float
     # A bucket that is full, and a day that is over, need no entry.
     due = {name: full for name, full in ledger.due.items() if full > now}
     due |= {name: max(due.get(name, 0.0), now) + each.interval for name, each in limits.items()}
-    used |= {name: used.get(name, 0) + 1 for name in quotas}
-    counted = {name: (today, count) for name, count in used.items()}
+    counted = used | {name: (day, count + 1) for name in quotas for day, count in [used.get(name, unused)]}
     return replace(ledger, due=due, counted=counted), Admission(now, None, troubled)
 
 
@@ -169,15 +170,15 @@ def _all_used_up(archive: Archive, now: float, share: float) -> Ledger:
 def _believable(ledger: Ledger, archive: Archive, now: float) -> Ledger:
     """Return an account without times that only a clock which was wrong can have written.
 
-    Nothing lies further ahead than a day, or than some spans of its limit; what was counted on a day to come was
-    counted today.
+    Nothing lies further ahead than a day, or than some spans of its limit; what was counted on a day further away than
+    tomorrow was counted today.
     """
     today = int(now // DAY)
     furthest = {_name(limit): now + 10 * limit.seconds for limit in archive.limits}
     return replace(
         ledger,
         due={name: min(full, furthest.get(name, full)) for name, full in ledger.due.items()},
-        counted={name: (min(day, today), count) for name, (day, count) in ledger.counted.items()},
+        counted={name: (day if day <= today + 1 else today, count) for name, (day, count) in ledger.counted.items()},
         wait_until=min(ledger.wait_until, now + DAY),
         blocked_until=min(ledger.blocked_until, now + DAY),
     )

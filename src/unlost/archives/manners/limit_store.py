@@ -65,7 +65,7 @@ class FileLimitStore:
     is not forced to the disk each time: after a loss of power it may be that of some seconds before, and if it is
     damaged then, or by anything else, it is set aside as `….damaged` and everything that it counted is thought used up.
 
-    folder: made when it is first needed.
+    folder: made when it is first needed, for its user alone.
     tell: gets a line for people if a file is damaged; by default the log of this module.
     """
 
@@ -122,7 +122,8 @@ class FileLimitStore:
 @contextmanager
 def _locked(file: Path) -> Iterator[None]:
     """Hold the lock of a file that is only there to be locked: what is replaced cannot be."""
-    file.parent.mkdir(parents=True, exist_ok=True)
+    # Whoever can open the file, if only to read it, can hold the lock for ever: nobody else on this machine may.
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         _lock(descriptor, file)

@@ -19,7 +19,8 @@ def read_memgator(
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Return what each entry says, as fields of an `Archive`, and notes on what was passed over. Raises InputError.
 
-    known: entries of our own by id. Where one is at the same host, it says the rest: kind, limits, types.
+    known: entries of our own by id. Where one is at the same host, it says the rest: kind, limits, types. The list has
+        called archives by other ids over the years, so the host decides.
     """
     if not isinstance(entries, list):
         raise InputError(f"{file}: expected a list of archives, as MemGator has it, found {described(entries)}")
@@ -42,6 +43,11 @@ def _read(fields: Fields, file: Path, known: dict[str, dict[str, Any]]) -> dict[
     if "probability" in fields and (share := fields.number("probability", 0, 1)):
         read["hit_rate"] = Figure(share, f"`probability` in {file.name}")
     read["enabled"] = not ("ignore" in fields and fields.flag("ignore"))
-    ours = known.get(name, {})
-    is_same = urlsplit(ours.get("timemap", "")).netloc == urlsplit(read["timemap"]).netloc
-    return {"kind": Kind.MEMENTO, **(ours if is_same else {}), **read}
+    return {"kind": Kind.MEMENTO, **_ours(read["timemap"], known), **read}
+
+
+def _ours(timemap: str, known: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Return our own entry of the archive at the same host; nothing if there is none, or more than one."""
+    host = urlsplit(timemap).netloc.lower()
+    found = [each for each in known.values() if urlsplit(each.get("timemap", "")).netloc.lower() == host]
+    return found[0] if len(found) == 1 else {}

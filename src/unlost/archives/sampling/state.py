@@ -38,6 +38,7 @@ CREATE TABLE term (
 );
 CREATE INDEX term_turn ON term (done, followed, rank);
 """
+_STATEMENTS = tuple(statement.strip() for statement in _SCHEMA.split(";") if statement.strip())
 
 
 class Page(NamedTuple):
@@ -109,10 +110,14 @@ class SampleState:
         self._data.execute("PRAGMA synchronous = NORMAL")
         self._data.execute("BEGIN EXCLUSIVE")
         found = self._data.execute("PRAGMA user_version").fetchone()[0]
-        tables = self._data.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        made = self._data.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL LIMIT 100").fetchall()
         self._data.execute("COMMIT")
-        if found not in (0, VERSION) or (found == 0) != (tables == 0):
-            raise InputError(f"{self._path}: not the state of a sample: give another name by --state, or delete it")
+        # Exactly these tables: a view or a trigger in somebody's file would run with every question to it.
+        if (found, sorted(sql for (sql,) in made)) not in ((0, []), (VERSION, sorted(_STATEMENTS))):
+            raise self._foreign()
+
+    def _foreign(self) -> InputError:
+        return InputError(f"{self._path}: not the state of a sample: give another name by --state, or delete it")
 
     def _unusable(self, error: sqlite3.Error) -> InputError:
         code = getattr(error, "sqlite_errorcode", None)
@@ -120,6 +125,8 @@ class SampleState:
             return InputError(f"{self._path}: no room on the disk: make some, and the same command goes on")
         if code == sqlite3.SQLITE_CANTOPEN:
             return InputError(f"{self._path}: cannot be written: expected a file in a folder that can be")
+        if code == sqlite3.SQLITE_NOTADB:
+            return self._foreign()
         if code == sqlite3.SQLITE_BUSY:
             return InputError(f"{self._path}: another process works on this sample: wait for it, or end it")
         return InputError(f"{self._path}: cannot be used as the state of a sample: {error}; delete it to begin anew")
@@ -159,7 +166,12 @@ class SampleState:
         """Return what the sample is of, as `begin` was told; None if it has not begun."""
         if not self._data.execute("PRAGMA user_version").fetchone()[0]:
             return None
-        plan: dict[str, object] = json.loads(self._fact("plan") or "{}")
+        try:
+            plan = json.loads(self._fact("plan") or "{}")
+        except (ValueError, RecursionError):
+            plan = None
+        if not isinstance(plan, dict):
+            raise self._foreign()
         return plan
 
     def require(self, plan: Mapping[str, object]) -> None:
@@ -184,7 +196,7 @@ class SampleState:
         pages: keys and addresses; of those with one key, the first is asked for.
         """
         with self._change() as data:
-            for statement in _SCHEMA.split(";"):
+            for statement in _STATEMENTS:
                 data.execute(statement)
             data.executemany("INSERT OR IGNORE INTO page (key, uri) VALUES (?, ?)", pages)
             data.executemany(
@@ -216,7 +228,7 @@ class SampleState:
         last = 0
         while True:
             rows = self._data.execute(
-                "SELECT number, key, uri FROM page WHERE number > ? AND number <= ? "
+                "SELECT number, key, CAST(uri AS BLOB) FROM page WHERE number > ? AND number <= ? "
                 "AND (outcome IS NULL OR outcome NOT IN (?, ?, ?)) ORDER BY number LIMIT ?",
                 (last, _up_to(limit), *ANSWERS, _AT_ONCE),
             ).fetchall()
@@ -252,7 +264,7 @@ class SampleState:
     def answered(self, limit: int | None = None) -> Iterator[tuple[Page, Outcome]]:
         """Yield the pages that were asked for, with what came of it, in their order."""
         rows = self._data.execute(
-            "SELECT number, key, uri, outcome, time, duration_ms, mementos, first, last FROM page "
+            "SELECT number, key, CAST(uri AS BLOB), outcome, time, duration_ms, mementos, first, last FROM page "
             "WHERE number <= ? AND outcome IS NOT NULL ORDER BY number",
             (_up_to(limit),),
         )
