@@ -104,7 +104,8 @@ class NotNowError(ArchiveError):
     """An archive is not asked for now. Ask again at `until`: earlier, nothing will be sent either.
 
     until: seconds since 1970.
-    reason: one word: `rate`, `quota`, `told-to-wait` (it said 429 or 503), `blocked` (it refused the connection).
+    reason: one word: `rate`, `quota`, `told-to-wait` (it said 429 or 503), `blocked` (it refused the connection),
+        `busy` (it has not answered what it was asked before).
     """
 
     def __init__(self, message: str, archive: str, until: float, reason: str) -> None:

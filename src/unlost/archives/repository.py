@@ -18,12 +18,15 @@ class StoredCopy:
         last reference to it.
     truncated: why the body is known not to be whole, in one word: one of WARC's (`length`, `time`, `disconnect`,
         `unspecified`), or `damage` where the stored file or a coding breaks off; None if nothing says so.
+    source: the address that the bytes came from, after redirects, where `capture.urim` is the one to show to people;
+        None where the capture tells a file and an offset in it.
     """
 
     capture: Capture
     headers: tuple[tuple[str, str], ...]
     body: BinaryIO
     truncated: str | None = None
+    source: str | None = None
 
     def header(self, name: str) -> str | None:
         """Return the first value of a field of the original headers, in whatever case; None if there is none."""

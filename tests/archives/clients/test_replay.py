@@ -128,6 +128,8 @@ def test_a_redirect_to_another_date_is_followed(location: str, status: int) -> N
         copy = await raw(replay)
         assert copy is not None
         assert (copy.capture.datetime, copy.capture.status, copy.capture.redirect) == ("20160210000001", 200, None)
+        assert copy.source is not None
+        assert copy.source.endswith(location.removeprefix("{base}"))
 
     with_archive(answers, talk)
 

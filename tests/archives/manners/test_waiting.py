@@ -134,3 +134,22 @@ def test_the_message_says_when_and_why() -> None:
             await given.take(SLOW, Work.INDEX, asyncio.Semaphore(1), Patience(0))
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("slots", [1, 5])
+def test_nobody_waits_for_questions_that_hang_longer_than_they_are_willing_to(slots: int) -> None:
+    """Neither for their turn, nor for a connection; and what was given up is not in the way of the next."""
+
+    async def run() -> None:
+        given, _ = turns()
+        slot = asyncio.Semaphore(slots)
+        hanging = await given.take(FREE, Work.INDEX, slot, Patience(1))
+        if slots == 1:
+            hanging.sent()  # it has left the queue, and keeps its connection
+        with pytest.raises(NotNowError, match="has not answered what it was asked before") as refused:
+            await given.take(FREE, Work.INDEX, slot, Patience(0.05))
+        assert refused.value.reason == "busy"
+        hanging.end()
+        (await given.take(FREE, Work.INDEX, slot, Patience(0))).end()
+
+    asyncio.run(run())

@@ -138,7 +138,8 @@ class Replay:
             migrated=self.archive.is_migrated(mime or listed.mime),
         )
         is_coded = any(name.lower() == "content-encoding" for name, _ in (*reply.headers, *headers))
-        return StoredCopy(capture, headers, await asyncio.to_thread(self._body, reply, capture, is_coded))
+        body = await asyncio.to_thread(self._body, reply, capture, is_coded)
+        return StoredCopy(capture, headers, body, source=reply.url)
 
     def _body(self, reply: Reply, capture: Capture, is_coded: bool) -> BinaryIO:
         """Return the body without codings. If it had none, it must be what the index says, else that is counted."""

@@ -22,6 +22,7 @@ _REASONS = {
     "quota": "its quota of the day is used up",
     "told-to-wait": "it said to wait",
     "blocked": "it refused a connection",
+    "busy": "it has not answered what it was asked before",
 }
 
 
@@ -81,7 +82,7 @@ class Turns:
         """
         begun = self._clock.now()
         queue = self._queues[archive.id, work]
-        await queue.acquire()
+        await self._acquire(queue, archive, patience.left)
         turn = None
         try:
             turn = await self._admitted(archive, work, queue, slot, begun + patience.left)
@@ -96,7 +97,7 @@ class Turns:
     ) -> Turn:
         while True:
             # A slot is held while a question is on its way, not while it waits: others may have other limits.
-            await slot.acquire()
+            await self._acquire(slot, archive, latest - self._clock.now())
             try:
                 admission = await self._admission(archive, work)
             except BaseException:
@@ -108,6 +109,20 @@ class Turns:
             if admission.at > latest:
                 raise _not_now(archive, admission)
             await self._clock.sleep(admission.at - self._clock.now())
+
+    async def _acquire(self, what: asyncio.Lock | asyncio.Semaphore, archive: Archive, seconds: float) -> None:
+        """Wait for questions before this one, which may hang; raise NotNowError if that takes too long.
+
+        What they wait for is real, so these seconds are, too.
+        """
+        if not what.locked():
+            await what.acquire()
+            return
+        try:
+            async with asyncio.timeout(max(0.0, seconds)):
+                await what.acquire()
+        except TimeoutError:
+            raise _not_now(archive, Admission(self._clock.now(), "busy", troubled=True)) from None
 
     async def _admission(self, archive: Archive, work: Work) -> Admission:
         def counted(ledger: Ledger) -> tuple[Ledger, Admission]:
