@@ -1,6 +1,7 @@
 """The client for archives with TimeMaps and TimeGates, against one that says what it is told to."""
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 
@@ -13,7 +14,9 @@ from unlost.archives.asking.courier import Courier
 from unlost.archives.clients import timemaps
 from unlost.archives.clients.memento import MementoArchive
 from unlost.errors import ExcludedError, FailedError, ListCutError, UnsupportedError, UriError
+from unlost.formats import linkformat
 from unlost.formats.capture import Capture
+from unlost.formats.problems import Problems
 
 PAGE = "http://example.com/page"
 MAP = f"/map/{PAGE}"
@@ -87,6 +90,35 @@ def test_a_timemap_lists_captures() -> None:
         assert "link-format" in server.sent[0]["accept"]
 
     with_archive({MAP: timemap(memento(NEW), memento(OLD, "/x"), memento(NEW, ""), memento(NEW))}, talk)
+
+
+def test_a_long_list_comes_whole_and_others_go_on_meanwhile() -> None:
+    """A TimeMap of 40,000 copies is read beside the event loop, which turns all the time."""
+    seconds = [f"{minute:02d}:{second:02d}" for minute in range(60) for second in range(60)]
+    entries = [
+        f'<{{base}}/20140210{hour:02d}{second.replace(":", "")}/{PAGE}>; rel="memento"; '
+        f'datetime="Mon, 10 Feb 2014 {hour:02d}:{second} GMT"'
+        for hour in range(12)
+        for second in seconds
+    ]
+
+    async def talk(_: Scripted, archive: Archive, courier: Courier) -> None:
+        read: list[bool] = []
+        threads: list[str] = []
+
+        def noticed(body: bytes, problems: Problems, name: str) -> linkformat.TimeMap:
+            threads.append(threading.current_thread().name)
+            read.append(len(body) > 1 << 20)
+            return linkformat.read_timemap(body, problems, name)
+
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(timemaps, "read_timemap", noticed)
+            found = await listed(MementoArchive(archive, courier).captures(PAGE))
+        assert len({capture.datetime for capture in found}) == len(entries) == 43_200
+        assert read == [True]
+        assert threads != [threading.main_thread().name]
+
+    with_archive({MAP: timemap(*entries)}, talk)
 
 
 def test_nothing_held() -> None:

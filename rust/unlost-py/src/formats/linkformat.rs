@@ -9,6 +9,9 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(read_timemap, module)?)
 }
 
+/// Bytes that are read in some hundred microseconds.
+const SHORT: usize = 1 << 18;
+
 type List<'py> = (
     Bound<'py, PyString>,
     Option<String>,
@@ -49,7 +52,12 @@ fn list<'py>(py: Python<'py>, link: ListLink<'_>) -> List<'py> {
 
 #[pyfunction]
 fn read_timemap<'py>(py: Python<'py>, body: &[u8]) -> PyResult<TimeMap<'py>> {
-    let found = linkformat::read(body);
+    // Others run meanwhile; for a short list, letting them costs more than reading it.
+    let found = if body.len() < SHORT {
+        linkformat::read(body)
+    } else {
+        py.detach(|| linkformat::read(body))
+    };
     // Columns, not rows: Python makes its own tuples of them, and tuples to be thrown away would cost as much again.
     let all = &found.mementos;
     let mementos = (

@@ -21,6 +21,8 @@ from unlost.formats.problems import Problem, Problems
 MAX_PAGES = 1_000
 """How many pages of one TimeMap are asked for. The largest archive gives a page of 10,000 copies and more."""
 
+_LONG = 1 << 20  # bytes of a list, which takes so long to read that others get their turn meanwhile
+
 _ACCEPT = {"Accept": f"{MEDIA_TYPE}, */*;q=0.1"}
 
 
@@ -75,7 +77,11 @@ class TimeMaps:
                     raise FailedError("a page of the TimeMap is not there", self.archive.id, "status")
                 return reply.url, TimeMap()
             found = Problems()
-            timemap = read_timemap(reply.body.read(), found, f"{self.archive.id} timemap")
+            name = f"{self.archive.id} timemap"
+            if reply.size < _LONG:
+                timemap = read_timemap(reply.body.read(), found, name)
+            else:
+                timemap = await asyncio.to_thread(lambda: read_timemap(reply.body.read(), found, name))
             is_nothing = timemap == TimeMap(others=timemap.others)
             if is_nothing and names_exclusion(reply):
                 raise ExcludedError(f"{self.archive.name} does not show it", self.archive.id)
