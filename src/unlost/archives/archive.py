@@ -60,7 +60,7 @@ class Lister:
 
     matches: which questions it answers, of `exact`, `prefix`, `host` and `domain`.
     rows_per_page: how many rows one request asks for.
-    cap: how many rows one query gives at most, over all its pages; None if there is no cap known.
+    cap: how many rows one query gives at most; None if there is no cap known. Where a list leads on, it has more.
     """
 
     matches: tuple[str, ...]

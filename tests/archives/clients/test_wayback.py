@@ -138,16 +138,27 @@ def test_pages_are_followed_by_their_key(count: int) -> None:
     with_archive(pages(count), talk)
 
 
-def test_a_list_that_was_cut_says_so_behind_its_rows() -> None:
+@pytest.mark.parametrize("cap", [30, 33])
+def test_a_list_that_was_cut_says_so_behind_its_rows(cap: int) -> None:
     """Where the cap of the archive is reached everything before it has been given."""
 
     async def talk(fake: FakeWayback, courier: Courier) -> None:
-        fake.cap = 30
-        client = WaybackArchive(fake.archive(rows_per_page=10, cap=30), courier)
+        fake.cap = cap
+        client = WaybackArchive(fake.archive(rows_per_page=10, cap=cap), courier)
         found, error = await collected(client.under("http://example.com/"))
-        assert len(found) == 30
+        assert len(found) == cap
         assert isinstance(error, ListCutError)
-        assert len(fake.asked) == 3
+        assert len(fake.asked) == -(-cap // 10)
+
+    with_archive(pages(35), talk)
+
+
+def test_a_key_leads_on_beyond_the_cap_of_a_query() -> None:
+    """A site that has more rows than one query gives is listed whole."""
+
+    async def talk(fake: FakeWayback, courier: Courier) -> None:
+        client = WaybackArchive(fake.archive(rows_per_page=10, cap=20), courier)
+        assert len(await listed(client.under("http://example.com/"))) == 35
 
     with_archive(pages(35), talk)
 

@@ -86,13 +86,10 @@ class WaybackArchive:
                         await asyncio.sleep(0)
                     if capture is not None:
                         yield capture
-            if cap and listing.rows >= cap:
-                raise ListCutError(
-                    f"the list ends after {listing.rows} rows, where the archive cuts it", self.archive.id
-                )
+            # A key leads on, also beyond the cap of one query. Who never gives one, and a full page, has cut the list.
             key = page.resume_key
             if key is None:
-                if limit and not keys and listing.rows >= limit:
+                if listing.rows == cap or (limit and not keys and listing.rows >= limit):
                     raise ListCutError(f"the list ends after {listing.rows} rows, and no key to go on", self.archive.id)
                 return
             empty = 0 if listing.fresh > fresh else empty + 1
