@@ -56,6 +56,26 @@ pub fn text<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
     borrowed_text(value.as_borrowed())
 }
 
+/// Goes through texts, some at a time: first all of them are touched, then each is read. Strings lie anywhere in memory,
+/// and processors fetch several at once as long as nothing waits for the first.
+pub fn for_each_text(values: &Bound<'_, PyAny>, mut take: impl FnMut(&[u8])) -> PyResult<()> {
+    const AT_ONCE: usize = 64;
+    let mut touched = Vec::with_capacity(AT_ONCE);
+    let mut values = values.try_iter()?;
+    loop {
+        touched.clear();
+        for value in values.by_ref().take(AT_ONCE) {
+            touched.push(value?);
+        }
+        for value in &touched {
+            take(&text(value)?);
+        }
+        if touched.len() < AT_ONCE {
+            return Ok(());
+        }
+    }
+}
+
 /// Texts in one piece of memory: those of Python lie anywhere, and each is fetched from there only once.
 #[derive(Default)]
 pub struct Texts {
@@ -67,10 +87,10 @@ impl Texts {
     /// The texts of whatever can be gone through.
     pub fn of(values: &Bound<'_, PyAny>) -> PyResult<Self> {
         let mut texts = Self::default();
-        for value in values.try_iter()? {
-            texts.bytes.extend_from_slice(&text(&value?)?);
+        for_each_text(values, |text| {
+            texts.bytes.extend_from_slice(text);
             texts.ends.push(texts.bytes.len());
-        }
+        })?;
         Ok(texts)
     }
 

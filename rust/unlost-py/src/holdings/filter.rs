@@ -16,7 +16,7 @@ use unlost_core::mapping::Mapping;
 use super::build::{Progress, RowColumns, row};
 use super::convert::{self, PyTally, raise};
 use crate::errors::{raise_input, raise_uri, uri_error};
-use crate::uri::{Texts, text};
+use crate::uri::{Texts, for_each_text, text};
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<FilterFile>()?;
@@ -136,9 +136,7 @@ impl FilterFile {
         let py = keys.py();
         let kind = self.0.kind();
         let mut hashes = Vec::new();
-        for each in keys.try_iter()? {
-            hashes.push(kind.hash_key(&text(&each?)?));
-        }
+        for_each_text(keys, |key| hashes.push(kind.hash_key(key)))?;
         let answers = py
             .detach(|| has_each(&self.0, &hashes, threads_or_all(threads)))
             .map_err(|error| refuse(py, &error))?;
