@@ -5,7 +5,7 @@ import gzip
 import os
 import threading
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import suppress
 from pathlib import Path
 
@@ -223,6 +223,24 @@ def test_what_cannot_be_read_at_all_is_not_taken_for_nothing_held(tmp_path: Path
     repository = HarFiles(Archive("mine", "Mine", Kind.HAR, folder=str(tmp_path / "a.har"), deep=False))
     with pytest.raises(FailedError, match="nothing in it could be read") as caught:
         asyncio.run(repository.get("http://a.com/"))
+    assert caught.value.kind == "malformed"
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "holds"),
+    [
+        (HarFiles, Kind.HAR, "responses in HAR files"),
+        (ChromiumCache, Kind.CHROMIUM, "entries of Chromium's cache"),
+        (FirefoxCache, Kind.FIREFOX, "entries of Firefox's cache"),
+    ],
+)
+def test_a_folder_that_is_no_cache_is_not_taken_for_an_empty_one(
+    tmp_path: Path, make: Callable[[Archive], Repository], kind: Kind, holds: str
+) -> None:
+    """Whoever names the wrong folder is told what was looked for."""
+    (tmp_path / "letter.txt").write_text("something else")
+    with pytest.raises(FailedError, match=f"expected {holds}, found none") as caught:
+        asyncio.run(make(Archive("mine", "Mine", kind, folder=str(tmp_path), deep=False)).get("http://a.com/"))
     assert caught.value.kind == "malformed"
 
 

@@ -13,5 +13,9 @@ class ChromiumCache(FlatFolder):
 
     def __init__(self, archive: Archive) -> None:
         super().__init__(
-            archive, chromium_cache.data_folder, chromium_cache.read_responses, chromium_cache.open_content
+            archive,
+            chromium_cache.data_folder,
+            chromium_cache.read_responses,
+            chromium_cache.open_content,
+            "entries of Chromium's cache",
         )

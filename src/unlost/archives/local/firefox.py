@@ -12,4 +12,10 @@ class FirefoxCache(FlatFolder):
     """
 
     def __init__(self, archive: Archive) -> None:
-        super().__init__(archive, firefox_cache.data_folder, firefox_cache.read_responses, firefox_cache.open_content)
+        super().__init__(
+            archive,
+            firefox_cache.data_folder,
+            firefox_cache.read_responses,
+            firefox_cache.open_content,
+            "entries of Firefox's cache",
+        )

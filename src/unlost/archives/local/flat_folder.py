@@ -44,14 +44,22 @@ class FlatFolder:
     left_out: how many responses are no whole pages, by kind, as docs/browser-caches.md lists them.
     """
 
-    def __init__(self, archive: Archive, find: Callable[[Path], Path], read: Read, open_content: Open) -> None:
+    def __init__(
+        self,
+        archive: Archive,
+        find: Callable[[Path], Path],
+        read: Read,
+        open_content: Open,
+        holds: str = "responses",
+    ) -> None:
+        """Take a reader, and `holds`: what it is that it reads, in a word for messages."""
         if archive.folder is None:
             raise UsageError(
                 f"{archive.id}: expected a `folder` in the entry of an archive on this machine, found none"
             )
         self._archive = archive
         self._place = Path(archive.folder).expanduser()
-        self._find, self._read, self._open = find, read, open_content
+        self._find, self._read, self._open, self._holds = find, read, open_content, holds
         self._lock = Lock()
         self._asking = 0
         self._stop = Event()
@@ -173,6 +181,9 @@ class FlatFolder:
             first = next(iter(problems.first.values()))
             message = f"{self._place}: nothing in it could be read, first: {first.kind}: {first.message}"
             raise FailedError(message[:400], self._archive.id, "malformed")
+        if not held and not left_out:
+            # A folder that is no cache, most likely.
+            raise FailedError(f"{self._place}: expected {self._holds}, found none", self._archive.id, "malformed")
         return held
 
     def _copy(self, response: KeptResponse) -> StoredCopy | None:

@@ -12,4 +12,4 @@ class HarFiles(FlatFolder):
     """
 
     def __init__(self, archive: Archive) -> None:
-        super().__init__(archive, lambda place: place, har.read_responses, har.open_content)
+        super().__init__(archive, lambda place: place, har.read_responses, har.open_content, "responses in HAR files")
