@@ -106,6 +106,8 @@ class Proxy:
         writer.write(f"GET {talk.path} HTTP/1.1\r\n{fields}\r\n".encode("latin-1"))
         answer = await reader.read()
         writer.close()
+        # So do those that it was told when it began; ports have five digits, so that lengths stay as they are.
+        answer = answer.replace(f"127.0.0.1:{self.port}/".encode(), f"127.0.0.1:{self.server.port}/".encode())
         head, _, body = answer.partition(b"\r\n\r\n")
         lines = [line for line in head.split(b"\r\n") if not line.lower().startswith(b"connection:")]
         if self.charset:

@@ -109,7 +109,7 @@ class Faults:
                     self.asked.append((self.clock.now() if self.clock else 0.0, path))
                     talk = Talk(path, headers, len(self.asked) - 1, reader, writer)
                     await self.answering(talk)
-                    if writer.is_closing():
+                    if writer.is_closing() or headers.get("connection") == "close":
                         break
         finally:
             self.open -= 1

@@ -1,45 +1,99 @@
-"""What clients make of every fault of an archive: a proxy before a real pywb injects them, one by one and mixed."""
+"""What clients make of every fault of an archive: a proxy before it injects them, one by one and mixed."""
 
 import asyncio
 import tracemalloc
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from tests.archives.asking.asking import HASTY
 from tests.archives.clients.sites import response
 from tests.archives.collected import a_courier, collected
-from tests.neighbours import pywb
+from tests.neighbours import common_crawl, nginx, pywb
 from tests.neighbours.fault_proxy import Proxy, moved, proxying
 from tests.neighbours.process import free_port
+from tests.neighbours.wayback_cdx import Stored, fake_wayback
 from tests.virtual_clock import VirtualClock
 from unlost.archives.archive import Archive, Kind
 from unlost.archives.asking.question import Asks
+from unlost.archives.clients.commoncrawl import CommonCrawl
 from unlost.archives.clients.memento import MementoArchive
 from unlost.archives.clients.pywb import PywbArchive
+from unlost.archives.clients.wayback import WaybackArchive
 from unlost.archives.repository import Repository
 from unlost.errors import FailedError, NotNowError
 
 PAGE = "http://example.com/page"
 DATES = ["20140210000001", "20160210000001"]
-CLIENTS: dict[str, tuple[Callable[[Archive, Asks], Repository], Kind]] = {
-    "pywb": (PywbArchive, Kind.PYWB),
-    "memento": (MementoArchive, Kind.MEMENTO),
-}
+BODIES = {date: f"<p>{date}</p>".encode() for date in DATES}
+
+
+@dataclass(frozen=True)
+class Origins:
+    """Where two copies of a page are: a WARC, a real pywb that replays it, a real nginx that gives ranges of it."""
+
+    warc: Path
+    pywb: pywb.Pywb
+    nginx: int
 
 
 @pytest.fixture(scope="module")
-def archive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pywb.Pywb]:
-    """Serve two copies of a page by a real archive."""
+def origins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Origins]:
+    """Run the servers."""
     folder = tmp_path_factory.mktemp("pywb")
     warc = folder / "a.warc.gz"
-    warc.write_bytes(
-        b"".join(response(PAGE, f"{date[:4]}-02-10T00:00:01Z", f"<p>{date}</p>".encode()) for date in DATES)
-    )
-    with pywb.serving_warcs([warc], folder) as (server,):
-        yield server
+    records = [response(PAGE, f"{date[:4]}-02-10T00:00:01Z", body) for date, body in BODIES.items()]
+    warc.write_bytes(b"".join(records))
+    with (
+        pywb.serving_warcs([warc], folder) as (server,),
+        nginx.serving(folder, tmp_path_factory.mktemp("nginx")) as port,
+    ):
+        yield Origins(warc, server, port)
+
+
+@asynccontextmanager
+async def _pywb(origins: Origins) -> AsyncIterator[Archive]:
+    yield origins.pywb.archive("a")
+
+
+@asynccontextmanager
+async def _memento(origins: Origins) -> AsyncIterator[Archive]:
+    yield origins.pywb.archive("a", Kind.MEMENTO)
+
+
+@asynccontextmanager
+async def _wayback(_origins: Origins) -> AsyncIterator[Archive]:
+    async with fake_wayback(Stored(PAGE, date, body) for date, body in BODIES.items()) as server:
+        yield replace(server.archive(), id="a", limits=())
+
+
+@asynccontextmanager
+async def _commoncrawl(origins: Origins) -> AsyncIterator[Archive]:
+    rows = common_crawl.rows_of(origins.warc, origins.warc.name)
+    replay = f"http://127.0.0.1:{origins.nginx}/{{filename}}"
+    async with common_crawl.serving([common_crawl.Crawl("CC-MAIN-2016-07", rows)]) as server:
+        yield Archive("a", "a", Kind.COMMON_CRAWL, cdx=f"{server.url}/collinfo.json", replay=replay)
+
+
+@dataclass(frozen=True)
+class Client:
+    """A client, the archive that it asks, and in how many requests it has a page's list."""
+
+    make: Callable[[Archive, Asks], Repository]
+    origin: Callable[[Origins], AbstractAsyncContextManager[Archive]]
+    requests: int = 1
+
+
+CLIENTS = {
+    "pywb": Client(PywbArchive, _pywb),
+    "memento": Client(MementoArchive, _memento),
+    "wayback": Client(WaybackArchive, _wayback),
+    "commoncrawl": Client(CommonCrawl, _commoncrawl, requests=2),
+}
 
 
 @dataclass
@@ -60,15 +114,22 @@ class Before:
 
 
 @asynccontextmanager
-async def before(archive: pywb.Pywb, client: str, *faults: str, for_ever: bool = False) -> AsyncIterator[Before]:
+async def before(origins: Origins, name: str, *faults: str, for_ever: bool = False) -> AsyncIterator[Before]:
     """Put the proxy between them."""
     clock = VirtualClock()
-    make, kind = CLIENTS[client]
+    client = CLIENTS[name]
     async with (
-        proxying(archive.port, clock, faults, for_ever=for_ever) as proxy,
+        client.origin(origins) as archive,
+        proxying(_port(archive), clock, faults, for_ever=for_ever) as proxy,
         a_courier(clock, deadlines=HASTY) as courier,
     ):
-        yield Before(proxy, make(proxy.before(archive.archive("a", kind)), courier), clock)
+        yield Before(proxy, client.make(proxy.before(archive), courier), clock)
+
+
+def _port(archive: Archive) -> int:
+    port = urlsplit(archive.cdx or "").port
+    assert port is not None
+    return port
 
 
 FOR_EVER = {
@@ -88,12 +149,12 @@ FOR_EVER = {
 
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("fault", FOR_EVER)
-def test_a_fault_that_stays_is_told_in_one_word(archive: pywb.Pywb, client: str, fault: str) -> None:
+def test_a_fault_that_stays_is_told_in_one_word(origins: Origins, client: str, fault: str) -> None:
     """Whatever is asked; with as many requests as help, bounded memory, and the archive's next answer unspoilt."""
     kind, requests, waits = FOR_EVER[fault]
 
     async def run() -> None:
-        async with before(archive, client, fault, for_ever=True) as it:
+        async with before(origins, client, fault, for_ever=True) as it:
             tracemalloc.start()
             with pytest.raises(FailedError) as failed:
                 await it.dates()
@@ -123,25 +184,25 @@ def test_a_fault_that_stays_is_told_in_one_word(archive: pywb.Pywb, client: str,
         (["429", "429"], 60.0 + 120.0),
     ],
 )
-def test_a_fault_that_passes_is_waited_for(archive: pywb.Pywb, client: str, faults: list[str], waited: float) -> None:
+def test_a_fault_that_passes_is_waited_for(origins: Origins, client: str, faults: list[str], waited: float) -> None:
     """Then everything comes, asked for once more for each fault, and not sooner than the archive said."""
 
     async def run() -> None:
-        async with before(archive, client, *faults) as it:
+        async with before(origins, client, *faults) as it:
             begun = it.clock.now()
             assert await it.dates() == DATES
-            assert len(it.proxy.server.asked) == len(faults) + 1
+            assert len(it.proxy.server.asked) == len(faults) + CLIENTS[client].requests
             assert waited <= it.clock.now() - begun <= waited + 1
 
     asyncio.run(run())
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_throttle_that_stays_ends_in_a_date(archive: pywb.Pywb, client: str) -> None:
+def test_a_throttle_that_stays_ends_in_a_date(origins: Origins, client: str) -> None:
     """After as much patience as there is, it is not asked until it may be, whatever else it is to be asked."""
 
     async def run() -> None:
-        async with before(archive, client, "429", for_ever=True) as it:
+        async with before(origins, client, "429", for_ever=True) as it:
             with pytest.raises(NotNowError) as refused:
                 await it.dates()
             asked = len(it.proxy.server.asked)
@@ -154,14 +215,13 @@ def test_a_throttle_that_stays_ends_in_a_date(archive: pywb.Pywb, client: str) -
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_refused_connection_is_a_block(archive: pywb.Pywb, client: str) -> None:
+def test_a_refused_connection_is_a_block(origins: Origins, client: str) -> None:
     """It is told once, and then nothing is sent for an hour."""
 
     async def run() -> None:
         clock = VirtualClock()
-        make, kind = CLIENTS[client]
-        async with a_courier(clock, deadlines=HASTY) as courier:
-            repository = make(moved(archive.archive("a", kind), archive.port, free_port()), courier)
+        async with CLIENTS[client].origin(origins) as archive, a_courier(clock, deadlines=HASTY) as courier:
+            repository = CLIENTS[client].make(moved(archive, _port(archive), free_port()), courier)
             with pytest.raises(FailedError) as failed:
                 await repository.get(PAGE)
             assert failed.value.kind == "refused"
@@ -174,15 +234,34 @@ def test_a_refused_connection_is_a_block(archive: pywb.Pywb, client: str) -> Non
 
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("charset", ["utf-16", "no-such-charset"])
-def test_a_wrong_charset_changes_nothing(archive: pywb.Pywb, client: str, charset: str) -> None:
+def test_a_wrong_charset_changes_nothing(origins: Origins, client: str, charset: str) -> None:
     """Lists are read as what they are, and copies come byte by byte."""
 
     async def run() -> None:
-        async with before(archive, client) as it:
+        async with before(origins, client) as it:
             it.proxy.charset = charset
             assert await it.dates() == DATES
             copy = await it.client.get(PAGE, "2016")
             assert copy is not None
-            assert (copy.capture.datetime, copy.body.read()) == (DATES[1], b"<p>20160210000001</p>")
+            assert (copy.capture.datetime, copy.body.read()) == (DATES[1], BODIES[DATES[1]])
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("fault", FOR_EVER)
+def test_a_crawl_s_index_that_fails_fails_the_list(origins: Origins, fault: str) -> None:
+    """Behind a list of crawls that came, too."""
+    kind, requests, waits = FOR_EVER[fault]
+
+    async def run() -> None:
+        async with before(origins, "commoncrawl") as it:
+            assert isinstance(it.client, CommonCrawl)
+            assert [crawl.id for crawl in await it.client.crawls()] == ["CC-MAIN-2016-07"]
+            it.proxy.faults, it.proxy.for_ever = [fault], True
+            with pytest.raises(FailedError) as failed:
+                await it.dates()
+            assert failed.value.kind == kind
+            assert len(it.proxy.server.asked) == 1 + requests
+            assert it.clock.slept == waits
 
     asyncio.run(run())

@@ -6,53 +6,26 @@ from collections.abc import AsyncIterator, Iterator
 from unlost.archives import closeness
 from unlost.archives.archive import Archive
 from unlost.archives.asking.question import Asks, Reply
-from unlost.archives.clients.below import listed_below
-from unlost.archives.clients.cdx_query import ROWS_AT_ONCE, listed_prefix, question
+from unlost.archives.clients.cdx_query import ROWS_AT_ONCE, question
+from unlost.archives.clients.indexed import IndexedArchive
 from unlost.archives.clients.json_rows import DECODER
 from unlost.archives.clients.listing import Listing
-from unlost.archives.clients.replay import Replay
 from unlost.archives.clients.statuses import holds_something
 from unlost.archives.prefix import Prefix
 from unlost.archives.repository import StoredCopy
 from unlost.errors import FailedError, ListCutError
 from unlost.formats.capture import Capture
 from unlost.formats.lines import read_lines
-from unlost.formats.problems import Problems
 
 # `fields`, since Arquivo.pt does not know `fl`; `is_fuzzy` among them, or rows of similar pages could not be told.
 _FIELDS = "urlkey,timestamp,url,mime,status,digest,length,redirect,is_fuzzy"
 
 
-class PywbArchive:
-    """An archive with pywb's CDX server.
-
-    problems: what of its answers could not be read or was not asked for, counted (`listing.KINDS`).
-    """
+class PywbArchive(IndexedArchive):
+    """An archive with pywb's CDX server. Of a page that redirects to itself it gives no copy."""
 
     def __init__(self, archive: Archive, courier: Asks) -> None:
-        self.archive = archive
-        self.problems = Problems()
-        self._courier = courier
-        self._replay = Replay(archive, courier, self.problems, plain_headers=True)
-
-    async def captures(self, uri: str) -> AsyncIterator[Capture]:
-        """Yield all captures of one address, revisits too. Raises UriError, ListCutError at the end of a cut list."""
-        async for capture in self._listed(Prefix.page(uri), (None, None)):
-            yield capture
-
-    async def under(self, prefix: str, first: str | None = None, last: str | None = None) -> AsyncIterator[Capture]:
-        """Yield all captures below a prefix, as `Repository` has it. Raises UriError, DateError besides."""
-        dates_asked = closeness.bounds(first, last)
-        below = listed_prefix(self.archive, prefix)
-        async for capture in listed_below(below, lambda part: self._listed(part, dates_asked)):
-            yield capture
-
-    async def fetch(self, capture: Capture) -> StoredCopy | None:
-        """Return a copy as it was captured; None also for a page that redirects to itself, which pywb does not give.
-
-        Raises FailedError, ExcludedError.
-        """
-        return await self._replay.copy(capture.uri, self._replay.raw(capture.datetime, capture.uri), capture)
+        super().__init__(archive, courier, plain_headers=True)
 
     async def get(self, uri: str, date: str | None = None) -> StoredCopy | None:
         """Return the copy closest to a date; None also if it has only similar pages. Raises UriError, DateError."""
