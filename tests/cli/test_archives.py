@@ -256,10 +256,15 @@ def test_archives_are_chosen_by_id(archive: pywb.Pywb, tmp_path: Path) -> None:
     registry = tmp_path / "r.toml"
     registry.write_text(entry("dead", free_port()) + entry("alive", archive.port))
     settings = somebody(tmp_path / "home")
-    for arguments in (["alive"], ["--only", "alive"], ["alive", "--only", "dead"]):
+    for arguments in (["alive"], ["--only", "alive"]):
         done = unlost("archives", "test", *arguments, "--archives", str(registry), env=settings)
         assert (done.returncode, done.stderr) == (0, b"")
         assert done.stdout.decode().split("\t")[:3] == ["alive", "answered", "no copy"]
+    both = unlost("archives", "test", "alive", "--only", "dead", "--archives", str(registry), env=settings)
+    assert (both.returncode, both.stdout, both.stderr) == (2, b"", b"unlost: expected ids, or --only, found both\n")
+    # What is set once for all is no contradiction.
+    done = unlost("archives", "test", "alive", "--archives", str(registry), env={**settings, "UNLOST_ONLY": "dead"})
+    assert (done.returncode, done.stdout.split(b"\t")[0]) == (0, b"alive")
 
 
 def test_an_archive_without_timemaps_is_asked_as_it_can_be(archive: pywb.Pywb, tmp_path: Path) -> None:
@@ -301,6 +306,7 @@ def test_what_is_no_address_is_not_asked_for(tmp_path: Path) -> None:
         "archives", "test", "--uri", "http://a b/", "--archives", str(registry), env=somebody(tmp_path / "home")
     )
     assert (done.returncode, done.stdout) == (3, b"")
+    assert done.stderr.startswith(b"unlost: --uri: ")
 
 
 class _Odd(BaseHTTPRequestHandler):

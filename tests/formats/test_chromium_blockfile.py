@@ -1,7 +1,6 @@
 """Chromium's Blockfile Cache: chains, long keys, entries that are none, and hostile addresses."""
 
 import struct
-from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,23 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.formats.browser_caches import RESPONSE_DATE, Blockfile
+from tests.formats.chromium_caches import body, read
 from unlost.errors import ArchiveFileError
-from unlost.formats import Problems
-from unlost.formats.chromium_cache import open_content, read_responses
-from unlost.formats.kept import KeptResponse
-
-
-def read(folder: Path) -> tuple[list[KeptResponse], Problems, Counter[str]]:
-    """Read a folder."""
-    problems, left_out = Problems(), Counter[str]()
-    return list(read_responses(folder, problems, left_out)), problems, left_out
-
-
-def body(folder: Path, response: KeptResponse) -> bytes:
-    """Return the body of a response."""
-    content = open_content(folder, response)
-    assert content is not None
-    return b"".join(content.chunks)
 
 
 def test_all_entries_of_a_chain_are_read(tmp_path: Path) -> None:

@@ -11,9 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.formats.browser_caches import HEAD, RESPONSE_DATE, chromium_head, simple_entry, write_simple
+from tests.formats.chromium_caches import body, read
 from unlost.errors import ArchiveFileError
 from unlost.formats import Problems
-from unlost.formats.chromium_cache import data_folder, open_content, read_responses
+from unlost.formats.chromium_cache import data_folder, open_content
 from unlost.formats.chromium_entry import read_key
 from unlost.formats.kept import KeptResponse
 
@@ -22,19 +23,6 @@ ENDLESS = """
     SELECT n AS res_id, 'a' AS cache_key, 1 AS body_end, x'00' AS head, 0 AS doomed FROM r
 """
 KEY = "1/0/_dk_https://a.com https://a.com https://a.com/page"
-
-
-def read(folder: Path) -> tuple[list[KeptResponse], Problems, Counter[str]]:
-    """Read a folder."""
-    problems, left_out = Problems(), Counter[str]()
-    return list(read_responses(folder, problems, left_out)), problems, left_out
-
-
-def body(folder: Path, response: KeptResponse) -> bytes:
-    """Return the body of a response."""
-    content = open_content(folder, response)
-    assert content is not None
-    return b"".join(content.chunks)
 
 
 def test_an_entry_is_read_with_its_body(tmp_path: Path) -> None:

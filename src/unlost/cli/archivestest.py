@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from unlost import uri as uris
 from unlost.archives.archive import Archive
@@ -14,7 +15,7 @@ from unlost.cli.asking import contact_option, how_to_forget, open_courier
 from unlost.cli.messages import say, shown
 from unlost.cli.registry_options import archives_option, only_option, registry
 from unlost.clock import SystemClock
-from unlost.errors import ArchiveError
+from unlost.errors import ArchiveError, InputError, UriError, UsageError
 
 
 @click.command()
@@ -49,7 +50,12 @@ def test(
     it took, and where its MementoMap is if it publishes one (`rel=mementomap`, in headers or on its home page).
     Without ids, all archives are asked that are on. The exit code is 4 if any did not answer.
     """
-    uris.key(uri)  # refuses what is no address, before anybody is asked
+    try:
+        uris.key(uri)  # refuses what is no address, before anybody is asked
+    except UriError as error:
+        raise InputError(f"--uri: {error}") from error
+    if ids and only and ctx.get_parameter_source("only") is ParameterSource.COMMANDLINE:
+        raise UsageError("expected ids, or --only, found both")
     chosen = registry(archives).only(ids or only)
     silent = asyncio.run(_test(chosen, uri, patience, contact, json))
     if silent:
@@ -77,7 +83,7 @@ def _line(probe: Probe) -> str:
 
 def _held(probe: Probe) -> str:
     if probe.message:
-        return probe.message
+        return probe.message.removeprefix(f"{probe.archive.id}: ")
     if not probe.copies:
         return "a list too long to count" if probe.more else "no copy"
     count = (

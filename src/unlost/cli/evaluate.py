@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from unlost.cli.mapresult import report_problems
 from unlost.cli.messages import say
+from unlost.cli.problems import say_problems
 from unlost.errors import InputError, UsageError
 from unlost.holdings.budget import Budget
 from unlost.holdings.compaction import NO_LIMIT
@@ -74,8 +74,8 @@ def command(
         click.echo("\n".join(_table(found.results)))
     for name, key in found.missed:
         say(f"{name}: denied {key}, which is held: recall is not 1")
-    report_problems(found.index)
-    report_problems(found.questions)
+    say_problems(found.index.problems)
+    say_problems(found.questions.problems)
     unreadable = found.index.problems.total or found.questions.problems.total
     ctx.exit(_WANTING if found.missed else InputError.exit_code if unreadable else 0)
 

@@ -10,6 +10,7 @@ import click
 
 from unlost.cli.apart import group_of
 from unlost.cli.messages import say
+from unlost.cli.problems import say_problems
 from unlost.cli.progress import progress, size_of
 from unlost.cli.target import is_standard_output, writable
 from unlost.cli.today import the_moment
@@ -257,6 +258,5 @@ def _report(report: FilterReport, json: bool, *, is_all: bool = True) -> int:
         say(f"{read}; {report.keys} keys, {report.bytes} bytes", level="info")
     if is_all and not report.keys:
         say("nothing was counted: this filter denies every page", level="warning")
-    for kind, count in report.problems.counts.items():
-        say(f"{count} {kind}, first: {report.problems.first[kind]}", kind=kind, count=count)
+    say_problems(report.problems)
     return InputError.exit_code if report.problems.total else 0

@@ -13,6 +13,7 @@ import click
 
 from unlost import uri
 from unlost.cli.messages import say, shown
+from unlost.cli.problems import say_problems
 from unlost.cli.progress import Bar, progress
 from unlost.errors import InputError, UriError, UsageError
 from unlost.formats import cdx, cdxj, warcindex
@@ -59,7 +60,7 @@ def build(ctx: click.Context, files: tuple[Path, ...], output: Path) -> None:
     with progress("building", sum(map(_size, files))) as bar:
         lines = cdxj.write_rows(bar.lines(_archive_rows(files, problems, bar)))
         _write(sorted_lines(lines), output, zipnum=output.suffix == ".idx")
-    _report(problems)
+    say_problems(problems)
     ctx.exit(InputError.exit_code if problems.total else 0)
 
 
@@ -91,7 +92,7 @@ def show(
             count += 1
             if count == limit:
                 break
-    _report(problems)
+    say_problems(problems)
     ctx.exit(InputError.exit_code if problems.total else 0)
 
 
@@ -183,7 +184,7 @@ def convert(ctx: click.Context, file: Path, output: Path, to: str | None, sort: 
         lines = cdx.write_rows(rows, layouts[form]) if form in layouts else cdxj.write_rows(rows)
         lines = sorted_lines(lines) if sort else lines
         _write(lines, output, zipnum=form == "zipnum")
-    _report(problems)
+    say_problems(problems)
     ctx.exit(InputError.exit_code if problems.total else 0)
 
 
@@ -249,8 +250,3 @@ def _fields(capture: Capture) -> dict[str, object]:
 def _text(value: object) -> str:
     """Return a value as it is printed, without the quotes of a text."""
     return value if isinstance(value, str) else dumps(value)
-
-
-def _report(problems: Problems) -> None:
-    for kind, count in problems.counts.items():
-        say(f"{count} {kind}, first: {problems.first[kind]}", kind=kind, count=count)

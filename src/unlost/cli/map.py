@@ -8,12 +8,12 @@ from pathlib import Path
 import click
 
 from unlost.cli.apart import group_of
-from unlost.cli.mapresult import refuse_both, report_problems
+from unlost.cli.mapresult import refuse_both
 from unlost.cli.messages import say
+from unlost.cli.problems import say_problems
 from unlost.cli.progress import progress, size_of
 from unlost.cli.target import writable
 from unlost.errors import InputError
-from unlost.holdings.report import Report
 
 _FILE = click.Path(path_type=Path)
 _WANTING = 1
@@ -49,7 +49,7 @@ def merge(ctx: click.Context, files: tuple[Path, ...], output: Path, json: bool)
         click.echo(dumps({"lines": report.merged, "exclusions_dropped": report.dropped}))
     else:
         say(f"{report.merged} lines, {report.dropped} exclusions dropped", level="info")
-    report_problems(report)
+    say_problems(report.problems)
     ctx.exit(InputError.exit_code if report.problems.total else 0)
 
 
@@ -77,7 +77,7 @@ def diff(ctx: click.Context, before: Path, after: Path, json: bool) -> None:
         mark = "+" if old is None else "-" if new is None else "~"
         values = [value for value in (old, new) if value is not None]
         click.echo("\t".join([mark, difference.key, *values]))
-    report_problems(Report(problems=problems))
+    say_problems(problems)
     ctx.exit(InputError.exit_code if problems.total else _WANTING if found else 0)
 
 

@@ -6,8 +6,9 @@ from pathlib import Path
 import click
 
 from unlost._core import MapShape
-from unlost.cli.mapresult import became, levels, report_problems, write_trace
+from unlost.cli.mapresult import became, levels, write_trace
 from unlost.cli.messages import say
+from unlost.cli.problems import say_problems
 from unlost.cli.progress import progress, size_of
 from unlost.cli.target import is_standard_output, writable
 from unlost.cli.today import the_moment
@@ -63,8 +64,8 @@ def compact_within(
         # Of another map, it would deny what this one holds.
         old = f"; what is there, {beside}, is of another map" if Path(beside).exists() else ""
         say(f"no filter is worth its bytes, so none was written{old}", level="warning")
-    report_problems(report)
-    report_problems(report.questions)
+    say_problems(report.problems)
+    say_problems(report.questions.problems)
     return InputError.exit_code if report.problems.total or report.questions.problems.total else 0
 
 

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import click
 
-from unlost.cli.mapresult import refuse_both, report_problems
+from unlost.cli.mapresult import refuse_both
 from unlost.cli.messages import say
+from unlost.cli.problems import say_problems
 from unlost.cli.progress import progress, size_of
 from unlost.cli.target import writable
 from unlost.errors import InputError
@@ -99,5 +100,5 @@ def build(
             f"{report.counted} captures counted, {report.foreign} not web pages, {report.filtered} left out",
             level="info",
         )
-    report_problems(report)
+    say_problems(report.problems)
     ctx.exit(InputError.exit_code if report.problems.total else 0)

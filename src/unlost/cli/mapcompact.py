@@ -8,8 +8,9 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from unlost.cli.mapresult import became, levels, refuse_both, report_problems, write_trace
+from unlost.cli.mapresult import became, levels, refuse_both, write_trace
 from unlost.cli.messages import say
+from unlost.cli.problems import say_problems
 from unlost.cli.progress import progress, size_of
 from unlost.cli.target import writable
 from unlost.errors import InputError, UsageError
@@ -148,7 +149,7 @@ def compact(
             click.echo(dumps({**sizes, "rollups": rollups, "compaction": asdict(how)}))
         else:
             say(became(shape), level="info")
-    report_problems(report)
+    say_problems(report.problems)
     ctx.exit(InputError.exit_code if report.problems.total else 0)
 
 

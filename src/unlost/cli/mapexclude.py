@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from unlost.cli.messages import say
+from unlost.cli.problems import say_problems
 from unlost.cli.progress import progress
 from unlost.cli.target import is_standard_output, writable
 from unlost.cli.today import the_day
@@ -88,8 +89,7 @@ def exclude(
         click.echo(dumps({**counts, "problems": report.problems.counts}))
     else:
         say(_sentence(report), level="info")
-    for kind, count in report.problems.counts.items():
-        say(f"{count} {kind}, first: {report.problems.first[kind]}", kind=kind, count=count)
+    say_problems(report.problems)
     ctx.exit(InputError.exit_code if report.problems.total else 0)
 
 

@@ -4,11 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from unlost._core import MapShape
-from unlost.cli.messages import say
 from unlost.cli.target import is_standard_output
 from unlost.errors import UsageError
 from unlost.formats.output import whole_file
-from unlost.holdings.report import Report
 
 
 def refuse_both(output: Path, json: bool) -> None:
@@ -29,12 +27,6 @@ def levels(rollups: Sequence[int], host_levels: int) -> dict[str, int]:
     """Return how many nodes were rolled up at which depth, as the papers name them: H2, P0 and so on."""
     names = [f"H{level + 1}" if level < host_levels else f"P{level - host_levels}" for level in range(len(rollups))]
     return {name: count for name, count in zip(names, rollups, strict=True) if count}
-
-
-def report_problems(report: Report) -> None:
-    """Say what could not be read, by kind, with the first of each."""
-    for kind, count in report.problems.counts.items():
-        say(f"{count} {kind}, first: {report.problems.first[kind]}", kind=kind, count=count)
 
 
 def became(shape: MapShape) -> str:

@@ -1,7 +1,8 @@
 """`unlost map sample`: maps of archives that give no index, made by asking them."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from json import dumps
 from os import fspath
@@ -21,6 +22,7 @@ from unlost.archives.sampling.state import ANSWERS, SampleState, digest_of
 from unlost.cli.asking import contact_option, open_courier
 from unlost.cli.mapresult import refuse_both
 from unlost.cli.messages import say
+from unlost.cli.problems import say_problems
 from unlost.cli.progress import Bar, progress
 from unlost.cli.registry_options import archives_option, registry
 from unlost.cli.sampleresult import of_pages, of_search, say_what_next, sentence
@@ -146,8 +148,7 @@ def sample(
     else:
         say(sentence(result, kind), level="info")
     for found in (problems, left_out):
-        for each, count in found.counts.items():
-            say(f"{count} {each}, first: {found.first[each]}", kind=each, count=count)
+        say_problems(found)
     is_partial = stop is not None or bool(result["failed"])
     if is_partial:
         say_what_next(stop, result)
@@ -246,7 +247,7 @@ class _Asking:
 
         if not left:
             return None
-        with progress(f"asking {self.archive.id}", left, "addresses") as bar:
+        with progress(f"asking {self.archive.id}", left, "addresses") as bar, _resumable():
             return asyncio.run(ask(bar))
 
     def by_search(
@@ -263,8 +264,18 @@ class _Asking:
         left = max(0, requests - state.requests)
         if not left:
             return None
-        with progress(f"searching {self.archive.id}", left, "searches") as bar:
+        with progress(f"searching {self.archive.id}", left, "searches") as bar, _resumable():
             return asyncio.run(ask(bar))
+
+
+@contextmanager
+def _resumable() -> Iterator[None]:
+    """Say to whoever interrupts it that nothing is lost."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        say("what came back so far is kept: the same command goes on", level="info")
+        raise
 
 
 def _counting(bar: Bar) -> Callable[[], None]:

@@ -12,6 +12,7 @@ from unlost import uri
 from unlost.cli import lines
 from unlost.cli.messages import say, shown
 from unlost.cli.policies import psl_option, rules_option, suffix_list, suffixes_option
+from unlost.cli.problems import say_problems
 from unlost.cli.progress import progress, size_of
 from unlost.cli.target import is_standard_output, writable
 from unlost.errors import InputError, UriError, UsageError
@@ -115,7 +116,7 @@ def build(
             with suppress(OSError):
                 output.rmdir()
         raise
-    _report(problems)
+    say_problems(problems)
     ctx.exit(InputError.exit_code if problems.total else 0)
 
 
@@ -254,8 +255,3 @@ def _print_holding(asked: str, found: profile.Holding, json: bool) -> None:
 
 def _write(line: str) -> None:
     sys.stdout.buffer.write(line.encode("utf-8", "surrogateescape") + b"\n")
-
-
-def _report(problems: Problems) -> None:
-    for kind, count in problems.counts.items():
-        say(f"{count} {kind}, first: {problems.first[kind]}", kind=kind, count=count)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from unlost.cli.messages import say
+from unlost.cli.problems import say_problems
 from unlost.errors import InputError
 from unlost.formats.problems import Problems
 from unlost.holdings import synth
@@ -61,6 +61,5 @@ def index(
         if not output.parent.is_dir():
             raise InputError(f"{output}: cannot be written: no such folder")
         synth.write_index(plan, output, problems)
-    for kind, count in problems.counts.items():
-        say(f"{count} {kind}, first: {problems.first[kind]}", kind=kind, count=count)
+    say_problems(problems)
     ctx.exit(InputError.exit_code if problems.total else 0)

@@ -1,0 +1,21 @@
+"""Reads a folder of Chromium's cache, for tests of each of its forms."""
+
+from collections import Counter
+from pathlib import Path
+
+from unlost.formats import Problems
+from unlost.formats.chromium_cache import open_content, read_responses
+from unlost.formats.kept import KeptResponse
+
+
+def read(folder: Path) -> tuple[list[KeptResponse], Problems, Counter[str]]:
+    """Read a folder."""
+    problems, left_out = Problems(), Counter[str]()
+    return list(read_responses(folder, problems, left_out)), problems, left_out
+
+
+def body(folder: Path, response: KeptResponse) -> bytes:
+    """Return the body of a response."""
+    content = open_content(folder, response)
+    assert content is not None
+    return b"".join(content.chunks)
