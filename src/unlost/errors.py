@@ -8,6 +8,7 @@ UnlostError
 │   ├── DateError           a text that is no date in the form expected
 │   ├── ArchiveFileError    an archive file, or a place in one, that is not what it should be
 │   └── SuffixListError     a file that is no Public Suffix List
+├── NotKeptError            no archive was to be asked, and nothing was kept  exit code 1
 └── ArchiveError            an archive that gave no answer; others may        exit code 4
     ├── NotNowError         it was not asked: a limit, a quota or a block; `until` says when it may be
     ├── FailedError         it was asked and did not answer as it should; `kind` says how
@@ -81,6 +82,10 @@ class SuffixListError(InputError):
 
 class ArchiveFileError(InputError):
     """An archive file, or a place in one, that is not what it should be. Check the name and the offset."""
+
+
+class NotKeptError(UnlostError):
+    """No archive was to be asked for a page, and no answer about it was kept. Ask again without that condition."""
 
 
 class ArchiveError(UnlostError):
