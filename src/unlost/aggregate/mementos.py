@@ -25,7 +25,7 @@ class Mementos:
     ...     Memento("20140210000001", "a", "http://a/1"),
     ...     Memento("20140210000001", "c", "https://a/1"),
     ... ])
-    >>> len(copies), copies[0].uri, copies.closest("2014"), Mementos.unpacked(copies.packed()) == copies
+    >>> len(copies), copies[0].uri, copies.closest("20140101000000"), Mementos.unpacked(copies.packed()) == copies
     (2, 'http://a/1', 0, True)
     """
 
