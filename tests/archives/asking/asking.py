@@ -1,17 +1,15 @@
 """A courier, a server that may do anything, and the archive that it stands for."""
 
-import socket
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from aiohttp.abc import AbstractResolver, ResolveResult
-
 from tests.neighbours.faults import Answering, Faults, faulty
 from tests.virtual_clock import VirtualClock
 from unlost.archives.archive import Archive, Kind, Limit, Work
+from unlost.archives.asking.addresses import AddressInfo, Place, literal
 from unlost.archives.asking.courier import Courier
 from unlost.archives.asking.exchange import Deadlines
 from unlost.archives.asking.question import Question, Reply
@@ -59,22 +57,15 @@ async def asking(
         yield Asking(server, courier, archive, clock)
 
 
-class Names(AbstractResolver):
+class Names:
     """Looks names up in a table, of which each look takes the next address."""
 
     def __init__(self, *addresses: str) -> None:
         self.addresses = list(addresses)
         self.looked = 0
 
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-    ) -> list[ResolveResult]:
+    async def resolve(self, host: str, port: int) -> list[AddressInfo]:
         """Return the next address."""
-        del family
+        del host
         self.looked += 1
-        address = self.addresses[min(self.looked, len(self.addresses)) - 1]
-        found = socket.AF_INET6 if ":" in address else socket.AF_INET
-        return [ResolveResult(hostname=host, host=address, port=port, family=found, proto=0, flags=0)]
-
-    async def close(self) -> None:
-        """Do nothing."""
+        return [literal(Place(self.addresses[min(self.looked, len(self.addresses)) - 1], port))]

@@ -3,7 +3,7 @@
 import pytest
 
 from unlost.archives.archive import Archive, Kind
-from unlost.archives.asking.addresses import Place, is_public, may_be_public, own_places, parse, place_of, target_of
+from unlost.archives.asking.addresses import Place, is_public, may_be_public, own_places, parse, target_of
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_the_places_of_an_archive_are_those_of_its_addresses() -> None:
         mementomap="/a/file.ukvs",
     )
     assert own_places(archive) == {Place("a.example", 80), Place("b.example", 8443), Place("a.example", 443)}
-    assert place_of(parse("http://A.EXAMPLE/x")) in own_places(archive)
+    assert parse("http://A.EXAMPLE/x").place in own_places(archive)
 
 
 @pytest.mark.parametrize(

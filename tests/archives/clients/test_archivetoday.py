@@ -1,13 +1,11 @@
 """archive.today: one archive under many names, lists of copies, migrated pages, captchas."""
 
 import asyncio
-import socket
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from typing import Any, TypeVar
 
 import pytest
-from aiohttp.abc import AbstractResolver, ResolveResult
 
 from tests.archives.archive_files import body_of
 from tests.archives.collected import collected, listed
@@ -15,6 +13,7 @@ from tests.neighbours.archive_today import ArchiveToday as FakeArchiveToday
 from tests.neighbours.archive_today import serving
 from tests.virtual_clock import VirtualClock
 from unlost.archives.archive import Archive, Kind
+from unlost.archives.asking.addresses import AddressInfo, Place, literal
 from unlost.archives.asking.courier import Courier
 from unlost.archives.clients.archivetoday import ArchiveToday
 from unlost.archives.clients.today_names import TodayNames
@@ -32,18 +31,13 @@ COPIES = [
 PAGES = {HOME: COPIES}
 
 
-class Loopback(AbstractResolver):
+class Loopback:
     """Finds the archive's names on this machine."""
 
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-    ) -> list[ResolveResult]:
+    async def resolve(self, host: str, port: int) -> list[AddressInfo]:
         """Return one address for all."""
         assert host.startswith("archive.")
-        return [ResolveResult(hostname=host, host="127.0.0.1", port=port, family=family, proto=0, flags=0)]
-
-    async def close(self) -> None:
-        """Close nothing."""
+        return [literal(Place("127.0.0.1", port))]
 
 
 Asked = Callable[[ArchiveToday, FakeArchiveToday], Coroutine[Any, Any, T]]

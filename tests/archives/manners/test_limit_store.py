@@ -49,6 +49,22 @@ def test_a_change_is_seen_by_the_next(store: LimitStore) -> None:
     assert store.change("A", lambda ledger: (ledger, ledger)) == Ledger()
 
 
+def test_an_account_is_clear_while_it_has_no_entries(store: LimitStore) -> None:
+    """And once they are gone; one with any entry never is, and one that cannot be read is not known to be."""
+    store.change("b", lambda ledger: (ledger, None))
+    assert store.is_clear("a")
+    store.change("a", lambda _: (Ledger(wait_until=7.0), None))
+    assert (store.is_clear("a"), store.is_clear("b")) == (False, True)
+    store.change("a", lambda _: (Ledger(), None))
+    assert store.is_clear("a")
+
+
+def test_an_account_that_cannot_be_kept_is_not_clear(tmp_path: Path) -> None:
+    """So whoever asks is told, and does not send without."""
+    (tmp_path / "limits").write_text("no folder")
+    assert not FileLimitStore(tmp_path / "limits").is_clear("a")
+
+
 def test_a_change_that_raises_changes_nothing(store: LimitStore) -> None:
     """The old account stays, and the next change does not wait for a lock."""
 

@@ -63,6 +63,7 @@ def test_the_next_goes_when_the_one_before_is_on_its_way(monkeypatch: pytest.Mon
         monkeypatch.setattr(waiting, "_UNSENT_SECONDS", 0.05)
         (await second).end()
         hanging = await given.take(FREE, Work.INDEX, slot, Patience(1))
+        hanging.hold()
         async with asyncio.timeout(5):
             last = await given.take(FREE, Work.INDEX, slot, Patience(1))
         for turn in (first, other, hanging, last):

@@ -48,8 +48,6 @@ def commands() -> Iterator[Commands]:
 
 def main() -> None:
     """Start what standard input says."""
-    import aiohttp  # noqa: F401
-
     from unlost.archives.clients import memento  # noqa: F401
     from unlost.cli import mapsample  # noqa: F401
     from unlost.cli.main import run

@@ -1,18 +1,20 @@
 """Which addresses an archive may lead us to: its own, and whatever is public; never what is inside a network."""
 
+import asyncio
 import ipaddress
 import re
 import socket
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote_from_bytes, urljoin
 
-from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
 from unlost.archives.archive import Archive
 
 _AS_IT_IS = "".join(map(chr, range(0x21, 0x7F)))  # what an address may have: everything else is escaped
+_ADDRESS = re.compile(r"(https?)://(?:[^/?#@]*@)?([^/?#@]+)([^#]*)", re.IGNORECASE)
+_SENDABLE = re.compile(r"[!-~]*")
 # Of NAT64, of translated addresses, and the old form `::10.0.0.1`: the last 32 bits are an address of version 4.
 _CARRYING = tuple(ipaddress.ip_network(each) for each in ("64:ff9b::/96", "::ffff:0:0:0/96", "::/96"))
 
@@ -28,7 +30,28 @@ class Place(NamedTuple):
     port: int
 
 
-def parse(address: str) -> URL:
+class Address(NamedTuple):
+    """An address of http or https, as it will be sent.
+
+    origin: scheme, host and port, without the port that the scheme means. target: path and query.
+    """
+
+    scheme: str
+    place: Place
+    origin: str
+    target: str
+
+    def __str__(self) -> str:
+        """Return it whole."""
+        return self.origin + self.target
+
+    @property
+    def host(self) -> str:
+        """The host, and the port unless the scheme means it, as a request names them."""
+        return self.origin.partition("://")[2]
+
+
+def parse(address: str) -> Address:
     """Return an http or https address as it will be sent: unchanged, but what no address may have is escaped.
 
     Raises ValueError for everything else.
@@ -36,18 +59,24 @@ def parse(address: str) -> URL:
     >>> str(parse("http://a.example/web/2014id_/http://b.example/../%zz ü#top"))
     'http://a.example/web/2014id_/http://b.example/../%zz%20%C3%BC'
     """
-    text = address.strip(" \t\r\n")
-    found = re.match(r"(https?)://(?:[^/?#@]*@)?([^/?#@]+)([^#]*)", text, re.IGNORECASE)
+    found = _ADDRESS.match(address.strip(" \t\r\n"))
     if not found:
         raise ValueError("not an address of http or https")
     scheme, host, tail = found.groups()
-    # Only the host is put into its usual form; the rest is the archive's own, often with an address inside.
-    origin = URL(f"{scheme.lower()}://{host}").origin()
+    place, origin = _origin(scheme.lower(), host)
+    if not _SENDABLE.fullmatch(tail):
+        tail = quote_from_bytes(tail.encode("utf-8", "surrogateescape"), _AS_IT_IS)
+    return Address(scheme.lower(), place, origin, tail if tail.startswith("/") else "/" + tail)
+
+
+@lru_cache(maxsize=4096)
+def _origin(scheme: str, host: str) -> tuple[Place, str]:
+    """Return where a host is, and its usual form: the rest of an address is the archive's own."""
+    origin = URL(f"{scheme}://{host}").origin()
     if not origin.raw_host:
         raise ValueError("no host")
     _check_name(origin)
-    tail = quote_from_bytes(tail.encode("utf-8", "surrogateescape"), _AS_IT_IS)
-    return URL(f"{origin}{tail if tail.startswith('/') else '/' + tail}", encoded=True)
+    return Place(origin.raw_host.lower(), origin.port or 0), str(origin)
 
 
 def _check_name(origin: URL) -> None:
@@ -59,12 +88,7 @@ def _check_name(origin: URL) -> None:
         raise ValueError("no name that a host can have") from error
 
 
-def place_of(url: URL) -> Place:
-    """Return where a parsed address leads."""
-    return Place((url.raw_host or "").lower(), url.port or 0)
-
-
-def target_of(location: str, base: URL) -> URL:
+def target_of(location: str, base: Address) -> Address:
     """Return where a redirect leads. Raises ValueError if that is no address of http or https."""
     return parse(urljoin(str(base), location.strip(" \t\r\n")))
 
@@ -82,7 +106,7 @@ def own_places(archive: Archive) -> frozenset[Place]:
         archive.mementomap,
     ):
         try:
-            found.add(place_of(parse(address or "")))
+            found.add(parse(address or "").place)
         except ValueError:
             continue  # there is none, or it is a file
     return frozenset(found)
@@ -119,22 +143,54 @@ def may_be_public(host: str) -> bool:
     return is_public(host) if ":" in host or host.replace(".", "").isdigit() else True
 
 
-class PublicResolver(AbstractResolver):
+AddressInfo = tuple[int, int, int, str, tuple[Any, ...]]
+"""What `socket.getaddrinfo` returns of one address: family, type, protocol, name; host and port first in the rest."""
+
+
+def is_literal(host: str) -> bool:
+    """Return whether a host is an IP address, which nobody has to look up."""
+    try:
+        ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return False
+    return True
+
+
+def literal(place: Place) -> AddressInfo:
+    """Return how to connect to a host that is an IP address."""
+    family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
+    return socket.getaddrinfo(
+        place.host, place.port, family, socket.SOCK_STREAM, socket.IPPROTO_TCP, socket.AI_NUMERICHOST
+    )[0]
+
+
+class Resolver(Protocol):
+    """Whoever looks names up."""
+
+    async def resolve(self, host: str, port: int) -> list[AddressInfo]:
+        """Return the addresses of a host. Raises OSError if there are none."""
+        ...
+
+
+class SystemResolver:
+    """Looks names up as this machine does."""
+
+    async def resolve(self, host: str, port: int) -> list[AddressInfo]:
+        """Return the addresses of a host. Raises OSError if there are none."""
+        loop = asyncio.get_running_loop()
+        return [*await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)]
+
+
+class PublicResolver:
     """Looks names up and leaves out what is not public, so that no name leads inside, however often it changes."""
 
-    def __init__(self, inner: AbstractResolver) -> None:
+    def __init__(self, inner: Resolver) -> None:
         self._inner = inner
 
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-    ) -> list[ResolveResult]:
+    async def resolve(self, host: str, port: int) -> list[AddressInfo]:
         """Return the public addresses of a host. Raises NotPublicError if there are only others, OSError if none."""
-        found = await self._inner.resolve(host, port, family)
-        public = [each for each in found if is_public(each["host"])]
+        found = await self._inner.resolve(host, port)
+        public = [each for each in found if is_public(str(each[4][0]))]
         if found and not public:
             raise NotPublicError(f"{host[:100]} is inside a network")
         return public
-
-    async def close(self) -> None:
-        """Close what looks names up."""
-        await self._inner.close()

@@ -8,22 +8,21 @@ from dataclasses import dataclass
 from typing import Self
 from weakref import WeakValueDictionary
 
-import aiohttp
-from aiohttp.abc import AbstractResolver
-from yarl import URL
-
 from unlost._core import VERSION
 from unlost.archives.archive import Archive
 from unlost.archives.asking.addresses import (
+    Address,
     Place,
     PublicResolver,
+    Resolver,
+    SystemResolver,
     may_be_public,
     own_places,
     parse,
-    place_of,
     target_of,
 )
-from unlost.archives.asking.exchange import Deadlines, Head, Passage, exchange, forget_kept, tracing
+from unlost.archives.asking.exchange import Deadlines, Exchange, Head, Passage
+from unlost.archives.asking.pool import Pool
 from unlost.archives.asking.question import Question, Reply
 from unlost.archives.manners import admission
 from unlost.archives.manners.limit_store import LimitStore
@@ -34,9 +33,9 @@ from unlost.errors import FailedError, UsageError
 _RETRIES = 2  # of what often helps to try again, and never more: it costs the archive as much as a new question
 _RETRY_SECONDS = 1.0  # before the first; four times as long before the next
 _REDIRECTS = (301, 302, 303, 307, 308)
-_MAX_HEAD = 1 << 16  # bytes of a field: archives repeat original headers, and Link fields hold long addresses
 # What every archive has; captured bodies may come in other codings, and are decoded all the same.
 _ACCEPTED = "gzip, deflate"
+_FIELD = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
 _SECRET = {"authorization", "cookie", "proxy-authorization"}
 _log = logging.getLogger(__name__)
 
@@ -66,14 +65,15 @@ class Courier:
         connections_per_host: int = 6,
         proxies: bool = False,
         tell: Callable[[str], None] = _log.warning,
-        resolver: AbstractResolver | None = None,
+        resolver: Resolver | None = None,
     ) -> None:
         if contact is not None and not re.fullmatch(r"[!-'*-~]+( [!-'*-~]+)*", contact):
             raise UsageError("contact: expected an address of mail or of a page: printable ASCII without brackets")
         share = admission.SHARE if contact else admission.SHARE_WITHOUT_CONTACT
         self._clock = clock
         self._turns = Turns(store, clock, share)
-        self._agent = f"unlost/{VERSION} (+{contact})" if contact else f"unlost/{VERSION}"
+        agent = f"unlost/{VERSION} (+{contact})" if contact else f"unlost/{VERSION}"
+        self._own_fields = f"User-Agent: {agent}\r\nAccept-Encoding: {_ACCEPTED}\r\n"
         self._deadlines = deadlines or Deadlines()
         self._patience = patience
         # Redirects may lead to any number of hosts: a slot is kept while somebody has it or waits for it.
@@ -83,35 +83,20 @@ class Courier:
         self._tell = tell
         self._told = contact is not None
         self._resolver = resolver
-        self._pools: dict[bool, aiohttp.ClientSession] = {}
+        self._pools: dict[bool, Pool] = {}
 
     async def __aenter__(self) -> Self:
         """Open the pools: one for registered places, one for others."""
-        anywhere = self._resolver or aiohttp.ThreadedResolver()
+        anywhere = self._resolver or SystemResolver()
         # Behind a proxy it is the proxy that looks names up, and may itself be inside a network.
         public = anywhere if self._proxies else PublicResolver(anywhere)
-        self._pools = {True: self._session(anywhere), False: self._session(public)}
+        self._pools = {True: Pool(anywhere, proxies=self._proxies), False: Pool(public, proxies=self._proxies)}
         return self
-
-    def _session(self, resolver: AbstractResolver) -> aiohttp.ClientSession:
-        session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, limit_per_host=self._connections, resolver=resolver),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            headers={"User-Agent": self._agent, "Accept-Encoding": _ACCEPTED, "Accept": "*/*"},
-            auto_decompress=False,
-            trust_env=self._proxies,
-            trace_configs=[tracing()],
-            max_line_size=_MAX_HEAD,
-            max_field_size=_MAX_HEAD,
-        )
-        # What it sends again by itself, nobody would count.
-        session._retry_connection = False  # noqa: SLF001  a test counts at the server
-        return session
 
     async def __aexit__(self, *_: object) -> None:
         """Close every connection."""
-        for session in self._pools.values():
-            await session.close()
+        for pool in self._pools.values():
+            pool.close()
         self._pools = {}
 
     async def ask(self, archive: Archive, question: Question) -> Reply:
@@ -123,7 +108,7 @@ class Courier:
             url = parse(question.url)
         except ValueError as error:
             raise FailedError(f"not an address to ask: {error}", archive.id, "malformed") from error
-        errand = _Errand(question, place_of(url), Patience(self._patience), self._deadlines.total)
+        errand = _Errand(question, url.place, Patience(self._patience), self._deadlines.total)
         seen = {url}
         while True:
             answer = await self._answer(archive, url, errand)
@@ -136,7 +121,7 @@ class Courier:
                 raise FailedError(f"more than {question.redirects} redirects", archive.id, "redirects")
             seen.add(url)
 
-    async def _answer(self, archive: Archive, url: URL, errand: "_Errand") -> "Reply | str":
+    async def _answer(self, archive: Archive, url: Address, errand: "_Errand") -> "Reply | str":
         """Return the answer to one request, or where it redirects to; try again where that helps."""
         tries = 0
         while True:
@@ -157,32 +142,29 @@ class Courier:
                 if answer is not None:
                     return answer  # else it said to wait, which the next turn does
 
-    async def _attempt(self, archive: Archive, url: URL, errand: "_Errand") -> "Reply | str | None":
-        place = place_of(url)
+    async def _attempt(self, archive: Archive, url: Address, errand: "_Errand") -> "Reply | str | None":
+        place = url.place
         registered = own_places(archive)
         own = place in registered
         # Most archives have more ports than are registered: they redirect from http to https.
         its_host = place.host in {each.host for each in registered}
-        session = self._pools.get(own)
-        if session is None:
+        pool = self._pools.get(own)
+        if pool is None:
             raise RuntimeError("use `async with Courier(…)`")
         if not own and not may_be_public(place.host):
             raise FailedError(f"{place.host[:100]} is inside a network", archive.id, "redirects")
-        slot = self._slots.setdefault(place, asyncio.Semaphore(self._connections))
+        slot = self._slots.get(place)
+        if slot is None:
+            slot = self._slots[place] = asyncio.Semaphore(self._connections)
         turn = await self._turns.take(archive, errand.question.work, slot, errand.patience)
-        if errand.strays:
-            forget_kept(session, url)
-        passage = errand.passage = Passage(turn.sent)
-        begun = asyncio.get_running_loop().time()
+        passage = errand.passage = Passage(turn.hold, turn.sent)
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
         try:
-            async with (
-                asyncio.timeout(errand.seconds),
-                exchange(session, url, errand.headers(url), passage, self._deadlines, archive.id) as head,
-            ):
+            headers = self._headers(errand, url, archive)
+            until = begun + errand.seconds
+            async with Exchange(pool, url, headers, passage, self._deadlines, until, archive.id) as head:
                 return await self._judge(archive, head, turn, its_host, errand.question)
-        except TimeoutError as error:
-            message = f"{place.host}:{place.port}: not answered within {self._deadlines.total:g} s"
-            raise FailedError(message, archive.id, "timeout") from error
         except FailedError as error:
             if its_host and error.kind == "refused":
                 now = self._clock.now()
@@ -190,20 +172,27 @@ class Courier:
             raise
         finally:
             turn.end()
-            errand.seconds -= asyncio.get_running_loop().time() - begun
+            errand.seconds -= loop.time() - begun
+
+    def _headers(self, errand: "_Errand", url: Address, archive: Archive) -> str:
+        """Return the fields that go along, each with its line end. Raises FailedError for what no field can have."""
+        fields = {"Accept": "*/*", **errand.headers(url)}
+        if not all(map(_FIELD.fullmatch, fields.values())):
+            raise FailedError("a field that cannot be sent", archive.id, "malformed")
+        return self._own_fields + "".join(f"{name}: {value}\r\n" for name, value in fields.items())
 
     async def _judge(
         self, archive: Archive, head: Head, turn: Turn, its_host: bool, question: Question
     ) -> "Reply | str | None":
         """Return the answer, where it redirects to, or None if the archive said to wait."""
         # A capture is an answer whatever its status: 429 or 503 may be what was captured.
-        is_capture = head.header("Memento-Datetime") is not None
+        is_capture = head.header("memento-datetime") is not None
         # Where an archive redirects to and is told that this is too much, it has been told, too; that another host is
         # out of order says nothing about the archive.
         throttled = head.status == 429 or (head.status == 503 and its_host)
         if throttled and not is_capture:
             now = self._clock.now()
-            wait = admission.seconds_to_wait(head.header("Retry-After"), head.header("Date"), now)
+            wait = admission.seconds_to_wait(head.header("retry-after"), head.header("date"), now)
             await self._turns.change(archive, lambda ledger: (admission.told_to_wait(ledger, now, turn.at, wait), None))
             await head.drain()
             return None
@@ -212,7 +201,7 @@ class Courier:
             raise FailedError(f"status {head.status}", archive.id, "status")
         if its_host and turn.troubled:
             await self._turns.change(archive, lambda ledger: (admission.answered(ledger, turn.at), None))
-        location = head.header("Location")
+        location = head.header("location")
         if question.redirects > 0 and head.status in _REDIRECTS and location:
             await head.drain()
             return location
@@ -239,15 +228,15 @@ class _Errand:
     passage: Passage | None = None
     strays: int = 0
 
-    def headers(self, url: URL) -> dict[str, str]:
+    def headers(self, url: Address) -> dict[str, str]:
         """Return the headers for one address: what is secret goes only where the question itself goes."""
         asked = dict(self.question.headers)
-        if place_of(url) == self.origin:
+        if url.place == self.origin:
             return asked
         return {name: value for name, value in asked.items() if name.lower() not in _SECRET}
 
 
-def _followed(location: str, base: URL, archive: Archive) -> URL:
+def _followed(location: str, base: Address, archive: Archive) -> Address:
     try:
         return target_of(location, base)
     except ValueError as error:

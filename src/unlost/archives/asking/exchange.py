@@ -3,20 +3,22 @@
 import asyncio
 import errno
 import ssl
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import BinaryIO
 
-import aiohttp
-from yarl import URL
-
-from unlost.archives.asking.addresses import NotPublicError
+from unlost.archives.asking.addresses import Address, NotPublicError
+from unlost.archives.asking.http1 import Connection, NotHttpError
+from unlost.archives.asking.pool import NoConnectionError, Pool, Proxy, ProxyError
 from unlost.archives.bodies.body import new_body
 from unlost.errors import FailedError
 from unlost.formats.contentcoding import UNDONE, Decoder, UndecodableError, codings_of
 
+BROKEN = (NotHttpError, TimeoutError, ConnectionError, ssl.SSLError)
+"""What a connection raises while an answer is awaited."""
+
+_NONE = (None,)
 _DRAINED = 1 << 18  # bytes of an answer that is of no use; beyond it, a new connection costs less
 _DRAIN_SECONDS = 2.0
 _YIELD_EACH = 1 << 20  # bytes that are decoded before others get their turn
@@ -39,95 +41,78 @@ class Deadlines:
 
 
 class Passage:
-    """What became of a request on its way.
+    """What becomes of a request on its way.
 
     reused: whether it went out on a connection that had been used before, which the other side may have closed.
     strayed: whether what came back on such a connection is not HTTP: bytes that were left of the answer before it.
-    sent: each is called once it is out.
+    connecting: is called if there must be a new connection first, which may take a while. sent: once it is out.
     """
 
-    def __init__(self, sent: Callable[[], None]) -> None:
+    def __init__(self, connecting: Callable[[], None], sent: Callable[[], None]) -> None:
         self.reused = False
         self.strayed = False
-        self.sent = [sent]
-
-
-def tracing() -> aiohttp.TraceConfig:
-    """Return what makes a session note things on the Passage of each request."""
-
-    async def reused(_: object, context: SimpleNamespace, __: object) -> None:
-        context.trace_request_ctx.reused = True
-
-    async def sent(_: object, context: SimpleNamespace, __: object) -> None:
-        for each in context.trace_request_ctx.sent:
-            each()
-
-    config = aiohttp.TraceConfig()
-    config.on_connection_reuseconn.append(reused)
-    config.on_request_headers_sent.append(sent)
-    return config
-
-
-def forget_kept(session: aiohttp.ClientSession, url: URL) -> None:
-    """Close the connections to a place that are kept and not in use: the next question goes out on a new one."""
-    # aiohttp has no word for it. If it calls them otherwise one day, a test tells, and questions go out on the kept
-    # ones, one after the other.
-    idle = getattr(session.connector, "_conns", {})
-    for key in [key for key in idle if (key.host, key.port) == (url.host, url.port)]:
-        for connection, _ in idle.pop(key):
-            connection.close()
+        self.connecting = connecting
+        self.sent = sent
 
 
 class Head:
     """An answer whose body is still to come. It must be read or drained."""
 
-    def __init__(self, response: aiohttp.ClientResponse, idle: float) -> None:
-        self._response = response
+    def __init__(self, connection: Connection, url: Address, idle: float, until: float) -> None:
+        self._connection = connection
         self._idle = idle
-        self.url = str(response.url)
-        self.status = response.status
-        self.headers = tuple((name, value) for name, value in response.headers.items())
+        self._until = until
+        self._loop = asyncio.get_running_loop()
+        self.url = str(url)
+        self.status = connection.status
+        self.headers = tuple(connection.headers)
+        self._fields: dict[str, list[str]] = {}
+        for name, value in self.headers:
+            self._fields.setdefault(name.lower(), []).append(value)
 
     def header(self, name: str) -> str | None:
-        """Return the first value of a field; None if there is none."""
-        value: str | None = self._response.headers.get(name)
-        return value
+        """Return the first value of a field; None if there is none. name: in lower case."""
+        return self._fields.get(name, _NONE)[0]
 
     async def read(self, max_bytes: int, archive: str) -> tuple[BinaryIO, int]:
         """Return the whole body, decoded and at its beginning, and its size. Raises FailedError, TimeoutError."""
         body = new_body()
         try:
-            size = await self._read(body, max_bytes, archive)
+            size = await self._read(body, max_bytes, archive, self._until)
         except BaseException:
-            self._response.close()
             body.close()
             raise
         body.seek(0)
         return body, size
 
-    async def _read(self, body: BinaryIO, max_bytes: int, archive: str) -> int:
+    async def _piece(self, until: float) -> bytes:
+        """Return some more of the body, nothing at its end. Raises TimeoutError also if all is here, but too late."""
+        now = self._loop.time()
+        if now > until:
+            raise TimeoutError
+        return await self._connection.piece(min(now + self._idle, until))
+
+    async def _read(self, body: BinaryIO, max_bytes: int, archive: str, until: float) -> int:
         too_large = FailedError(f"an answer of more than {max_bytes} bytes", archive, "too-large")
-        if (self._response.content_length or 0) > max_bytes:
+        if int(self.header("content-length") or 0) > max_bytes:
             raise too_large
         raw = size = 0
+        pause = _YIELD_EACH
         try:
             decoder = Decoder(self._codings())
             data = b"-"
             while data:
-                async with asyncio.timeout(self._idle):
-                    data = await self._response.content.readany()
-                await asyncio.sleep(0)  # what was here already is read without a pause: deadlines need one
+                data = await self._piece(until)
                 raw += len(data)
                 if raw > max_bytes:
                     raise too_large
-                pause = size + _YIELD_EACH
                 for piece in decoder.decode(data) if data else decoder.end():
                     size += len(piece)
                     if size > max_bytes:
                         raise too_large
                     body.write(piece)
                     if size > pause:
-                        pause += _YIELD_EACH
+                        pause = size + _YIELD_EACH
                         await asyncio.sleep(0)
                 if decoder.damage is not None:
                     raise FailedError(f"a body that is damaged: {decoder.damage}", archive, "malformed")
@@ -136,88 +121,140 @@ class Head:
         return size
 
     def _codings(self) -> list[str]:
-        headers = self._response.headers
         if self.status == 206:
             return []  # a part of a file is given as it is: to decode it would need what comes before
-        if declared := codings_of(headers.getall("Content-Encoding", [])):
+        if declared := codings_of(self._fields.get("content-encoding", [])):
             return declared
         # Some archives give the stored bytes, and what they are encoded in only among the original headers.
-        stored = codings_of(headers.getall("X-Archive-Orig-Content-Encoding", []))
+        stored = codings_of(self._fields.get("x-archive-orig-content-encoding", []))
         return stored if UNDONE.issuperset(stored) else []
 
     async def read_if_it_comes(self, max_bytes: int, archive: str) -> tuple[BinaryIO, int]:
         """Return the body as `read` does; an empty one if it does not come soon, or not whole."""
+        body = new_body()
         try:
-            async with asyncio.timeout(min(self._idle, _DRAIN_SECONDS)):
-                return await self.read(max_bytes, archive)
-        except (FailedError, TimeoutError, aiohttp.ClientError, ConnectionError, ssl.SSLError):
+            size = await self._read(body, max_bytes, archive, self._soon())
+        except (FailedError, *BROKEN):
+            body.close()
             return new_body(), 0
+        except BaseException:
+            body.close()
+            raise
+        body.seek(0)
+        return body, size
 
     async def drain(self) -> None:
-        """Read a body that is of no use, so that the connection can be used again; close it if that takes long."""
+        """Read a body that is of no use, so that the connection can be used again, unless that takes long."""
+        left, until = _DRAINED, self._soon()
+        with suppress(*BROKEN):
+            while left > 0 and (data := await self._piece(until)):
+                left -= len(data)
+
+    def _soon(self) -> float:
+        return min(self._loop.time() + min(self._idle, _DRAIN_SECONDS), self._until)
+
+
+class Exchange:
+    """A request and its answer, as an async context manager that gives the Head.
+
+    until: a time of the event loop at which everything must be over.
+    Raises FailedError, also out of the block, where NotHttpError, TimeoutError and broken connections become one.
+    """
+
+    def __init__(
+        self,
+        pool: Pool,
+        url: Address,
+        headers: str,
+        passage: Passage,
+        deadlines: Deadlines,
+        until: float,
+        archive: str,
+    ) -> None:
+        self._pool, self._url, self._headers, self._passage = pool, url, headers, passage
+        self._deadlines, self._until, self._archive = deadlines, until, archive
+        self._connection: Connection | None = None
+
+    async def __aenter__(self) -> Head:
+        """Send the request and wait for the head of the answer."""
+        loop = asyncio.get_running_loop()
+        url, proxy = self._url, self._pool.proxy_for(self._url)
+        connection = self._pool.kept(url, proxy)
+        if connection is None:
+            self._passage.connecting()
+            connection = await self._open(proxy, min(self._deadlines.connect, self._until - loop.time()))
+        self._connection = connection
         try:
-            async with asyncio.timeout(min(self._idle, _DRAIN_SECONDS)):
-                left = _DRAINED
-                while left > 0 and (data := await self._response.content.readany()):
-                    left -= len(data)
-        except (TimeoutError, aiohttp.ClientError, ConnectionError, ssl.SSLError):
-            left = 0
-        if left <= 0:
-            self._response.close()
+            connection.send(self._request(proxy))
+            self._passage.reused = connection.was_used
+            self._passage.sent()
+            await connection.head(min(loop.time() + self._deadlines.first_byte, self._until))
+        except BaseException as error:
+            self._end(error)
+            raise
+        return Head(connection, url, self._deadlines.idle, self._until)
 
+    async def __aexit__(self, _: object, error: BaseException | None, __: object) -> None:
+        """Give the connection back."""
+        self._end(error)
 
-@asynccontextmanager
-async def exchange(
-    session: aiohttp.ClientSession,
-    url: URL,
-    headers: Mapping[str, str],
-    passage: Passage,
-    deadlines: Deadlines,
-    archive: str,
-) -> AsyncIterator[Head]:
-    """Send a request and give the answer once its headers are there. Raises FailedError, also out of the block."""
-    phases = aiohttp.ClientTimeout(total=None, connect=deadlines.connect, sock_connect=deadlines.connect)
-    try:
-        async with asyncio.timeout(deadlines.connect + deadlines.first_byte) as phase:
-            loop = asyncio.get_running_loop()
-            passage.sent.append(lambda: phase.reschedule(loop.time() + deadlines.first_byte))
-            response = await session.get(
-                url, headers=dict(headers), allow_redirects=False, timeout=phases, trace_request_ctx=passage
-            )
-        async with response:
-            yield Head(response, deadlines.idle)
-    except (aiohttp.ClientError, TimeoutError, ConnectionError, ssl.SSLError) as error:
+    def _end(self, error: BaseException | None) -> None:
+        connection, self._connection = self._connection, None
+        if connection is None:
+            return
+        self._pool.give_back(connection)
+        if isinstance(error, BROKEN):
+            self._passage.strayed = self._passage.reused and isinstance(error, NotHttpError)
+            if self._passage.strayed:
+                self._pool.forget(connection)
+            raise self._failed(error) from error
+
+    async def _open(self, proxy: Proxy | None, seconds: float) -> Connection:
+        try:
+            return await self._pool.open(self._url, proxy, seconds)
+        except (OSError, NotHttpError) as error:
+            raise self._failed(error) from error
+
+    def _request(self, proxy: Proxy | None) -> bytes:
+        url = self._url
+        target, more = url.target, self._headers
+        if proxy is not None and url.scheme == "http":
+            target = str(url)
+            if proxy.authorization:
+                more += f"Proxy-Authorization: {proxy.authorization}\r\n"
+        head = f"GET {target} HTTP/1.1\r\nHost: {url.host}\r\n{more}\r\n"
+        return head.encode("utf-8", "surrogateescape")
+
+    def _failed(self, error: Exception) -> FailedError:
         kind, what = _failure(error)
-        passage.strayed = passage.reused and kind == "malformed"
-        raise FailedError(f"{url.host}:{url.port}: {what}"[:300], archive, kind) from error
+        place = self._url.place
+        return FailedError(f"{place.host}:{place.port}: {what}"[:300], self._archive, kind)
 
 
 def _failure(error: Exception) -> tuple[str, str]:  # noqa: PLR0911  one for each way to fail
     """Return the kind of a failure, and what happened in words."""
-    if isinstance(error, aiohttp.ClientSSLError | aiohttp.ServerFingerprintMismatch | ssl.SSLError):
+    if isinstance(error, ssl.SSLError):
         return "tls", f"no safe connection: {_reason(error)}"
-    if isinstance(error, aiohttp.ClientProxyConnectionError):
-        return "unreachable", f"no connection to the proxy: {_reason(error)}"
-    if isinstance(error, aiohttp.ClientConnectorError):
-        if isinstance(error.os_error, NotPublicError):
-            return "redirects", str(error.os_error)
-        if _has(error.os_error, errno.ECONNREFUSED):
-            return "refused", "the connection was refused"
-        if _has(error.os_error, errno.ECONNRESET):
-            return "reset", "the connection broke before it was made"
-        return "unreachable", f"no connection: {_reason(error)}"
-    if isinstance(error, aiohttp.ConnectionTimeoutError):
+    if isinstance(error, ProxyError):
+        return "unreachable", _reason(error)
+    if isinstance(error, NotPublicError):
+        return "redirects", str(error)
+    if isinstance(error, NoConnectionError):
         return "unreachable", "no connection in time"
     if isinstance(error, TimeoutError):
         return "timeout", "no answer in time, or not all of it"
-    if isinstance(error, aiohttp.ClientPayloadError | aiohttp.ClientConnectionError | ConnectionError):
+    if isinstance(error, NotHttpError):
+        return "malformed", f"not an answer in HTTP: {_reason(error)}"
+    if _has(error, errno.ECONNREFUSED):
+        return "refused", "the connection was refused"
+    if isinstance(error, ConnectionError):
         return "reset", f"the connection broke: {_reason(error)}"
-    return "malformed", f"not an answer in HTTP: {_reason(error)}"
+    return "unreachable", f"no connection: {_reason(error)}"
 
 
-def _has(error: OSError, number: int) -> bool:
+def _has(error: Exception, number: int) -> bool:
     """Return whether a connection failed so, at one at least of the addresses that were tried."""
-    return error.errno == number or f"[Errno {number}]" in str(error)
+    return getattr(error, "errno", None) == number or f"[Errno {number}]" in str(error)
 
 
 def _reason(error: Exception) -> str:

@@ -21,6 +21,7 @@ T = TypeVar("T")
 _MAX_BYTES = 1 << 20  # of a file; an account has some hundred
 _MAX_NAME = 150  # characters of a file's name before its ending; systems take 255 bytes
 _LOCKED_SECONDS = 30.0  # a change takes a millisecond: whoever holds the lock for so long was stopped
+_EMPTY = Ledger()
 _log = logging.getLogger(__name__)
 
 
@@ -30,6 +31,10 @@ class LimitStore(Protocol):
     @property
     def waits(self) -> bool:
         """Whether a change may take a while, for a disk, a network or others: then it is made beside the event loop."""
+        ...
+
+    def is_clear(self, archive: str) -> bool:
+        """Return whether an account is sure to have no entries, without waiting for anything."""
         ...
 
     def change(self, archive: str, change: Callable[[Ledger], tuple[Ledger, T]]) -> T:
@@ -50,11 +55,18 @@ class MemoryLimitStore:
         self._ledgers: dict[str, Ledger] = {}
         self._lock = Lock()
 
+    def is_clear(self, archive: str) -> bool:
+        """Return whether an account is sure to have no entries."""
+        return archive not in self._ledgers
+
     def change(self, archive: str, change: Callable[[Ledger], tuple[Ledger, T]]) -> T:
         """Replace an archive's account, and return what the function returned beside it."""
         with self._lock:
-            ledger, result = change(self._ledgers.get(archive, Ledger()))
-            self._ledgers[archive] = ledger
+            ledger, result = change(self._ledgers.get(archive, _EMPTY))
+            if ledger == _EMPTY:
+                self._ledgers.pop(archive, None)
+            else:
+                self._ledgers[archive] = ledger
             return result
 
 
@@ -73,7 +85,13 @@ class FileLimitStore:
 
     def __init__(self, folder: str | os.PathLike[str], tell: Callable[[str], None] = _log.warning) -> None:
         self._folder = Path(folder)
+        self._has_folder = False
         self._tell = tell
+
+    def is_clear(self, archive: str) -> bool:
+        """Return whether an account is sure to have no entries: it has no file, in a folder that there is."""
+        self._has_folder = self._has_folder or self._folder.is_dir()
+        return self._has_folder and not self.file(archive).exists()
 
     def change(self, archive: str, change: Callable[[Ledger], tuple[Ledger, T]]) -> T:
         """Replace an archive's account, and return what the function returned beside it.
@@ -85,7 +103,9 @@ class FileLimitStore:
         with _locked(file.with_suffix(".lock")):
             before = self._read(file)
             after, result = change(before)
-            if after != before:
+            if after == _EMPTY:
+                file.unlink(missing_ok=True)
+            elif after != before:
                 _replace(file, after.to_json().encode())
             return result
 

@@ -45,11 +45,17 @@ class Turn:
         self.troubled = troubled
         self._queue: asyncio.Lock | None = queue
         self._slot: asyncio.Semaphore | None = slot
-        self._timer = asyncio.get_running_loop().call_later(_UNSENT_SECONDS, self.sent)
+        self._timer: asyncio.TimerHandle | None = None
+
+    def hold(self) -> None:
+        """Let the next one in after a second, whatever becomes of this question: it has to wait for a connection."""
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(_UNSENT_SECONDS, self.sent)
 
     def sent(self) -> None:
-        """Let the next one in: the question is on its way. If nobody calls it, that happens after a second."""
-        self._timer.cancel()
+        """Let the next one in: the question is on its way."""
+        if self._timer is not None:
+            self._timer.cancel()
         if self._queue is not None:
             self._queue.release()
             self._queue = None
@@ -128,6 +134,10 @@ class Turns:
         def counted(ledger: Ledger) -> tuple[Ledger, Admission]:
             return admit(ledger, archive, work, self._clock.now(), self._share)
 
+        if not archive.limits and not archive.quotas and self._store.is_clear(archive.id):
+            return Admission(
+                self._clock.now(), None, troubled=False
+            )  # there is nothing to count, and nobody to lock out
         return await self.change(archive, counted)
 
     async def change(self, archive: Archive, change: Callable[[Ledger], tuple[Ledger, T]]) -> T:

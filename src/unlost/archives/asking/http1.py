@@ -1,0 +1,226 @@
+"""One connection that speaks HTTP/1.1: a question at a time, its answer in pieces as they are asked for."""
+
+import asyncio
+import ssl
+from collections import deque
+from contextlib import suppress
+from typing import cast
+
+import httptools
+
+MAX_HEAD_BYTES = 1 << 18
+"""Of a head: archives repeat original headers, and Link fields hold long addresses."""
+
+_A_DAY = 86_400.0
+_MAX_WAITING = 1 << 19  # bytes of a body that wait to be fetched; then the other side has to
+
+
+class NotHttpError(Exception):
+    """What came back is no answer in HTTP. Never seen outside this package."""
+
+
+class Connection(asyncio.Protocol):
+    """A connection, from when it is made until either side closes it.
+
+    key: what the pool finds it by.
+    asked: how many questions were sent on it.
+    status, headers: of the answer, once `head` has returned; headers as (name, value), in order.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.key: object = None
+        self.asked = 0
+        self.status = 0
+        self.headers: list[tuple[str, str]] = []
+        self._loop = loop
+        self._transport: asyncio.Transport | None = None
+        self._parser = httptools.HttpResponseParser(self)
+        self._waiter: asyncio.Future[None] | None = None
+        self._pieces: deque[bytes] = deque()
+        self._waiting = 0
+        self._is_paused = False
+        self._head_bytes = 0
+        self._has_head = self._has_ended = False
+        self._ends_with_connection = False
+        self._keeps = True
+        self._failure: Exception | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether another question may be sent on it: the last answer was whole, and nothing came behind it."""
+        return self._keeps and self._has_ended and self._transport is not None and not self._transport.is_closing()
+
+    @property
+    def was_used(self) -> bool:
+        """Whether the question on its way is not the first one: the other side may have closed it meanwhile."""
+        return self.asked > 1
+
+    def send(self, request: bytes) -> None:
+        """Send a question. It is on its way when this returns."""
+        self.asked += 1
+        self._begin()
+        self._has_ended = False
+        if self._transport is not None:
+            self._transport.write(request)
+
+    def _begin(self) -> None:
+        self._parser = httptools.HttpResponseParser(self)
+        # As browsers and aiohttp read answers: old servers end lines with a bare newline, and worse.
+        self._parser.set_dangerous_leniencies(
+            lenient_headers=True, lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True
+        )
+        self.headers = []
+        self._head_bytes = 0
+        self._has_head = False
+
+    async def tunnel(self, request: bytes, safety: ssl.SSLContext, host: str) -> None:
+        """Ask a proxy for a way to a host, and speak safely with that host from then on.
+
+        Raises NotHttpError if the proxy does not want to, OSError, ssl.SSLError.
+        """
+        self.send(request)
+        await self.head(self._loop.time() + _A_DAY)  # whoever opens connections knows how long that may take
+        if self.status != 200 or self._transport is None:
+            raise NotHttpError(f"status {self.status}")
+        transport = await self._loop.start_tls(self._transport, self, safety, server_hostname=host)
+        if transport is None:
+            raise ConnectionResetError("closed before the end")
+        self.connection_made(transport)
+        self.asked = 0
+
+    async def head(self, until: float) -> None:
+        """Wait for the head of the answer. Raises TimeoutError, NotHttpError, OSError."""
+        while not self._has_head:
+            if self._failure is not None:
+                raise self._failure
+            await self._wait(until)
+
+    async def piece(self, until: float) -> bytes:
+        """Return some more of the body, nothing at its end. Raises TimeoutError, NotHttpError, OSError."""
+        while True:
+            if self._pieces:
+                return self._fetch()
+            if self._has_ended:
+                return b""
+            if self._failure is not None:
+                raise self._failure
+            await self._wait(until)
+
+    def _fetch(self) -> bytes:
+        piece = self._pieces.popleft()
+        self._waiting -= len(piece)
+        if self._is_paused and not self._pieces and self._transport is not None:
+            self._is_paused = False
+            self._transport.resume_reading()
+        return piece
+
+    async def _wait(self, until: float) -> None:
+        """Wait until anything happens. Raises TimeoutError at a time of the loop."""
+        waiter = self._waiter = self._loop.create_future()
+        timer = self._loop.call_at(until, _expire, waiter)
+        try:
+            await waiter
+        finally:
+            timer.cancel()
+            self._waiter = None
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def close(self) -> None:
+        """Close it, at once: whatever is on its way is of no use."""
+        self._keeps = False
+        if self._transport is not None:
+            self._transport.abort()
+
+    # What the event loop calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take the transport; a second time when a proxy's connection has been made safe."""
+        self._transport = cast("asyncio.Transport", transport)
+        self._has_ended = True
+
+    def data_received(self, data: bytes) -> None:
+        """Read what came."""
+        if self._has_ended:
+            self.close()  # nobody asked: what follows could be taken for the next answer
+            return
+        if not self._has_head:
+            self._head_bytes += len(data)
+        try:
+            self._parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
+            self._fail(NotHttpError(str(error)))
+        if not self._has_head and self._head_bytes > MAX_HEAD_BYTES:
+            self._fail(NotHttpError(f"a head of more than {MAX_HEAD_BYTES} bytes"))
+
+    def _fail(self, failure: Exception) -> None:
+        self._keeps = False
+        # What comes behind a whole answer spoils the next one, not this one.
+        if not self._has_ended and self._failure is None:
+            self._failure = failure
+            self._wake()
+        self.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End the answer with the connection if that is how it ends; else it is broken."""
+        self._keeps = False
+        if not self._has_ended and self._failure is None:
+            if self._has_head and self._ends_with_connection and exc is None:
+                self._has_ended = True
+            else:
+                reason = str(exc or "closed before the end")
+                self._failure = exc if isinstance(exc, ConnectionError | ssl.SSLError) else ConnectionResetError(reason)
+        self._wake()
+
+    # What the parser calls.
+
+    def on_message_begin(self) -> None:
+        """Notice an answer that nobody asked for."""
+        if self._has_ended:
+            self._keeps = False
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a field."""
+        if not self._has_ended and not self._has_head:  # else it is a trailer
+            self.headers.append((name.decode("utf-8", "surrogateescape"), value.decode("utf-8", "surrogateescape")))
+
+    def on_headers_complete(self) -> None:
+        """Let go whoever waits for the head, unless it is that of a word in between."""
+        if self._has_ended:
+            return
+        self.status = self._parser.get_status_code()
+        if 100 <= self.status < 200:
+            return
+        lengths = {name.lower() for name, _ in self.headers} & {"content-length", "transfer-encoding"}
+        self._ends_with_connection = not lengths
+        self._has_head = True
+        self._wake()
+
+    def on_body(self, body: bytes) -> None:
+        """Take a piece, and let the other side wait if nobody fetches them."""
+        if self._has_ended:
+            return
+        self._pieces.append(body)
+        self._waiting += len(body)
+        if self._waiting > _MAX_WAITING and not self._is_paused and self._transport is not None:
+            self._is_paused = True
+            with suppress(RuntimeError):  # it is closing
+                self._transport.pause_reading()
+        self._wake()
+
+    def on_message_complete(self) -> None:
+        """End the answer."""
+        if not self._has_head:
+            self.headers = []  # a word in between: the answer is still to come
+            return
+        if not self._has_ended:
+            self._has_ended = True
+            self._keeps = self._keeps and self._parser.should_keep_alive()
+            self._wake()
+
+
+def _expire(waiter: "asyncio.Future[None]") -> None:
+    if not waiter.done():
+        waiter.set_exception(TimeoutError())

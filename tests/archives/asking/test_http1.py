@@ -1,0 +1,274 @@
+"""Answers in all the forms that HTTP/1.1 has, over connections of all kinds, on both event loops."""
+
+import asyncio
+import ssl
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvloop
+
+from tests.archives.asking.asking import HASTY, Asking, asking
+from tests.archives.asking.test_faults import kind_of
+from tests.neighbours.faults import Talk
+from tests.virtual_clock import VirtualClock
+from unlost.archives.archive import Archive, Kind, Work
+from unlost.archives.asking import pool
+from unlost.archives.asking.addresses import SystemResolver, parse
+from unlost.archives.asking.courier import Courier
+from unlost.archives.asking.question import Question
+from unlost.archives.manners.limit_store import MemoryLimitStore
+from unlost.errors import FailedError
+
+CERTIFICATE = Path(__file__).parent / "files" / "untrusted.pem"
+OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
+
+Run = Callable[[Callable[[], Coroutine[Any, Any, None]]], None]
+
+
+@pytest.fixture(params=["asyncio", "uvloop"])
+def run(request: pytest.FixtureRequest) -> Run:
+    """Run something on an event loop."""
+
+    def on_loop(what: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        factory = uvloop.new_event_loop if request.param == "uvloop" else None
+        with asyncio.Runner(loop_factory=factory) as runner:
+            runner.run(what())
+
+    return on_loop
+
+
+def script(*answers: bytes, close: bool = False) -> Callable[[Talk], Coroutine[Any, Any, None]]:
+    """Return what gives prepared answers one after the other, and then closes the connection if it should."""
+
+    async def answering(talk: Talk) -> None:
+        await talk.say(answers[min(talk.number, len(answers) - 1)])
+        if close:
+            talk.writer.close()
+
+    return answering
+
+
+async def told(it: Asking) -> tuple[int, bytes]:
+    """Return status and body of an answer."""
+    reply = await it.ask()
+    return reply.status, reply.body.read()
+
+
+FORMS = {
+    # name: (answer, status, body, whether the connection is used again)
+    "length": (OK, 200, b"ok", True),
+    "chunks": (
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n1;x=y\r\n!\r\n0\r\n\r\n", 200, b"ok!", True,
+    ),
+    "a trailer": (
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nx-later: 1\r\n\r\n", 200, b"ok", True,
+    ),
+    "no reason": (b"HTTP/1.1 200\r\ncontent-length: 2\r\n\r\nok", 200, b"ok", True),
+    "bare newlines": (b"HTTP/1.1 200 OK\ncontent-length: 2\n\nok", 200, b"ok", True),
+    "nothing": (b"HTTP/1.1 204 No Content\r\n\r\n", 204, b"", True),
+    "not modified": (b"HTTP/1.1 304 Not Modified\r\ncontent-length: 99\r\n\r\n", 304, b"", True),
+    "a word in between": (b"HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n" + OK, 200, b"ok", True),
+    "words in between": (b"HTTP/1.1 100 Continue\r\n\r\n" * 3 + OK, 200, b"ok", True),
+    "close": (b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok", 200, b"ok", False),
+    "old": (b"HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\nok", 200, b"ok", False),
+    "old and kept": (b"HTTP/1.0 200 OK\r\nconnection: keep-alive\r\ncontent-length: 2\r\n\r\nok", 200, b"ok", True),
+    "more than it said": (OK + b"and more", 200, b"ok", False),
+    "an answer to nothing": (OK + OK, 200, b"ok", False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("answer", "status", "body", "kept"), FORMS.values(), ids=FORMS)
+def test_an_answer_is_read_in_whatever_form_it_comes(
+    run: Run, answer: bytes, status: int, body: bytes, kept: bool
+) -> None:
+    """And the next one is its own: what was left of this one is never taken for it."""
+
+    async def ask() -> None:
+        async with asking(script(answer, OK)) as it:
+            assert await told(it) == (status, body)
+            assert await told(it) == (200, b"ok")
+            assert it.server.connections == (1 if kept else 2)
+            assert it.clock.slept == []
+
+    run(ask)
+
+
+def test_an_answer_comes_in_whatever_pieces(run: Run) -> None:
+    """A byte at a time, too."""
+    answer = FORMS["words in between"][0]
+
+    async def answering(talk: Talk) -> None:
+        for place in range(len(answer)):
+            await talk.say(answer[place : place + 1])
+            await asyncio.sleep(0)
+
+    async def ask() -> None:
+        async with asking(answering) as it:
+            assert [await told(it) for _ in range(3)] == [(200, b"ok")] * 3
+            assert it.server.connections == 1
+
+    run(ask)
+
+
+def test_a_body_without_a_length_ends_with_its_connection(run: Run) -> None:
+    """It is whole then; but not if it was to end otherwise, or broke."""
+
+    async def ask() -> None:
+        async with asking(script(b"HTTP/1.1 200 OK\r\n\r\nall of it", close=True)) as it:
+            assert await told(it) == (200, b"all of it")
+
+        async def breaks(talk: Talk) -> None:
+            await talk.say(b"HTTP/1.1 200 OK\r\n\r\nsome of it")
+            await talk.reset()
+
+        async with asking(breaks) as it:
+            assert await kind_of(it) == "reset"
+
+    run(ask)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n",
+        b"SSH-2.0-OpenSSH_9.2\r\n",
+        b"HTTP/1.1 two hundred\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nok",
+    ],
+)
+def test_what_is_no_answer_is_told_as_such(run: Run, answer: bytes) -> None:
+    """At once, and nothing is sent again."""
+
+    async def ask() -> None:
+        async with asking(script(answer), deadlines=HASTY) as it:
+            assert await kind_of(it) in {"malformed", "timeout"}
+            assert len(it.server.asked) == 1
+
+    run(ask)
+
+
+def test_a_reader_that_waits_makes_the_server_wait(run: Run) -> None:
+    """No more than some pieces of a body are held, however much is sent."""
+    sent = 0
+
+    async def endless(talk: Talk) -> None:
+        nonlocal sent
+        await talk.say(b"HTTP/1.1 200 OK\r\n\r\n")
+        while not talk.writer.is_closing():
+            await talk.say(bytes(65_536))
+            sent += 65_536
+
+    async def ask() -> None:
+        async with asking(endless) as it:
+            connections = pool.Pool(SystemResolver(), proxies=False)
+            connection = await connections.open(parse(it.archive.timemap or ""), None, 5)
+            connection.send(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            loop = asyncio.get_running_loop()
+            await connection.head(loop.time() + 5)
+            before = -1
+            while before != sent:  # until nothing more is taken
+                before = sent
+                for _ in range(200):
+                    await asyncio.sleep(0)
+            # What the two sockets hold besides, and what one piece may have more.
+            assert sent < 32 << 20
+            assert len(await connection.piece(loop.time() + 5)) > 0
+            connections.give_back(connection)
+            assert not connection.is_open
+
+    run(ask)
+
+
+@pytest.fixture
+def trusted(monkeypatch: pytest.MonkeyPatch) -> Iterator[ssl.SSLContext]:
+    """Give the server's side of a certificate that is trusted for once."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
+    pool.safety.cache_clear()
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(CERTIFICATE)
+    yield tls
+    pool.safety.cache_clear()
+
+
+def test_safe_connections_are_kept_like_others(run: Run, trusted: ssl.SSLContext) -> None:
+    """The same bytes arrive over TLS, small and large."""
+    large = bytes(range(256)) * 20_000
+
+    async def answering(talk: Talk) -> None:
+        await talk.answer(200, large if talk.number else b"ok")
+
+    async def ask() -> None:
+        async with asking(answering, tls=trusted) as it:
+            assert await told(it) == (200, b"ok")
+            assert await told(it) == (200, large)
+            assert it.server.connections == 1
+
+    run(ask)
+
+
+async def _splice(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with suppress(ConnectionError):
+        while data := await reader.read(65_536):
+            writer.write(data)
+            await writer.drain()
+    writer.close()
+
+
+@pytest.mark.parametrize("status", [200, 407])
+def test_safe_connections_through_a_proxy(
+    run: Run, trusted: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    """The proxy is told the place and its password, and nothing else; if it does not want to, it is told."""
+    heads: list[bytes] = []
+    over = asyncio.Event()
+
+    async def proxy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heads.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(b"HTTP/1.1 %d Whatever\r\n\r\n" % status)
+        if status == 200:
+            port = int(heads[-1].split()[1].rpartition(b":")[2])
+            behind, there = await asyncio.open_connection("127.0.0.1", port)
+            await asyncio.gather(_splice(reader, there), _splice(behind, writer))
+        writer.close()
+        over.set()
+
+    async def ask() -> None:
+        async with asking(script(OK), tls=trusted) as it, await asyncio.start_server(proxy, "127.0.0.1", 0) as server:
+            port = server.sockets[0].getsockname()[1]
+            monkeypatch.setenv("HTTPS_PROXY", f"http://me:s%40cret@127.0.0.1:{port}")
+            async with Courier(MemoryLimitStore(), VirtualClock(), "me@example.com", proxies=True) as courier:
+                question = Question(f"{it.server.url}/page", Work.INDEX)
+                archive = Archive("a", "A", Kind.MEMENTO, timemap=it.server.url)
+                if status == 200:
+                    for _ in range(2):
+                        assert (await courier.ask(archive, question)).body.read() == b"ok"
+                    assert it.server.connections == 1
+                else:
+                    with pytest.raises(FailedError) as failed:
+                        await courier.ask(archive, question)
+                    assert failed.value.kind == "unreachable"
+                    assert it.server.connections == 0
+            await over.wait()
+        assert len(heads) == 1
+        assert heads[0].startswith(f"CONNECT 127.0.0.1:{it.server.port} HTTP/1.1\r\n".encode())
+        assert b"Proxy-Authorization: Basic bWU6c0BjcmV0\r\n" in heads[0]
+        assert b"page" not in heads[0]
+
+    run(ask)
+
+
+def test_no_field_can_hold_a_second_one(run: Run) -> None:
+    """What a client passes on from an archive's answer may be hostile."""
+
+    async def ask() -> None:
+        async with asking(script(OK)) as it:
+            for hostile in ("a\r\nX: y", "a\nb", "a\0"):
+                assert await kind_of(it, headers={"If-None-Match": hostile}) == "malformed"
+            assert it.server.asked == []
+            assert (await it.ask(headers={"accept": "text/x", "If-None-Match": '"ü"'})).status == 200
+
+    run(ask)
