@@ -33,7 +33,8 @@ http {{
 """
 
 
-def _program() -> str:
+def program() -> str:
+    """Return where it is. Raises FileNotFoundError."""
     # Debian has it where only root's path leads.
     found = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
     if found is None:
@@ -41,7 +42,8 @@ def _program() -> str:
     return found
 
 
-def _answers(port: int) -> bool:
+def answers(port: int) -> bool:
+    """Return whether it is ready."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
     try:
         connection.request("GET", "/ready")
@@ -55,12 +57,11 @@ def _answers(port: int) -> bool:
 @contextmanager
 def serving(folder: Path, work: Path) -> Iterator[int]:
     """Serve a folder on the port that is yielded; below `/whole/`, without ranges. work: a folder for its own files."""
-    program = _program()
 
     def command(port: int) -> list[str | Path]:
         config = work / "nginx.conf"
         config.write_text(_CONFIG.format(work=work, folder=folder, port=port))
-        return [program, "-p", work, "-c", config, "-e", "stderr"]
+        return [program(), "-p", work, "-c", config, "-e", "stderr"]
 
-    with running(command, _answers, work) as port:
+    with running(command, answers, work) as port:
         yield port

@@ -1,0 +1,138 @@
+"""Fourteen archives for the aggregator's bench: TimeMaps in files, served by nginx, and maps and filters of them."""
+
+import os
+import random
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.neighbours import nginx
+from tests.neighbours.process import free_port, running
+
+from bench.holdings import UNLOST
+
+ARCHIVES = 14
+PAGES = 4_000
+HELD = 0.05
+"""The share of pages that each archive has."""
+
+MOST = 1_000
+"""Copies of a page in one archive: from one to so many, small numbers as often as large ones."""
+
+_CONFIG = """\
+daemon off;
+worker_processes 1;
+pid {work}/nginx.pid;
+error_log stderr;
+events {{ worker_connections 4096; }}
+http {{
+    access_log off;
+    keepalive_requests 100000000;
+    open_file_cache max=20000;
+    client_body_temp_path {work}/body;
+    proxy_temp_path {work}/proxy;
+    fastcgi_temp_path {work}/fastcgi;
+    uwsgi_temp_path {work}/uwsgi;
+    scgi_temp_path {work}/scgi;
+    default_type application/link-format;
+    server {{ listen 127.0.0.1:{port}; location / {{ return 204; }} }}
+    {servers}
+}}
+"""
+_SERVER = 'server {{ listen 127.0.0.1:{port}; location / {{ root "{folder}"; }} }}'
+
+
+@dataclass(frozen=True)
+class Fourteen:
+    """The archives.
+
+    pages: what may be asked for. registry: a file with all of them, with their maps and filters.
+    ports: where they listen. hits: how many archives have each page.
+    """
+
+    folder: Path
+    pages: list[str]
+    ports: list[int]
+    hits: dict[str, int]
+
+    def registry(self, *, maps: bool = True, hanging: int | None = None, without: int | None = None) -> Path:
+        """Return a registry of them. hanging: a port that stands for the last one; without: leave so many out."""
+        path = self.folder / f"registry-{maps}-{hanging}-{without}.toml"
+        entries = []
+        for number, port in enumerate(self.ports[: ARCHIVES - (without or 0)]):
+            place = hanging if hanging is not None and number == ARCHIVES - 1 else port
+            entry = f'[[archive]]\nid = "a{number}"\nname = "A{number}"\nkind = "memento"\nlimits = []\n'
+            entry += f'timemap = "http://127.0.0.1:{place}/timemap/link/"\n'
+            if maps:
+                entry += f'mementomap = "{self.folder}/a{number}.ukvs"\nfilters = ["{self.folder}/a{number}.filter"]\n'
+            entries.append(entry)
+        path.write_text("".join(entries))
+        return path
+
+
+def timemap(page: str, archive: int, count: int) -> str:
+    """Return a TimeMap of so many copies."""
+    lines = [f'<{page}>; rel="original"']
+    for number in range(count):
+        year, rest = 1996 + number * 28 // count, number * 7919
+        date = f"{year}{rest % 12 + 1:02d}{rest % 28 + 1:02d}{rest % 24:02d}{rest % 60:02d}{rest % 59:02d}"
+        day = (
+            f"Mon, {rest % 28 + 1:02d} {_MONTHS[rest % 12]} {year} {rest % 24:02d}:{rest % 60:02d}:{rest % 59:02d} GMT"
+        )
+        lines.append(f'<http://a{archive}.example/web/{date}/{page}>; rel="memento"; datetime="{day}"')
+    return ",\n".join(lines)
+
+
+_MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+
+
+def _write(folder: Path) -> tuple[list[str], dict[str, int]]:
+    chance = random.Random(1)  # noqa: S311
+    pages = [f"http://site{number % 500}.example/section{number % 7}/page{number}" for number in range(PAGES)]
+    hits = dict.fromkeys(pages, 0)
+    for archive in range(ARCHIVES):
+        held = chance.sample(pages, int(PAGES * HELD))
+        for page in held:
+            hits[page] += 1
+            # nginx makes one slash of two.
+            file = folder / f"a{archive}" / "timemap" / "link" / page.replace("//", "/")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(timemap(page, archive, int(MOST ** chance.random())))
+        index = folder / f"a{archive}.txt"
+        index.write_text("".join(f"{page}\n" for page in sorted(held)))
+        subprocess.run([UNLOST, "map", "build", index, "-o", folder / f"a{archive}.ukvs"], check=True, stderr=-3)
+        subprocess.run([UNLOST, "filter", "build", index, "-o", folder / f"a{archive}.filter"], check=True, stderr=-3)
+    return pages, hits
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[Fourteen]:
+    """Make the archives in a folder, and serve them."""
+    pages, hits = _write(folder)
+    work = folder / "nginx"
+    work.mkdir()
+    ports: list[int] = []
+
+    def command(port: int) -> list[str | Path]:
+        ports[:] = [free_port() for _ in range(ARCHIVES)]
+        servers = [_SERVER.format(port=each, folder=folder / f"a{number}") for number, each in enumerate(ports)]
+        config = work / "nginx.conf"
+        config.write_text(_CONFIG.format(work=work, port=port, servers="\n    ".join(servers)))
+        return [nginx.program(), "-p", work, "-c", config, "-e", "stderr"]
+
+    with running(command, nginx.answers, work):
+        yield Fourteen(folder, pages, ports, hits)
+
+
+def cpu_seconds(process: int) -> float:
+    """Return the CPU seconds of a process so far, in all its threads."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def memory_mib(process: int) -> float:
+    """Return the memory of a process, in MiB."""
+    pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20)

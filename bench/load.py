@@ -1,0 +1,57 @@
+"""Asks a server for many pages, so many at once, and says how long each took. A process of its own.
+
+usage: python -m bench.load PORT PATH-PREFIX AT-ONCE [HEADER: VALUE] < pages
+Prints a JSON object: seconds, statuses, and the latencies in milliseconds, sorted.
+"""
+
+import asyncio
+import json
+import sys
+import time
+from collections import Counter
+
+import uvloop
+
+from unlost.archives.asking.addresses import SystemResolver, parse
+from unlost.archives.asking.pool import Pool
+
+
+async def load(port: int, prefix: str, at_once: int, fields: str, pages: list[str]) -> dict[str, object]:
+    """Ask for all pages."""
+    pool = Pool(SystemResolver(), proxies=False)
+    address = parse(f"http://127.0.0.1:{port}/")
+    loop = asyncio.get_running_loop()
+    left = iter(pages)
+    took: list[float] = []
+    statuses: Counter[int] = Counter()
+
+    async def ask() -> None:
+        for page in left:
+            begun = time.perf_counter()
+            connection = pool.kept(address, None) or await pool.open(address, None, 30)
+            connection.send(f"GET {prefix}{page} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{fields}\r\n".encode())
+            until = loop.time() + 60
+            await connection.head(until)
+            while await connection.piece(until):
+                pass
+            statuses[connection.status] += 1
+            pool.give_back(connection)
+            took.append(1e3 * (time.perf_counter() - begun))
+
+    begun = time.perf_counter()
+    await asyncio.gather(*(ask() for _ in range(at_once)))
+    seconds = time.perf_counter() - begun
+    pool.close()
+    return {"seconds": seconds, "statuses": dict(statuses), "ms": sorted(took)}
+
+
+def main() -> None:
+    """Ask for what standard input lists."""
+    port, prefix, at_once, *fields = sys.argv[1:]
+    pages = sys.stdin.read().split()
+    lines = "".join(f"{field}\r\n" for field in fields)
+    json.dump(uvloop.run(load(int(port), prefix, int(at_once), lines, pages)), sys.stdout)
+
+
+if __name__ == "__main__":
+    main()
