@@ -69,13 +69,13 @@ class Map:
         return cls(path, _core.MapSource.open)
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
+    def load(cls, path: str | PathLike[str], max_bytes: int | None = None) -> Self:
         """Read a map, plain, gzip or zstd, into memory, where it takes its text and about ten bytes a row.
 
-        For those that are asked all the time, or must not change. Raises InputError if the file cannot be read, is no
-        map, is damaged or is not sorted.
+        For those that are asked all the time, or must not change. max_bytes: of its text, uncompressed, if there is to
+        be an end. Raises InputError if the file cannot be read, is no map, is larger, is damaged or is not sorted.
         """
-        return cls(path, lambda name: _core.MapSource.load(name, MAX_LINE_BYTES))
+        return cls(path, lambda name: _core.MapSource.load(name, MAX_LINE_BYTES, max_bytes))
 
     def lookup(self, uri: str | bytes) -> Answer:
         """Return what the map says about a page, given by its address or in its place a SURT.
@@ -99,6 +99,13 @@ class Map:
         """
         try:
             return self._rows.lookup_many(uris, self.rules, threads)
+        except InputError as error:
+            raise self._named(error) from error
+
+    def lookup_key(self, key: str | bytes) -> Answer:
+        """Return the same for a normal key, as `unlost.uri.key` makes it; its query is cut."""
+        try:
+            return self._rows.lookup_key(key)
         except InputError as error:
             raise self._named(error) from error
 

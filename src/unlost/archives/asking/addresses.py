@@ -80,6 +80,7 @@ def own_places(archive: Archive) -> frozenset[Place]:
         archive.replay,
         archive.search,
         archive.mementomap,
+        *archive.filters,
     ):
         try:
             found.add(place_of(parse(address or "")))
