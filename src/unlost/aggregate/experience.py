@@ -23,7 +23,8 @@ LOG_BYTES = 1 << 26
 _MAX_BYTES = 1 << 24  # of the file; an archive has less than a thousand
 _MAX_COUNT = 2**53  # what every reader of JSON keeps exactly
 _VERSION = 1
-_COUNTS = tuple(each.name for each in fields(Accuracy))
+_PASSED_OVER = "passed_over"
+_COUNTS = tuple(each.name for each in fields(Accuracy) if each.name != _PASSED_OVER)
 _log = logging.getLogger(__name__)
 
 
@@ -37,6 +38,7 @@ class Experience:
         known = tuple(archives)
         self.rates = HitRates(known, memory)
         self._counts = {archive.id: dict.fromkeys(_COUNTS, 0) for archive in known}
+        self._passed_over = {archive.id: 0 for archive in known}
 
     def learn(self, archive: str, reason: Reason, outcome: Outcome, ground: Ground = Ground.ANY) -> None:
         """Learn from one answer of an archive: a hit or a miss; failures teach nothing about what it holds.
@@ -50,13 +52,14 @@ class Experience:
             self._counts[archive][f"{reason}_{'hits' if is_hit else 'misses'}"] += 1
         self.rates.learn(archive, ground, is_hit)
 
-    def passed_over(self, archive: str) -> None:
-        """Count that an archive was not asked."""
-        self._counts[archive]["passed_over"] += 1
+    def passed_over(self, archives: Iterable[str]) -> None:
+        """Count that archives were not asked."""
+        for archive in archives:
+            self._passed_over[archive] += 1
 
     def accuracy(self, archive: str) -> Accuracy:
         """Return what came of asking an archive so far."""
-        return Accuracy(**self._counts[archive])
+        return Accuracy(**self._counts[archive], passed_over=self._passed_over[archive])
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it to a file, which appears whole or not at all. Raises OSError."""
@@ -86,7 +89,10 @@ class Experience:
             self.rates.take(archive, ground, hits, total)
         for archive, name, count in counts:
             if archive in self._counts:
-                self._counts[archive][name] = count
+                if name == _PASSED_OVER:
+                    self._passed_over[archive] = count
+                else:
+                    self._counts[archive][name] = count
         return True
 
 
@@ -99,7 +105,11 @@ def _checked(table: object) -> tuple[list[tuple[str, str, float, float]], list[t
         for archive, ground, pair in _leaves(table.get("rates"))
         if ground in set(Ground)
     ]
-    counts = [(archive, name, count) for archive, name, count in _leaves(table.get("counts")) if name in _COUNTS]
+    counts = [
+        (archive, name, count)
+        for archive, name, count in _leaves(table.get("counts"))
+        if name in (*_COUNTS, _PASSED_OVER)
+    ]
     if any(type(count) is not int or not 0 <= count <= _MAX_COUNT for _, _, count in counts):
         raise ValueError("counts")
     return rates, [(archive, name, int(str(count))) for archive, name, count in counts]

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -46,7 +46,7 @@ class Knowledge:
 
 
 class Known:
-    """Maps and filters of all archives that have some in the registry.
+    """Maps and filters of all archives that are on and have some in the registry.
 
     Never waits for a file or a server where it is asked what it knows. What cannot be read leaves in place what was
     read before; an archive of which nothing could be read is one without a map, and so asked rather too often.
@@ -79,19 +79,20 @@ class Known:
         self._entries = {
             archive.id: _Entry(archive, reading, folder)
             for archive in archives
-            if archive.mementomap or archive.filters
+            if archive.enabled and (archive.mementomap or archive.filters)
         }
-        # Looked into for every question, and changed only by putting a whole new value in its place.
+        # Never changed, only replaced: whoever has it may look into it as long as he likes.
         self._holdings: dict[str, Holdings] = {}
         self._refreshing = asyncio.Lock()
 
-    def holdings(self, archive: str) -> Holdings | None:
-        """Return what is known of what an archive holds; None if nothing is."""
-        return self._holdings.get(archive)
+    def all(self) -> Mapping[str, Holdings]:
+        """Return what is known of archives, by id: the very same object until something changes."""
+        return self._holdings
 
     def set_aside(self, archive: str, problem: str) -> None:
         """Forget what turned out to be damaged, until it is read anew."""
-        if self._holdings.pop(archive, None) is not None:
+        if archive in self._holdings:
+            self._put(archive, None)
             entry = self._entries[archive]
             entry.forget(problem)
             self._tell_problems(entry)
@@ -144,12 +145,14 @@ class Known:
             entry.trouble = str(error)  # parts of different rules: the other one will change, too
             return
         entry.trouble = None
-        if holdings is None:
-            self._holdings.pop(entry.archive.id, None)
-            return
-        self._holdings[entry.archive.id] = holdings
-        entry.since = self._clock.now()
-        entry.is_new = True
+        self._put(entry.archive.id, holdings)
+        if holdings is not None:
+            entry.since = self._clock.now()
+            entry.is_new = True
+
+    def _put(self, archive: str, holdings: Holdings | None) -> None:
+        others = {name: each for name, each in self._holdings.items() if name != archive}
+        self._holdings = others if holdings is None else {**others, archive: holdings}
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self._clock.now(), UTC)

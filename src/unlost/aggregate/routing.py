@@ -1,34 +1,22 @@
 """Chooses the archives that are asked for a page, and says why."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from random import Random
-from typing import Protocol
 
 from unlost.aggregate.experience import Experience
+from unlost.aggregate.grounds import Grounds, Knows
 from unlost.aggregate.hit_rates import Ground
 from unlost.aggregate.report import Outcome
 from unlost.aggregate.wish import Wish
 from unlost.archives.archive import Archive
 from unlost.archives.registry.registry import Registry
-from unlost.errors import InputError, UriError, UsageError
+from unlost.errors import UsageError
 from unlost.formats import upstream
-from unlost.holdings.routing import Holdings, Ruling
-from unlost.holdings.routing import Reason as Basis
 from unlost.uri import DEFAULT_RULES, key
 
 DEFAULT_EXPLORING = 0.02
 """The share of questions that go to an archive although its map or filter says no, so that its errors are known."""
-
-_GROUNDS = {
-    Basis.BOTH: Ground.BOTH,
-    Basis.FILTER: Ground.FILTER,
-    Basis.LISTED: Ground.LISTED_ONLY,
-    Basis.OLD_FILTER: Ground.OLD_FILTER,
-    Basis.UNCOVERED: Ground.DENIED,
-    Basis.EXCLUDED: Ground.DENIED,
-    Basis.FILTERED: Ground.DENIED,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +39,6 @@ class Route:
 
     asked: tuple[Choice, ...]
     passed_over: tuple[str, ...] = ()
-
-
-class Knows(Protocol):
-    """Whoever knows maps and filters."""
-
-    def holdings(self, archive: str) -> Holdings | None:
-        """Return what is known of what an archive holds; None if nothing is."""
-        ...
-
-    def set_aside(self, archive: str, problem: str) -> None:
-        """Take note that what is known turned out to be damaged: from now on nothing is, until it is read anew."""
-        ...
 
 
 class Router:
@@ -89,7 +65,7 @@ class Router:
                 raise UsageError(f"{name}: expected a share from 0 to 1")
         self._registry = registry
         self._on = registry.only()
-        self._known = known
+        self._grounds = Grounds(known)
         self.experience = experience
         self._exploring = exploring
         self._least_rate = least_rate
@@ -108,15 +84,39 @@ class Router:
         if wish.broadcast:
             rate = self.experience.rates.rate
             asked = [Choice(archive, "broadcast", rate(archive.id)) for archive in self._on]
-            return self._counted(asked, [], wish.top_k)
-        asked = []
-        explored: list[Choice] = []
+            passed_over: list[str] = []
+        else:
+            asked, passed_over = self._chosen(self._grounds.of(uri, keys))
+        if wish.top_k is not None:
+            asked, passed_over = self._likeliest(asked, wish.top_k)
+        self.experience.passed_over(passed_over)
+        return Route(tuple(asked), tuple(passed_over))
+
+    def _chosen(self, grounds: Mapping[str, Ground]) -> tuple[list[Choice], list[str]]:
+        """Return who may have the page, or is explored, and who is passed over."""
+        rate, explores, share = self.experience.rates.rate, self._random, self._exploring
+        asked, passed_over = [], []
         for archive in self._on:
-            choice = self._choice(archive, uri, keys)
-            if choice is None:
-                continue
-            (explored if choice.reason == "explored" else asked).append(choice)
-        return self._counted(asked, explored, wish.top_k)
+            name = archive.id
+            ground = grounds.get(name, Ground.ANY)
+            if ground is Ground.ANY and rate(name) >= self._least_rate:
+                asked.append(Choice(archive, "learned", rate(name)))
+            elif ground is not Ground.ANY and ground is not Ground.DENIED:
+                asked.append(Choice(archive, "routed", rate(name, ground), ground))
+            elif explores() < share:
+                asked.append(Choice(archive, "explored", rate(name, ground), ground))
+            else:
+                passed_over.append(name)
+        return asked, passed_over
+
+    def _likeliest(self, asked: list[Choice], count: int) -> tuple[list[Choice], list[str]]:
+        """Return the likeliest of them, beside those that are explored, and who is passed over then."""
+        # Of equally likely ones the first in the registry: sorting keeps their order.
+        ranked = sorted(asked, key=lambda choice: (choice.reason == "explored", -choice.likelihood))
+        kept = {choice.archive.id for choice in ranked[:count] if choice.reason != "explored"}
+        kept |= {choice.archive.id for choice in asked if choice.reason == "explored"}
+        chosen = [choice for choice in asked if choice.archive.id in kept]
+        return chosen, [archive.id for archive in self._on if archive.id not in kept]
 
     def _named(self, names: frozenset[str]) -> Route:
         if not names:
@@ -124,55 +124,6 @@ class Router:
         rate = self.experience.rates.rate
         named = self._registry.only(sorted(names))
         return Route(tuple(Choice(archive, "requested", rate(archive.id)) for archive in named))
-
-    def _choice(self, archive: Archive, uri: str, keys: dict[str, str]) -> Choice | None:
-        """Return an archive if it is to be asked, among the k likeliest or for exploring's sake."""
-        rate = self.experience.rates.rate
-        ruling = self._ruling(archive.id, uri, keys)
-        if ruling is None:
-            likelihood = rate(archive.id)
-            if likelihood >= self._least_rate:
-                return Choice(archive, "learned", likelihood)
-            return Choice(archive, "explored", likelihood) if self._explores() else None
-        if ruling.is_worth_asking:
-            ground = _ground(ruling)
-            return Choice(archive, "routed", rate(archive.id, ground), ground)
-        if self._explores():
-            return Choice(archive, "explored", rate(archive.id, Ground.DENIED), Ground.DENIED)
-        return None
-
-    def _explores(self) -> bool:
-        return self._random() < self._exploring
-
-    def _ruling(self, archive: str, uri: str, keys: dict[str, str]) -> Ruling | None:
-        """Return what map and filters of an archive say; None if there are none.
-
-        keys: of the page, by the rules under which they were made; others that are needed are added.
-        """
-        holdings = self._known.holdings(archive)
-        if holdings is None:
-            return None
-        try:
-            page = keys.get(holdings.rules)
-            if page is None:
-                page = keys[holdings.rules] = key(uri, holdings.rules)
-            return holdings.lookup_key(page)
-        except UriError:
-            return None  # no page by these rules, although it is one by the usual: nobody can have listed it, or not
-        except InputError as error:
-            self._known.set_aside(archive, str(error))
-            return None
-
-    def _counted(self, asked: list[Choice], explored: list[Choice], top_k: int | None) -> Route:
-        """Return the route, and count who is passed over."""
-        if top_k is not None and len(asked) > top_k:
-            # Of equally likely ones the first in the registry: sorting keeps their order.
-            asked = sorted(asked, key=lambda choice: -choice.likelihood)[:top_k]
-        chosen = {choice.archive.id: choice for choice in (*asked, *explored)}
-        passed_over = tuple(archive.id for archive in self._on if archive.id not in chosen)
-        for archive in passed_over:
-            self.experience.passed_over(archive)
-        return Route(tuple(chosen[archive.id] for archive in self._on if archive.id in chosen), passed_over)
 
     def learn(self, choice: Choice, outcome: Outcome) -> None:
         """Learn from what came of asking an archive that was chosen."""
@@ -193,15 +144,8 @@ class Router:
     def _ground_of(self, answer: upstream.Answer) -> Ground:
         if answer.reason not in ("routed", "explored"):
             return Ground.ANY
-        ruling = self._ruling(answer.archive, answer.uri, {})
+        ground = self._grounds.of(answer.uri, {}).get(answer.archive, Ground.ANY)
         if answer.reason == "explored":
-            return Ground.ANY if ruling is None else Ground.DENIED
+            return Ground.ANY if ground is Ground.ANY else Ground.DENIED
         # A map that has changed since says nothing about that question: the vaguest ground stands for it.
-        return _ground(ruling) if ruling is not None and ruling.is_worth_asking else Ground.WILDCARD
-
-
-def _ground(ruling: Ruling) -> Ground:
-    if ruling.reason is Basis.MAP:
-        is_wild = ruling.answer is not None and (ruling.answer.matched or "").endswith("*")
-        return Ground.WILDCARD if is_wild else Ground.LISTED
-    return _GROUNDS[ruling.reason]
+        return Ground.WILDCARD if ground in (Ground.ANY, Ground.DENIED) else ground

@@ -137,7 +137,7 @@ class Holdings:
             return Ruling(key.partition("?")[0], verdict, reason)
         answer = self.map.lookup_key(key)
         had = self._has_key(key) if self.filters and answer.held else None
-        return self._ruling(answer, had, is_old=had is False and self._has_old_filter())
+        return self._ruling(answer, had, is_old=had is False and self.has_old_filter())
 
     def _has_key(self, key: str) -> bool:
         return any(each.lookup_key(key) for each in self.filters)
@@ -153,7 +153,7 @@ class Holdings:
         answers = self.map.lookup_many(asked, threads)
         covered = [place for place, answer in enumerate(answers) if isinstance(answer, Answer) and answer.held]
         had = dict(zip(covered, self._are_had([asked[place] for place in covered], threads), strict=True))
-        is_old = self._has_old_filter()
+        is_old = self.has_old_filter()
         return [
             answer if isinstance(answer, UriError) else self._ruling(answer, had.get(place), is_old=is_old)
             for place, answer in enumerate(answers)
@@ -186,7 +186,8 @@ class Holdings:
             left = [place for place in left if found[place] is False]
         return found
 
-    def _has_old_filter(self) -> bool:
+    def has_old_filter(self) -> bool:
+        """Return whether a filter is too old to deny what a wildcard of the map covers."""
         now = self._now()
         # One capture with a date that is still to come, and indexes have such, would keep a filter young for ever.
         return any(date is None or not -_CLOCKS <= now - date <= self.max_age for date in self._dates)

@@ -53,7 +53,7 @@ fn layer(header: &Header) -> PyLayer {
 
 /// A filter to ask. Thread-safe; others run while it searches, but for one key in memory, which takes less time than that.
 #[pyclass(frozen, module = "unlost._core")]
-struct FilterFile(filter::Filter<Bytes>);
+pub struct FilterFile(filter::Filter<Bytes>);
 
 /// The bytes of a filter.
 enum Bytes {
@@ -81,6 +81,11 @@ fn regular(py: Python<'_>, path: PathBuf) -> PyResult<File> {
 }
 
 impl FilterFile {
+    /// Whether it has a normal key; nothing if it turns out to be damaged.
+    pub fn has(&self, key: &[u8]) -> Option<bool> {
+        self.0.has(self.0.kind().hash_key(key)).ok()
+    }
+
     fn is_loaded(&self) -> bool {
         matches!(self.0.source(), Bytes::Loaded(_))
     }

@@ -219,11 +219,20 @@ fn without_collecting(py: Python<'_>, make: impl FnOnce() -> PyResult<()>) -> Py
 
 /// A map to look things up in. Thread-safe; others run while it searches.
 #[pyclass(frozen, module = "unlost._core")]
-struct MapRows {
+pub struct MapRows {
     form: Form<Mapping>,
 }
 
 impl MapRows {
+    /// Whether the row that answers for a normal key says that it is held, and is a wildcard; inside, nothing if no row
+    /// answers. Nothing at all if it turns out that rows are not sorted.
+    pub fn find(&self, key: &[u8]) -> Option<Option<(bool, bool)>> {
+        let answers = ask_one(&self.form, key, Asked::Keys).ok()?;
+        let answer = answers.get(0).ok()?;
+        let found = answer.found;
+        Some(found.map(|(matched, frequency)| (frequency.is_held(), matched.ends_with(b"*"))))
+    }
+
     fn ask<'py>(
         &self,
         asked_for: &Bound<'py, PyAny>,
