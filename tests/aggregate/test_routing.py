@@ -130,7 +130,8 @@ def test_a_top_k_of_nothing_and_shares_that_are_none_are_refused() -> None:
     """With what was expected."""
     with pytest.raises(UsageError, match="top_k: expected"):
         router([archive("a")]).route(PAGE, Wish(top_k=0))
-    for options in ({"exploring": 1.5}, {"least_rate": -0.1}):
+    wrong: list[dict[str, Any]] = [{"exploring": 1.5}, {"least_rate": -0.1}]
+    for options in wrong:
         with pytest.raises(UsageError, match="expected a share from 0 to 1"):
             router([archive("a")], **options)
 
