@@ -499,3 +499,22 @@ def test_a_disk_without_room_leaves_the_old_one_in_place(tmp_path: Path) -> None
         assert (scene.says(), "cache" in scene.problems()[0]) == (None, True)
 
     asyncio.run(run())
+
+
+def test_a_part_that_broke_goes_on_beside_a_new_one(tmp_path: Path) -> None:
+    """The old map answers with the new filter."""
+    file = tmp_path / "m.ukvs"
+    file.write_text(ROWS)
+    subject = archive("a", mementomap=str(file), filters=(pages(tmp_path, PAGE).path,))
+    scene = Scene(tmp_path, subject, clock=VirtualClock(1_709_251_200))
+
+    async def run() -> None:
+        await scene.known.load()
+        assert scene.says("http://example.com/new") is False
+        replace(file, b"rubbish\n")
+        pages(tmp_path, PAGE, "http://example.com/new")
+        await scene.known.refresh()
+        assert (scene.says("http://example.com/new"), scene.says("http://example.com/other")) == (True, False)
+        assert [(each.map, each.filters) for each in scene.known.knowledge()] == [(True, 1)]
+
+    asyncio.run(run())
