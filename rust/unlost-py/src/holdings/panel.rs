@@ -31,6 +31,8 @@ struct Seat {
     filters: Vec<Py<FilterFile>>,
 }
 
+type PySeat = (Option<Py<MapRows>>, Vec<Py<FilterFile>>);
+
 /// What is known of several archives.
 #[pyclass(frozen, module = "unlost._core")]
 struct Panel(Vec<Seat>);
@@ -38,7 +40,7 @@ struct Panel(Vec<Seat>);
 #[pymethods]
 impl Panel {
     #[new]
-    fn new(seats: Vec<(Option<Py<MapRows>>, Vec<Py<FilterFile>>)>) -> Self {
+    fn new(seats: Vec<PySeat>) -> Self {
         let seats = seats.into_iter();
         Self(seats.map(|(map, filters)| Seat { map, filters }).collect())
     }
