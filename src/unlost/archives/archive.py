@@ -85,6 +85,7 @@ class Archive:
     limits: rates; every one that is for a kind of question must be kept.
     quotas: the same for a day of UTC, counted on disk: their `seconds` is 86,400.
     mementomap: a file or an address of its MementoMap.
+    filters: files or addresses of its filters, which together have everything that it holds.
     hit_rate: the share of questions that it had an answer to, where there is no map.
     enabled: whether it is asked unless it is named.
     """
@@ -105,6 +106,7 @@ class Archive:
     limits: tuple[Limit, ...] = ()
     quotas: tuple[Limit, ...] = ()
     mementomap: str | None = None
+    filters: tuple[str, ...] = ()
     hit_rate: Figure | None = None
     enabled: bool = True
 

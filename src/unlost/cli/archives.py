@@ -78,6 +78,8 @@ def _facts(archive: Archive) -> Iterator[tuple[str, str, str]]:
     for name, address in addresses.items():
         if address is not None:
             yield name, address, ""
+    for place in archive.filters:
+        yield "filter", place, ""
     yield "keeps", "every version" if archive.deep else "the last version", ""
     yield "as captured", ", ".join(archive.canonical) or "nothing", ""
     yield "changed", ", ".join(archive.migrated) or "nothing", ""

@@ -8,6 +8,8 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
+from functools import lru_cache
+from operator import attrgetter
 from typing import Literal, Protocol, get_args
 
 from unlost.dates import from_iso, pad
@@ -128,11 +130,11 @@ def answer_line(answer: Answer) -> bytes:
 
     Raises InputError for a value that would not be read back.
     """
-    values = {name: value for name in _NAMES if (value := getattr(answer, name)) is not None}
+    values = {name: value for name, value in zip(_NAMES, _values(answer), strict=True) if value is not None}
     fault = _fault(values)
     if fault:
         raise InputError(fault[1])
-    return json.dumps(values, separators=(",", ":")).encode() + b"\n"
+    return _encode(values).encode() + b"\n"
 
 
 def write_answers(file: Writable, answers: Iterable[Answer]) -> None:
@@ -165,10 +167,13 @@ def _fault(values: dict[str, object]) -> tuple[str, str] | None:
 
 
 def _is_time(value: object) -> bool:
-    if not (isinstance(value, str) and _TIME.fullmatch(value)):
-        return False
+    return isinstance(value, str) and _TIME.fullmatch(value) is not None and _is_second(value[:19])
+
+
+@lru_cache(maxsize=256)  # answers come many a second
+def _is_second(value: str) -> bool:
     try:
-        from_iso(value)
+        from_iso(f"{value}Z")
     except DateError:
         return False
     return True
@@ -183,7 +188,7 @@ def _is_date(value: object) -> bool:
 
 def _is_text(value: object) -> bool:
     # A lone surrogate cannot be written as UTF-8 by whoever reads this.
-    return isinstance(value, str) and value != "" and not re.search("[\ud800-\udfff]", value)
+    return isinstance(value, str) and value != "" and (value.isascii() or not re.search("[\ud800-\udfff]", value))
 
 
 def _is_count(value: object) -> bool:
@@ -219,4 +224,6 @@ _RULES: dict[str, tuple[str, Callable[[object], bool]]] = {
     "from_cache": ("true or false", lambda value: isinstance(value, bool)),
 }
 _NAMES = tuple(each.name for each in fields(Answer))
+_values = attrgetter(*_NAMES)
+_encode = json.JSONEncoder(separators=(",", ":")).encode
 _REQUIRED = ("time", "archive", "uri", "endpoint", "outcome", "reason")

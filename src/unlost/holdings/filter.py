@@ -1,6 +1,6 @@
-"""A filter to ask whether an archive holds a page: in its file, without reading it."""
+"""A filter to ask whether an archive holds a page: in its file, without reading it, or in memory."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from os import PathLike, fspath
 from typing import Literal, Self, get_args
@@ -38,7 +38,7 @@ class Layer:
 
 
 class Filter:
-    """A filter; made by `Filter.open`.
+    """A filter; made by `Filter.open` or `Filter.load`, which look alike from then on.
 
     path: the file, as it was given.
     layers: what it is made up of, the oldest first: one, and one more for each time that something was added.
@@ -60,10 +60,15 @@ class Filter:
     (True, False, 1)
     """
 
-    def __init__(self, path: str | PathLike[str], rules: str | None = None) -> None:
+    def __init__(
+        self,
+        path: str | PathLike[str],
+        rules: str | None = None,
+        read: Callable[[str], _core.FilterFile] = _core.FilterFile.open,
+    ) -> None:
         self.path = fspath(path)
         try:
-            self.file = _core.FilterFile.open(self.path)
+            self.file = read(self.path)
         except OSError as error:
             raise InputError(f"{self.path}: cannot be read: {error.strerror or error}") from error
         except InputError as error:
@@ -81,6 +86,15 @@ class Filter:
         that was damaged.
         """
         return cls(path, rules)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], rules: str | None = None) -> Self:
+        """Read a filter into memory, where it takes as much as its file, which may then be changed as anybody likes.
+
+        For those that are asked all the time. What is damaged is found when it is asked, or by `check`. Raises
+        InputError as `open` does.
+        """
+        return cls(path, rules, _core.FilterFile.load)
 
     @property
     def key(self) -> KeyKind:

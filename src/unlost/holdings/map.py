@@ -23,6 +23,7 @@ class Map:
     header: what stands above its rows.
     rules: the rule set by which addresses become keys: the one that the header's meta names as `rules`, else `wayback`.
     problems: what could not be read in the header.
+    rows: what the core has of it.
 
     All its methods may be called by several threads at once, and let others run meanwhile.
 
@@ -44,7 +45,7 @@ class Map:
             self.header: Header = UkvsReader(BytesIO(source.header), self.problems, self.path).header
             keys, values = self.header.keys, self.header.values
             frequency = len(keys) + values.index("frequency") if "frequency" in values else None
-            self._rows = source.rows(frequency, self.header.meta.get("rolled_up") is True)
+            self.rows = source.rows(frequency, self.header.meta.get("rolled_up") is True)
         except OSError as error:
             raise InputError(f"{self.path}: cannot be read: {error.strerror or error}") from error
         except InputError as error:
@@ -69,13 +70,13 @@ class Map:
         return cls(path, _core.MapSource.open)
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
+    def load(cls, path: str | PathLike[str], max_bytes: int | None = None) -> Self:
         """Read a map, plain, gzip or zstd, into memory, where it takes its text and about ten bytes a row.
 
-        For those that are asked all the time, or must not change. Raises InputError if the file cannot be read, is no
-        map, is damaged or is not sorted.
+        For those that are asked all the time, or must not change. max_bytes: of its text, uncompressed, if there is to
+        be an end. Raises InputError if the file cannot be read, is no map, is larger, is damaged or is not sorted.
         """
-        return cls(path, lambda name: _core.MapSource.load(name, MAX_LINE_BYTES))
+        return cls(path, lambda name: _core.MapSource.load(name, MAX_LINE_BYTES, max_bytes))
 
     def lookup(self, uri: str | bytes) -> Answer:
         """Return what the map says about a page, given by its address or in its place a SURT.
@@ -86,7 +87,7 @@ class Map:
         rows are not sorted.
         """
         try:
-            return self._rows.lookup(uri, self.rules)
+            return self.rows.lookup(uri, self.rules)
         except UriError:
             raise
         except InputError as error:
@@ -98,7 +99,14 @@ class Map:
         threads: how many may work on it; all processors if not given. The answers do not depend on it.
         """
         try:
-            return self._rows.lookup_many(uris, self.rules, threads)
+            return self.rows.lookup_many(uris, self.rules, threads)
+        except InputError as error:
+            raise self._named(error) from error
+
+    def lookup_key(self, key: str | bytes) -> Answer:
+        """Return the same for a normal key, as `unlost.uri.key` makes it; its query is cut."""
+        try:
+            return self.rows.lookup_key(key)
         except InputError as error:
             raise self._named(error) from error
 
@@ -108,7 +116,7 @@ class Map:
         Faster than `lookup_many`, since nothing is brought into any form. A key ends at the first white space.
         """
         try:
-            return self._rows.lookup_keys_many(keys, threads)
+            return self.rows.lookup_keys_many(keys, threads)
         except InputError as error:
             raise self._named(error) from error
 

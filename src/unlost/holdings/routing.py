@@ -113,6 +113,8 @@ class Holdings:
         self.rules = parts[0].rules
         self.max_age = max_age
         self._now = now
+        made = [each.made or each.latest for each in self.filters]
+        self._dates = [to_datetime(date) if date else None for date in made]
 
     def lookup(self, uri: str | bytes) -> Ruling:
         """Return what is said about a page, given by its address or in its place a SURT. Raises UriError.
@@ -123,6 +125,22 @@ class Holdings:
         if isinstance(ruling, UriError):
             raise ruling
         return ruling
+
+    def lookup_key(self, key: str) -> Ruling:
+        """Return the same for a normal key, as `unlost.uri.key` makes it by the same rules, with its query.
+
+        Whoever asks many archives about one page makes its key once.
+        """
+        if self.map is None:
+            reason = Reason.FILTER if self._has_key(key) else Reason.FILTERED
+            verdict = Verdict.HELD if reason is Reason.FILTER else Verdict.NOT_HELD
+            return Ruling(key.partition("?")[0], verdict, reason)
+        answer = self.map.lookup_key(key)
+        had = self._has_key(key) if self.filters and answer.held else None
+        return self._ruling(answer, had, is_old=had is False and self.has_old_filter())
+
+    def _has_key(self, key: str) -> bool:
+        return any(each.lookup_key(key) for each in self.filters)
 
     def lookup_many(self, uris: Iterable[str | bytes], threads: int | None = None) -> list[Ruling | UriError]:
         """Return for each address its ruling, or the error that `lookup` would have raised for it.
@@ -135,7 +153,7 @@ class Holdings:
         answers = self.map.lookup_many(asked, threads)
         covered = [place for place, answer in enumerate(answers) if isinstance(answer, Answer) and answer.held]
         had = dict(zip(covered, self._are_had([asked[place] for place in covered], threads), strict=True))
-        is_old = self._has_old_filter()
+        is_old = self.has_old_filter()
         return [
             answer if isinstance(answer, UriError) else self._ruling(answer, had.get(place), is_old=is_old)
             for place, answer in enumerate(answers)
@@ -168,11 +186,11 @@ class Holdings:
             left = [place for place in left if found[place] is False]
         return found
 
-    def _has_old_filter(self) -> bool:
+    def has_old_filter(self) -> bool:
+        """Return whether a filter is too old to deny what a wildcard of the map covers."""
         now = self._now()
-        dates = [each.made or each.latest for each in self.filters]
         # One capture with a date that is still to come, and indexes have such, would keep a filter young for ever.
-        return any(date is None or not -_CLOCKS <= now - to_datetime(date) <= self.max_age for date in dates)
+        return any(date is None or not -_CLOCKS <= now - date <= self.max_age for date in self._dates)
 
     def _ruling(self, answer: Answer, had: bool | UriError | None, *, is_old: bool) -> Ruling:
         if not answer.held:

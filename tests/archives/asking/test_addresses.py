@@ -62,8 +62,10 @@ def test_the_places_of_an_archive_are_those_of_its_addresses() -> None:
         cdx="https://b.example:8443/cdx",
         replay="https://A.example/{datetime}id_/{uri}",
         mementomap="/a/file.ukvs",
+        filters=("/a/file.filter", "http://c.example/a.filter"),
     )
-    assert own_places(archive) == {Place("a.example", 80), Place("b.example", 8443), Place("a.example", 443)}
+    of_addresses = {Place("a.example", 80), Place("b.example", 8443), Place("a.example", 443)}
+    assert own_places(archive) == of_addresses | {Place("c.example", 80)}
     assert parse("http://A.EXAMPLE/x").place in own_places(archive)
 
 

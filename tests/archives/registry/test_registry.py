@@ -61,6 +61,7 @@ deep = false
 canonical = ["image/*"]
 migrated = ["text/html", "*"]
 mementomap = "https://a.example/map.ukvs"
+filters = ["old.filter", "https://a.example/new.filter"]
 enabled = false
 hit_rate = { value = 1, source = "counted" }
 [archive.lister]
@@ -83,6 +84,7 @@ source = "told by mail"
     assert archive.search == "https://a.example/search?q={terms}"
     assert (archive.deep, archive.enabled, archive.canonical) == (False, False, ("image/*",))
     assert (archive.migrated, archive.mementomap) == (("text/html", "*"), "https://a.example/map.ukvs")
+    assert archive.filters == (str(tmp_path / "old.filter"), "https://a.example/new.filter")
     assert archive.hit_rate == Figure(1.0, "counted")
     assert archive.lister == Lister(("exact", "prefix"), Figure(5, "s"), Figure(9, "t"))
     assert archive.limits[0] == Limit(3, 0.5, (Work.INDEX, Work.REPLAY), "told by phone")
@@ -197,6 +199,10 @@ def test_archives_are_found_by_id(tmp_path: Path) -> None:
         (MINE + 'search = "http://a/?{terms"', "search: expected an http or https address with {terms} in it"),
         (MINE + 'mementomap = "ftp://a/"', "mementomap: expected an http or https address, found `ftp://a/`"),
         (MINE + "mementomap = []", "mementomap: expected the path of a file or folder, found a list"),
+        (MINE + 'filters = "a.filter"', "filters: expected a list of at most 100 files or addresses, found `a.filter`"),
+        (MINE + 'filters = ["a", "ftp://a/"]', "filters: expected an http or https address, found `ftp://a/`"),
+        (MINE + 'filters = ["a", 7]', "filters: expected the path of a file or folder, found 7"),
+        (MINE + 'filters = ["a", "a"]', "filters: expected a list of files or addresses, none twice, found a list"),
         (MINE + 'deep = "yes"', "deep: expected true or false, found `yes`"),
         (MINE + "enabled = 1", "enabled: expected true or false, found 1"),
         (MINE + 'canonical = "text/html"', "canonical: expected a list of media types"),
@@ -261,7 +267,8 @@ def test_deep_keys_take_no_time(tmp_path: Path) -> None:
 _NAMES = st.sampled_from(
     [
         "archive", "extends", "default_limits", "id", "name", "kind", "timemap", "cdx", "replay", "search", "folder",
-        "deep", "canonical", "lister", "limits", "quotas", "mementomap", "hit_rate", "enabled", "value", "source",
+        "deep", "canonical", "lister", "limits", "quotas", "mementomap", "filters", "hit_rate", "enabled",
+        "value", "source",
         "requests", "seconds", "works", "matches", "rows_per_page", "cap", "x",
     ]
 )  # fmt: skip

@@ -1,6 +1,7 @@
 //! Bindings of filters.
 
 use std::fs::{File, OpenOptions};
+use std::io::Read;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::thread::available_parallelism;
@@ -50,9 +51,45 @@ fn layer(header: &Header) -> PyLayer {
     )
 }
 
-/// A filter to ask. Thread-safe; others run while it searches.
+/// A filter to ask. Thread-safe; others run while it searches, but for one key in memory, which takes less time than that.
 #[pyclass(frozen, module = "unlost._core")]
-struct FilterFile(filter::Filter<Mapping>);
+pub struct FilterFile(filter::Filter<Bytes>);
+
+/// The bytes of a filter.
+enum Bytes {
+    /// Where they lie.
+    Mapped(Mapping),
+    /// In memory.
+    Loaded(Vec<u8>),
+}
+
+impl AsRef<[u8]> for Bytes {
+    fn as_ref(&self) -> &[u8] {
+        match self {
+            Self::Mapped(mapping) => mapping.as_ref(),
+            Self::Loaded(bytes) => bytes,
+        }
+    }
+}
+
+fn regular(py: Python<'_>, path: PathBuf) -> PyResult<File> {
+    let file = File::open(path)?;
+    if file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    Err(raise_input(py, "not a regular file".to_owned()))
+}
+
+impl FilterFile {
+    /// Whether it has a normal key; nothing if it turns out to be damaged.
+    pub fn has(&self, key: &[u8]) -> Option<bool> {
+        self.0.has(self.0.kind().hash_key(key)).ok()
+    }
+
+    fn is_loaded(&self) -> bool {
+        matches!(self.0.source(), Bytes::Loaded(_))
+    }
+}
 
 fn refuse(py: Python<'_>, error: &FilterError) -> PyErr {
     raise_input(py, error.to_string())
@@ -66,12 +103,19 @@ fn threads_or_all(threads: Option<usize>) -> usize {
 impl FilterFile {
     #[staticmethod]
     fn open(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        let file = File::open(path)?;
-        if !file.metadata()?.is_file() {
-            return Err(raise_input(py, "not a regular file".to_owned()));
-        }
-        let mapping = Mapping::of(&file)?;
-        let opened = py.detach(|| filter::Filter::open(mapping));
+        let mapping = Mapping::of(&regular(py, path)?)?;
+        let opened = py.detach(|| filter::Filter::open(Bytes::Mapped(mapping)));
+        opened.map(Self).map_err(|error| refuse(py, &error))
+    }
+
+    #[staticmethod]
+    fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        let mut file = regular(py, path)?;
+        let opened = py.detach(|| {
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes)
+                .map(|_| filter::Filter::open(Bytes::Loaded(bytes)))
+        })?;
         opened.map(Self).map_err(|error| refuse(py, &error))
     }
 
@@ -123,8 +167,12 @@ impl FilterFile {
     fn lookup_key(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let py = key.py();
         let hash = self.0.kind().hash_key(&text(key)?);
-        py.detach(|| self.0.has(hash))
-            .map_err(|error| refuse(py, &error))
+        if self.is_loaded() {
+            self.0.has(hash)
+        } else {
+            py.detach(|| self.0.has(hash))
+        }
+        .map_err(|error| refuse(py, &error))
     }
 
     #[pyo3(signature = (keys, threads=None))]

@@ -28,10 +28,12 @@ enum Opened {
     Streamed {
         lines: Box<Lines>,
         first: Option<(u64, Vec<u8>)>,
+        most: u64,
     },
 }
 
-/// A map of which the header was read: MapSource.open(path) maps the file, MapSource.load(path, limit) reads it.
+/// A map of which the header was read: MapSource.open(path) maps the file, MapSource.load(path, limit) reads it, up to so
+/// many bytes of text.
 #[pyclass(frozen, module = "unlost._core")]
 struct MapSource {
     header: Vec<u8>,
@@ -70,12 +72,17 @@ impl MapSource {
     }
 
     #[staticmethod]
-    fn load(py: Python<'_>, path: PathBuf, limit: usize) -> PyResult<Self> {
+    #[pyo3(signature = (path, limit, max_bytes=None))]
+    fn load(py: Python<'_>, path: PathBuf, limit: usize, max_bytes: Option<u64>) -> PyResult<Self> {
+        let most = max_bytes.unwrap_or(u64::MAX);
         let mut lines = Box::new(Lines::new(Source::new(File::open(path)?)?, limit));
         let mut header = Vec::new();
         let mut first = None;
         while let Some(line) = lines.next_line()? {
             let end = header_end(line.text);
+            if ends_behind(most, line.offset, line.text) {
+                return Err(raise_input(py, TooLarge(most).to_string()));
+            }
             if end < line.text.len() {
                 first = Some((line.offset, line.text[end..].to_vec()));
                 break;
@@ -88,7 +95,8 @@ impl MapSource {
         }
         check_first_row(&header, first.as_ref().map(|(_, row)| row.as_slice()))
             .map_err(|problem| raise_input(py, problem.to_string()))?;
-        Ok(Self::new(header, Opened::Streamed { lines, first }))
+        let opened = Opened::Streamed { lines, first, most };
+        Ok(Self::new(header, opened))
     }
 
     #[getter]
@@ -109,10 +117,14 @@ impl MapSource {
         let form = match opened {
             None => return Err(raise_usage(py, "the rows were taken before".to_owned())),
             Some(Opened::Mapped(mapping)) => Form::Text(TextMap::new(mapping, layout)),
-            Some(Opened::Streamed { mut lines, first }) => {
+            Some(Opened::Streamed {
+                mut lines,
+                first,
+                most,
+            }) => {
                 let mut builder = MemoryMapBuilder::new(layout);
-                py.detach(|| push_all(&mut builder, first, &mut lines))?
-                    .map_err(|error| raise_input(py, error.to_string()))?;
+                py.detach(|| push_all(&mut builder, first, &mut lines, most))?
+                    .map_err(|problem| raise_input(py, problem))?;
                 check_damage(py, &lines)?;
                 Form::Memory(py.detach(|| builder.finish()))
             }
@@ -125,18 +137,36 @@ fn push_all(
     builder: &mut MemoryMapBuilder,
     first: Option<(u64, Vec<u8>)>,
     lines: &mut Lines,
-) -> std::io::Result<Result<(), NotSorted>> {
+    most: u64,
+) -> std::io::Result<Result<(), String>> {
     if let Some((offset, row)) = first {
         if let Err(error) = builder.push(&row, offset) {
-            return Ok(Err(error));
+            return Ok(Err(error.to_string()));
         }
     }
     while let Some(line) = lines.next_line()? {
+        if ends_behind(most, line.offset, line.text) {
+            return Ok(Err(TooLarge(most).to_string()));
+        }
         if let Err(error) = builder.push(line.text, line.offset) {
-            return Ok(Err(error));
+            return Ok(Err(error.to_string()));
         }
     }
     Ok(Ok(()))
+}
+
+/// Whether a line, uncompressed, ends behind the last byte that is wanted.
+fn ends_behind(most: u64, offset: u64, text: &[u8]) -> bool {
+    offset.saturating_add(text.len() as u64) > most
+}
+
+/// A map of more text than is wanted: what is compressed may be of any size.
+struct TooLarge(u64);
+
+impl std::fmt::Display for TooLarge {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "a map of more than {} bytes", self.0)
+    }
 }
 
 /// A part of a map is no map: what it lost would count as not held.
@@ -189,11 +219,20 @@ fn without_collecting(py: Python<'_>, make: impl FnOnce() -> PyResult<()>) -> Py
 
 /// A map to look things up in. Thread-safe; others run while it searches.
 #[pyclass(frozen, module = "unlost._core")]
-struct MapRows {
+pub struct MapRows {
     form: Form<Mapping>,
 }
 
 impl MapRows {
+    /// Whether the row that answers for a normal key says that it is held, and is a wildcard; inside, nothing if no row
+    /// answers. Nothing at all if it turns out that rows are not sorted.
+    pub fn find(&self, key: &[u8]) -> Option<Option<(bool, bool)>> {
+        let answers = ask_one(&self.form, key, Asked::Keys).ok()?;
+        let answer = answers.get(0).ok()?;
+        let found = answer.found;
+        Some(found.map(|(matched, frequency)| (frequency.is_held(), matched.ends_with(b"*"))))
+    }
+
     fn ask<'py>(
         &self,
         asked_for: &Bound<'py, PyAny>,
@@ -228,6 +267,18 @@ impl MapRows {
         let answers = py
             .detach(|| ask_one(&self.form, &question, asked))
             .map_err(|error| raise_input(py, error.to_string()))?;
+        Answer::of(&Arc::new(answers), 0).map_err(|error| raise_uri(py, error))
+    }
+
+    /// For one normal key. In memory that takes less time than to let others run meanwhile, and to wait for them.
+    fn lookup_key(&self, key: &Bound<'_, PyAny>) -> PyResult<Answer> {
+        let py = key.py();
+        let question = text(key)?;
+        let answers = match &self.form {
+            Form::Memory(_) => ask_one(&self.form, &question, Asked::Keys),
+            Form::Text(_) => py.detach(|| ask_one(&self.form, &question, Asked::Keys)),
+        }
+        .map_err(|error| raise_input(py, error.to_string()))?;
         Answer::of(&Arc::new(answers), 0).map_err(|error| raise_uri(py, error))
     }
 

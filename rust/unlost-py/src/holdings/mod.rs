@@ -7,6 +7,7 @@ mod convert;
 mod filter;
 mod lookup;
 mod merge;
+mod panel;
 mod profile;
 mod synth;
 
@@ -19,6 +20,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     filter::add_to(module)?;
     lookup::add_to(module)?;
     merge::add_to(module)?;
+    panel::add_to(module)?;
     profile::add_to(module)?;
     synth::add_to(module)
 }

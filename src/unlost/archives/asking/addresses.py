@@ -104,6 +104,7 @@ def own_places(archive: Archive) -> frozenset[Place]:
         archive.replay,
         archive.search,
         archive.mementomap,
+        *archive.filters,
     ):
         try:
             found.add(parse(address or "").place)

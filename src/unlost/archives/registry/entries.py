@@ -143,6 +143,7 @@ _READERS: dict[str, Callable[[Fields, str, Path], object]] = {
     "limits": lambda fields, name, _: tuple(read_limit(each) for each in fields.tables(name)),
     "quotas": lambda fields, name, _: tuple(_read_quota(each) for each in fields.tables(name)),
     "mementomap": lambda fields, name, folder: fields.path_or_address(name, folder),
+    "filters": lambda fields, name, folder: fields.paths_or_addresses(name, folder),
     "hit_rate": lambda fields, name, _: _read_figure(fields.inner(name), share=True),
     "enabled": _flag,
 }

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from unlost.errors import InputError
 
 _MAX_TEXT = 1_000  # characters of a name, a source, an address: more is none
+_MAX_PLACES = 100  # in a list of files: an archive has a few
 _MAX_SHOWN = 60  # characters of somebody's input in a message
 _NAMES: dict[type, str] = {dict: "a table", list: "a list", type(None): "nothing"}
 _ID = re.compile(r"[a-z0-9][a-z0-9._:-]{0,99}", re.ASCII)
@@ -155,6 +156,16 @@ class Fields:
         if isinstance(value, str) and _SCHEME.match(value):
             return self.address(name)
         return self.path(name, folder)
+
+    def paths_or_addresses(self, name: str, folder: Path) -> tuple[str, ...]:
+        """Return a list of such, none twice; there may be none."""
+        values = self._table.get(name)
+        if not isinstance(values, list) or len(values) > _MAX_PLACES:
+            self.fail(name, f"a list of at most {_MAX_PLACES} files or addresses")
+        each = [Fields({name: value}, self.place).path_or_address(name, folder) for value in values]
+        if len(set(each)) < len(each):
+            self.fail(name, "a list of files or addresses, none twice")
+        return tuple(each)
 
 
 def entry(table: object, number: int, file: Path) -> Fields:

@@ -147,6 +147,12 @@ impl<B: AsRef<[u8]>> Filter<B> {
         self.layers[0].header.rules
     }
 
+    /// What it was opened from.
+    #[must_use]
+    pub fn source(&self) -> &B {
+        &self.bytes
+    }
+
     /// The whole file.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {

@@ -1,0 +1,222 @@
+"""What is known of archives: their maps and filters, in memory, and anew when they change."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TypeAlias
+
+from unlost.aggregate.known_address import KnownAddress
+from unlost.aggregate.known_file import KnownFile, PartKind, Reading
+from unlost.archives.archive import Archive
+from unlost.archives.asking.question import Asks
+from unlost.clock import Clock
+from unlost.errors import InputError
+from unlost.holdings.filter import Filter
+from unlost.holdings.map import Map
+from unlost.holdings.routing import DEFAULT_MAX_AGE, Holdings
+
+MAX_BYTES = 1 << 31
+"""Of one map, uncompressed, or one filter: those of the largest archives that published some have a tenth of it."""
+
+_AT_ONCE = 2  # that are read: each may need all of a disk, or a processor
+_log = logging.getLogger(__name__)
+
+_Part: TypeAlias = KnownFile | KnownAddress
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """What is known of one archive, for people.
+
+    archive: its id. map: whether a map is in use. filters: how many filters are.
+    since: since when these are, in seconds since 1970; None if nothing is known.
+    unchanged: how often servers said that nothing has changed.
+    problems: sentences on what could not be read, or is damaged.
+    """
+
+    archive: str
+    map: bool
+    filters: int
+    since: float | None
+    unchanged: int
+    problems: tuple[str, ...]
+
+
+class Known:
+    """Maps and filters of all archives that are on and have some in the registry.
+
+    Never waits for a file or a server where it is asked what it knows. What cannot be read leaves in place what was
+    read before; an archive of which nothing could be read is one without a map, and so asked rather too often.
+
+    archives: those of the registry. courier: brings what is at an address; it should be a patient one.
+    folder: for copies of what is at addresses; made when it is needed. clock: tells how old filters are.
+    max_age: how old a filter may be and still deny a page that a wildcard of the map covers.
+    max_bytes: of one map, uncompressed, or one filter.
+    tell: gets a line for people on every new problem. note: the same on what goes well.
+    """
+
+    def __init__(
+        self,
+        archives: Iterable[Archive],
+        courier: Asks,
+        folder: Path,
+        clock: Clock,
+        *,
+        max_age: timedelta = DEFAULT_MAX_AGE,
+        max_bytes: int = MAX_BYTES,
+        tell: Callable[[str], None] = _log.warning,
+        note: Callable[[str], None] = _log.info,
+    ) -> None:
+        self._courier = courier
+        self._clock = clock
+        self._max_age = max_age
+        self._tell = tell
+        self._note = note
+        reading = Reading(max_bytes, asyncio.Semaphore(_AT_ONCE))
+        self._entries = {
+            archive.id: _Entry(archive, reading, folder)
+            for archive in archives
+            if archive.enabled and (archive.mementomap or archive.filters)
+        }
+        # Never changed, only replaced: whoever has it may look into it as long as he likes.
+        self._holdings: dict[str, Holdings] = {}
+        self._refreshing = asyncio.Lock()
+
+    def all(self) -> Mapping[str, Holdings]:
+        """Return what is known of archives, by id: the very same object until something changes."""
+        return self._holdings
+
+    def set_aside(self, archive: str, problem: str) -> None:
+        """Forget what turned out to be damaged, until it is read anew."""
+        if archive in self._holdings:
+            self._put(archive, None)
+            entry = self._entries[archive]
+            entry.forget(problem)
+            self._tell_problems(entry)
+
+    def knowledge(self) -> tuple[Knowledge, ...]:
+        """Return what is known of each archive that has a map or filters in the registry, in its order."""
+        return tuple(entry.knowledge(self._holdings.get(name)) for name, entry in self._entries.items())
+
+    async def load(self) -> None:
+        """Read what is on this machine: files, and copies of what is at addresses. Nobody is asked."""
+        await self._each(lambda entry: entry.load(), "read")
+
+    async def refresh(self) -> None:
+        """Look at every file and ask at every address whether something has changed; read what has.
+
+        Does not raise for what cannot be read: that is told, and among the problems.
+        """
+        await self._each(lambda entry: entry.refresh(self._courier), "changed")
+
+    async def watch(self, clock: Clock, seconds: float) -> None:
+        """Refresh now, and then again and again, with so many seconds between; until it is cancelled."""
+        while True:
+            await self.refresh()
+            await clock.sleep(seconds)
+
+    async def _each(self, work: "Callable[[_Entry], Awaitable[bool]]", done: str) -> None:
+        async with self._refreshing:
+            count = 0
+
+            async def one(entry: _Entry) -> None:
+                nonlocal count
+                try:
+                    if await work(entry):
+                        self._swap(entry)
+                except Exception as error:  # noqa: BLE001  whatever one of them does, the others are looked after
+                    entry.trouble = f"{type(error).__name__}: {error}"[:300]
+                self._tell_problems(entry)
+                count += 1
+                if entry.is_new:
+                    entry.is_new = False
+                    self._note(f"{entry.archive.id}: map or filters {done} ({count} of {len(self._entries)} archives)")
+
+            await asyncio.gather(*(one(entry) for entry in self._entries.values()))
+
+    def _swap(self, entry: "_Entry") -> None:
+        """Put what was read into use, all parts at once."""
+        try:
+            holdings = entry.put_together(self._max_age, self._now)
+        except InputError as error:
+            entry.trouble = str(error)  # parts of different rules: the other one will change, too
+            return
+        entry.trouble = None
+        self._put(entry.archive.id, holdings)
+        if holdings is not None:
+            entry.since = self._clock.now()
+            entry.is_new = True
+
+    def _put(self, archive: str, holdings: Holdings | None) -> None:
+        others = {name: each for name, each in self._holdings.items() if name != archive}
+        self._holdings = others if holdings is None else {**others, archive: holdings}
+
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self._clock.now(), UTC)
+
+    def _tell_problems(self, entry: "_Entry") -> None:
+        problems = set(entry.problems())
+        for problem in sorted(problems - entry.told):
+            what = "what was read before is used" if entry.archive.id in self._holdings else "it is asked without"
+            self._tell(f"{entry.archive.id}: {problem}: {what}")
+        entry.told = problems
+
+
+class _Entry:
+    """The parts of what is known of one archive.
+
+    trouble: what is wrong with them together. told: the problems that people know of. is_new: whether something came
+    into use that nobody was told of.
+    """
+
+    def __init__(self, archive: Archive, reading: Reading, folder: Path) -> None:
+        self.archive = archive
+        self.trouble: str | None = None
+        self.since: float | None = None
+        self.told: set[str] = set()
+        self.is_new = False
+
+        def part(place: str, kind: PartKind) -> _Part:
+            if place.startswith(("http://", "https://")):
+                return KnownAddress(place, kind, reading, folder)
+            return KnownFile(place, kind, reading)
+
+        self.map = part(archive.mementomap, "map") if archive.mementomap else None
+        self.filters = [part(place, "filter") for place in archive.filters]
+
+    def parts(self) -> list[_Part]:
+        return [*([self.map] if self.map else []), *self.filters]
+
+    async def load(self) -> bool:
+        return any([await part.load() for part in self.parts()])
+
+    async def refresh(self, courier: Asks) -> bool:
+        return any([await part.refresh(self.archive, courier) for part in self.parts()])
+
+    def put_together(self, max_age: timedelta, now: Callable[[], datetime]) -> Holdings | None:
+        """Return what the parts say together; None if one is missing without which the others would deny too much."""
+        rows = self.map.what if self.map else None
+        pages = [part.what for part in self.filters if isinstance(part.what, Filter)]
+        if len(pages) < len(self.filters):
+            pages = []  # each may be of a part of the archive: without one of them, the others deny what that has
+        if self.map is not None and rows is None:
+            return None
+        return Holdings(rows if isinstance(rows, Map) else None, pages, max_age, now) if rows or pages else None
+
+    def forget(self, problem: str) -> None:
+        for part in self.parts():
+            part.forget()
+        self.trouble, self.since = problem, None
+
+    def problems(self) -> list[str]:
+        found = [part.problem for part in self.parts() if part.problem]
+        return [*found, *([self.trouble] if self.trouble else [])]
+
+    def knowledge(self, holdings: Holdings | None) -> Knowledge:
+        unchanged = sum(part.unchanged for part in self.parts() if isinstance(part, KnownAddress))
+        has_map, filters = (holdings.map is not None, len(holdings.filters)) if holdings else (False, 0)
+        since = self.since if holdings else None
+        return Knowledge(self.archive.id, has_map, filters, since, unchanged, tuple(self.problems()))

@@ -1,0 +1,174 @@
+"""Writes what archives answered to the log of upstream answers, without ever keeping an answer waiting."""
+
+import asyncio
+import logging
+import os
+import stat
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Self
+
+from unlost.clock import Clock
+from unlost.errors import InputError
+from unlost.formats.upstream import Answer, answer_line
+
+CAPACITY = 10_000
+"""How many answers wait to be written, at most: some seconds' worth for a busy aggregator, of a few MB."""
+
+_PAUSE = 0.25  # seconds in which answers gather, to be written together
+_LINE_END = ord("\n")
+_log = logging.getLogger(__name__)
+
+
+class UpstreamLog:
+    """A log that is open, to append answers to. Use it as an async context manager: at its end, everything is written.
+
+    Lines are written beside the event loop, all that wait in one go, to the end of the file, so that several processes
+    may write to one. A file that was renamed or removed, as programs do that rotate logs, is made anew. What cannot be
+    written, since a disk is full or too slow, is lost, counted and told; no answer waits for it.
+
+    path: the file; its folder is made if need be. clock: waits while lines gather.
+    capacity: how many answers wait at most. tell: gets a line for people when lines begin to be lost, and when no more
+        are.
+    written, lost: how many lines were, so far.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        clock: Clock,
+        *,
+        capacity: int = CAPACITY,
+        tell: Callable[[str], None] = _log.warning,
+    ) -> None:
+        self.path = Path(path)
+        self.written = 0
+        self.lost = 0
+        self._clock = clock
+        self._capacity = capacity
+        self._tell = tell
+        self._waiting: deque[Answer] = deque()
+        self._wakes = asyncio.Event()
+        self._is_closing = False
+        self._writer: asyncio.Task[None] | None = None
+        self._file = _LogFile(self.path)
+        self._losing: int | None = None  # how many were lost when that began
+
+    async def __aenter__(self) -> Self:
+        """Begin to write."""
+        self._writer = asyncio.create_task(self._write_all())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Write what waits, and close the file."""
+        self._is_closing = True
+        self._wakes.set()
+        if self._writer is not None:
+            await self._writer
+        await asyncio.to_thread(self._file.close)
+
+    def append(self, answer: Answer) -> None:
+        """Have an answer written soon. It is lost, and counted, if too many wait already."""
+        if self._is_closing or len(self._waiting) >= self._capacity:
+            self._lose(1, "it is written too slowly")
+            return
+        self._waiting.append(answer)
+        if not self._wakes.is_set():
+            self._wakes.set()
+
+    async def _write_all(self) -> None:
+        while not self._is_closing or self._waiting:
+            await self._wakes.wait()
+            if not self._is_closing:
+                await self._clock.sleep(_PAUSE)
+            self._wakes.clear()
+            answers = list(self._waiting)
+            written, problem = await asyncio.to_thread(self._write, answers)
+            # Only now: what is being written is in memory, too, and counts.
+            for _ in answers:
+                self._waiting.popleft()
+            self.written += written
+            if problem is not None:
+                self._lose(len(answers) - written, problem)
+            elif answers and self._losing is not None and len(self._waiting) < self._capacity:
+                self._tell(f"{self.path}: written again, after {self.lost - self._losing} answers were lost")
+                self._losing = None
+            if self._is_closing:
+                self._wakes.set()
+
+    def _write(self, answers: list[Answer]) -> tuple[int, str | None]:
+        """Return how many were written, and why not the others."""
+        lines, problem = [], None
+        for answer in answers:
+            try:
+                lines.append(answer_line(answer))
+            except InputError as error:
+                problem = f"an answer that cannot be: {error}"
+        try:
+            written = self._file.append(lines)
+        except OSError as error:
+            return self._file.appended, error.strerror or str(error)
+        return written, problem
+
+    def _lose(self, count: int, problem: str) -> None:
+        if self._losing is None:
+            self._losing = self.lost
+            self._tell(f"{self.path}: answers are lost: {problem}")
+        self.lost += count
+
+
+class _LogFile:
+    """The file, for one thread at a time. appended: how many lines the last append wrote, also if it failed."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._descriptor: int | None = None
+        self._is_cut = False
+        self.appended = 0
+
+    def append(self, lines: list[bytes]) -> int:
+        """Write lines, and return how many. Raises OSError."""
+        self.appended = 0
+        descriptor = self._opened()
+        # What was cut by a full disk, or a kill, is half a line: the next one must not be taken for its end.
+        head = b"\n" if self._is_cut and lines else b""
+        data = head + b"".join(lines)
+        sent = 0
+        try:
+            while sent < len(data):
+                sent += os.write(descriptor, memoryview(data)[sent:])
+        finally:
+            if sent:
+                self._is_cut = data[sent - 1] != _LINE_END
+                self.appended = data.count(b"\n", len(head), max(sent, len(head)))
+        return self.appended
+
+    def _opened(self) -> int:
+        """Return the file, or the one that has its name now."""
+        if self._descriptor is not None:
+            with suppress(FileNotFoundError):
+                if os.path.samestat(self._path.stat(), os.fstat(self._descriptor)):
+                    return self._descriptor
+            self.close()
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        # A pipe that nobody reads fails at once instead of waiting for somebody who does. To read is for the last byte.
+        flags = os.O_RDWR if self._path.is_file() else os.O_WRONLY
+        flags |= os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
+        self._descriptor = os.open(self._path, flags, 0o644)
+        self._is_cut = _ends_cut(self._descriptor)
+        return self._descriptor
+
+    def close(self) -> None:
+        """Close it."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+def _ends_cut(descriptor: int) -> bool:
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode) or not found.st_size:
+        return False
+    return os.pread(descriptor, 1, found.st_size - 1) != b"\n"

@@ -1,0 +1,83 @@
+"""Archives with real maps and filters of made-up indexes, and somebody who knows them."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from unlost.archives.archive import Archive, Figure, Kind
+from unlost.formats.problems import Problems
+from unlost.holdings import Compaction, Filter, FilterOptions, Holdings, Map, build_filter, build_map, compact_map
+from unlost.holdings.synth import Plan, write_index
+
+MADE = "20240301000000"
+DAY = datetime(2024, 3, 1, tzinfo=UTC)
+
+
+def archive(name: str, **fields: object) -> Archive:
+    """Return an archive that nobody asks."""
+    return Archive(name, name.upper(), Kind.MEMENTO, timemap=f"http://{name}.example/timemap/", **fields)  # type: ignore[arg-type]
+
+
+def rated(name: str, rate: float, **fields: object) -> Archive:
+    """Return an archive with a hit rate in the registry."""
+    return archive(name, hit_rate=Figure(rate, "a test"), **fields)
+
+
+@dataclass
+class Knowing:
+    """Knows what it was told.
+
+    asides: what was set aside, and why.
+    """
+
+    held: dict[str, Holdings] = field(default_factory=dict)
+    asides: list[tuple[str, str]] = field(default_factory=list)
+
+    def all(self) -> Mapping[str, Holdings]:
+        """Return what is known."""
+        return self.held
+
+    def set_aside(self, archive: str, problem: str) -> None:
+        """Forget it."""
+        self.asides.append((archive, problem))
+        self.held = {name: each for name, each in self.held.items() if name != archive}
+
+
+def made_up_index(path: Path, lines: int, seed: int) -> list[str]:
+    """Write a made-up index, and return the addresses of its captures."""
+    write_index(Plan(lines=lines, seed=seed), path, Problems())
+    return [json.loads(line.split(" ", 2)[2])["url"] for line in path.read_text().splitlines()]
+
+
+def write_map(index: Path, output: Path, weight: float | None = None) -> Path:
+    """Write the map of an index; with a weight, compacted."""
+    if weight is None:
+        build_map([index], output)
+        return output
+    whole = output.with_suffix(".whole")
+    build_map([index], whole)
+    compact_map(whole, output, Compaction(weight, weight))
+    return output
+
+
+def write_filter(index: Path, output: Path, made: str = MADE) -> Path:
+    """Write the filter of an index."""
+    build_filter([index], output, FilterOptions(made=made))
+    return output
+
+
+def rows(folder: Path, text: str, name: str = "a") -> Map:
+    """Return a map of these rows."""
+    path = folder / f"{name}.ukvs"
+    path.write_text(text)
+    return Map.load(path)
+
+
+def pages(folder: Path, *addresses: str, name: str = "a", made: str | None = MADE) -> Filter:
+    """Return a filter of these pages."""
+    listed, output = folder / f"{name}.urls", folder / f"{name}.filter"
+    listed.write_text("".join(f"{address}\n" for address in addresses))
+    build_filter([listed], output, FilterOptions(bits=16, made=made, kind="urls"))
+    return Filter.load(output)

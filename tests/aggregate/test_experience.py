@@ -1,0 +1,172 @@
+"""What answers teach, and how it is kept."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.aggregate.maps import archive, rated
+from unlost.aggregate.accuracy import Accuracy, Share
+from unlost.aggregate.experience import Experience, last_answers
+from unlost.aggregate.hit_rates import Ground, HitRates
+from unlost.errors import InputError
+from unlost.formats.problems import Problems
+from unlost.formats.upstream import Answer, answer_line
+
+ARCHIVES = [rated("a", 0.2), archive("b")]
+
+
+def test_the_registry_says_how_it_begins() -> None:
+    """Without a figure, an archive is thought to have a page as likely as not."""
+    rates = HitRates(ARCHIVES)
+    assert (rates.rate("a"), rates.rate("b")) == (0.2, 0.5)
+    order = [Ground.BOTH, Ground.LISTED, Ground.LISTED_ONLY, Ground.WILDCARD, Ground.OLD_FILTER, Ground.DENIED]
+    first = [rates.rate("a", ground) for ground in order]
+    assert first == sorted(first, reverse=True)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.5, 1.0])
+def test_rates_come_to_what_is_answered(share: float) -> None:
+    """Whatever the registry says; and when an archive changes, they follow within some thousand answers."""
+    rates = HitRates(ARCHIVES)
+    for period, now in enumerate((share, 1 - share)):
+        for number in range(5_000):
+            is_hit = int((number + 1) * now) > int(number * now)
+            rates.learn("a", Ground.ANY, is_hit=is_hit)
+        assert rates.rate("a") == pytest.approx(now, abs=0.03), period  # the registry keeps 2 %
+
+
+def test_one_answer_changes_little_and_many_are_bounded() -> None:
+    """Rates stay shares, and what is kept does not grow."""
+    rates = HitRates(ARCHIVES)
+    rates.learn("a", Ground.ANY, is_hit=True)
+    assert 0.2 < rates.rate("a") < 0.25
+    for _ in range(20_000):
+        rates.learn("a", Ground.BOTH, is_hit=True)
+    hits, total = rates.learnt()["a"]["map and filter"]
+    assert hits == total <= 1_000
+    rates.learn("nobody", Ground.ANY, is_hit=True)
+    assert set(rates.learnt()) == {"a", "b"}
+
+
+@given(st.integers(0, 10**6), st.integers(0, 10**6))
+def test_bounds_are_around_the_share(one: int, other: int) -> None:
+    """And within 0 and 1; the more is known, the closer."""
+    share = Share(min(one, other), max(one, other))
+    low, high = share.bounds
+    if share.rate is None:
+        assert (low, high) == (0.0, 1.0)
+    else:
+        assert 0 <= low <= share.rate <= high <= 1
+        wider = Share(share.hits, share.total).bounds
+        tenfold = Share(share.hits * 10, share.total * 10).bounds
+        assert tenfold[1] - tenfold[0] < wider[1] - wider[0]
+
+
+@pytest.mark.parametrize(
+    ("hits", "total", "low", "high"), [(0, 10, 0.0, 0.2775), (1, 10, 0.0179, 0.4042), (81, 263, 0.2553, 0.3662)]
+)
+def test_bounds_are_those_of_the_books(hits: int, total: int, low: float, high: float) -> None:
+    """Wilson's, for cases that are published."""
+    assert Share(hits, total).bounds == pytest.approx((low, high), abs=0.0001)
+
+
+def taught() -> Experience:
+    """Return somebody who has learnt something."""
+    experience = Experience(ARCHIVES)
+    experience.learn("a", "routed", "hit", Ground.BOTH)
+    experience.learn("a", "routed", "miss", Ground.WILDCARD)
+    experience.learn("a", "explored", "hit", Ground.DENIED)
+    experience.learn("b", "learned", "miss")
+    experience.learn("b", "broadcast", "hit")
+    experience.passed_over(["a", "a", "b"])
+    return experience
+
+
+def test_only_answers_teach() -> None:
+    """No failure, nothing that somebody named, nobody who is unknown."""
+    experience = taught()
+    before = experience.rates.learnt(), experience.accuracy("a")
+    for outcome in ("timeout", "refused", "http-5xx", "limited", "dormant", "not-now", "excluded", "incomplete"):
+        experience.learn("a", "routed", outcome, Ground.BOTH)
+    experience.learn("a", "requested", "hit")
+    experience.learn("gone", "learned", "hit")
+    assert (experience.rates.learnt(), experience.accuracy("a")) == before
+    assert experience.accuracy("a") == Accuracy(1, 1, 1, 0, 0, 0, 2)
+    assert experience.accuracy("b") == Accuracy(0, 0, 0, 0, 0, 1, 1)
+
+
+def test_what_was_learnt_is_kept(tmp_path: Path) -> None:
+    """To the last digit; of archives that are gone nothing is taken, new ones begin."""
+    path = tmp_path / "state" / "rates.json"
+    taught().save(path)
+    again = Experience(ARCHIVES)
+    assert again.restore(path)
+    assert again.rates.learnt() == taught().rates.learnt()
+    assert [again.accuracy(name) for name in "ab"] == [taught().accuracy(name) for name in "ab"]
+    other = Experience([archive("b"), archive("new")])
+    assert other.restore(path)
+    assert set(other.rates.learnt()) == {"b", "new"}
+    assert not Experience(ARCHIVES).restore(tmp_path / "none")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "null",
+        '{"version": 2}',
+        '{"version": 1}',
+        '{"version": 1, "rates": {"a": 7}, "counts": {}}',
+        '{"version": 1, "rates": {"a": {"any": [1]}}, "counts": {}}',
+        '{"version": 1, "rates": {"a": {"any": [2, 1]}}, "counts": {}}',
+        '{"version": 1, "rates": {"a": {"any": [0, Infinity]}}, "counts": {}}',
+        '{"version": 1, "rates": {"a": {"any": [NaN, NaN]}}, "counts": {}}',
+        '{"version": 1, "rates": {}, "counts": {"a": {"routed_hits": -1}}}',
+        '{"version": 1, "rates": {}, "counts": {"a": {"routed_hits": true}}}',
+        "[" * 100_000,
+    ],
+)
+def test_a_file_that_is_none_is_told(text: str, tmp_path: Path) -> None:
+    """And nothing of it is taken."""
+    path = tmp_path / "rates.json"
+    path.write_text(text)
+    told: list[str] = []
+    experience = Experience(ARCHIVES)
+    assert not experience.restore(path, told.append)
+    assert len(told) == 1
+    assert (experience.rates.rate("a"), experience.accuracy("a")) == (0.2, Accuracy())
+
+
+def test_what_later_versions_add_is_passed_over(tmp_path: Path) -> None:
+    """As long as the version is the same."""
+    path = tmp_path / "rates.json"
+    taught().save(path)
+    table = json.loads(path.read_text())
+    table["rates"]["a"]["by moonlight"] = [1, 2]
+    table["more"] = 1
+    path.write_text(json.dumps(table))
+    assert Experience(ARCHIVES).restore(path)
+
+
+def test_the_end_of_a_log_is_learnt_from(tmp_path: Path) -> None:
+    """In bounded time: whole lines only, of about so many bytes; no log is no answers."""
+    path = tmp_path / "upstream.ndjson"
+    answers = [
+        Answer("2026-01-31T12:00:00Z", "a", f"http://a.com/{number}", "timemap", "hit", "learned")
+        for number in range(1_000)
+    ]
+    path.write_bytes(b"".join(map(answer_line, answers)))
+    problems = Problems()
+    assert list(last_answers(path, problems)) == answers
+    some = list(last_answers(path, problems, 10_000))
+    assert 50 < len(some) < 100
+    assert some == answers[-len(some) :]
+    assert problems.total == 0
+    assert list(last_answers(tmp_path / "none", problems)) == []
+    with pytest.raises(InputError):
+        list(last_answers(tmp_path, problems))

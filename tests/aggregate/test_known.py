@@ -1,0 +1,525 @@
+"""Maps and filters in memory, anew when their file or address changes."""
+
+import asyncio
+import gzip
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+
+from tests.aggregate.maps import MADE, archive, made_up_index, pages, write_filter, write_map
+from tests.archives.stubs import Answers, reply
+from tests.neighbours.listening import listening
+from tests.neighbours.nginx import serving
+from tests.virtual_clock import VirtualClock
+from unlost.aggregate.known import Known
+from unlost.archives.archive import Archive
+from unlost.archives.asking.courier import Courier
+from unlost.archives.manners.limit_store import MemoryLimitStore
+from unlost.clock import SystemClock
+
+PAGE = "http://example.com/a"
+ROWS = "com,example)/* 2\n"
+OTHER = "org,other)/* 2\n"
+
+
+class Scene:
+    """A folder, who knows what is in it, and what was told."""
+
+    def __init__(self, folder: Path, *archives: Archive, **options: Any) -> None:  # noqa: ANN401  those of Known
+        self.clock = options.pop("clock", VirtualClock())
+        self.told: list[str] = []
+        self.noted: list[str] = []
+        courier = options.pop("courier", Answers())
+        self.known = Known(
+            archives, courier, folder / "cache", self.clock, tell=self.told.append, note=self.noted.append, **options
+        )
+
+    def says(self, page: str = PAGE, name: str = "a") -> bool | None:
+        """Return whether an archive is worth asking; None if nothing is known."""
+        holdings = self.known.all().get(name)
+        return None if holdings is None else holdings.lookup(page).is_worth_asking
+
+    def problems(self) -> tuple[str, ...]:
+        """Return what is wrong with the first archive."""
+        return self.known.knowledge()[0].problems
+
+
+def replace(path: Path, text: str | bytes) -> None:
+    """Put a new file in the place of an old one, as those who know do."""
+    aside = path.with_suffix(".new")
+    aside.write_bytes(text if isinstance(text, bytes) else text.encode())
+    aside.replace(path)
+
+
+def test_a_file_is_read_again_when_it_has_changed(tmp_path: Path) -> None:
+    """And not when it has not; whoever has the old one may go on with it."""
+    file = tmp_path / "a.ukvs"
+    file.write_text(ROWS)
+    scene = Scene(tmp_path, archive("a", mementomap=str(file)), archive("b"))
+
+    async def run() -> None:
+        await scene.known.load()
+        assert (scene.says(), scene.says(name="b")) == (True, None)
+        before = scene.known.all()
+        await scene.known.refresh()
+        assert scene.known.all() is before
+        scene.clock.advance(60)
+        replace(file, OTHER)
+        await scene.known.refresh()
+        assert scene.says() is False
+        assert before["a"].lookup(PAGE).is_worth_asking
+        (found,) = scene.known.knowledge()
+        assert (found.archive, found.map, found.filters, found.since) == ("a", True, 0, scene.clock.now())
+
+    asyncio.run(run())
+    assert (scene.told, len(scene.noted)) == ([], 2)
+
+
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        (b"<html><title>502 Bad Gateway</title></html>\n", "expected"),
+        (b"org,b)/ 1\ncom,a)/ 1\n", "not sorted"),
+        (gzip.compress(ROWS.encode())[:-5], "ends in the middle"),
+        (b'!meta {"name": "Nothing"}\n', "without rows"),
+        (b"", "empty"),
+        (b'!meta {"rules": "mine"}\ncom,a)/ 1\n', "unknown rules"),
+        (b"com,example)/ 1\n" * 100, "more than 1000 bytes"),
+        (gzip.compress(b"".join(b"com,example)/%06d 1\n" % number for number in range(100))), "more than 1000 bytes"),
+        (None, "No such file"),
+    ],
+)
+def test_what_is_broken_leaves_the_old_one_in_place(broken: bytes | None, said: str, tmp_path: Path) -> None:
+    """And is told, once, and shown until it is mended; at the start there is no map, and the archive is asked."""
+    file = tmp_path / "a.ukvs"
+    scene = Scene(tmp_path, archive("a", mementomap=str(file)), max_bytes=1000)
+    late = Scene(tmp_path, archive("a", mementomap=str(file)), max_bytes=1000)
+
+    async def run() -> None:
+        file.write_text(ROWS)
+        await scene.known.load()
+        if broken is None:
+            file.unlink()
+        else:
+            replace(file, broken)
+        for _ in range(3):
+            await scene.known.refresh()
+        assert scene.says() is True
+        await late.known.load()
+        assert late.says() is None
+        for each, use in ((scene, "what was read before is used"), (late, "it is asked without")):
+            (problem,) = each.problems()
+            assert said in problem
+            (told,) = each.told
+            assert (said in told, use in told, told.startswith("a: ")) == (True, True, True)
+        replace(file, OTHER)
+        for each in (scene, late):
+            await each.known.refresh()
+            assert (each.says(), each.problems()) == (False, ())
+
+    asyncio.run(run())
+
+
+def test_a_map_that_changes_while_it_is_read_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half a map looks like a whole one, and denies the other half."""
+    from unlost.aggregate.known_file import Reading
+
+    file = tmp_path / "a.ukvs"
+    file.write_text(ROWS)
+    scene = Scene(tmp_path, archive("a", mementomap=str(file)))
+    read = Reading.read
+
+    def slow(self: Reading, kind: Any, path: Path) -> Any:  # noqa: ANN401  as there
+        found = read(self, kind, path)
+        with file.open("a") as opened:
+            opened.write("org,more)/ 1\n")
+        return found
+
+    async def run() -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(Reading, "read", slow)
+            await scene.known.load()
+        assert scene.says() is None
+        assert "changes while it is read" in scene.problems()[0]
+        await scene.known.refresh()
+        assert (scene.says("http://more.org/"), scene.problems()) == (True, ())
+
+    asyncio.run(run())
+
+
+def test_parts_are_used_together_or_not(tmp_path: Path) -> None:
+    """Without one of several filters the map answers alone; without the map nothing is known: no page is denied."""
+    file = tmp_path / "m.ukvs"
+    file.write_text(ROWS)
+    one = pages(tmp_path, PAGE, name="one").path
+    two = tmp_path / "two.filter"
+    filters = (one, str(two))
+    scene = Scene(tmp_path, archive("a", mementomap=str(file), filters=filters), archive("f", filters=filters))
+    scene.clock.advance(1_709_251_200 - scene.clock.now())  # the day on which the filters are made
+    new = "http://example.com/new"
+
+    async def run() -> None:
+        await scene.known.load()
+        assert (scene.says(new), scene.says("http://example.org/"), scene.says(name="f")) == (True, False, None)
+        assert [(each.map, each.filters) for each in scene.known.knowledge()] == [(True, 0), (False, 0)]
+        pages(tmp_path, "http://example.com/b", name="two")
+        await scene.known.refresh()
+        for name in "af":
+            both = scene.says(name=name), scene.says("http://example.com/b", name), scene.says(new, name)
+            assert both == (True, True, False)
+        assert [(each.map, each.filters) for each in scene.known.knowledge()] == [(True, 2), (False, 2)]
+        file.unlink()
+        gone = Scene(tmp_path, archive("a", mementomap=str(file), filters=filters))
+        await gone.known.load()
+        assert gone.says(new) is None
+
+    asyncio.run(run())
+
+
+def test_the_age_of_filters_is_set(tmp_path: Path) -> None:
+    """It runs on the clock that is given."""
+    from datetime import timedelta
+
+    file = tmp_path / "m.ukvs"
+    file.write_text(ROWS)
+    filters = (pages(tmp_path, PAGE, made=MADE).path,)
+    scene = Scene(
+        tmp_path,
+        archive("a", mementomap=str(file), filters=filters),
+        max_age=timedelta(days=3),
+        clock=VirtualClock(1_709_251_200),
+    )
+    asyncio.run(scene.known.load())
+    assert scene.says("http://example.com/new") is False
+    scene.clock.advance(4 * 86_400)
+    assert scene.says("http://example.com/new") is True
+
+
+def test_parts_of_other_rules_wait_for_each_other(tmp_path: Path) -> None:
+    """A new map that does not fit the filter is used when a filter comes that fits it; until then the old ones are."""
+    from unlost.holdings import FilterOptions, build_filter
+
+    file, pages_, urls = tmp_path / "m.ukvs", tmp_path / "p.filter", tmp_path / "urls"
+    file.write_text(ROWS)
+    urls.write_text(PAGE + "\n")
+    build_filter([urls], pages_, FilterOptions(kind="urls"))
+    scene = Scene(tmp_path, archive("a", mementomap=str(file), filters=(str(pages_),)))
+
+    async def run() -> None:
+        await scene.known.load()
+        replace(file, '!meta {"rules": "papers"}\ncom,example)/* 2\n')
+        await scene.known.refresh()
+        assert scene.known.all()["a"].rules == "wayback"
+        assert "other rules" in scene.problems()[0]
+        build_filter([urls], pages_, FilterOptions(kind="urls", rules="papers"))
+        await scene.known.refresh()
+        assert (scene.known.all()["a"].rules, scene.problems()) == ("papers", ())
+
+    asyncio.run(run())
+
+
+def test_what_turns_out_to_be_damaged_is_read_anew(tmp_path: Path) -> None:
+    """It is set aside and told once; the next look finds out whether the file is sound."""
+    file = tmp_path / "a.ukvs"
+    file.write_text(ROWS)
+    scene = Scene(tmp_path, archive("a", mementomap=str(file)))
+
+    async def run() -> None:
+        await scene.known.load()
+        for _ in range(2):
+            scene.known.set_aside("a", "a.ukvs: not sorted")
+        assert (scene.says(), scene.problems(), len(scene.told)) == (None, ("a.ukvs: not sorted",), 1)
+        await scene.known.refresh()
+        assert (scene.says(), scene.problems()) == (True, ())
+
+    asyncio.run(run())
+
+
+def test_archives_that_are_off_are_not_read(tmp_path: Path) -> None:
+    """They are only asked if they are named, and then whatever their maps say."""
+    scene = Scene(tmp_path, archive("a", mementomap=str(tmp_path / "none"), enabled=False))
+    asyncio.run(scene.known.refresh())
+    assert (scene.known.knowledge(), scene.told) == ((), [])
+
+
+def test_look_ups_go_on_while_maps_are_replaced(tmp_path: Path) -> None:
+    """In threads, on the old map or the new one: a page that both have is never denied."""
+    indexes = [tmp_path / f"{number}.cdxj" for number in range(2)]
+    held = [set(made_up_index(index, 2_000, number)) for number, index in enumerate(indexes)]
+    whole = tmp_path / "whole.cdxj"
+    whole.write_text("".join(sorted(index.read_text() for index in indexes)))
+    versions = [write_map(index, tmp_path / f"{index.stem}.ukvs") for index in indexes]
+    sums = [write_filter(index, tmp_path / f"{index.stem}.filter") for index in indexes]
+    common = "http://always.example/"
+    texts = [sorted([*path.read_text().splitlines(), "example,always)/ 1"]) for path in versions]
+    headers = [[line for line in text if line.startswith("!")] for text in texts]
+    bodies = [[line for line in text if not line.startswith("!")] for text in texts]
+    data = ["\n".join([*head, *body]) + "\n" for head, body in zip(headers, bodies, strict=True)]
+    file, pages_ = tmp_path / "m.ukvs", tmp_path / "m.filter"
+    file.write_text(data[0])
+    pages_.write_bytes(sums[0].read_bytes())
+    scene = Scene(tmp_path, archive("a", mementomap=str(file)), archive("f", filters=(str(pages_),)))
+    stop, wrong, count = Event(), [], [0]
+    some = [sorted(each)[:50] for each in held]
+
+    def look() -> None:
+        while not stop.is_set():
+            holdings = scene.known.all()["a"]
+            if not holdings.lookup(common).is_worth_asking:
+                wrong.append(common)
+            # Of one version or the other, whole.
+            if not any(all(holdings.lookup(page).is_worth_asking for page in pages) for pages in some):
+                wrong.append("half of a map")
+            filtered = scene.known.all()["f"]
+            if not any(all(filtered.lookup(page).is_worth_asking for page in pages) for pages in some):
+                wrong.append("half of a filter")
+            count[0] += 1
+
+    async def run() -> None:
+        await scene.known.load()
+        threads = [Thread(target=look) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        try:
+            for number in range(1, 21):
+                replace(file, data[number % 2])
+                replace(pages_, sums[number % 2].read_bytes())
+                await scene.known.refresh()
+                assert len(scene.noted) == 2 + 2 * number
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join()
+
+    asyncio.run(run())
+    assert (wrong, scene.told) == ([], [])
+    assert count[0] > 20
+
+
+def test_reading_does_not_keep_others_waiting(tmp_path: Path) -> None:
+    """The event loop turns while a map is read, many times."""
+    file = tmp_path / "a.ukvs"
+    file.write_text("".join(f"com,a{number:07})/ 1\n" for number in range(400_000)))
+    scene = Scene(tmp_path, archive("a", mementomap=str(file)))
+
+    async def run() -> int:
+        reading = asyncio.create_task(scene.known.load())
+        turns = 0
+        while not reading.done():
+            await asyncio.sleep(0.001)
+            turns += 1
+        await reading
+        return turns
+
+    turns = asyncio.run(run())
+    assert scene.says("http://a0000007.com/") is True
+    assert turns > 10
+
+
+def test_watching_looks_again_and_again(tmp_path: Path) -> None:
+    """At once, and after each pause, until it is cancelled; whatever fails does not end it."""
+    file = tmp_path / "a.ukvs"
+    scene = Scene(tmp_path, archive("a", mementomap=str(file)))
+
+    async def run() -> None:
+        watching = asyncio.create_task(scene.known.watch(scene.clock, 600))
+        for number in range(6):
+            if number == 2:
+                file.write_text(ROWS)
+            while len(scene.clock.slept) < number + 1:
+                await asyncio.sleep(0)
+            if number == 4:
+                assert scene.says() is True
+        watching.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await watching
+        assert set(scene.clock.slept) == {600}
+
+    asyncio.run(run())
+
+
+def fetching(
+    tmp_path: Path,
+    address: str,
+    work: Callable[[Scene], Awaitable[None]],
+    *,
+    filters: tuple[str, ...] = (),
+    **options: Any,  # noqa: ANN401
+) -> None:
+    """Do something with who knows what is at an address."""
+
+    async def run() -> None:
+        async with Courier(MemoryLimitStore(), SystemClock(), contact="me@example.com") as courier:
+            subject = archive("a", mementomap=address, filters=filters)
+            await work(Scene(tmp_path, subject, courier=courier, **options))
+
+    asyncio.run(run())
+
+
+async def statuses(work: Path, count: int) -> list[int]:
+    """Return the statuses that nginx gave, but for its readiness, once there are so many: it notes them afterwards."""
+    found: list[int] = []
+    async with asyncio.timeout(20):
+        while len(found) < count:
+            await asyncio.sleep(0.005)
+            lines = (work / "access.log").read_text().splitlines()
+            found = [int(line.split('"')[2].split()[0]) for line in lines if "/ready" not in line]
+    return found
+
+
+def test_nginx_says_what_has_changed(tmp_path: Path) -> None:
+    """A map that is as it was is not sent again; a new one is taken; a broken one is refused and not sent again."""
+    folder, work = tmp_path / "served", tmp_path / "nginx"
+    folder.mkdir()
+    work.mkdir()
+    file = folder / "a.ukvs"
+    file.write_text(ROWS)
+    os.utime(file, (1_600_000_000, 1_600_000_000))
+    pages_ = folder / "a.filter"
+    pages_.write_bytes(Path(pages(tmp_path, PAGE, "http://other.org/").path).read_bytes())
+
+    async def steps(scene: Scene) -> None:
+        await scene.known.refresh()
+        assert (scene.says(), await statuses(work, 2)) == (True, [200, 200])
+        for _ in range(2):
+            await scene.known.refresh()
+        assert (await statuses(work, 6))[2:] == [304] * 4
+        assert scene.known.knowledge()[0].unchanged == 4
+        replace(file, OTHER)
+        await scene.known.refresh()
+        assert (scene.says(), (await statuses(work, 8))[6:]) == (False, [200, 304])
+        replace(file, "<html>oops</html>\n")
+        os.utime(file, (1_600_000_001, 1_600_000_001))
+        for _ in range(3):
+            await scene.known.refresh()
+        assert (scene.says(), scene.says("http://other.org/")) == (False, True)
+        assert (await statuses(work, 14))[8:] == [200, 304, 304, 304, 304, 304]
+        assert "what is there now cannot be used" in scene.problems()[0]
+        file.unlink()
+        await scene.known.refresh()
+        assert (scene.says("http://other.org/"), "status 404" in scene.problems()[0]) == (True, True)
+        replace(file, ROWS)
+        await scene.known.refresh()
+        assert (scene.says("http://other.org/"), scene.problems()) == (False, ())
+        assert len(scene.told) == 2
+
+    with serving(folder, work) as port:
+        at = f"http://127.0.0.1:{port}"
+        fetching(tmp_path, f"{at}/a.ukvs", steps, filters=(f"{at}/a.filter",), clock=VirtualClock(1_709_251_200))
+    kept = [path.name for path in (tmp_path / "cache").iterdir()]
+    assert sum(name.endswith(".json") for name in kept) == 2
+    assert not any(name.endswith(".part") for name in kept)
+
+
+def test_the_next_process_has_the_copy_at_once(tmp_path: Path) -> None:
+    """Also if the server is down; what it has is asked for under the copy's version."""
+    folder, work = tmp_path / "served", tmp_path / "nginx"
+    folder.mkdir()
+    work.mkdir()
+    (folder / "a.ukvs.gz").write_bytes(gzip.compress(ROWS.encode()))
+
+    async def first(scene: Scene) -> None:
+        await scene.known.load()
+        assert scene.says() is None
+        await scene.known.refresh()
+        assert scene.says() is True
+
+    async def second(scene: Scene) -> None:
+        await scene.known.load()
+        assert scene.says() is True
+        await scene.known.refresh()
+        assert await statuses(work, 2) == [200, 304]
+
+    async def third(scene: Scene) -> None:
+        await scene.known.refresh()
+        assert scene.says() is True
+        assert "refused" in scene.problems()[0]
+
+    async def damaged(scene: Scene) -> None:
+        (copy,) = (path for path in (tmp_path / "cache").iterdir() if path.suffix != ".json")
+        copy.write_bytes(b"rubbish that is no map at all")
+        await scene.known.load()
+        assert (scene.says(), "the copy that was kept" in scene.problems()[0]) == (None, True)
+
+    with serving(folder, work) as port:
+        address = f"http://127.0.0.1:{port}/a.ukvs.gz"
+        fetching(tmp_path, address, first)
+        fetching(tmp_path, address, second)
+    fetching(tmp_path, address, third)
+    fetching(tmp_path, address, damaged)
+
+
+def test_servers_may_say_anything(tmp_path: Path) -> None:
+    """Versions that cannot be sent back are not; too much is refused; a hit after a server error is taken."""
+    from aiohttp import web
+
+    seen: list[dict[str, str]] = []
+    scripted = [
+        web.Response(text=ROWS, headers={"ETag": "not quoted", "Last-Modified": "\u00e4gestern"}),
+        web.Response(text=ROWS, headers={"ETag": '"' + "x" * 600 + '"'}),
+        web.Response(body=b"com,a)/ 1\n" * 200_000),
+        web.Response(status=403, text="no"),
+        web.Response(text=OTHER, headers={"ETag": 'W/"weak"', "Last-Modified": "Sat, 10 Feb 2024 00:00:01 GMT"}),
+        web.Response(status=304),
+    ]
+
+    async def handle(request: web.BaseRequest) -> web.StreamResponse:
+        seen.append({name: value for name, value in request.headers.items() if name.startswith("If-")})
+        return scripted[len(seen) - 1]
+
+    async def run() -> None:
+        async with (
+            listening(handle) as address,
+            Courier(MemoryLimitStore(), SystemClock(), contact="me@example.com") as courier,
+        ):
+            subject = archive("a", mementomap=f"{address}/map")
+            scene = Scene(tmp_path, subject, courier=courier, max_bytes=1 << 20)
+            said = []
+            for _ in scripted:
+                await scene.known.refresh()
+                said.append((scene.says(), " ".join(scene.problems())))
+            assert [each for each, _ in said] == [True, True, True, True, False, False]
+            assert [bool(problem) for _, problem in said] == [False, False, True, True, False, False]
+            assert "1048576 bytes" in said[2][1]
+            assert "status 403" in said[3][1]
+
+    asyncio.run(run())
+    assert seen[:5] == [{}] * 5
+    assert seen[5] == {"If-None-Match": 'W/"weak"', "If-Modified-Since": "Sat, 10 Feb 2024 00:00:01 GMT"}
+
+
+def test_a_disk_without_room_leaves_the_old_one_in_place(tmp_path: Path) -> None:
+    """A copy that cannot be kept is told, and the next look may succeed."""
+    address = "http://a.example/map"
+    courier = Answers(reply(address, ROWS.encode()))
+    scene = Scene(tmp_path, archive("a", mementomap=address), courier=courier)
+    (tmp_path / "cache").write_text("a file where the folder should be")
+
+    async def run() -> None:
+        await scene.known.refresh()
+        assert (scene.says(), "cache" in scene.problems()[0]) == (None, True)
+
+    asyncio.run(run())
+
+
+def test_a_part_that_broke_goes_on_beside_a_new_one(tmp_path: Path) -> None:
+    """The old map answers with the new filter."""
+    file = tmp_path / "m.ukvs"
+    file.write_text(ROWS)
+    subject = archive("a", mementomap=str(file), filters=(pages(tmp_path, PAGE).path,))
+    scene = Scene(tmp_path, subject, clock=VirtualClock(1_709_251_200))
+
+    async def run() -> None:
+        await scene.known.load()
+        assert scene.says("http://example.com/new") is False
+        replace(file, b"rubbish\n")
+        pages(tmp_path, PAGE, "http://example.com/new")
+        await scene.known.refresh()
+        assert (scene.says("http://example.com/new"), scene.says("http://example.com/other")) == (True, False)
+        assert [(each.map, each.filters) for each in scene.known.knowledge()] == [(True, 1)]
+
+    asyncio.run(run())

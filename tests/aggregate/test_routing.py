@@ -1,0 +1,380 @@
+"""Who is asked for a page, and why."""
+
+from collections import Counter
+from datetime import timedelta
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.aggregate.maps import (
+    DAY,
+    Knowing,
+    archive,
+    made_up_index,
+    pages,
+    rated,
+    rows,
+    write_filter,
+    write_map,
+)
+from tests.holdings.strategies import url as url_of
+from unlost.aggregate.experience import Experience
+from unlost.aggregate.hit_rates import Ground
+from unlost.aggregate.routing import Choice, Route, Router
+from unlost.aggregate.wish import Wish
+from unlost.archives.archive import Archive
+from unlost.archives.registry.registry import Registry
+from unlost.errors import UriError, UsageError
+from unlost.formats.upstream import Answer, Outcome, Reason
+from unlost.holdings import Filter, Holdings, Map
+from unlost.uri import key, spellings
+
+PAGE = "http://example.com/a"
+
+
+def router(archives: list[Archive], known: Knowing | None = None, **options: Any) -> Router:  # noqa: ANN401  those of Router
+    """Return a router that explores nothing unless it is told to."""
+    options = {"exploring": 0.0, "random": Random(7), **options}  # noqa: S311
+    return Router(Registry(tuple(archives)), known or Knowing(), Experience(archives), **options)
+
+
+def asked(route: Route) -> list[tuple[str, str]]:
+    """Return who is asked, and why."""
+    return [(choice.archive.id, choice.reason) for choice in route.asked]
+
+
+def test_all_archives_without_maps_are_asked() -> None:
+    """Those that are on: nobody can say that they have nothing."""
+    found = router([rated("a", 0.3), archive("off", enabled=False), rated("b", 0.0)]).route(PAGE)
+    assert (asked(found), found.passed_over) == ([("a", "learned"), ("b", "learned")], ())
+    assert [choice.likelihood for choice in found.asked] == [0.3, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        ("http://example.com/a", "routed"),
+        ("https://WWW.example.com:443/A?session=7#x", "routed"),
+        ("http://example.com/not/this", None),
+        ("http://example.org/", None),
+    ],
+)
+def test_maps_choose(page: str, expected: str | None, tmp_path: Path) -> None:
+    """An archive whose map covers the page is asked; another one is not; one without a map is."""
+    known = Knowing({"a": Holdings(rows(tmp_path, "com,example)/* 2\ncom,example)/not/* 0\n"))})
+    found = router([archive("a"), archive("b")], known).route(page)
+    assert dict(asked(found)) == ({"a": expected} if expected else {}) | {"b": "learned"}
+    assert found.passed_over == (() if expected else ("a",))
+
+
+@pytest.mark.parametrize(
+    ("page", "days", "ground"),
+    [
+        ("http://example.com/a", 0, Ground.BOTH),
+        ("http://example.com/listed", 0, Ground.LISTED_ONLY),
+        ("http://example.com/new", 6, None),
+        ("http://example.com/new", 8, Ground.OLD_FILTER),
+        ("http://example.org/", 8, None),
+    ],
+)
+def test_filters_deny_while_they_are_young(page: str, days: int, ground: Ground | None, tmp_path: Path) -> None:
+    """Where a wildcard covers a page, an old filter is no reason not to ask; its age is set."""
+    text = "com,example)/* 2\ncom,example)/listed 1\n"
+    parts = rows(tmp_path, text), [pages(tmp_path, "http://example.com/a")]
+    holdings = Holdings(*parts, max_age=timedelta(days=7), now=lambda: DAY + timedelta(days=days))
+    found = router([archive("a")], Knowing({"a": holdings})).route(page)
+    assert [choice.ground for choice in found.asked] == ([ground] if ground else [])
+    assert found.passed_over == (() if ground else ("a",))
+
+
+def test_filters_alone_choose(tmp_path: Path) -> None:
+    """What they have is asked for, what they do not have is not."""
+    router_ = router([archive("a")], Knowing({"a": Holdings(None, [pages(tmp_path, PAGE)])}))
+    assert asked(router_.route(PAGE)) == [("a", "routed")]
+    assert router_.route("http://example.com/b").passed_over == ("a",)
+
+
+def test_broadcast_asks_all_that_are_on(tmp_path: Path) -> None:
+    """Whatever maps and hit rates say."""
+    known = Knowing({"a": Holdings(rows(tmp_path, "org,other)/* 2\n"))})
+    archives = [archive("a"), rated("b", 0.01), archive("off", enabled=False)]
+    found = router(archives, known, least_rate=0.5).route(PAGE, Wish(broadcast=True))
+    assert (asked(found), found.passed_over) == ([("a", "broadcast"), ("b", "broadcast")], ())
+
+
+def test_who_is_named_is_asked(tmp_path: Path) -> None:
+    """Also if it is off or its map says no, and nobody else is; an unknown name is an error with the nearest one."""
+    known = Knowing({"aa": Holdings(rows(tmp_path, "org,other)/* 2\n"))})
+    router_ = router([archive("aa"), archive("bb"), archive("off", enabled=False)], known)
+    found = router_.route(PAGE, Wish(archives=frozenset({"off", "AA"}), broadcast=True, top_k=1))
+    assert (asked(found), found.passed_over) == ([("aa", "requested"), ("off", "requested")], ())
+    with pytest.raises(UsageError, match=r"no archive `of` .*did you mean `off`\? There are aa, bb, off"):
+        router_.route(PAGE, Wish(archives=frozenset({"aa", "of"})))
+    with pytest.raises(UsageError, match="no archive is named"):
+        router_.route(PAGE, Wish(archives=frozenset()))
+
+
+@pytest.mark.parametrize("wish", [Wish(), Wish(broadcast=True), Wish(archives=frozenset({"a"}))])
+@pytest.mark.parametrize("text", ["", "http://", "mailto:me@example.com", "http://a b.com:99999999/"])
+def test_what_is_no_address_is_refused(text: str, wish: Wish) -> None:
+    """Before anybody is asked for it."""
+    with pytest.raises(UriError):
+        router([archive("a")]).route(text, wish)
+
+
+def test_a_top_k_of_nothing_and_shares_that_are_none_are_refused() -> None:
+    """With what was expected."""
+    with pytest.raises(UsageError, match="top_k: expected"):
+        router([archive("a")]).route(PAGE, Wish(top_k=0))
+    wrong: list[dict[str, Any]] = [{"exploring": 1.5}, {"least_rate": -0.1}]
+    for options in wrong:
+        with pytest.raises(UsageError, match="expected a share from 0 to 1"):
+            router([archive("a")], **options)
+
+
+def test_the_likeliest_are_asked(tmp_path: Path) -> None:
+    """By what is learnt, whatever the ground is; those that are explored come on top and do not count."""
+    known = Knowing(
+        {
+            "listed": Holdings(rows(tmp_path, "com,example)/a 2\n", "l")),
+            "wild": Holdings(rows(tmp_path, "com,example)/* 2\n", "w")),
+            "denied": Holdings(rows(tmp_path, "org,other)/* 2\n", "d")),
+        }
+    )
+    archives = [rated("low", 0.05), archive("wild"), rated("high", 0.6), archive("denied"), archive("listed")]
+    router_ = router(archives, known)
+    expected = [{"listed"}, {"listed", "high"}, {"listed", "high", "wild"}, {"listed", "high", "wild", "low"}]
+    for count, names in enumerate(expected, 1):
+        found = router_.route(PAGE, Wish(top_k=count))
+        assert {name for name, _ in asked(found)} == names
+        assert set(found.passed_over) == {each.id for each in archives} - names
+    assert len(router_.route(PAGE, Wish(top_k=99)).asked) == 4
+    exploring = router(archives, known, exploring=1.0).route(PAGE, Wish(top_k=1))
+    assert asked(exploring) == [("denied", "explored"), ("listed", "routed")]
+    assert asked(router_.route(PAGE, Wish(broadcast=True, top_k=1))) == [("high", "broadcast")]
+
+
+def test_likelihoods_follow_what_is_learnt(tmp_path: Path) -> None:
+    """A map whose wildcards are always right comes before one whose listed pages never are."""
+    known = Knowing(
+        {
+            "listed": Holdings(rows(tmp_path, "com,example)/a 2\n", "l")),
+            "wild": Holdings(rows(tmp_path, "com,example)/* 2\n", "w")),
+        }
+    )
+    router_ = router([archive("listed"), archive("wild")], known)
+    assert asked(router_.route(PAGE, Wish(top_k=1))) == [("listed", "routed")]
+    for _ in range(50):
+        listed, wild = router_.route(PAGE).asked
+        router_.learn(listed, "miss")
+        router_.learn(wild, "hit")
+        router_.learn(wild, "timeout")
+    assert asked(router_.route(PAGE, Wish(top_k=1))) == [("wild", "routed")]
+    listed, wild = router_.route(PAGE).asked
+    assert (listed.likelihood < 0.1, wild.likelihood > 0.9) == (True, True)
+    accuracy = router_.experience.accuracy("wild")
+    assert (accuracy.routed_hits, accuracy.routed_misses, accuracy.precision.rate) == (50, 0, 1.0)
+
+
+def test_a_least_rate_leaves_out_who_seldom_has_anything() -> None:
+    """Until exploring finds out that it has."""
+    router_ = router([rated("often", 0.3), rated("seldom", 0.001)], least_rate=0.05, exploring=0.02)
+    reasons = Counter(pair for _ in range(5_000) for pair in asked(router_.route(PAGE)))
+    assert reasons["often", "learned"] == 5_000
+    assert 60 <= reasons["seldom", "explored"] <= 140
+    assert ("seldom", "learned") not in reasons
+    while ("seldom", "learned") not in asked(found := router_.route(PAGE)):
+        for choice in found.asked:
+            router_.learn(choice, "hit")
+    assert router_.experience.rates.rate("seldom") >= 0.05
+
+
+def test_the_exploring_share_is_what_was_set(tmp_path: Path) -> None:
+    """Each archive that would be passed over is explored by itself, within what chance allows (four deviations)."""
+    names = [f"a{number}" for number in range(5)]
+    known = Knowing({name: Holdings(rows(tmp_path, "org,other)/* 2\n", name)) for name in names})
+    router_ = router([archive(name) for name in names], known, exploring=0.02)
+    explored: Counter[str] = Counter()
+    total = 20_000
+    for _ in range(total):
+        found = router_.route(PAGE)
+        assert all(choice.reason == "explored" for choice in found.asked)
+        explored.update(choice.archive.id for choice in found.asked)
+    deviation = (total * 0.02 * 0.98) ** 0.5
+    for name in names:
+        assert abs(explored[name] - total * 0.02) < 4 * deviation
+        assert router_.experience.accuracy(name).passed_over == total - explored[name]
+    again = router([archive(name) for name in names], known, exploring=0.02)
+    assert again.route(PAGE) == router([archive(name) for name in names], known, exploring=0.02).route(PAGE)
+
+
+def test_exploring_finds_the_error_rate_of_a_map(tmp_path: Path) -> None:
+    """A map that misses every tenth page is found out, within the bounds that are told."""
+    known = Knowing({"a": Holdings(rows(tmp_path, "org,other)/* 2\n"))})
+    router_ = router([archive("a")], known, exploring=0.1)
+    holds = Random(3)  # noqa: S311
+    for _ in range(10_000):
+        for choice in router_.route(PAGE).asked:
+            router_.learn(choice, "hit" if holds.random() < 0.1 else "miss")
+    share = router_.experience.accuracy("a").false_negatives
+    low, high = share.bounds
+    assert low < 0.1 < high
+    assert high - low < 0.05
+    assert share.total > 800
+    # What is explored where a map says no tells nothing about pages in general.
+    assert router_.experience.rates.rate("a") == 0.5
+
+
+def test_a_damaged_map_counts_as_none(tmp_path: Path) -> None:
+    """It is set aside once, and the archive is asked as one without a map; the others are asked as ever."""
+    sound = rows(tmp_path, "com,example)/* 2\n", "sound")
+    held = pages(tmp_path, *(f"http://example.com/{number}" for number in range(2_000)), name="f")
+    data = bytearray(Path(held.path).read_bytes())
+    data[-50] ^= 1
+    Path(held.path).write_bytes(data)
+    damaged = Filter.load(held.path)
+    known = Knowing({"a": Holdings(sound), "b": Holdings(sound, [damaged])})
+    router_ = router([archive("a"), archive("b")], known)
+    for _ in range(3):
+        assert asked(router_.route(PAGE)) == [("a", "routed"), ("b", "learned")]
+    ((name, problem),) = known.asides
+    assert (name, "f.filter" in problem) == ("b", True)
+
+
+def test_maps_of_other_rules_are_asked_by_their_own_keys(tmp_path: Path) -> None:
+    """Beside those of the usual ones."""
+    usual = Holdings(rows(tmp_path, "com,example)/a 2\n", "usual"))
+    other = Holdings(rows(tmp_path, f'!meta {{"rules": "papers"}}\n{key(PAGE, "papers")} 2\n', "papers"))
+    router_ = router([archive("a"), archive("b")], Knowing({"a": usual, "b": other}))
+    assert asked(router_.route(PAGE)) == [("a", "routed"), ("b", "routed")]
+    assert router_.route("http://example.com/other").passed_over == ("a", "b")
+
+
+def test_what_is_known_anew_is_used_at_once(tmp_path: Path) -> None:
+    """From one question to the next."""
+    known = Knowing({"a": Holdings(rows(tmp_path, "org,other)/* 2\n", "old"))})
+    router_ = router([archive("a")], known)
+    assert asked(router_.route(PAGE)) == []
+    known.held = {"a": Holdings(rows(tmp_path, "com,example)/* 2\n", "new"))}
+    assert asked(router_.route(PAGE)) == [("a", "routed")]
+    known.held = {}
+    assert asked(router_.route(PAGE)) == [("a", "learned")]
+
+
+def answer(name: str, reason: Reason, outcome: Outcome, **fields: Any) -> Answer:  # noqa: ANN401  those of Answer
+    """Return an answer for the page."""
+    return Answer("2026-01-31T12:00:00Z", name, PAGE, "timemap", outcome, reason, **fields)
+
+
+def test_a_log_teaches_the_same_as_the_answers_did(tmp_path: Path) -> None:
+    """But for what was not asked; what somebody named, what failed and what was kept teach nothing."""
+    known = Knowing(
+        {"a": Holdings(rows(tmp_path, "com,example)/* 2\n")), "d": Holdings(rows(tmp_path, "org,o)/ 2", "d"))}
+    )
+    archives = [archive("a"), rated("b", 0.2), archive("d")]
+    live, later = router(archives, known, exploring=1.0), router(archives, known)
+    log = []
+    outcomes: list[Outcome] = ["hit", "miss", "miss", "timeout", "http-5xx"]
+    for outcome in outcomes:
+        for choice in live.route(PAGE).asked:
+            live.learn(choice, outcome)
+            log.append(answer(choice.archive.id, choice.reason, outcome))
+        for choice in live.route(PAGE, Wish(broadcast=True)).asked:
+            live.learn(choice, outcome)
+            log.append(answer(choice.archive.id, choice.reason, outcome))
+    log += [
+        answer("a", "requested", "hit"),
+        answer("b", "learned", "hit", from_cache=True),
+        answer("gone", "routed", "hit"),
+    ]
+    assert later.learn_answers(log) == len(log)
+    assert later.experience.rates.learnt() == live.experience.rates.learnt()
+    for each in archives:
+        assert later.experience.accuracy(each.id) == live.experience.accuracy(each.id)
+    accuracy = later.experience.accuracy("d")
+    assert (accuracy.explored_hits, accuracy.explored_misses, accuracy.routed_hits) == (1, 2, 0)
+
+
+@pytest.fixture(scope="module")
+def archived(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, list[str]]]:
+    """Indexes of three archives, with maps whole and compacted and filters, and the pages of each."""
+    folder = tmp_path_factory.mktemp("archived")
+    held = {}
+    for seed, name in enumerate("abc"):
+        index = folder / f"{name}.cdxj"
+        held[name] = made_up_index(index, 3_000, seed)
+        for weight in (None, 1.0, 0.1):
+            write_map(index, folder / f"{name}.{weight}.ukvs", weight)
+        write_filter(index, folder / f"{name}.filter")
+    return folder, held
+
+
+def _spelt(address: str) -> list[str]:
+    """Return other ways to write an address."""
+    own = key(address)
+    texts = [address, address.replace("http://", "https://www.", 1), address + "#top", own, url_of(own)]
+    return [*texts, *spellings(own)]
+
+
+@pytest.mark.parametrize("weight", [None, 1.0, 0.1])
+@pytest.mark.parametrize("with_filters", [False, True])
+@pytest.mark.parametrize("days", [0, 400])
+def test_every_page_of_an_index_is_routed_to_its_archive(
+    weight: float | None, with_filters: bool, days: int, archived: tuple[Path, dict[str, list[str]]]
+) -> None:
+    """With maps that cover the indexes, whole or compacted, who has a page is asked for it, however it is spelt."""
+    folder, held = archived
+    known = Knowing()
+    for name in held:
+        filters = [Filter.load(folder / f"{name}.filter")] if with_filters else []
+        rows_ = Map.load(folder / f"{name}.{weight}.ukvs")
+        known.held[name] = Holdings(rows_, filters, now=lambda: DAY + timedelta(days=days))
+    router_ = router([archive(name) for name in held], known)
+    passed_over = 0
+    for name, addresses in held.items():
+        for number, address in enumerate(sorted(set(addresses))):
+            for text in _spelt(address) if number % 20 == 0 else [address]:
+                found = router_.route(text)
+                assert (name, "routed") in asked(found), text
+                passed_over += len(found.passed_over)
+    assert passed_over > 1_000, "the maps say no to something, too"
+
+
+@settings(max_examples=40)
+@given(st.data())
+def test_routed_answers_are_broadcast_answers(archived: tuple[Path, dict[str, list[str]]], data: st.DataObject) -> None:
+    """Whoever has a page of any archive is among those that are asked, for any page that is asked for."""
+    folder, held = archived
+    kinds = data.draw(st.tuples(*(st.sampled_from(["map", "filter", "both", "none"]) for _ in held)))
+    known = Knowing()
+    for name, kind in zip(held, kinds, strict=True):
+        rows_ = Map.load(folder / f"{name}.1.0.ukvs") if kind in ("map", "both") else None
+        filters = [Filter.load(folder / f"{name}.filter")] if kind in ("filter", "both") else []
+        if kind != "none":
+            known.held[name] = Holdings(rows_, filters, now=lambda: DAY)
+    router_ = router([archive(name) for name in held], known)
+    have = {name: {key(address) for address in addresses} for name, addresses in held.items()}
+    for address in data.draw(st.lists(st.sampled_from([each for all_ in held.values() for each in all_]), max_size=30)):
+        routed = {choice.archive.id for choice in router_.route(address).asked}
+        broadcast = {choice.archive.id for choice in router_.route(address, Wish(broadcast=True)).asked}
+        holders = {name for name in broadcast if key(address) in have[name]}
+        assert holders
+        assert holders <= routed
+
+
+def test_choices_are_for_every_archive_once(tmp_path: Path) -> None:
+    """Asked and passed over together are all that are on, in the order of the registry."""
+    known = Knowing({"b": Holdings(rows(tmp_path, "org,other)/* 2\n"))})
+    archives = [rated("c", 0.4), archive("b"), rated("a", 0.2)]
+    router_ = router(archives, known, exploring=0.5)
+    for count in (None, 1, 2):
+        for _ in range(20):
+            found = router_.route(PAGE, Wish(top_k=count))
+            names = [choice.archive.id for choice in found.asked]
+            assert sorted([*names, *found.passed_over]) == ["a", "b", "c"]
+            assert names == [each.id for each in archives if each.id in names]
+            assert all(isinstance(choice, Choice) and 0 <= choice.likelihood <= 1 for choice in found.asked)

@@ -1,0 +1,230 @@
+"""The log of upstream answers: written whole, whatever happens to the file."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.virtual_clock import VirtualClock
+from unlost.aggregate.upstream_log import UpstreamLog
+from unlost.formats.problems import Problems
+from unlost.formats.upstream import Answer, answer_line, read_answers
+
+
+def answers(count: int, first: int = 0) -> list[Answer]:
+    """Return so many answers."""
+    return [
+        Answer("2026-01-31T12:00:00.250Z", "a", f"http://example.com/{number}", "timemap", "miss", "routed")
+        for number in range(first, first + count)
+    ]
+
+
+def read(path: Path) -> list[Answer]:
+    """Return what is in a log, all of which can be read."""
+    problems = Problems()
+    found = list(read_answers(path, problems))
+    assert problems.total == 0
+    return found
+
+
+async def written(log: UpstreamLog, count: int) -> None:
+    """Wait until so many are written or lost."""
+    while log.written + log.lost < count:
+        await asyncio.sleep(0.001)
+
+
+def test_everything_is_written_before_it_is_closed(tmp_path: Path) -> None:
+    """In order, to the end of what is there already; the folder is made."""
+    path = tmp_path / "logs" / "upstream.ndjson"
+
+    async def run(first: int) -> UpstreamLog:
+        async with UpstreamLog(path, VirtualClock()) as log:
+            for answer in answers(2_500, first):
+                log.append(answer)
+                if answer.uri.endswith("99"):
+                    await asyncio.sleep(0)
+        return log
+
+    for first in (0, 2_500):
+        log = asyncio.run(run(first))
+        assert (log.written, log.lost) == (2_500, 0)
+    assert read(path) == answers(5_000)
+
+
+def test_answers_that_come_together_are_written_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One write for a batch, beside the event loop."""
+    writes = []
+    write = os.write
+
+    def counted(descriptor: int, data: bytes) -> int:
+        writes.append(len(data))
+        return write(descriptor, data)
+
+    async def run() -> None:
+        clock = VirtualClock()
+        async with UpstreamLog(tmp_path / "log", clock) as log:
+            for number in range(5):
+                for answer in answers(100, 100 * number):
+                    log.append(answer)
+                await written(log, 100 * (number + 1))
+        assert len(clock.slept) == 5
+
+    with monkeypatch.context() as patch:
+        # The event loop wakes itself by a socket, not by this.
+        patch.setattr(os, "write", counted)
+        asyncio.run(run())
+    assert len(writes) == 5
+    assert read(tmp_path / "log") == answers(500)
+
+
+def test_a_log_that_is_rotated_goes_on_in_a_new_file(tmp_path: Path) -> None:
+    """Renamed as logrotate does, removed, or cut to nothing: no line is lost, none is twice."""
+    path = tmp_path / "log"
+
+    async def run() -> None:
+        async with UpstreamLog(path, VirtualClock()) as log:
+            for number in range(6):
+                for answer in answers(10, 10 * number):
+                    log.append(answer)
+                await written(log, 10 * (number + 1))
+                if number % 3 == 0:
+                    path.rename(tmp_path / f"log.{number}")
+                elif number == 1:
+                    path.unlink()
+                elif number == 2:
+                    os.truncate(path, 0)
+            assert log.lost == 0
+
+    asyncio.run(run())
+    assert read(tmp_path / "log.0") == answers(10)
+    assert read(tmp_path / "log.3") == answers(10, 30)  # what came after the cut
+    assert read(path) == answers(20, 40)
+
+
+def test_a_full_disk_loses_lines_and_nothing_else(tmp_path: Path) -> None:
+    """They are counted and told, once, and again when it is over; no answer waits."""
+    path = tmp_path / "log"
+    path.symlink_to("/dev/full")
+    told: list[str] = []
+
+    async def run() -> None:
+        async with UpstreamLog(path, VirtualClock(), tell=told.append) as log:
+            for number in range(3):
+                for answer in answers(10, 10 * number):
+                    log.append(answer)
+                await written(log, 10 * (number + 1))
+            assert (log.written, log.lost) == (0, 30)
+            path.unlink()
+            for answer in answers(5):
+                log.append(answer)
+            await written(log, 35)
+            assert (log.written, log.lost) == (5, 30)
+
+    asyncio.run(run())
+    assert read(path) == answers(5)
+    assert len(told) == 2
+    assert "No space left" in told[0]
+    assert "after 30 answers were lost" in told[1]
+
+
+def test_half_a_line_does_not_spoil_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that is full in the middle of a line, and one that a killed process left, cost that line."""
+    path = tmp_path / "log"
+    lines = [answer_line(answer) for answer in answers(30)]
+    path.write_bytes(lines[0] + lines[1][:40])
+    room = [len(b"".join(lines[2:5])) + 20]
+    write = os.write
+
+    def cramped(descriptor: int, data: bytes) -> int:
+        if not room[0]:
+            raise OSError(28, "No space left on device")
+        count = write(descriptor, data[: room[0]])
+        room[0] -= count
+        return count
+
+    async def run() -> None:
+        async with UpstreamLog(path, VirtualClock(), tell=lambda _: None) as log:
+            with monkeypatch.context() as patch:
+                patch.setattr(os, "write", cramped)
+                for answer in answers(10, 2):
+                    log.append(answer)
+                await written(log, 10)
+            assert (log.written, log.lost) == (3, 7)
+            for answer in answers(10, 20):
+                log.append(answer)
+
+    asyncio.run(run())
+    problems = Problems()
+    found = list(read_answers(path, problems))
+    assert found == [*answers(1), *answers(3, 2), *answers(10, 20)]
+    assert problems.counts == {"bad-json": 2}
+
+
+def test_too_many_answers_are_counted_as_lost(tmp_path: Path) -> None:
+    """A queue that is full, as the disk is too slow, takes no more, and says so."""
+    told: list[str] = []
+
+    async def run() -> None:
+        async with UpstreamLog(tmp_path / "log", VirtualClock(), capacity=100, tell=told.append) as log:
+            for answer in answers(250):
+                log.append(answer)  # no turn for whoever writes
+            assert log.lost == 150
+            await written(log, 250)
+            for answer in answers(10, 250):
+                log.append(answer)
+        assert (log.written, log.lost) == (110, 150)
+
+    asyncio.run(run())
+    assert read(tmp_path / "log") == [*answers(100), *answers(10, 250)]
+    assert "too slowly" in told[0]
+
+
+def test_a_pipe_that_nobody_reads_keeps_nobody_waiting(tmp_path: Path) -> None:
+    """What cannot be written to it is lost."""
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+
+    async def run() -> None:
+        async with UpstreamLog(path, VirtualClock(), tell=lambda _: None) as log:
+            for answer in answers(5):
+                log.append(answer)
+        assert (log.written, log.lost) == (0, 5)
+
+    asyncio.run(asyncio.wait_for(run(), 20))
+
+
+def test_an_answer_that_cannot_be_costs_itself(tmp_path: Path) -> None:
+    """The others of its batch are written, and it is counted."""
+    told: list[str] = []
+    odd = Answer("now", "a", "http://a.com/", "timemap", "hit", "routed")
+
+    async def run() -> None:
+        async with UpstreamLog(tmp_path / "log", VirtualClock(), tell=told.append) as log:
+            for answer in [*answers(3), odd, *answers(3, 3)]:
+                log.append(answer)
+        assert (log.written, log.lost) == (6, 1)
+
+    asyncio.run(run())
+    assert read(tmp_path / "log") == answers(6)
+    assert "cannot be" in told[0]
+
+
+def test_what_was_written_outlives_a_kill(tmp_path: Path) -> None:
+    """All lines of which the killed process knew that they are written are there, whole and in order."""
+    path = tmp_path / "log"
+    command = [sys.executable, "-m", "tests.aggregate.killed_log", str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        known = 0
+        while known < 1_000:
+            known = int(process.stdout.readline())
+        process.kill()
+        known = int((process.stdout.read().split("\n")[:-1] or [str(known)])[-1])
+    problems = Problems()
+    found = list(read_answers(path, problems))
+    assert len(found) >= known
+    assert [each.uri for each in found] == [each.uri for each in answers(len(found))]
+    assert problems.total <= 1
