@@ -194,7 +194,7 @@ def test_a_least_rate_leaves_out_who_seldom_has_anything() -> None:
 
 
 def test_the_exploring_share_is_what_was_set(tmp_path: Path) -> None:
-    """Each archive that would be passed over is explored by itself, within what chance allows (four deviations)."""
+    """Of pages; one archive of those that would be passed over is explored, each as often (within four deviations)."""
     names = [f"a{number}" for number in range(5)]
     known = Knowing({name: Holdings(rows(tmp_path, "org,other)/* 2\n", name)) for name in names})
     router_ = router([archive(name) for name in names], known, exploring=0.02)
@@ -202,11 +202,11 @@ def test_the_exploring_share_is_what_was_set(tmp_path: Path) -> None:
     total = 20_000
     for _ in range(total):
         found = router_.route(PAGE)
-        assert all(choice.reason == "explored" for choice in found.asked)
+        assert [choice.reason for choice in found.asked] in ([], ["explored"])
         explored.update(choice.archive.id for choice in found.asked)
-    deviation = (total * 0.02 * 0.98) ** 0.5
+    deviation = (total * 0.004 * 0.996) ** 0.5
     for name in names:
-        assert abs(explored[name] - total * 0.02) < 4 * deviation
+        assert abs(explored[name] - total * 0.004) < 4 * deviation
         assert router_.experience.accuracy(name).passed_over == total - explored[name]
     again = router([archive(name) for name in names], known, exploring=0.02)
     assert again.route(PAGE) == router([archive(name) for name in names], known, exploring=0.02).route(PAGE)

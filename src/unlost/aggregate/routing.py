@@ -16,7 +16,7 @@ from unlost.formats import upstream
 from unlost.uri import DEFAULT_RULES, key
 
 DEFAULT_EXPLORING = 0.02
-"""The share of questions that go to an archive although its map or filter says no, so that its errors are known."""
+"""The share of pages for which one archive is asked although its map or filter says no, so that errors are known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Router:
     """Chooses archives. All its methods are for one thread, and none of them waits for anything.
 
     registry: the archives that there are. known: their maps and filters. experience: what answers have taught.
-    exploring: the share of questions, 0 to 1, that go to an archive which would be passed over.
+    exploring: the share of pages, 0 to 1, for which one archive is asked, too, that would be passed over.
     least_rate: the least hit rate, 0 to 1, at which an archive without a map is asked; with 0 all of them are.
     random: chooses what is explored.
     """
@@ -94,20 +94,30 @@ class Router:
 
     def _chosen(self, grounds: Mapping[str, Ground]) -> tuple[list[Choice], list[str]]:
         """Return who may have the page, or is explored, and who is passed over."""
-        rate, explores, share = self.experience.rates.rate, self._random, self._exploring
-        asked, passed_over = [], []
+        rate = self.experience.rates.rate
+        choices: list[Choice | None] = []
         for archive in self._on:
             name = archive.id
             ground = grounds.get(name, Ground.ANY)
             if ground is Ground.ANY and rate(name) >= self._least_rate:
-                asked.append(Choice(archive, "learned", rate(name)))
+                choices.append(Choice(archive, "learned", rate(name)))
             elif ground is not Ground.ANY and ground is not Ground.DENIED:
-                asked.append(Choice(archive, "routed", rate(name, ground), ground))
-            elif explores() < share:
-                asked.append(Choice(archive, "explored", rate(name, ground), ground))
+                choices.append(Choice(archive, "routed", rate(name, ground), ground))
             else:
-                passed_over.append(name)
-        return asked, passed_over
+                choices.append(None)
+        if self._random() < self._exploring:
+            self._explore(choices, grounds)
+        asked = [choice for choice in choices if choice is not None]
+        return asked, [archive.id for archive, choice in zip(self._on, choices, strict=True) if choice is None]
+
+    def _explore(self, choices: list[Choice | None], grounds: Mapping[str, Ground]) -> None:
+        """Choose one, too, of the archives that would be passed over."""
+        places = [place for place, choice in enumerate(choices) if choice is None]
+        if places:
+            place = places[int(self._random() * len(places))]
+            archive = self._on[place]
+            ground = grounds.get(archive.id, Ground.ANY)
+            choices[place] = Choice(archive, "explored", self.experience.rates.rate(archive.id, ground), ground)
 
     def _likeliest(self, asked: list[Choice], count: int) -> tuple[list[Choice], list[str]]:
         """Return the likeliest of them, beside those that are explored, and who is passed over then."""
