@@ -65,6 +65,44 @@ pub fn from_digits(text: &[u8]) -> Option<Digits> {
     Some(moment.checked()?.digits())
 }
 
+/// Writes a date as `Mon, 10 Feb 2014 00:00:01 GMT`.
+#[must_use]
+pub fn to_http(digits: &Digits) -> [u8; 29] {
+    const DAYS: &[u8; 21] = b"ThuFriSatSunMonTueWed"; // the first day of 1970 was a Thursday
+    const NAMES: &[u8; 36] = b"JanFebMarAprMayJunJulAugSepOctNovDec";
+    let mut out = *b"Thu, 01 Jan 1970 00:00:00 GMT";
+    let moment = Moment::of(digits);
+    let day = usize::try_from(moment.days().rem_euclid(7)).unwrap_or(0) * 3;
+    let month = (moment.month.clamp(1, 12) - 1) as usize * 3;
+    out[..3].copy_from_slice(&DAYS[day..day + 3]);
+    out[5..7].copy_from_slice(&digits[6..8]);
+    out[8..11].copy_from_slice(&NAMES[month..month + 3]);
+    out[12..16].copy_from_slice(&digits[..4]);
+    out[17..19].copy_from_slice(&digits[8..10]);
+    out[20..22].copy_from_slice(&digits[10..12]);
+    out[23..25].copy_from_slice(&digits[12..]);
+    out
+}
+
+/// Writes a date as `2014-02-10T00:00:01Z`.
+#[must_use]
+pub fn to_iso(digits: &Digits) -> [u8; 20] {
+    let mut out = *b"1970-01-01T00:00:00Z";
+    out[..4].copy_from_slice(&digits[..4]);
+    for (at, from) in [(5, 4), (8, 6), (11, 8), (14, 10), (17, 12)] {
+        out[at..at + 2].copy_from_slice(&digits[from..from + 2]);
+    }
+    out
+}
+
+/// The seconds from the beginning of 1970 to a date.
+#[must_use]
+pub fn to_seconds(digits: &Digits) -> i64 {
+    let moment = Moment::of(digits);
+    let of_day = moment.hour * 3600 + moment.minute * 60 + moment.second;
+    moment.days() * 86_400 + i64::from(of_day)
+}
+
 fn take_while<'a>(rest: &mut &'a [u8], belongs: fn(&u8) -> bool) -> &'a [u8] {
     let end = rest.iter().take_while(|&byte| belongs(byte)).count();
     let (taken, after) = rest.split_at(end);
@@ -122,6 +160,32 @@ struct Moment {
 }
 
 impl Moment {
+    /// Of digits that are known to be a date.
+    fn of(digits: &Digits) -> Self {
+        let value = |from: usize, to: usize| {
+            digits[from..to].iter().fold(0, |value, &byte| {
+                value * 10 + u32::from(byte.wrapping_sub(b'0'))
+            })
+        };
+        Self {
+            year: value(0, 4),
+            month: value(4, 6),
+            day: value(6, 8),
+            hour: value(8, 10),
+            minute: value(10, 12),
+            second: value(12, 14),
+        }
+    }
+
+    /// The days from the beginning of 1970. A year is counted from March on, so that the leap day is its last.
+    fn days(self) -> i64 {
+        let (year, month) = (i64::from(self.year), i64::from(self.month));
+        let year = if month <= 2 { year - 1 } else { year };
+        let of_year = (153 * ((month + 9) % 12) + 2) / 5 + i64::from(self.day) - 1;
+        365 * year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + of_year
+            - 719_468
+    }
+
     fn checked(self) -> Option<Self> {
         let sound = (1..=9999).contains(&self.year)
             && (1..=12).contains(&self.month)
