@@ -58,12 +58,12 @@ def _link(found: Found, places: Places, shown: Mementos, itself: str, further: S
     ]
     others = [forms.link_entry(places.timemap("link", found.uri, span), "timemap", "link", span) for span in further]
     end = ",\n".join([*others, *forms.link_end(found, places)])
-    entries = shown.link_entries(*_ends(found, shown))
-    return "".join(f"{entry},\n" for entry in begin).encode() + entries + f"{end}\n".encode()
+    before = "".join(f"{entry},\n" for entry in begin)
+    return shown.link_entries(*_ends(found, shown), before.encode(), f"{end}\n".encode())
 
 
 def _json(found: Found, places: Places, shown: Mementos, itself: str, further: Sequence[Span]) -> bytes:
-    copies: dict[str, object] = {"list": b"[\n" + shown.json_items() + b"\n    ]" if shown else []}
+    copies: dict[str, object] = {"list": b"[\n\0\n    ]" if shown else []}
     ends = {"first": found.mementos.first, "last": found.mementos.last}
     copies |= {name: forms.memento_members(copy) for name, copy in ends.items() if copy}
     members: dict[str, object] = {
@@ -74,7 +74,9 @@ def _json(found: Found, places: Places, shown: Mementos, itself: str, further: S
     }
     if further:
         members["timemap_index"] = [_page(places, "json", found.uri, span) for span in further]
-    return forms.json_object(members) + b"\n"
+    # The copies are written between the two halves of the text: it is long, and each copying of it costs.
+    before, _, after = forms.json_object(members).partition(b"\0")
+    return shown.json_items(before, after + b"\n")
 
 
 def _cdxj(found: Found, places: Places, shown: Mementos, itself: str, further: Sequence[Span]) -> bytes:
@@ -82,7 +84,7 @@ def _cdxj(found: Found, places: Places, shown: Mementos, itself: str, further: S
     if further:
         index = [_page(places, "cdxj", found.uri, span) for span in further]
         head.append(forms.cdxj_meta("timemap_index", index))
-    return forms.lines(head) + shown.cdxj_lines(*_ends(found, shown))
+    return shown.cdxj_lines(*_ends(found, shown), forms.lines(head))
 
 
 def _ends(found: Found, shown: Mementos) -> tuple[bool, bool]:

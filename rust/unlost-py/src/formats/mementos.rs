@@ -62,16 +62,24 @@ pub struct Mementos {
 }
 
 impl Mementos {
+    /// What is written between two texts; large lists without keeping others from running.
     fn written<'py>(
         &self,
         py: Python<'py>,
-        write: impl Fn(&mementos::Mementos) -> Vec<u8> + Sync,
+        around: (Option<&[u8]>, Option<&[u8]>),
+        write: impl Fn(&mementos::Mementos, &mut Vec<u8>) + Sync,
     ) -> Bound<'py, PyBytes> {
         let inner = &self.inner;
+        let whole = || {
+            let mut out = around.0.unwrap_or_default().to_vec();
+            write(inner, &mut out);
+            out.extend_from_slice(around.1.unwrap_or_default());
+            out
+        };
         let text = if inner.len() < FEW {
-            write(inner)
+            whole()
         } else {
-            py.detach(|| write(inner))
+            py.detach(whole)
         };
         PyBytes::new(py, &text)
     }
@@ -92,7 +100,7 @@ impl Mementos {
             let (datetime, archive, uri): (String, String, Bound<'_, PyString>) = row?.extract()?;
             let archive = draft.archive(&archive);
             draft
-                .add(&digits(py, &datetime)?, archive, &bytes_of(&uri)?)
+                .add(&digits(py, &datetime)?, archive, bytes_of(&uri)?.into())
                 .map_err(|error| raise_input(py, error.to_string()))?;
         }
         Ok(Self {
@@ -138,7 +146,7 @@ impl Mementos {
 
     /// Return it as bytes, to be kept.
     fn packed<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        self.written(py, mementos::Mementos::packed)
+        self.written(py, (None, None), |copies, out| out.extend(copies.packed()))
     }
 
     /// The first copy; None if there is none.
@@ -261,24 +269,49 @@ impl Mementos {
         Ok(counts)
     }
 
-    /// Return entries in link-format, each with a comma and a newline behind it.
-    fn link_entries<'py>(&self, py: Python<'py>, first: bool, last: bool) -> Bound<'py, PyBytes> {
-        self.written(py, |copies| copies.link_entries(Ends { first, last }))
+    /// Return entries in link-format, each with a comma and a newline behind it, between two texts.
+    #[pyo3(signature = (first, last, before=None, after=None))]
+    fn link_entries<'py>(
+        &self,
+        py: Python<'py>,
+        first: bool,
+        last: bool,
+        before: Option<&[u8]>,
+        after: Option<&[u8]>,
+    ) -> Bound<'py, PyBytes> {
+        self.written(py, (before, after), |copies, out| {
+            copies.link_entries(out, Ends { first, last });
+        })
     }
 
-    /// Return the items of a list in JSON, indented by six, with a comma and a newline between them.
-    fn json_items<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        self.written(py, mementos::Mementos::json_items)
+    /// Return the items of a list in JSON, indented by six, with a comma and a newline between them, between two texts.
+    #[pyo3(signature = (before=None, after=None))]
+    fn json_items<'py>(
+        &self,
+        py: Python<'py>,
+        before: Option<&[u8]>,
+        after: &[u8],
+    ) -> Bound<'py, PyBytes> {
+        self.written(py, (before, after), mementos::Mementos::json_items)
     }
 
-    /// Return lines of a TimeMap in CDXJ.
-    fn cdxj_lines<'py>(&self, py: Python<'py>, first: bool, last: bool) -> Bound<'py, PyBytes> {
-        self.written(py, |copies| copies.cdxj_lines(Ends { first, last }))
+    /// Return lines of a TimeMap in CDXJ, behind a text.
+    #[pyo3(signature = (first, last, before=None))]
+    fn cdxj_lines<'py>(
+        &self,
+        py: Python<'py>,
+        first: bool,
+        last: bool,
+        before: Option<&[u8]>,
+    ) -> Bound<'py, PyBytes> {
+        self.written(py, (before, None), |copies, out| {
+            copies.cdxj_lines(out, Ends { first, last });
+        })
     }
 
     /// Return lines of date, archive and address, with a space between them.
     fn text_lines<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        self.written(py, mementos::Mementos::text_lines)
+        self.written(py, (None, None), mementos::Mementos::text_lines)
     }
 }
 

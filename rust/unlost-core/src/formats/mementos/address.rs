@@ -1,5 +1,7 @@
 //! Addresses of copies as archives list them: made absolute, and harmless.
 
+use std::borrow::Cow;
+
 use memchr::{memchr, memchr3, memmem};
 
 const fn stays(byte: u8) -> bool {
@@ -8,17 +10,22 @@ const fn stays(byte: u8) -> bool {
 
 /// Whether nothing in it needs to be escaped.
 pub(super) fn is_harmless(text: &[u8]) -> bool {
-    text.iter().all(|&byte| stays(byte))
+    // Without a way out in the middle: addresses are short, and so it is done many bytes at a time.
+    !text.iter().fold(false, |bad, &byte| bad | !stays(byte))
 }
 
-/// Appends an address, and escapes what is not visible ASCII or could end the address in what it is written into.
-pub(super) fn push_harmless(out: &mut String, text: &[u8]) {
+/// An address in which is escaped what is not visible ASCII, or could end the address in what it is written into.
+pub(super) fn harmless(text: Cow<'_, [u8]>) -> Cow<'_, str> {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
-    if let (true, Ok(text)) = (is_harmless(text), std::str::from_utf8(text)) {
-        out.push_str(text);
-        return;
+    if is_harmless(&text) {
+        let plain = match text {
+            Cow::Borrowed(text) => std::str::from_utf8(text).ok().map(Cow::Borrowed),
+            Cow::Owned(text) => String::from_utf8(text).ok().map(Cow::Owned),
+        };
+        return plain.unwrap_or_default(); // it is ASCII
     }
-    for &byte in text {
+    let mut out = String::with_capacity(text.len() + 16);
+    for &byte in &*text {
         if stays(byte) {
             out.push(char::from(byte));
         } else {
@@ -27,10 +34,14 @@ pub(super) fn push_harmless(out: &mut String, text: &[u8]) {
             out.push(char::from(HEX[usize::from(byte & 15)]));
         }
     }
+    Cow::Owned(out)
 }
 
 /// What is behind `://`, if it has a scheme: archives give one copy under both.
 pub(super) fn without_scheme(address: &str) -> &str {
+    if let Some(rest) = address.strip_prefix("https://") {
+        return rest; // what almost all have
+    }
     match scheme(address.as_bytes()) {
         Some(end) => address[end + 1..].strip_prefix("//").unwrap_or(address),
         None => address,

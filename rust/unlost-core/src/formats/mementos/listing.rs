@@ -1,5 +1,7 @@
 //! `TimeMap`s of archives, read straight into copies.
 
+use std::borrow::Cow;
+
 use super::address::{has_web_host, joined};
 use super::{Draft, Mementos};
 use crate::formats::linkformat::{self, Fault, Memento, TakesMementos, TimeMap};
@@ -8,27 +10,28 @@ use crate::formats::linkformat::{self, Fault, Memento, TakesMementos, TimeMap};
 /// is left out, and counted.
 pub const MAX_TEXT_BYTES: usize = 1 << 27;
 
-struct Listing<'b> {
-    draft: Draft,
+struct Listing<'a, 'b> {
+    draft: Draft<'a>,
     archive: u32,
     base: &'b [u8],
 }
 
-impl<'a> TakesMementos<'a> for Listing<'_> {
+impl<'a> TakesMementos<'a> for Listing<'a, '_> {
     fn take(&mut self, memento: Memento<'a>) -> Result<(), Fault> {
-        let link = memento.uri.as_bytes();
         if self.draft.text_bytes() >= MAX_TEXT_BYTES {
             return Err(Fault::TooLarge);
         }
-        let added = if has_web_host(link) {
-            self.draft.add(&memento.datetime, self.archive, link)
-        } else {
-            let address = joined(self.base, link);
+        let mut address = match memento.uri {
+            Cow::Borrowed(uri) => Cow::Borrowed(uri.as_bytes()),
+            Cow::Owned(uri) => Cow::Owned(uri.into_bytes()),
+        };
+        if !has_web_host(&address) {
+            address = Cow::Owned(joined(self.base, &address));
             if !has_web_host(&address) {
                 return Err(Fault::BadUri);
             }
-            self.draft.add(&memento.datetime, self.archive, &address)
-        };
+        }
+        let added = self.draft.add(&memento.datetime, self.archive, address);
         added.map_err(|_| Fault::TooLarge)
     }
 }

@@ -227,7 +227,7 @@ mod tests {
         let mut draft = Draft::default();
         for (date, archive, uri) in rows {
             let archive = draft.archive(archive);
-            draft.add(date, archive, uri.as_bytes()).unwrap();
+            draft.add(date, archive, uri.as_bytes().into()).unwrap();
         }
         draft.finish()
     }

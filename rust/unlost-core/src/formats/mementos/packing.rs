@@ -1,5 +1,6 @@
 //! Copies as bytes to be kept: a line that names the format, its version and the archives, then a line for each copy.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use super::address::is_harmless;
@@ -83,7 +84,7 @@ pub fn unpacked(bytes: &[u8]) -> Result<Mementos, Unreadable> {
             .filter(|address| is_harmless(address))
             .ok_or(fault(number, "an address"))?;
         draft
-            .add(&date, *archive, address)
+            .add(&date, *archive, Cow::Borrowed(address))
             .map_err(|_| fault(number, "less text"))?;
     }
     Ok(draft.finish())

@@ -1,4 +1,4 @@
-//! Copies in the formats of `TimeMap`s: only the part that there is one of for each copy.
+//! Copies in the formats of `TimeMap`s, appended to a text: only the part that there is one of for each copy.
 
 use super::{Copy, Mementos};
 use crate::formats::httpdate;
@@ -14,9 +14,8 @@ pub struct Ends {
 
 impl Mementos {
     /// Entries in link-format, each with a comma and a newline behind it.
-    #[must_use]
-    pub fn link_entries(&self, ends: Ends) -> Vec<u8> {
-        self.written(96, |out, place, copy| {
+    pub fn link_entries(&self, out: &mut Vec<u8>, ends: Ends) {
+        self.write(out, 96, |out, place, copy| {
             out.push(b'<');
             out.extend_from_slice(copy.uri.as_bytes());
             out.extend_from_slice(b">; rel=\"");
@@ -24,13 +23,12 @@ impl Mementos {
             out.extend_from_slice(b"\"; datetime=\"");
             out.extend_from_slice(&httpdate::to_http(&copy.datetime));
             out.extend_from_slice(b"\",\n");
-        })
+        });
     }
 
     /// The items of a list in JSON, indented by six, with a comma and a newline between them.
-    #[must_use]
-    pub fn json_items(&self) -> Vec<u8> {
-        self.written(96, |out, place, copy| {
+    pub fn json_items(&self, out: &mut Vec<u8>) {
+        self.write(out, 96, |out, place, copy| {
             let begin: &[u8] = if place == 0 { b"" } else { b",\n" };
             out.extend_from_slice(begin);
             out.extend_from_slice(b"      {\n        \"datetime\": \"");
@@ -38,13 +36,12 @@ impl Mementos {
             out.extend_from_slice(b"\",\n        \"uri\": \"");
             push_json(out, copy.uri);
             out.extend_from_slice(b"\"\n      }");
-        })
+        });
     }
 
     /// Lines of a `TimeMap` in CDXJ.
-    #[must_use]
-    pub fn cdxj_lines(&self, ends: Ends) -> Vec<u8> {
-        self.written(112, |out, place, copy| {
+    pub fn cdxj_lines(&self, out: &mut Vec<u8>, ends: Ends) {
+        self.write(out, 112, |out, place, copy| {
             out.extend_from_slice(&copy.datetime);
             out.extend_from_slice(b" {\"uri\": \"");
             push_json(out, copy.uri);
@@ -53,28 +50,26 @@ impl Mementos {
             out.extend_from_slice(b"\", \"datetime\": \"");
             out.extend_from_slice(&httpdate::to_http(&copy.datetime));
             out.extend_from_slice(b"\"}\n");
-        })
+        });
     }
 
     /// Lines of date, archive and address, with a space between them.
-    #[must_use]
-    pub fn text_lines(&self) -> Vec<u8> {
-        self.written(32, |out, _, copy| {
+    pub fn text_lines(&self, out: &mut Vec<u8>) {
+        self.write(out, 32, |out, _, copy| {
             out.extend_from_slice(&copy.datetime);
             out.push(b' ');
             out.extend_from_slice(copy.archive.as_bytes());
             out.push(b' ');
             out.extend_from_slice(copy.uri.as_bytes());
             out.push(b'\n');
-        })
+        });
     }
 
-    fn written(&self, each: usize, write: impl Fn(&mut Vec<u8>, usize, Copy<'_>)) -> Vec<u8> {
-        let mut out = Vec::with_capacity(self.text.len() + self.len() * each);
+    fn write(&self, out: &mut Vec<u8>, each: usize, write: impl Fn(&mut Vec<u8>, usize, Copy<'_>)) {
+        out.reserve(self.text.len() + self.len() * each);
         for (place, copy) in self.iter().enumerate() {
-            write(&mut out, place, copy);
+            write(out, place, copy);
         }
-        out
     }
 
     fn relation(&self, place: usize, ends: Ends) -> &'static [u8] {
