@@ -290,7 +290,7 @@ impl Mementos {
         &self,
         py: Python<'py>,
         before: Option<&[u8]>,
-        after: &[u8],
+        after: Option<&[u8]>,
     ) -> Bound<'py, PyBytes> {
         self.written(py, (before, after), mementos::Mementos::json_items)
     }
