@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PySlice, PyString, PyType};
 use unlost_core::formats::httpdate::{self, Digits};
-use unlost_core::formats::mementos::{self, Copy, Draft, Ends};
+use unlost_core::formats::mementos::{self, Copy, Draft, Ends, Length, Room, Text};
 
 use super::linkformat::{List, SHORT, list, occurred};
 use crate::errors::{raise_date, raise_input, raise_usage};
@@ -61,27 +61,54 @@ pub struct Mementos {
     inner: mementos::Mementos,
 }
 
+/// A way to write copies.
+#[derive(Clone, Copy)]
+enum Form {
+    Packed,
+    Link(Ends),
+    Json,
+    Cdxj(Ends),
+    Lines,
+}
+
+impl Form {
+    fn write(self, copies: &mementos::Mementos, out: &mut impl Text) {
+        match self {
+            Self::Packed => copies.pack(out),
+            Self::Link(ends) => copies.link_entries(out, ends),
+            Self::Json => copies.json_items(out),
+            Self::Cdxj(ends) => copies.cdxj_lines(out, ends),
+            Self::Lines => copies.text_lines(out),
+        }
+    }
+}
+
 impl Mementos {
     /// What is written between two texts; large lists without keeping others from running.
     fn written<'py>(
         &self,
         py: Python<'py>,
+        form: Form,
         around: (Option<&[u8]>, Option<&[u8]>),
-        write: impl Fn(&mementos::Mementos, &mut Vec<u8>) + Sync,
-    ) -> Bound<'py, PyBytes> {
+    ) -> PyResult<Bound<'py, PyBytes>> {
         let inner = &self.inner;
-        let whole = || {
-            let mut out = around.0.unwrap_or_default().to_vec();
-            write(inner, &mut out);
-            out.extend_from_slice(around.1.unwrap_or_default());
-            out
+        let (before, after) = (around.0.unwrap_or_default(), around.1.unwrap_or_default());
+        let mut length = Length(before.len() + after.len());
+        form.write(inner, &mut length);
+        let write = |place: &mut [u8]| {
+            let mut room = Room(place);
+            room.add(before);
+            form.write(inner, &mut room);
+            room.add(after);
         };
-        let text = if inner.len() < FEW {
-            whole()
-        } else {
-            py.detach(whole)
-        };
-        PyBytes::new(py, &text)
+        PyBytes::new_with(py, length.0, |place| {
+            if inner.len() < FEW {
+                write(place);
+            } else {
+                py.detach(|| write(place));
+            }
+            Ok(())
+        })
     }
 }
 
@@ -145,8 +172,8 @@ impl Mementos {
     }
 
     /// Return it as bytes, to be kept.
-    fn packed<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        self.written(py, (None, None), |copies, out| out.extend(copies.packed()))
+    fn packed<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        self.written(py, Form::Packed, (None, None))
     }
 
     /// The first copy; None if there is none.
@@ -233,7 +260,7 @@ impl Mementos {
         slf: &Bound<'py, Self>,
     ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
         let unpack = slf.get_type().getattr("unpacked")?;
-        Ok((unpack, (slf.get().packed(slf.py()),)))
+        Ok((unpack, (slf.get().packed(slf.py())?,)))
     }
 
     /// Return the place of the copy closest to a date of 14 digits, the earlier of two; None if there are none.
@@ -278,10 +305,8 @@ impl Mementos {
         last: bool,
         before: Option<&[u8]>,
         after: Option<&[u8]>,
-    ) -> Bound<'py, PyBytes> {
-        self.written(py, (before, after), |copies, out| {
-            copies.link_entries(out, Ends { first, last });
-        })
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        self.written(py, Form::Link(Ends { first, last }), (before, after))
     }
 
     /// Return the items of a list in JSON, indented by six, with a comma and a newline between them, between two texts.
@@ -291,8 +316,8 @@ impl Mementos {
         py: Python<'py>,
         before: Option<&[u8]>,
         after: Option<&[u8]>,
-    ) -> Bound<'py, PyBytes> {
-        self.written(py, (before, after), mementos::Mementos::json_items)
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        self.written(py, Form::Json, (before, after))
     }
 
     /// Return lines of a TimeMap in CDXJ, behind a text.
@@ -303,15 +328,13 @@ impl Mementos {
         first: bool,
         last: bool,
         before: Option<&[u8]>,
-    ) -> Bound<'py, PyBytes> {
-        self.written(py, (before, None), |copies, out| {
-            copies.cdxj_lines(out, Ends { first, last });
-        })
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        self.written(py, Form::Cdxj(Ends { first, last }), (before, None))
     }
 
     /// Return lines of date, archive and address, with a space between them.
-    fn text_lines<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        self.written(py, (None, None), mementos::Mementos::text_lines)
+    fn text_lines<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        self.written(py, Form::Lines, (None, None))
     }
 }
 

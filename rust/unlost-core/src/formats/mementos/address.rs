@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use memchr::{memchr, memchr3, memmem};
+use memchr::{memchr, memchr3, memmem, memrchr};
 
 const fn stays(byte: u8) -> bool {
     byte.is_ascii_graphic() && !matches!(byte, b'<' | b'>' | b'"')
@@ -69,10 +69,7 @@ pub(super) fn has_web_host(address: &[u8]) -> bool {
         return false;
     };
     let authority = &rest[..memchr3(b'/', b'?', b'#', rest).unwrap_or(rest.len())];
-    let host = authority
-        .rsplit(|&byte| byte == b'@')
-        .next()
-        .unwrap_or(authority);
+    let host = memrchr(b'@', authority).map_or(authority, |at| &authority[at + 1..]);
     match host.strip_prefix(b"[") {
         Some(inner) => memchr(b']', inner).is_some_and(|end| end > 0),
         None => !matches!(host.first(), None | Some(b':')) && memchr(b'[', host).is_none(),
@@ -106,7 +103,7 @@ pub(super) fn joined(base: &[u8], link: &[u8]) -> Vec<u8> {
         if path.starts_with(b"/") {
             push_without_dots(&mut out, site, path);
         } else {
-            let folder = memchr::memrchr(b'/', base_path).map_or(0, |end| end + 1);
+            let folder = memrchr(b'/', base_path).map_or(0, |end| end + 1);
             let merged = [
                 if folder == 0 {
                     b"/"
@@ -144,7 +141,7 @@ fn push_without_dots(out: &mut Vec<u8>, floor: usize, path: &[u8]) {
         match folder {
             b"." => {}
             b".." => {
-                let end = memchr::memrchr(b'/', &out[floor..]).unwrap_or(0);
+                let end = memrchr(b'/', &out[floor..]).unwrap_or(0);
                 out.truncate(floor + end);
             }
             _ => {

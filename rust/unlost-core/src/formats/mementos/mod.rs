@@ -14,7 +14,7 @@ mod seen;
 pub use draft::{Draft, TooLarge};
 pub use listing::{MAX_TEXT_BYTES, read};
 pub use packing::{Unreadable, unpacked};
-pub use rendering::Ends;
+pub use rendering::{Ends, Length, Room, Text};
 pub use seen::Seen;
 
 use super::httpdate::{self, Digits};

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use super::address::is_harmless;
-use super::{Draft, Mementos};
+use super::{Draft, Mementos, Text};
 use crate::formats::httpdate;
 
 const BEGIN: &str = "mementos 1";
@@ -28,25 +28,23 @@ impl fmt::Display for Unreadable {
 }
 
 impl Mementos {
-    /// As bytes, of which `unpacked` makes the same again.
-    #[must_use]
-    pub fn packed(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(self.text.len() + self.len() * 18 + 64);
-        out.extend_from_slice(BEGIN.as_bytes());
+    /// Writes it as bytes, of which `unpacked` makes the same again.
+    pub fn pack(&self, out: &mut impl Text) {
+        out.add(BEGIN.as_bytes());
         for name in &self.archives {
-            out.push(b' ');
-            out.extend_from_slice(name.as_bytes());
+            out.add(b" ");
+            out.add(name.as_bytes());
         }
-        out.push(b'\n');
+        out.add(b"\n");
+        let ids: Vec<String> = (0..self.archives.len())
+            .map(|id| format!(" {id} "))
+            .collect();
         for (place, row) in self.rows.iter().enumerate() {
-            out.extend_from_slice(&super::digits(row.date));
-            out.push(b' ');
-            out.extend_from_slice(row.archive.to_string().as_bytes());
-            out.push(b' ');
-            out.extend_from_slice(self.address(place).as_bytes());
-            out.push(b'\n');
+            out.add(&super::digits(row.date));
+            out.add(ids[row.archive as usize].as_bytes());
+            out.add(self.address(place).as_bytes());
+            out.add(b"\n");
         }
-        out
     }
 }
 
