@@ -75,6 +75,7 @@ bench: bytecode $(VENV)/.tools $(NEIGHBOURS) ## Speeds as ratios to a baseline o
 	LC_ALL=C $(BIN)/python -m bench.startup
 	LC_ALL=C $(BIN)/python -m bench.formats
 	LC_ALL=C $(BIN)/python -m bench.linkformat
+	LC_ALL=C $(BIN)/python -m bench.timemaps
 	LC_ALL=C $(BIN)/python -m bench.warc
 	LC_ALL=C $(BIN)/python -m bench.synth
 	LC_ALL=C $(BIN)/python -m bench.lookup

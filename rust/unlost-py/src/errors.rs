@@ -9,6 +9,7 @@ static URI_ERROR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 static FOREIGN_SCHEME_ERROR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 static USAGE_ERROR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 static INPUT_ERROR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+static DATE_ERROR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 static SUFFIX_LIST_ERROR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 
 const MODULE: &str = "unlost.errors";
@@ -35,6 +36,10 @@ pub fn raise_usage(py: Python<'_>, message: String) -> PyErr {
 
 pub fn raise_input(py: Python<'_>, message: String) -> PyErr {
     raise(py, &INPUT_ERROR, "InputError", message)
+}
+
+pub fn raise_date(py: Python<'_>, message: String) -> PyErr {
+    raise(py, &DATE_ERROR, "DateError", message)
 }
 
 pub fn raise_suffix_list(py: Python<'_>, message: String) -> PyErr {

@@ -30,7 +30,7 @@ KINDS = {
     "no-rel": "expected a `rel`, found none",
     "no-date": "expected a `datetime`, or 14 digits in the address, found neither",
     "too-long": "a line longer than unlost.formats.lines.MAX_LINE_BYTES",
-    "too-large": "a file with more text than MAX_FILE_BYTES: the rest was left out",
+    "too-large": "a file or a list with more text than can be held: the rest was left out",
 }
 """The kinds of problems, and what each means."""
 

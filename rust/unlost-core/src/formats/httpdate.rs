@@ -16,6 +16,9 @@ pub fn read(text: &[u8]) -> Option<Digits> {
     if text.len() == 14 && text.iter().all(u8::is_ascii_digit) {
         return from_digits(text);
     }
+    if let Some(digits) = read_plain(text) {
+        return Some(digits);
+    }
     let mut rest = text;
     let weekday = take_while(&mut rest, u8::is_ascii_alphabetic);
     if !weekday.is_empty() {
@@ -48,6 +51,31 @@ pub fn read(text: &[u8]) -> Option<Digits> {
         .map(Moment::digits)
 }
 
+/// Reads a date as the standard has it, which almost all are, in a quarter of the time; None for all others.
+fn read_plain(text: &[u8]) -> Option<Digits> {
+    let text: &[u8; 29] = text.try_into().ok()?;
+    let is_plain = text[..3].iter().all(u8::is_ascii_alphabetic)
+        && text[3..5] == *b", "
+        && (text[7], text[11], text[16]) == (b' ', b' ', b' ')
+        && (text[19], text[22]) == (b':', b':')
+        && text[25..] == *b" GMT";
+    if !is_plain {
+        return None;
+    }
+    let month = MONTHS
+        .iter()
+        .position(|month| text[8..11].eq_ignore_ascii_case(&month[..]))?;
+    let month = u8::try_from(month).ok()? + 1;
+    let mut out = [b'0'; 14];
+    out[..4].copy_from_slice(&text[12..16]);
+    out[4] += month / 10;
+    out[5] += month % 10;
+    for (at, from) in [(6, 5), (8, 17), (10, 20), (12, 23)] {
+        out[at..at + 2].copy_from_slice(&text[from..from + 2]);
+    }
+    from_digits(&out)
+}
+
 /// Reads 14 digits that are a date. Other digits are not.
 #[must_use]
 pub fn from_digits(text: &[u8]) -> Option<Digits> {
@@ -63,6 +91,44 @@ pub fn from_digits(text: &[u8]) -> Option<Digits> {
         second: number(&text[12..], 2, 2)?,
     };
     Some(moment.checked()?.digits())
+}
+
+/// Writes a date as `Mon, 10 Feb 2014 00:00:01 GMT`.
+#[must_use]
+pub fn to_http(digits: &Digits) -> [u8; 29] {
+    const DAYS: &[u8; 21] = b"ThuFriSatSunMonTueWed"; // the first day of 1970 was a Thursday
+    const NAMES: &[u8; 36] = b"JanFebMarAprMayJunJulAugSepOctNovDec";
+    let mut out = *b"Thu, 01 Jan 1970 00:00:00 GMT";
+    let moment = Moment::of(digits);
+    let day = usize::try_from(moment.days().rem_euclid(7)).unwrap_or(0) * 3;
+    let month = (moment.month.clamp(1, 12) - 1) as usize * 3;
+    out[..3].copy_from_slice(&DAYS[day..day + 3]);
+    out[5..7].copy_from_slice(&digits[6..8]);
+    out[8..11].copy_from_slice(&NAMES[month..month + 3]);
+    out[12..16].copy_from_slice(&digits[..4]);
+    out[17..19].copy_from_slice(&digits[8..10]);
+    out[20..22].copy_from_slice(&digits[10..12]);
+    out[23..25].copy_from_slice(&digits[12..]);
+    out
+}
+
+/// Writes a date as `2014-02-10T00:00:01Z`.
+#[must_use]
+pub fn to_iso(digits: &Digits) -> [u8; 20] {
+    let mut out = *b"1970-01-01T00:00:00Z";
+    out[..4].copy_from_slice(&digits[..4]);
+    for (at, from) in [(5, 4), (8, 6), (11, 8), (14, 10), (17, 12)] {
+        out[at..at + 2].copy_from_slice(&digits[from..from + 2]);
+    }
+    out
+}
+
+/// The seconds from the beginning of 1970 to a date.
+#[must_use]
+pub fn to_seconds(digits: &Digits) -> i64 {
+    let moment = Moment::of(digits);
+    let of_day = moment.hour * 3600 + moment.minute * 60 + moment.second;
+    moment.days() * 86_400 + i64::from(of_day)
 }
 
 fn take_while<'a>(rest: &mut &'a [u8], belongs: fn(&u8) -> bool) -> &'a [u8] {
@@ -122,6 +188,32 @@ struct Moment {
 }
 
 impl Moment {
+    /// Of digits that are known to be a date.
+    fn of(digits: &Digits) -> Self {
+        let value = |from: usize, to: usize| {
+            digits[from..to].iter().fold(0, |value, &byte| {
+                value * 10 + u32::from(byte.wrapping_sub(b'0'))
+            })
+        };
+        Self {
+            year: value(0, 4),
+            month: value(4, 6),
+            day: value(6, 8),
+            hour: value(8, 10),
+            minute: value(10, 12),
+            second: value(12, 14),
+        }
+    }
+
+    /// The days from the beginning of 1970. A year is counted from March on, so that the leap day is its last.
+    fn days(self) -> i64 {
+        let (year, month) = (i64::from(self.year), i64::from(self.month));
+        let year = if month <= 2 { year - 1 } else { year };
+        let of_year = (153 * ((month + 9) % 12) + 2) / 5 + i64::from(self.day) - 1;
+        365 * year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + of_year
+            - 719_468
+    }
+
     fn checked(self) -> Option<Self> {
         let sound = (1..=9999).contains(&self.year)
             && (1..=12).contains(&self.month)

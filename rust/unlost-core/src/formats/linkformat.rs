@@ -30,11 +30,13 @@ pub enum Fault {
     NoRel,
     /// A memento without a readable date, also in its address.
     NoDate,
+    /// A memento for which whoever takes them has no more room.
+    TooLarge,
 }
 
 impl Fault {
     /// All, in the order of their discriminants.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Html,
         Self::NoLink,
         Self::BadUri,
@@ -42,6 +44,7 @@ impl Fault {
         Self::BadParameter,
         Self::NoRel,
         Self::NoDate,
+        Self::TooLarge,
     ];
 
     /// One word for counting.
@@ -55,6 +58,7 @@ impl Fault {
             Self::BadParameter => "bad-parameter",
             Self::NoRel => "no-rel",
             Self::NoDate => "no-date",
+            Self::TooLarge => "too-large",
         }
     }
 }
@@ -87,9 +91,22 @@ pub struct ListLink<'a> {
     pub until: Option<Digits>,
 }
 
+/// Whoever takes the mementos of a text, one after another.
+pub trait TakesMementos<'a> {
+    /// Takes one, or says what is wrong with it.
+    fn take(&mut self, memento: Memento<'a>) -> Result<(), Fault>;
+}
+
+impl<'a> TakesMementos<'a> for Vec<Memento<'a>> {
+    fn take(&mut self, memento: Memento<'a>) -> Result<(), Fault> {
+        self.push(memento);
+        Ok(())
+    }
+}
+
 /// Everything that a `TimeMap` tells.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct TimeMap<'a> {
+#[derive(Debug, PartialEq, Eq)]
+pub struct TimeMap<'a, M = Vec<Memento<'a>>> {
     /// The address whose copies are listed.
     pub original: Option<Cow<'a, str>>,
     /// The link of the list to itself.
@@ -99,17 +116,31 @@ pub struct TimeMap<'a> {
     /// Other lists.
     pub timemaps: Vec<ListLink<'a>>,
     /// In the order of the text.
-    pub mementos: Vec<Memento<'a>>,
+    pub mementos: M,
     /// How many links had other relations only, or repeated what only the first can say.
     pub others: usize,
     /// For each of [`Fault::ALL`]: how often, and where first, in bytes.
-    pub faults: [(usize, usize); 7],
+    pub faults: [(usize, usize); Fault::ALL.len()],
 }
 
 /// Reads a whole `TimeMap`. Never fails: what cannot be read is counted.
 #[must_use]
 pub fn read(text: &[u8]) -> TimeMap<'_> {
-    let mut found = TimeMap::default();
+    read_into(text, Vec::new())
+}
+
+/// Reads a whole `TimeMap`, and gives its mementos to `mementos` as they come.
+#[must_use]
+pub fn read_into<'a, M: TakesMementos<'a>>(text: &'a [u8], mementos: M) -> TimeMap<'a, M> {
+    let mut found = TimeMap {
+        original: None,
+        itself: None,
+        timegate: None,
+        timemaps: Vec::new(),
+        mementos,
+        others: 0,
+        faults: [(0, 0); Fault::ALL.len()],
+    };
     let start = if text.starts_with(b"\xef\xbb\xbf") {
         3
     } else {
@@ -173,7 +204,7 @@ fn is_filling(byte: u8) -> bool {
     byte.is_ascii_whitespace() || byte == b','
 }
 
-impl<'a> TimeMap<'a> {
+impl<'a, M: TakesMementos<'a>> TimeMap<'a, M> {
     fn count(&mut self, fault: Fault, at: usize) {
         let (times, first) = &mut self.faults[fault as usize];
         if *times == 0 {
@@ -192,7 +223,7 @@ impl<'a> TimeMap<'a> {
         let mut used = false;
         if rel.memento {
             self.mementos
-                .push(memento(uri.clone(), &rel, parameters.datetime.as_deref())?);
+                .take(memento(uri.clone(), &rel, parameters.datetime.as_deref())?)?;
             used = true;
         }
         if rel.original && self.original.is_none() {

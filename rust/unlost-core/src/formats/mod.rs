@@ -10,6 +10,7 @@ mod keys;
 mod layout;
 mod lines;
 pub mod linkformat;
+pub mod mementos;
 mod object;
 mod ranges;
 mod source;

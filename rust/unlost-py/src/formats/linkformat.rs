@@ -10,9 +10,9 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 /// Bytes that are read in some hundred microseconds.
-const SHORT: usize = 1 << 18;
+pub const SHORT: usize = 1 << 18;
 
-type List<'py> = (
+pub type List<'py> = (
     Bound<'py, PyString>,
     Option<String>,
     Option<Bound<'py, PyString>>,
@@ -41,13 +41,23 @@ fn date<'py>(py: Python<'py>, digits: &Digits) -> Bound<'py, PyString> {
     PyString::new(py, std::str::from_utf8(digits).unwrap_or_default())
 }
 
-fn list<'py>(py: Python<'py>, link: ListLink<'_>) -> List<'py> {
+pub fn list<'py>(py: Python<'py>, link: ListLink<'_>) -> List<'py> {
     (
         PyString::new(py, &link.uri),
         link.media_type,
         link.from.map(|digits| date(py, &digits)),
         link.until.map(|digits| date(py, &digits)),
     )
+}
+
+/// Of the faults that occurred: which, how often, and where first.
+pub fn occurred(faults: [(usize, usize); Fault::ALL.len()]) -> Vec<(&'static str, usize, usize)> {
+    Fault::ALL
+        .iter()
+        .zip(faults)
+        .filter(|(_, (times, _))| *times > 0)
+        .map(|(fault, (times, first))| (fault.kind(), times, first))
+        .collect()
 }
 
 #[pyfunction]
@@ -67,7 +77,6 @@ fn read_timemap<'py>(py: Python<'py>, body: &[u8]) -> PyResult<TimeMap<'py>> {
         PyList::new(py, all.iter().map(|each| each.last))?,
         PyList::new(py, all.iter().map(|each| each.dated_by_uri))?,
     );
-    let faults = Fault::ALL.iter().zip(found.faults);
     Ok((
         found.original.as_deref().map(|uri| PyString::new(py, uri)),
         found.itself.map(|link| list(py, link)),
@@ -79,9 +88,6 @@ fn read_timemap<'py>(py: Python<'py>, body: &[u8]) -> PyResult<TimeMap<'py>> {
             .collect(),
         mementos,
         found.others,
-        faults
-            .filter(|(_, (times, _))| *times > 0)
-            .map(|(fault, (times, first))| (fault.kind(), times, first))
-            .collect(),
+        occurred(found.faults),
     ))
 }

@@ -15,6 +15,7 @@ from unlost.archives.spelling import asked
 from unlost.errors import ListCutError, UnsupportedError
 from unlost.formats.capture import Capture
 from unlost.formats.linkformat import MEDIA_TYPE
+from unlost.formats.mementos import Memento, Mementos
 from unlost.formats.problems import Problems
 
 
@@ -43,6 +44,19 @@ class MementoArchive:
                 yield capture
         else:
             raise UnsupportedError("it has neither a TimeMap nor a TimeGate", self.archive.id)
+
+    async def pages(self, uri: str) -> AsyncIterator[Mementos]:
+        """Yield the copies of one address, a page of the TimeMap at a time, as `TimeMaps.pages` does.
+
+        Without a TimeMap, those that the TimeGate names, then ListCutError. Raises UriError.
+        """
+        if self.archive.timemap is not None:
+            async for copies in self._timemaps.pages(uri):
+                yield copies
+            return
+        async for capture in self.captures(uri):
+            if capture.urim is not None:
+                yield Mementos([Memento(capture.datetime, self.archive.id, capture.urim)])
 
     async def under(
         self,

@@ -2,8 +2,9 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
+from typing import Generic, NamedTuple, TypeVar
 
 from unlost import uri as addresses
 from unlost.archives.archive import Archive, Work
@@ -16,14 +17,28 @@ from unlost.archives.spelling import asked
 from unlost.errors import ExcludedError, FailedError, ListCutError
 from unlost.formats.capture import Capture
 from unlost.formats.linkformat import MEDIA_TYPE, ListLink, TimeMap, read_timemap
+from unlost.formats.mementos import Listing, Mementos, SeenMementos, read_mementos
 from unlost.formats.problems import Problem, Problems
 
 MAX_PAGES = 1_000
 """How many pages of one TimeMap are asked for. The largest archive gives a page of 10,000 copies and more."""
 
+MAX_BYTES = 1 << 27
+"""How much memory the copies of one TimeMap may take, over all its pages: about a million copies."""
+
 _LONG = 1 << 20  # bytes of a list, which takes so long to read that others get their turn meanwhile
 
 _ACCEPT = {"Accept": f"{MEDIA_TYPE}, */*;q=0.1"}
+
+_Told = TypeVar("_Told", TimeMap, Listing)
+
+
+class _Page(NamedTuple, Generic[_Told]):
+    """One page. base: the address that its links are relative to. is_cut: whether it is too long to be held."""
+
+    base: str
+    told: _Told
+    is_cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,57 +55,79 @@ class TimeMaps:
         first: the address of the TimeMap, if it is not the one of the registry.
         Raises FailedError of kind `malformed` for what is no TimeMap, ListCutError at the end if pages were left out.
         """
-        begin = first or f"{self.archive.timemap}{asked(uri)}"
-        pages, asked_for = deque([begin]), {_place(begin)}
+
+        def read(body: bytes, _: str, found: Problems, name: str) -> TimeMap:
+            return read_timemap(body, found, name)
+
+        walk = _Walk(self.archive, first or f"{self.archive.timemap}{asked(uri)}")
         recent = Recent()
-        left_out = False
-        while pages:
-            page = pages.popleft()
-            base, timemap = await self._page(page, is_first=page == begin)
+        for address in walk:
+            page = await self._page(address, read, is_first=address == walk.begin)
             fresh = 0
-            for count, capture in enumerate(self._captures(uri, base, timemap, recent)):
+            for count, capture in enumerate(self._captures(uri, page.base, page.told, recent)):
                 if count % ROWS_AT_ONCE == 0:
                     await asyncio.sleep(0)
                 if capture is not None:
                     fresh += 1
                     yield capture
-            if timemap.mementos and not fresh:
-                continue  # what leads on from a page that only repeats others leads nowhere
-            for link in _further(timemap):
-                next_page = joined(base, link.uri)
-                if _place(next_page) in asked_for:
-                    continue
-                if len(asked_for) >= MAX_PAGES or host_of(next_page) not in {*hosts(self.archive), host_of(base)}:
-                    left_out = True
-                    continue
-                asked_for.add(_place(next_page))
-                pages.append(next_page)
-        if left_out:
-            raise ListCutError("the TimeMap has pages elsewhere, or too many: they were left out", self.archive.id)
+            if fresh or not page.told.mementos:
+                walk.go_on_from(page)
+        walk.end()
 
-    async def _page(self, address: str, *, is_first: bool) -> tuple[str, TimeMap]:
-        """Return a page, and the address that its links are relative to."""
+    async def pages(self, uri: str, first: str | None = None) -> AsyncIterator[Mementos]:
+        """Yield the copies of a page, those of each page of the TimeMap together; pages may repeat each other.
+
+        Whatever is raised, now or by whoever cancels this, does not touch what was yielded: those copies are there.
+        first: the address of the TimeMap, if it is not the one of the registry.
+        Raises FailedError of kind `malformed` for what is no TimeMap, ListCutError at the end if pages were left out,
+        or copies that are more than `MAX_BYTES`.
+        """
+
+        def read(body: bytes, base: str, found: Problems, name: str) -> Listing:
+            return read_mementos(body, self.archive.id, base, found, name)
+
+        walk = _Walk(self.archive, first or f"{self.archive.timemap}{asked(uri)}")
+        seen = SeenMementos()
+        size = 0
+        for address in walk:
+            is_first = address == walk.begin
+            page = await self._page(address, read, is_first=is_first)
+            copies = page.told.mementos
+            if copies:
+                yield copies
+            size += copies.size
+            if page.is_cut or size > MAX_BYTES:
+                walk.cut()
+            # Most lists have one page, and then nothing needs to be remembered.
+            elif not copies or (is_first and not page.told.timemaps) or seen.add(copies):
+                walk.go_on_from(page)
+        walk.end()
+
+    async def _page(
+        self, address: str, read: Callable[[bytes, str, Problems, str], _Told], *, is_first: bool
+    ) -> _Page[_Told]:
+        """Return a page as `read` reads it, of body and base."""
         reply = await self.courier.ask(self.archive, Question(address, Work.INDEX, _ACCEPT))
         with reply.body:
+            found = Problems()
+            name = f"{self.archive.id} timemap"
             if not holds_something(self.archive, reply):
                 if not is_first:
                     raise FailedError("a page of the TimeMap is not there", self.archive.id, "status")
-                return reply.url, TimeMap()
-            found = Problems()
-            name = f"{self.archive.id} timemap"
+                return _Page(reply.url, read(b"", reply.url, found, name))
             if reply.size < _LONG:
-                timemap = read_timemap(reply.body.read(), found, name)
+                told = read(reply.body.read(), reply.url, found, name)
             else:
-                timemap = await asyncio.to_thread(lambda: read_timemap(reply.body.read(), found, name))
-            is_nothing = timemap == TimeMap(others=timemap.others)
-            if is_nothing and names_exclusion(reply):
+                told = await asyncio.to_thread(lambda: read(reply.body.read(), reply.url, found, name))
+            tells_something = told.original or told.itself or told.timegate or told.timemaps or told.mementos
+            if not tells_something and names_exclusion(reply):
                 raise ExcludedError(f"{self.archive.name} does not show it", self.archive.id)
-        if found.counts.get("html") or (is_nothing and found.total):
+        if found.counts.get("html") or (found.total and not tells_something):
             said = "HTML" if found.counts.get("html") else "other text"
             raise FailedError(f"expected a TimeMap in link-format, found {said}", self.archive.id, "malformed")
         for kind, first in found.first.items():
             self.problems.add(first, found.counts[kind])
-        return reply.url, timemap
+        return _Page(reply.url, told, is_cut="too-large" in found.counts)
 
     def _captures(self, uri: str, base: str, timemap: TimeMap, recent: Recent) -> Iterator[Capture | None]:
         """Yield for every copy a capture, or None if it came before or has no address."""
@@ -110,12 +147,53 @@ class TimeMaps:
                 yield None
 
 
-def _further(timemap: TimeMap) -> list[ListLink]:
+class _Walk:
+    """A way over the pages of a TimeMap: yields the address of each page that is to be asked for, once.
+
+    begin: the first of them.
+    """
+
+    def __init__(self, archive: Archive, begin: str) -> None:
+        self.begin = begin
+        self._archive = archive
+        self._pages, self._asked_for = deque([begin]), {_place(begin)}
+        self._left_out = False
+
+    def __iter__(self) -> Iterator[str]:
+        while self._pages:
+            yield self._pages.popleft()
+
+    def go_on_from(self, page: _Page[TimeMap] | _Page[Listing]) -> None:
+        """Take what a page leads to. A page that only repeats others leads nowhere: do not go on from it."""
+        for link in _further(page.told):
+            next_page = joined(page.base, link.uri)
+            if _place(next_page) in self._asked_for:
+                continue
+            is_elsewhere = host_of(next_page) not in {*hosts(self._archive), host_of(page.base)}
+            if is_elsewhere or len(self._asked_for) >= MAX_PAGES:
+                self._left_out = True
+                continue
+            self._asked_for.add(_place(next_page))
+            self._pages.append(next_page)
+
+    def cut(self) -> None:
+        """Leave out all that is still to come."""
+        self._left_out = True
+        self._pages.clear()
+
+    def end(self) -> None:
+        """Raise ListCutError if something was left out."""
+        if self._left_out:
+            message = "the TimeMap is too long, or has pages elsewhere: something was left out"
+            raise ListCutError(message, self._archive.id)
+
+
+def _further(told: TimeMap | Listing) -> list[ListLink]:
     """Return the links to other pages of a list: those with dates of their own, in the same format."""
-    own = (timemap.itself.start, timemap.itself.until) if timemap.itself else (None, None)
+    own = (told.itself.start, told.itself.until) if told.itself else (None, None)
     return [
         link
-        for link in timemap.timemaps
+        for link in told.timemaps
         if (link.start or link.until)
         and (link.start, link.until) != own
         and (link.type or MEDIA_TYPE).partition(";")[0].strip().lower() == MEDIA_TYPE

@@ -1,0 +1,66 @@
+"""How fast the TimeMaps of 14 archives become one, beside a plain Python regex parser that only reads them."""
+
+from bench.linkformat import ARCHIVES, MEMENTOS, bodies, plain
+from bench.measure import Report, best_of
+from unlost.aggregate.forms import Format
+from unlost.aggregate.found import Found
+from unlost.aggregate.mementos import Mementos
+from unlost.aggregate.places import Places
+from unlost.aggregate.rendering import timemap
+from unlost.formats.mementos import read_mementos
+from unlost.formats.problems import Problems
+
+PAGE = "http://www.example.com/news/2013/story.html?id=7"
+PLACES = Places("http://localhost:1208")
+TIMES = 25  # runs are short, and machines busy
+
+
+def read_all(lists: list[bytes]) -> list[Mementos]:
+    """Return what each archive lists."""
+    problems = Problems()
+    return [
+        read_mementos(body, f"archive-{n}", f"https://web.archive-{n}.example/", problems).mementos
+        for n, body in enumerate(lists)
+    ]
+
+
+def rendered(mementos: Mementos, form: Format = "link") -> bytes:
+    """Return the merged TimeMap."""
+    return timemap(Found(PAGE, mementos, (), (), 0.0, 0.0), PLACES, form)
+
+
+def main() -> None:
+    """Measure, report, judge."""
+    lists = bodies()
+    expected = sorted((copy.datetime, copy.uri) for body in lists for copy in plain(body))
+    parts = read_all(lists)
+    merged = Mementos.merged(parts)
+    assert [(copy.datetime, copy.uri) for copy in merged] == expected  # noqa: S101
+    assert len(plain(rendered(merged))) == len(expected)  # noqa: S101
+    report = Report("timemaps", "Many TimeMaps become one, beside a plain regex parser")
+    report.line(f"{ARCHIVES} TimeMaps of {MEMENTOS:,} mementos, from bytes to bytes, on one core; best of {TIMES}.")
+    report.line("")
+    theirs = best_of(TIMES, lambda: [plain(body) for body in lists])
+    ours = best_of(TIMES, lambda: rendered(Mementos.merged(read_all(lists))))
+    report.line("| | ms for all | µs a memento |")
+    report.line("|---|---|---|")
+    for name, seconds in (
+        ("a regex in Python that only reads them", theirs),
+        ("unlost: read, merged, written as link-format", ours),
+        ("of this, reading", best_of(TIMES, lambda: read_all(lists))),
+        ("merging", best_of(TIMES, lambda: Mementos.merged(parts))),
+        ("writing link-format", best_of(TIMES, lambda: rendered(merged))),
+        ("writing JSON instead", best_of(TIMES, lambda: rendered(merged, "json"))),
+        ("writing CDXJ instead", best_of(TIMES, lambda: rendered(merged, "cdxj"))),
+    ):
+        report.line(f"| {name} | {seconds * 1e3:.2f} | {seconds / ARCHIVES / MEMENTOS * 1e6:.3f} |")
+    report.line("")
+    each, text = merged.size / len(merged), sum(len(copy.uri) for copy in merged) / len(merged)
+    report.line(f"In memory, all {len(merged):,} take {each:.0f} bytes each, {text:.0f} of them address.")
+    report.line("")
+    report.gate("times faster than a regex that only reads", theirs / ours, at_least=10)
+    report.finish()
+
+
+if __name__ == "__main__":
+    main()

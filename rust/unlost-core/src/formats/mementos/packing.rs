@@ -1,0 +1,89 @@
+//! Copies as bytes to be kept: a line that names the format, its version and the archives, then a line for each copy.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use super::address::is_harmless;
+use super::{Draft, Mementos, Text};
+use crate::formats::httpdate;
+
+const BEGIN: &str = "mementos 1";
+
+/// Bytes that are no packed copies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unreadable {
+    /// Which line, from 1.
+    pub line: usize,
+    expected: &'static str,
+}
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            out,
+            "expected {} in line {} of packed mementos",
+            self.expected, self.line
+        )
+    }
+}
+
+impl Mementos {
+    /// Writes it as bytes, of which `unpacked` makes the same again.
+    pub fn pack(&self, out: &mut impl Text) {
+        out.add(BEGIN.as_bytes());
+        for name in &self.archives {
+            out.add(b" ");
+            out.add(name.as_bytes());
+        }
+        out.add(b"\n");
+        let ids: Vec<String> = (0..self.archives.len())
+            .map(|id| format!(" {id} "))
+            .collect();
+        for (place, row) in self.rows.iter().enumerate() {
+            out.add(&super::digits(row.date));
+            out.add(ids[row.archive as usize].as_bytes());
+            out.add(self.address(place).as_bytes());
+            out.add(b"\n");
+        }
+    }
+}
+
+/// Reads what `packed` returned; any bytes may come.
+pub fn unpacked(bytes: &[u8]) -> Result<Mementos, Unreadable> {
+    let fault = |line, expected| Unreadable { line, expected };
+    let whole = bytes
+        .strip_suffix(b"\n")
+        .ok_or(fault(1, "a newline at the end"))?;
+    let mut lines = whole.split(|&byte| byte == b'\n');
+    let head = lines.next().unwrap_or_default();
+    let names = head
+        .strip_prefix(BEGIN.as_bytes())
+        .filter(|names| names.is_empty() || names[0] == b' ')
+        .ok_or(fault(1, "`mementos 1`"))?;
+    let mut draft = Draft::default();
+    let mut ids = Vec::new();
+    for name in names.split(|&byte| byte == b' ').skip(1) {
+        match std::str::from_utf8(name) {
+            Ok(name) if is_harmless(name.as_bytes()) => ids.push(draft.archive(name)),
+            _ => return Err(fault(1, "ids of archives")),
+        }
+    }
+    for (line, number) in lines.zip(2..) {
+        let mut parts = line.splitn(3, |&byte| byte == b' ');
+        let (date, archive, address) = (parts.next(), parts.next(), parts.next());
+        let date = date
+            .and_then(|date| httpdate::from_digits(date).filter(|digits| digits == date))
+            .ok_or(fault(number, "14 digits that are a date"))?;
+        let archive = archive
+            .and_then(|text| std::str::from_utf8(text).ok()?.parse::<usize>().ok())
+            .and_then(|place| ids.get(place))
+            .ok_or(fault(number, "the place of an archive"))?;
+        let address = address
+            .filter(|address| is_harmless(address))
+            .ok_or(fault(number, "an address"))?;
+        draft
+            .add(&date, *archive, Cow::Borrowed(address))
+            .map_err(|_| fault(number, "less text"))?;
+    }
+    Ok(draft.finish())
+}

@@ -1,0 +1,123 @@
+//! Copies in the formats of `TimeMap`s, appended to a text: only the part that there is one of for each copy.
+
+use super::{Copy, Mementos};
+use crate::formats::httpdate;
+
+/// What can be written to. Long texts are measured before they are written, so that nothing is moved afterwards.
+pub trait Text {
+    /// Adds a part.
+    fn add(&mut self, part: &[u8]);
+}
+
+/// How many bytes would be written.
+#[derive(Debug, Default)]
+pub struct Length(pub usize);
+
+impl Text for Length {
+    fn add(&mut self, part: &[u8]) {
+        self.0 += part.len();
+    }
+}
+
+/// What is left of a place of known length; what does not fit is not written.
+#[derive(Debug)]
+pub struct Room<'a>(pub &'a mut [u8]);
+
+impl Text for Room<'_> {
+    fn add(&mut self, part: &[u8]) {
+        let room = std::mem::take(&mut self.0);
+        let (here, rest) = room.split_at_mut(part.len().min(room.len()));
+        here.copy_from_slice(&part[..here.len()]);
+        self.0 = rest;
+    }
+}
+
+/// Which of the copies are the first and last of all: some may be on other pages of a list.
+#[derive(Debug, Clone, Copy)]
+pub struct Ends {
+    /// The first of these is the first of all.
+    pub first: bool,
+    /// The last of these is the last of all.
+    pub last: bool,
+}
+
+impl Mementos {
+    /// Entries in link-format, each with a comma and a newline behind it.
+    pub fn link_entries(&self, out: &mut impl Text, ends: Ends) {
+        self.write(out, |out, place, copy| {
+            out.add(b"<");
+            out.add(copy.uri.as_bytes());
+            out.add(b">; rel=\"");
+            out.add(self.relation(place, ends));
+            out.add(b"\"; datetime=\"");
+            out.add(&httpdate::to_http(&copy.datetime));
+            out.add(b"\",\n");
+        });
+    }
+
+    /// The items of a list in JSON, indented by six, with a comma and a newline between them.
+    pub fn json_items(&self, out: &mut impl Text) {
+        self.write(out, |out, place, copy| {
+            let begin: &[u8] = if place == 0 { b"" } else { b",\n" };
+            out.add(begin);
+            out.add(b"      {\n        \"datetime\": \"");
+            out.add(&httpdate::to_iso(&copy.datetime));
+            out.add(b"\",\n        \"uri\": \"");
+            push_json(out, copy.uri);
+            out.add(b"\"\n      }");
+        });
+    }
+
+    /// Lines of a `TimeMap` in CDXJ.
+    pub fn cdxj_lines(&self, out: &mut impl Text, ends: Ends) {
+        self.write(out, |out, place, copy| {
+            out.add(&copy.datetime);
+            out.add(b" {\"uri\": \"");
+            push_json(out, copy.uri);
+            out.add(b"\", \"rel\": \"");
+            out.add(self.relation(place, ends));
+            out.add(b"\", \"datetime\": \"");
+            out.add(&httpdate::to_http(&copy.datetime));
+            out.add(b"\"}\n");
+        });
+    }
+
+    /// Lines of date, archive and address, with a space between them.
+    pub fn text_lines(&self, out: &mut impl Text) {
+        self.write(out, |out, _, copy| {
+            out.add(&copy.datetime);
+            out.add(b" ");
+            out.add(copy.archive.as_bytes());
+            out.add(b" ");
+            out.add(copy.uri.as_bytes());
+            out.add(b"\n");
+        });
+    }
+
+    fn write<T: Text>(&self, out: &mut T, write: impl Fn(&mut T, usize, Copy<'_>)) {
+        for (place, copy) in self.iter().enumerate() {
+            write(out, place, copy);
+        }
+    }
+
+    fn relation(&self, place: usize, ends: Ends) -> &'static [u8] {
+        let is_first = ends.first && place == 0;
+        let is_last = ends.last && place + 1 == self.len();
+        match (is_first, is_last) {
+            (true, true) => b"first last memento",
+            (true, false) => b"first memento",
+            (false, true) => b"last memento",
+            (false, false) => b"memento",
+        }
+    }
+}
+
+/// Addresses have no quotes and no control characters: of what JSON escapes, only the backslash is left.
+fn push_json(out: &mut impl Text, text: &str) {
+    for (place, part) in text.split('\\').enumerate() {
+        if place > 0 {
+            out.add(b"\\\\");
+        }
+        out.add(part.as_bytes());
+    }
+}

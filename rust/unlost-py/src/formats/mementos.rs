@@ -1,0 +1,419 @@
+//! Bindings of `unlost_core::formats::mementos`.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::sync::Mutex;
+
+use pyo3::exceptions::PyIndexError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBytes, PyDict, PySlice, PyString, PyType};
+use unlost_core::formats::httpdate::{self, Digits};
+use unlost_core::formats::mementos::{self, Copy, Draft, Ends, Length, Room, Text};
+
+use super::linkformat::{List, SHORT, list, occurred};
+use crate::errors::{raise_date, raise_input, raise_usage};
+
+pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Mementos>()?;
+    module.add_class::<SeenMementos>()?;
+    module.add_function(wrap_pyfunction!(read_mementos, module)?)
+}
+
+/// Copies that are read, merged or written in some hundred microseconds.
+const FEW: usize = 1 << 11;
+
+static MEMENTO: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+
+fn memento<'py>(py: Python<'py>, copy: &Copy<'_>) -> PyResult<Bound<'py, PyAny>> {
+    MEMENTO
+        .import(py, "unlost.formats.mementos", "Memento")?
+        .call1((
+            std::str::from_utf8(&copy.datetime).unwrap_or_default(),
+            copy.archive,
+            copy.uri,
+        ))
+}
+
+fn digits(py: Python<'_>, text: &str) -> PyResult<Digits> {
+    httpdate::from_digits(text.as_bytes()).ok_or_else(|| {
+        let shown: String = text.chars().take(40).collect();
+        let message = format!("expected a date as YYYYMMDDhhmmss, found `{shown}`");
+        raise_date(py, message)
+    })
+}
+
+/// The bytes of a text in which bytes that are no UTF-8 may stand, as Python has them, or else half characters.
+fn bytes_of(text: &Bound<'_, PyString>) -> PyResult<Vec<u8>> {
+    if let Ok(plain) = text.to_cow() {
+        return Ok(plain.as_bytes().to_vec());
+    }
+    let encoded = |errors| text.call_method1("encode", ("utf-8", errors));
+    encoded("surrogateescape")
+        .or_else(|_| encoded("surrogatepass"))?
+        .extract()
+}
+
+/// Copies of a page: by date and then by address; those with the same date and the same address, but for its scheme,
+/// are one.
+#[pyclass(frozen, module = "unlost._core")]
+pub struct Mementos {
+    inner: mementos::Mementos,
+}
+
+/// A way to write copies.
+#[derive(Clone, Copy)]
+enum Form {
+    Packed,
+    Link(Ends),
+    Json,
+    Cdxj(Ends),
+    Lines,
+}
+
+impl Form {
+    fn write(self, copies: &mementos::Mementos, out: &mut impl Text) {
+        match self {
+            Self::Packed => copies.pack(out),
+            Self::Link(ends) => copies.link_entries(out, ends),
+            Self::Json => copies.json_items(out),
+            Self::Cdxj(ends) => copies.cdxj_lines(out, ends),
+            Self::Lines => copies.text_lines(out),
+        }
+    }
+}
+
+impl Mementos {
+    /// What is written between two texts; large lists without keeping others from running.
+    fn written<'py>(
+        &self,
+        py: Python<'py>,
+        form: Form,
+        around: (Option<&[u8]>, Option<&[u8]>),
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let inner = &self.inner;
+        let (before, after) = (around.0.unwrap_or_default(), around.1.unwrap_or_default());
+        let mut length = Length(before.len() + after.len());
+        form.write(inner, &mut length);
+        let write = |place: &mut [u8]| {
+            let mut room = Room(place);
+            room.add(before);
+            form.write(inner, &mut room);
+            room.add(after);
+        };
+        PyBytes::new_with(py, length.0, |place| {
+            if inner.len() < FEW {
+                write(place);
+            } else {
+                py.detach(|| write(place));
+            }
+            Ok(())
+        })
+    }
+}
+
+#[pymethods]
+impl Mementos {
+    #[new]
+    #[pyo3(signature = (rows=None))]
+    fn new(py: Python<'_>, rows: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+        let mut draft = Draft::default();
+        for row in rows
+            .map(|rows| rows.try_iter())
+            .transpose()?
+            .into_iter()
+            .flatten()
+        {
+            let (datetime, archive, uri): (String, String, Bound<'_, PyString>) = row?.extract()?;
+            let archive = draft.archive(&archive);
+            draft
+                .add(&digits(py, &datetime)?, archive, bytes_of(&uri)?.into())
+                .map_err(|error| raise_input(py, error.to_string()))?;
+        }
+        Ok(Self {
+            inner: draft.finish(),
+        })
+    }
+
+    /// Return all copies of several lists.
+    #[staticmethod]
+    fn merged(py: Python<'_>, parts: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let parts: Vec<Bound<'_, Self>> = parts
+            .try_iter()?
+            .map(|part| Ok(part?.cast_into::<Self>()?))
+            .collect::<PyResult<_>>()?;
+        let inner: Vec<&mementos::Mementos> = parts.iter().map(|part| &part.get().inner).collect();
+        let total: usize = inner.iter().map(|part| part.len()).sum();
+        let merge = || mementos::Mementos::merged(inner.iter().copied());
+        let merged = if total < FEW {
+            merge()
+        } else {
+            py.detach(merge)
+        };
+        match merged {
+            Ok(inner) => Ok(Self { inner }),
+            Err(error) => Err(raise_input(py, error.to_string())),
+        }
+    }
+
+    /// Return what `packed` returned. Raises InputError for other bytes.
+    #[staticmethod]
+    fn unpacked(py: Python<'_>, data: &[u8]) -> PyResult<Self> {
+        let unpack = || mementos::unpacked(data);
+        let unpacked = if data.len() < SHORT {
+            unpack()
+        } else {
+            py.detach(unpack)
+        };
+        match unpacked {
+            Ok(inner) => Ok(Self { inner }),
+            Err(error) => Err(raise_input(py, error.to_string())),
+        }
+    }
+
+    /// Return it as bytes, to be kept.
+    fn packed<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        self.written(py, Form::Packed, (None, None))
+    }
+
+    /// The first copy; None if there is none.
+    #[getter]
+    fn first<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.inner.get(0).map(|copy| memento(py, &copy)).transpose()
+    }
+
+    /// The last copy; None if there is none.
+    #[getter]
+    fn last<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let place = self.inner.len().wrapping_sub(1);
+        self.inner
+            .get(place)
+            .map(|copy| memento(py, &copy))
+            .transpose()
+    }
+
+    /// The bytes that it takes in memory.
+    #[getter]
+    fn size(&self) -> usize {
+        self.inner.size()
+    }
+
+    fn __sizeof__(&self) -> usize {
+        self.inner.size()
+    }
+
+    fn __len__(&self) -> usize {
+        self.inner.len()
+    }
+
+    fn __getitem__<'py>(
+        &self,
+        py: Python<'py>,
+        place: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let length = isize::try_from(self.inner.len()).unwrap_or(isize::MAX);
+        if let Ok(places) = place.cast::<PySlice>() {
+            let places = places.indices(length)?;
+            if places.step != 1 {
+                let message = "expected a slice without steps";
+                return Err(raise_usage(py, message.to_owned()));
+            }
+            let begin = usize::try_from(places.start).unwrap_or(0);
+            let inner = self.inner.slice(begin..begin + places.slicelength);
+            return Ok(Bound::new(py, Self { inner })?.into_any());
+        }
+        let place: isize = place.extract()?;
+        let place = if place < 0 { place + length } else { place };
+        let copy = usize::try_from(place)
+            .ok()
+            .and_then(|place| self.inner.get(place));
+        match copy {
+            Some(copy) => memento(py, &copy),
+            None => Err(PyIndexError::new_err("no copy at that place")),
+        }
+    }
+
+    fn __iter__(slf: Py<Self>) -> MementosIterator {
+        MementosIterator {
+            mementos: slf,
+            place: 0,
+        }
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other
+            .cast::<Self>()
+            .is_ok_and(|other| other.get().inner == self.inner)
+    }
+
+    fn __hash__(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.inner.hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Mementos: {}>", self.inner.len())
+    }
+
+    fn __reduce__<'py>(
+        slf: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        let unpack = slf.get_type().getattr("unpacked")?;
+        Ok((unpack, (slf.get().packed(slf.py())?,)))
+    }
+
+    /// Return the place of the copy closest to a date of 14 digits, the earlier of two; None if there are none.
+    fn closest(&self, py: Python<'_>, datetime: &str) -> PyResult<Option<usize>> {
+        Ok(self.inner.closest(&digits(py, datetime)?))
+    }
+
+    /// Return how many copies are not later than a date of 14 digits.
+    fn until(&self, py: Python<'_>, datetime: &str) -> PyResult<usize> {
+        Ok(self.inner.until(&digits(py, datetime)?))
+    }
+
+    /// Return the copies of a span, ends included, 14 digits each; None for no end.
+    fn between(&self, py: Python<'_>, first: Option<&str>, last: Option<&str>) -> PyResult<Self> {
+        let first = first.map(|date| digits(py, date)).transpose()?;
+        let last = last.map(|date| digits(py, date)).transpose()?;
+        let places = self.inner.span(first.as_ref(), last.as_ref());
+        Ok(Self {
+            inner: self.inner.slice(places),
+        })
+    }
+
+    /// Return how many copies each archive has of each year.
+    fn by_archive_and_year<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let counts = PyDict::new(py);
+        for (archive, years) in self.inner.by_archive_and_year() {
+            let of_archive = PyDict::new(py);
+            for (year, count) in years {
+                of_archive.set_item(format!("{year:04}"), count)?;
+            }
+            counts.set_item(archive, of_archive)?;
+        }
+        Ok(counts)
+    }
+
+    /// Return entries in link-format, each with a comma and a newline behind it, between two texts.
+    #[pyo3(signature = (first, last, before=None, after=None))]
+    fn link_entries<'py>(
+        &self,
+        py: Python<'py>,
+        first: bool,
+        last: bool,
+        before: Option<&[u8]>,
+        after: Option<&[u8]>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        self.written(py, Form::Link(Ends { first, last }), (before, after))
+    }
+
+    /// Return the items of a list in JSON, indented by six, with a comma and a newline between them, between two texts.
+    #[pyo3(signature = (before=None, after=None))]
+    fn json_items<'py>(
+        &self,
+        py: Python<'py>,
+        before: Option<&[u8]>,
+        after: Option<&[u8]>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        self.written(py, Form::Json, (before, after))
+    }
+
+    /// Return lines of a TimeMap in CDXJ, behind a text.
+    #[pyo3(signature = (first, last, before=None))]
+    fn cdxj_lines<'py>(
+        &self,
+        py: Python<'py>,
+        first: bool,
+        last: bool,
+        before: Option<&[u8]>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        self.written(py, Form::Cdxj(Ends { first, last }), (before, None))
+    }
+
+    /// Return lines of date, archive and address, with a space between them.
+    fn text_lines<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        self.written(py, Form::Lines, (None, None))
+    }
+}
+
+#[pyclass]
+struct MementosIterator {
+    mementos: Py<Mementos>,
+    place: usize,
+}
+
+#[pymethods]
+impl MementosIterator {
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let copy = self.mementos.get().inner.get(self.place);
+        self.place += 1;
+        copy.map(|copy| memento(py, &copy)).transpose()
+    }
+}
+
+/// Which copies were listed before.
+#[pyclass(frozen, module = "unlost._core")]
+#[derive(Default)]
+struct SeenMementos {
+    inner: Mutex<mementos::Seen>,
+}
+
+#[pymethods]
+impl SeenMementos {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    /// Add copies, and return how many of them are new.
+    fn add(&self, py: Python<'_>, copies: &Bound<'_, Mementos>) -> usize {
+        let copies = &copies.get().inner;
+        py.detach(|| {
+            self.inner
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner)
+                .add(copies)
+        })
+    }
+}
+
+type Listing<'py> = (
+    Mementos,
+    Option<Bound<'py, PyString>>,
+    Option<List<'py>>,
+    Option<Bound<'py, PyString>>,
+    Vec<List<'py>>,
+    usize,
+    Vec<(&'static str, usize, usize)>,
+);
+
+#[pyfunction]
+fn read_mementos<'py>(py: Python<'py>, body: &[u8], archive: &str, base: &str) -> Listing<'py> {
+    // Others run meanwhile; for a short list, letting them costs more than reading it.
+    let found = if body.len() < SHORT {
+        mementos::read(body, archive, base)
+    } else {
+        py.detach(|| mementos::read(body, archive, base))
+    };
+    (
+        Mementos {
+            inner: found.mementos,
+        },
+        found.original.as_deref().map(|uri| PyString::new(py, uri)),
+        found.itself.map(|link| list(py, link)),
+        found.timegate.as_deref().map(|uri| PyString::new(py, uri)),
+        found
+            .timemaps
+            .into_iter()
+            .map(|link| list(py, link))
+            .collect(),
+        found.others,
+        occurred(found.faults),
+    )
+}

@@ -1,0 +1,65 @@
+"""Where the aggregator's own answers are: the addresses of its TimeMaps, TimeGates and mementos."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+from urllib.parse import quote
+
+# All visible ASCII but for what would end an address in a header, an entry or a line.
+_VISIBLE = "!#$%&'()*+,-./:;=?@[\\]^_`{|}~"
+# In an address of ours, `#` would end the path, and `%` is unescaped once before the page is looked for.
+_WITHIN = _VISIBLE.replace("#", "").replace("%", "")
+
+
+class Span(NamedTuple):
+    """A span of time, ends included. start, until: 14 digits each, UTC."""
+
+    start: str
+    until: str
+
+
+def harmless(uri: str, safe: str = _VISIBLE) -> str:
+    r"""Return an address in visible ASCII without `<`, `>` and `"`, the rest of it escaped.
+
+    >>> harmless('http://a.com/é b\r\n"<>%20')
+    'http://a.com/%C3%A9%20b%0D%0A%22%3C%3E%20'
+    """
+    try:
+        return quote(uri.encode("utf-8", "surrogateescape"), safe=safe)
+    except UnicodeEncodeError:
+        return quote(uri.encode("utf-8", "surrogatepass"), safe=safe)
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The addresses of one aggregator, as MemGator has them; safe to be written into headers and entries.
+
+    base: how it is reached from outside, without a slash at the end.
+
+    A page in them is escaped once more than the page itself: whoever reads it unescapes it once, as MemGator does.
+
+    >>> places = Places("http://localhost:1208")
+    >>> places.timemap("link", "http://a.com/?b=c"), places.timegate("http://a.com/%2F")
+    ('http://localhost:1208/timemap/link/http://a.com/?b=c', 'http://localhost:1208/timegate/http://a.com/%252F')
+    >>> places.memento("2014", "http://a.com/", "json")
+    'http://localhost:1208/memento/json/2014/http://a.com/'
+    """
+
+    base: str
+
+    def timemap(self, form: str, uri: str, span: Span | None = None) -> str:
+        """Return where the copies of a page are listed, in a format; with a span, one page of that list."""
+        dates = f"{span.start}-{span.until}/" if span else ""
+        return f"{self._base}/timemap/{form}/{dates}{harmless(uri, _WITHIN)}"
+
+    def timegate(self, uri: str) -> str:
+        """Return where the copy closest to a date is found."""
+        return f"{self._base}/timegate/{harmless(uri, _WITHIN)}"
+
+    def memento(self, date: str, uri: str, form: str | None = None) -> str:
+        """Return where the copy closest to a date of 4 to 14 digits is, or with a format, where it is described."""
+        described = f"{form}/" if form else ""
+        return f"{self._base}/memento/{described}{date}/{harmless(uri, _WITHIN)}"
+
+    @property
+    def _base(self) -> str:
+        return harmless(self.base)

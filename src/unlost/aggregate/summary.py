@@ -1,0 +1,48 @@
+"""Counts the copies of a page by archive and year."""
+
+from collections import Counter
+
+from unlost.aggregate import forms
+from unlost.aggregate.found import Found
+from unlost.aggregate.places import Places, harmless
+
+
+def summary_json(found: Found, places: Places) -> bytes:
+    """Return how many copies each archive has of each year, how many all have, and what came of every archive."""
+    counts = found.mementos.by_archive_and_year()
+    ends = {"first": found.mementos.first, "last": found.mementos.last}
+    archives = {archive: {"mementos": sum(years.values()), "years": years} for archive, years in counts.items()}
+    return forms.json_object({
+        "original_uri": harmless(found.uri),
+        "mementos": len(found.mementos),
+        **{name: forms.memento_members(copy) for name, copy in ends.items() if copy},
+        "archives": archives,
+        "years": _by_year(counts),
+        **forms.json_end(found, places),
+    }) + b"\n"  # fmt: skip
+
+
+def summary_text(found: Found) -> bytes:
+    """Return the same as a table: a line for each year, a column for each archive, totals last."""
+    counts = found.mementos.by_archive_and_year()
+    archives = list(counts)
+    rows = [["year", *archives, "total"]]
+    for year, total in _by_year(counts).items():
+        rows.append([year, *(str(counts[archive].get(year, 0)) for archive in archives), str(total)])
+    totals = [str(sum(counts[archive].values())) for archive in archives]
+    rows.append(["total", *totals, str(len(found.mementos))])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return forms.lines(
+        "  ".join(
+            [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+        )
+        for row in rows
+    )
+
+
+def _by_year(counts: dict[str, dict[str, int]]) -> dict[str, int]:
+    """Return how many copies all archives have of each year, in order."""
+    total: Counter[str] = Counter()
+    for years in counts.values():
+        total.update(years)
+    return dict(sorted(total.items()))

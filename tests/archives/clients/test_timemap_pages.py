@@ -1,0 +1,235 @@
+"""TimeMaps read straight into copies: the same pages are followed as for captures, and nothing listed is lost."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.archives.clients.test_memento import (
+    COPIES,
+    DATES,
+    GATE,
+    MAP,
+    NEW,
+    OLD,
+    PAGE,
+    further,
+    memento,
+    timemap,
+    with_archive,
+)
+from tests.archives.collected import listed
+from tests.archives.stubs import Answers, reply
+from tests.neighbours.scripted import Answer, Scripted
+from unlost.archives.archive import Archive, Kind
+from unlost.archives.asking.courier import Courier
+from unlost.archives.asking.question import Question, Reply
+from unlost.archives.clients import timemaps
+from unlost.archives.clients.memento import MementoArchive
+from unlost.errors import ArchiveError, ExcludedError, FailedError, ListCutError, UnsupportedError, UriError
+from unlost.formats import mementos
+from unlost.formats.mementos import Listing, Memento, Mementos
+from unlost.formats.problems import Problems
+
+
+async def gathered(pages: AsyncIterator[Mementos]) -> tuple[list[Mementos], ArchiveError | None]:
+    """Return all pages, and what was raised behind them."""
+    found: list[Mementos] = []
+    try:
+        async for page in pages:
+            found.append(page)  # noqa: PERF401  what came before an error is kept
+    except ArchiveError as error:
+        return found, error
+    return found, None
+
+
+def test_the_copies_are_those_of_the_captures() -> None:
+    """Either way gives the same addresses and dates; copies come sorted, and each once."""
+    answers = {
+        MAP: timemap(memento(NEW), memento(OLD, "/x"), memento(NEW, ""), memento(NEW), further("/2")),
+        "/2": timemap(memento(NEW), memento(OLD)),
+    }
+
+    async def talk(server: Scripted, archive: Archive, courier: Courier) -> None:
+        client = MementoArchive(archive, courier)
+        pages, error = await gathered(client.pages(PAGE))
+        assert error is None
+        assert list(pages[0]) == [
+            Memento(OLD, "a", f"{server.base}/x/{OLD}/{PAGE}"),
+            Memento(NEW, "a", f"{server.base}/{NEW}/{PAGE}"),
+        ]
+        captures = await listed(client.captures(PAGE))
+        expected = Mementos(Memento(each.datetime, "a", each.urim or "") for each in captures)
+        assert Mementos.merged(pages) == expected
+        assert len(expected) == 3
+        assert client.problems.counts == {}
+
+    with_archive(answers, talk)
+
+
+def test_what_was_listed_before_a_failure_is_there() -> None:
+    """A page that is missing, malformed or elsewhere is told behind the copies of the pages before it."""
+    wrong = {"/html": Answer(200, {}, b"<html>"), "/500": Answer(500, {}, b""), "/empty": timemap()}
+
+    async def talk(server: Scripted, archive: Archive, courier: Courier) -> None:
+        client = MementoArchive(archive, courier)
+        for page, expected in (
+            ("/gone", FailedError), ("/html", FailedError), ("/500", ArchiveError), ("/empty", type(None)),
+            ("http://127.0.0.2:1/", ListCutError),
+        ):  # fmt: skip
+            server.answers[MAP] = timemap(memento(OLD), further(page))
+            pages, error = await gathered(client.pages(PAGE))
+            assert [copy.datetime for copy in Mementos.merged(pages)] == [OLD]
+            assert isinstance(error, expected), page
+
+    with_archive(wrong, talk)
+
+
+def test_what_was_listed_before_a_deadline_is_there() -> None:
+    """Whoever stops waiting for the second page has the first."""
+
+    class Hangs(Answers):
+        async def ask(self, archive: Archive, question: Question) -> Reply:
+            if question.url.endswith("/2"):
+                waiting.set()
+                await asyncio.Event().wait()
+            return await super().ask(archive, question)
+
+    async def gather() -> None:
+        async for page in MementoArchive(archive, courier).pages(PAGE):
+            pages.append(page)  # noqa: PERF401  what came before the end is kept
+
+    async def run() -> None:
+        task = asyncio.create_task(gather())
+        await waiting.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    pages: list[Mementos] = []
+    waiting = asyncio.Event()
+    archive = Archive("a", "A", Kind.MEMENTO, timemap="http://a.org/map/")
+    body = f"{memento(OLD, 'http://a.org')}, {further('/2')}".encode()
+    courier = Hangs(reply(f"http://a.org{MAP}", body))
+    asyncio.run(run())
+    assert [copy.uri for copy in Mementos.merged(pages)] == [f"http://a.org/{OLD}/{PAGE}"]
+
+
+def test_pages_that_lead_ever_on_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages that only repeat others lead nowhere, and of new ones there are so many and no more."""
+    monkeypatch.setattr(timemaps, "MAX_PAGES", 5)
+    same = {f"/{n}": timemap(memento(OLD), further(f"/{n + 1}")) for n in range(99)}
+    other = {f"/o{n}": timemap(memento(OLD, f"{{base}}/{n}"), further(f"/o{n + 1}")) for n in range(99)}
+
+    async def talk(server: Scripted, archive: Archive, courier: Courier) -> None:
+        client = MementoArchive(archive, courier)
+        server.answers[MAP] = timemap(memento(OLD), further("/1"))
+        pages, error = await gathered(client.pages(PAGE))
+        assert (len(Mementos.merged(pages)), len(server.asked), error) == (1, 2, None)
+        server.asked.clear()
+        server.answers[MAP] = timemap(memento(OLD), further("/o1"))
+        pages, error = await gathered(client.pages(PAGE))
+        assert len(Mementos.merged(pages)) == len(server.asked) == 5
+        assert isinstance(error, ListCutError)
+        # Nor may all of them together take more memory than is set.
+        monkeypatch.setattr(timemaps, "MAX_BYTES", 300)
+        server.asked.clear()
+        pages, error = await gathered(client.pages(PAGE))
+        assert 1 <= len(server.asked) < 5
+        assert len(pages) == len(server.asked)
+        assert isinstance(error, ListCutError)
+
+    with_archive(same | other, talk)
+
+
+def test_an_index_of_pages_has_no_copies_of_its_own() -> None:
+    """A list of lists is followed."""
+    answers = {
+        MAP: timemap(further("/2"), further("/3", NEW)),
+        "/2": timemap(memento(OLD)),
+        "/3": timemap(memento(NEW), further("/2")),
+    }
+
+    async def talk(server: Scripted, archive: Archive, courier: Courier) -> None:
+        pages, error = await gathered(MementoArchive(archive, courier).pages(PAGE))
+        assert [[copy.datetime for copy in page] for page in pages] == [[OLD], [NEW]]
+        assert error is None
+        assert server.asked == [MAP, "/2", "/3"]
+
+    with_archive(answers, talk)
+
+
+def test_nothing_held_and_nothing_shown() -> None:
+    """404 is no copies; HTML and rubbish are failures; exclusions are told; what is no page is not asked for."""
+
+    async def talk(server: Scripted, archive: Archive, courier: Courier) -> None:
+        client = MementoArchive(archive, courier)
+        assert await gathered(client.pages(PAGE)) == ([], None)
+        server.answers[MAP] = timemap()
+        assert await gathered(client.pages(PAGE)) == ([], None)
+        for body in (b"<!DOCTYPE html>", b"\xff\xfe" * 100_000, b"<" * 100_000, b"{}"):
+            server.answers[MAP] = Answer(200, {}, body)
+            pages, error = await gathered(client.pages(PAGE))
+            assert pages == []
+            assert isinstance(error, FailedError)
+            assert error.kind == "malformed"
+        server.answers[MAP] = Answer(200, {}, b"org.archive.wayback.exception.RobotAccessControlException: no")
+        _, error = await gathered(client.pages(PAGE))
+        assert isinstance(error, ExcludedError)
+        with pytest.raises(UriError):
+            await gathered(client.pages("dns:example.com"))
+        nothing = Archive("b", "B", Kind.MEMENTO)
+        _, error = await gathered(MementoArchive(nothing, courier).pages(PAGE))
+        assert isinstance(error, UnsupportedError)
+
+    with_archive({}, talk)
+
+
+def test_a_timegate_alone_names_some_copies() -> None:
+    """They are listed, and that there may be others is told."""
+    date = DATES[OLD]
+    gate = {GATE: Answer(302, {"Location": f"/{OLD}/{PAGE}", "Memento-Datetime": date})}
+
+    async def talk(server: Scripted, archive: Archive, courier: Courier) -> None:
+        alone = Archive("g", "G", Kind.MEMENTO, timegate=archive.timegate)
+        pages, error = await gathered(MementoArchive(alone, courier).pages(PAGE))
+        assert list(Mementos.merged(pages)) == [Memento(OLD, "g", f"{server.base}/{OLD}/{PAGE}")]
+        assert isinstance(error, ListCutError)
+
+    with_archive(COPIES | gate, talk)
+
+
+def test_bad_entries_are_counted() -> None:
+    """A flaw costs the entry that has it."""
+    bad = [f'<mailto:a@b>; rel="memento"; datetime="{DATES[OLD]}"', '<no end; rel="memento"']
+
+    async def talk(_: Scripted, archive: Archive, courier: Courier) -> None:
+        client = MementoArchive(archive, courier)
+        pages, error = await gathered(client.pages(PAGE))
+        assert [len(page) for page in pages] == [1]
+        assert error is None
+        assert client.problems.counts == {"bad-uri": 2}
+
+    with_archive({MAP: timemap(*bad, memento(OLD))}, talk)
+
+
+def test_a_long_list_is_read_in_a_thread() -> None:
+    """More than a megabyte is read beside the event loop."""
+    entries = [f'<{{base}}/{n}>; rel="memento"; datetime="{DATES[OLD]}"; title="{"x" * 80}"' for n in range(10_000)]
+
+    async def talk(_: Scripted, archive: Archive, courier: Courier) -> None:
+        threads: list[threading.Thread] = []
+
+        def noticed(body: bytes, archive: str, base: str, problems: Problems, name: str) -> Listing:
+            threads.append(threading.current_thread())
+            return mementos.read_mementos(body, archive, base, problems, name)
+
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(timemaps, "read_mementos", noticed)
+            pages, error = await gathered(MementoArchive(archive, courier).pages(PAGE))
+        assert (len(pages[0]), error) == (10_000, None)
+        assert threads
+        assert threading.main_thread() not in threads
+
+    with_archive({MAP: timemap(*entries)}, talk)
