@@ -1,0 +1,260 @@
+"""Asks one archive for all copies of a page, within a deadline, and says in one word what came of it."""
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import cast
+from urllib.parse import quote
+
+import aiohttp
+
+from unlost.aggregate.mementos import Memento, Mementos
+from unlost.aggregate.report import Outcome, Report
+from unlost.aggregate.route import Choice
+from unlost.archives.archive import Archive
+from unlost.archives.asking.question import Asks
+from unlost.archives.clients.timemaps import TimeMaps
+from unlost.archives.opening import open_repository
+from unlost.archives.repository import Repository
+from unlost.clock import Clock
+from unlost.errors import (
+    ArchiveError,
+    ExcludedError,
+    FailedError,
+    InputError,
+    ListCutError,
+    NotNowError,
+    UnsupportedError,
+    UsageError,
+)
+from unlost.formats import upstream
+from unlost.formats.capture import Capture
+from unlost.formats.problems import Problems
+
+MAX_BYTES = 1 << 26
+"""How much one archive may list of one page, by the characters of its addresses. The longest lists that are known, of a
+million copies, have some more than that; what is beyond is left out, and said to be."""
+
+NOTHING = Mementos()
+"""No copies."""
+
+MANY = 20_000
+"""Copies that take so long to be sorted that others get their turn meanwhile."""
+
+_AT_ONCE = 5_000  # copies that are put together at a time
+_ROW = 40  # what a copy takes besides its address: a date, the id of the archive
+_MESSAGE = 300  # characters
+_ASCII = "".join(map(chr, range(0x21, 0x7F)))
+
+_OUTCOMES: dict[str, upstream.Outcome] = {
+    "refused": "refused",
+    "unreachable": "refused",
+    "tls": "tls",
+    "timeout": "timeout",
+    "reset": "reset",
+    "too-large": "too-large",
+    "malformed": "malformed",
+    "redirects": "redirect",
+    "foreign": "malformed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What came of asking one archive for one page.
+
+    time: when the answer, or the failure, was there, in seconds since 1970.
+    endpoint: what was asked. mementos: the copies that it listed. report: the same in numbers and words.
+    ended: the outcome, but where a list broke off (`incomplete`) what broke it off; `hit` for a list that the archive
+        itself cuts, or of which it has no more to tell.
+    """
+
+    uri: str
+    time: float
+    endpoint: upstream.Endpoint
+    mementos: Mementos
+    report: Report
+    ended: Outcome
+
+
+class Asker:
+    """Asks archives, through one courier; the clients of those without a TimeMap are kept.
+
+    courier: should have less patience than the deadlines have seconds: then limits are never taken for slowness.
+    """
+
+    def __init__(self, courier: Asks, clock: Clock) -> None:
+        self._courier = courier
+        self._clock = clock
+        self._repositories: dict[Archive, Repository] = {}
+
+    async def ask(self, uri: str, choice: Choice, until: float) -> Asked:
+        """Return what an archive lists of a page, and what came of it. Raises nothing of what an archive can do.
+
+        until: the deadline, by the time of the event loop. What was listed before it, or before a failure, is kept.
+        """
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        heap = _Heap()
+        outcome: Outcome
+        ended: Outcome
+        word: Outcome | None = None
+        message = ""
+        try:
+            async with asyncio.timeout_at(until) as timer:
+                await self._list(uri, choice.archive, heap)
+        except (ArchiveError, InputError, OSError, UsageError) as error:
+            is_late = isinstance(error, TimeoutError) and timer.expired()
+            word = "timeout" if is_late else outcome_of(error)
+            message = f"not answered within {loop.time() - begun:.3g} s" if is_late else str(error)[:_MESSAGE]
+        mementos = await heap.mementos()
+        if word is None:
+            outcome = ended = "hit" if len(mementos) else "miss"
+        else:
+            outcome = "incomplete" if len(mementos) else word
+            ended = "hit" if word == "incomplete" else word
+        if heap.nameless:
+            message = "; ".join(filter(None, [message, f"{heap.nameless} copies without an address were left out"]))
+        took = round(1000 * (loop.time() - begun), 3)
+        report = Report(choice.archive.id, choice.reason, outcome, len(mementos), took, message)
+        return Asked(uri, self._clock.now(), endpoint_of(choice.archive), mementos, report, ended)
+
+    async def _list(self, uri: str, archive: Archive, heap: "_Heap") -> None:
+        """Put everything that an archive lists of a page on a heap. Raises whatever keeps it from listing more.
+
+        The one place that knows how lists are had: what gives `Mementos` faster belongs here.
+        """
+        if archive.timemap is not None:
+            captures = TimeMaps(archive, self._courier, Problems()).captures(uri)
+        else:
+            if archive not in self._repositories:
+                self._repositories[archive] = open_repository(archive, self._courier)
+            captures = self._repositories[archive].captures(uri)
+        await _listed(archive, captures, heap)
+
+
+def endpoint_of(archive: Archive) -> upstream.Endpoint:
+    """Return what is asked of an archive: lists of any kind are called TimeMaps."""
+    return "timegate" if archive.timemap is None and archive.cdx is None and archive.timegate else "timemap"
+
+
+def outcome_of(error: Exception) -> Outcome:
+    """Return the word for what an archive raised.
+
+    >>> outcome_of(FailedError("status 500", "a", "status")), outcome_of(ExcludedError("it does not show it", "a"))
+    ('http-5xx', 'excluded')
+    """
+    match error:
+        case NotNowError() | UnsupportedError() | UsageError():
+            return "not-now"  # it was not asked
+        case ExcludedError():
+            return "excluded"
+        case ListCutError():
+            return "incomplete"
+        case FailedError(kind="status"):
+            return _status(str(error))
+        case FailedError(kind="unreachable"):
+            # Who knows why aiohttp could not connect; where nothing tells, nobody was there.
+            if isinstance(error.__cause__, aiohttp.ClientConnectorDNSError):
+                return "dns"
+            return "timeout" if isinstance(error.__cause__, TimeoutError) else "refused"
+        case FailedError():
+            return _OUTCOMES.get(error.kind, "malformed")
+        case _:
+            return "not-now"  # the account of its limits cannot be read or written: then nothing is sent
+
+
+def _status(message: str) -> upstream.Outcome:
+    found = re.search(r"status (\d)\d\d", message)
+    # Without a number: a page of a list that is not there, 404.
+    return cast("upstream.Outcome", f"http-{found[1]}xx") if found and found[1] in "45" else "http-4xx"
+
+
+class _Heap:
+    """What an archive has listed so far.
+
+    is_full: whether it is as much as is taken. nameless: how many copies had no address.
+    """
+
+    def __init__(self) -> None:
+        self.is_full = False
+        self.nameless = 0
+        self._parts: list[Mementos] = []
+        self._bytes = 0
+
+    def take(self, part: Mementos, size: int) -> None:
+        """Take some. size: characters of their addresses."""
+        self._parts.append(part)
+        self._bytes += size + _ROW * len(part)
+        self.is_full = self._bytes > MAX_BYTES
+
+    async def mementos(self) -> Mementos:
+        """Return all of it, in order."""
+        return await merged(self._parts)
+
+
+async def merged(parts: list[Mementos]) -> Mementos:
+    """Return all copies of several lists; many of them are put together beside the event loop."""
+    parts = [part for part in parts if len(part)]
+    if len(parts) < 2:
+        return parts[0] if parts else NOTHING
+    if sum(map(len, parts)) < MANY:
+        return Mementos.merged(parts)
+    return await asyncio.to_thread(Mementos.merged, parts)
+
+
+async def _listed(archive: Archive, captures: AsyncIterator[Capture], heap: _Heap) -> None:
+    """Put captures on a heap, also those that came before an error or the end of the time."""
+    rows: list[Memento] = []
+    size = 0
+
+    def put() -> None:
+        nonlocal rows, size
+        taken, rows, taken_size, size = rows, [], size, 0
+        heap.take(Mementos(taken), taken_size)
+
+    try:
+        # A generator that is not closed would hold its connection until it is collected.
+        async with aclosing(cast("AsyncGenerator[Capture, None]", captures)):
+            async for capture in captures:
+                address = address_of(archive, capture)
+                if address is None:
+                    heap.nameless += 1
+                    continue
+                rows.append(Memento(capture.datetime, archive.id, address))
+                size += len(address)
+                if len(rows) >= _AT_ONCE:
+                    put()
+                if heap.is_full:
+                    message = f"more than {MAX_BYTES >> 20} MB of copies: the rest was left out"
+                    raise ListCutError(message, archive.id)
+    finally:
+        if rows:
+            put()
+
+
+def address_of(archive: Archive, capture: Capture) -> str | None:
+    """Return the address of a copy; where it has none of its own, of the record in its file; None if that is not known.
+
+    Whatever an archive says, it is printable ASCII without spaces: it goes into headers and lines.
+
+    >>> from unlost.archives.archive import Kind
+    >>> crawl = Archive("c", "C", Kind.COMMON_CRAWL, replay="https://data.example/{filename}")
+    >>> address_of(crawl, Capture("http://a/", "a)/", "20140210000001", filename="x.warc.gz", offset=7, length=3))
+    'https://data.example/x.warc.gz#7-9'
+    >>> address_of(crawl, Capture("http://a/", "a)/", "20140210000001", urim="http://b/\\r\\nX: é"))
+    'http://b/%0D%0AX:%20%C3%A9'
+    """
+    address = capture.urim
+    if address is None:
+        if capture.filename is None:
+            return None
+        template = archive.replay if archive.replay and "{filename}" in archive.replay else "file:{filename}"
+        address = template.replace("{filename}", quote(capture.filename, errors="surrogateescape"))
+        if capture.offset is not None:
+            address += f"#{capture.offset}" + (f"-{capture.offset + capture.length - 1}" if capture.length else "")
+    if address.isascii() and address.isprintable() and " " not in address:
+        return address
+    return quote(address.encode("utf-8", "surrogatepass"), safe=_ASCII)
