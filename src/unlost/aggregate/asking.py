@@ -5,7 +5,7 @@ import re
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import cast
+from typing import TYPE_CHECKING, cast
 from urllib.parse import quote
 
 import aiohttp
@@ -17,7 +17,6 @@ from unlost.archives.archive import Archive
 from unlost.archives.asking.question import Asks
 from unlost.archives.clients.timemaps import TimeMaps
 from unlost.archives.opening import open_repository
-from unlost.archives.repository import Repository
 from unlost.clock import Clock
 from unlost.errors import (
     ArchiveError,
@@ -32,6 +31,9 @@ from unlost.errors import (
 from unlost.formats import upstream
 from unlost.formats.capture import Capture
 from unlost.formats.problems import Problems
+
+if TYPE_CHECKING:
+    from unlost.archives.repository import Repository
 
 MAX_BYTES = 1 << 26
 """How much one archive may list of one page, by the characters of its addresses. The longest lists that are known, of a
@@ -140,7 +142,7 @@ def endpoint_of(archive: Archive) -> upstream.Endpoint:
     return "timegate" if archive.timemap is None and archive.cdx is None and archive.timegate else "timemap"
 
 
-def outcome_of(error: Exception) -> Outcome:
+def outcome_of(error: Exception) -> Outcome:  # noqa: PLR0911  one for each word
     """Return the word for what an archive raised.
 
     >>> outcome_of(FailedError("status 500", "a", "status")), outcome_of(ExcludedError("it does not show it", "a"))
@@ -236,7 +238,7 @@ async def _listed(archive: Archive, captures: AsyncIterator[Capture], heap: _Hea
 
 
 def address_of(archive: Archive, capture: Capture) -> str | None:
-    """Return the address of a copy; where it has none of its own, of the record in its file; None if that is not known.
+    r"""Return the address of a copy; where it has none of its own, of the record in its file; None if that is not known.
 
     Whatever an archive says, it is printable ASCII without spaces: it goes into headers and lines.
 
@@ -244,7 +246,7 @@ def address_of(archive: Archive, capture: Capture) -> str | None:
     >>> crawl = Archive("c", "C", Kind.COMMON_CRAWL, replay="https://data.example/{filename}")
     >>> address_of(crawl, Capture("http://a/", "a)/", "20140210000001", filename="x.warc.gz", offset=7, length=3))
     'https://data.example/x.warc.gz#7-9'
-    >>> address_of(crawl, Capture("http://a/", "a)/", "20140210000001", urim="http://b/\\r\\nX: é"))
+    >>> address_of(crawl, Capture("http://a/", "a)/", "20140210000001", urim="http://b/\r\nX: é"))
     'http://b/%0D%0AX:%20%C3%A9'
     """
     address = capture.urim

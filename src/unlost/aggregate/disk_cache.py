@@ -69,7 +69,8 @@ class DiskCache:
         self._rests_until = 0.0
         self._asker: asyncio.Task[None] | None = None
         self._keeper: asyncio.Task[None] | None = None
-        self._closing = asyncio.Event()
+        self._hurry = asyncio.Event()
+        self._is_closed = False
 
     async def __aenter__(self) -> Self:
         """Do nothing yet."""
@@ -77,7 +78,7 @@ class DiskCache:
 
     async def __aexit__(self, *_: object) -> None:
         """Write what waits, and close the file."""
-        self._closing.set()
+        self._is_closed = True
         await self.flush()
         if self._asker is not None:
             await self._asker
@@ -101,7 +102,7 @@ class DiskCache:
     def put(self, wish: Wish, found: Found) -> None:
         """Keep an answer soon; if too many wait already, or the disk cannot be used, it is not kept, and counted."""
         size = size_of(found)
-        if self._rests() or self._waiting_bytes + size > _QUEUE_BYTES or self._closing.is_set():
+        if self._rests() or self._waiting_bytes + size > _QUEUE_BYTES or self._is_closed:
             self.unwritten += 1
             return
         self._waiting_bytes += size
@@ -111,12 +112,12 @@ class DiskCache:
 
     async def flush(self) -> None:
         """Wait until everything is written that waits for it."""
-        self._closing.set()
+        self._hurry.set()
         try:
             while self._keeper is not None:
                 await asyncio.shield(self._keeper)
         finally:
-            self._closing.clear()
+            self._hurry.clear()
 
     async def _answer_all(self) -> None:
         """Read for everybody who waits, as often as somebody does."""
@@ -177,24 +178,27 @@ class DiskCache:
         """Wait for more, unless somebody waits for the end."""
         try:
             async with asyncio.timeout(_GATHERED_SECONDS):
-                await self._closing.wait()
+                await self._hurry.wait()
         except TimeoutError:
             pass
 
     def _write(self, answers: list[tuple[Wish, Found]]) -> int:
-        """Write answers, in a thread; return how many cannot be: they would take too large a part of the file."""
+        """Write answers, in a thread; return how many cannot be: for their size, most likely."""
         rows = {}
         for wish, found in answers:
-            row = Row(
-                key_of(self._scope, found.uri, wish), found.made, found.until, packed(self._scope, wish, found)
-            )
-            if len(row.data) <= self._max_bytes // 8:
-                rows[row.key] = row
+            try:
+                data = packed(self._scope, wish, found)
+            except ValueError:
+                continue  # text that is none
+            key = key_of(self._scope, found.uri, wish)
+            if len(data) <= self._max_bytes // 8:
+                rows[key] = Row(key, found.made, found.until, data)
         self._writing.put(list(rows.values()))
         return len(answers) - len(rows)
 
     def _rests(self) -> bool:
-        return self._clock.now() < self._rests_until
+        # By a clock that was set back it is not longer.
+        return 0 < self._rests_until - self._clock.now() <= _REST_SECONDS
 
     def _fail(self, error: Exception) -> None:
         """Leave the disk alone for a while, and tell it once."""

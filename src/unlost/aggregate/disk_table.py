@@ -161,7 +161,9 @@ class AnswerFile:
                 self._file.with_name(self._file.name + ending).unlink(missing_ok=True)
             with suppress(FileNotFoundError):
                 self._file.replace(aside)
-        self._tell(f"{self._file}: {error}: set aside as {aside.name}, and begun anew; nothing but kept answers is lost")
+        self._tell(
+            f"{self._file}: {error}: set aside as {aside.name}, and begun anew; nothing but kept answers is lost"
+        )
 
 
 def size_of(row: Row) -> int:

@@ -47,7 +47,7 @@ class Listeners:
     def _tell(self, what: Callable[[], None]) -> None:
         try:
             what()
-        except Exception:
+        except Exception:  # noqa: BLE001  a listener of any kind may fail in any way
             self._faults += 1
             # The 1st, 2nd, 4th, 8th …: one that always fails would fill the log.
             if self._faults & (self._faults - 1) == 0:
