@@ -238,7 +238,7 @@ async def _listed(archive: Archive, captures: AsyncIterator[Capture], heap: _Hea
 
 
 def address_of(archive: Archive, capture: Capture) -> str | None:
-    r"""Return the address of a copy; where it has none of its own, of the record in its file; None if that is not known.
+    r"""Return the address of a copy; where it has none of its own, of the record in its file; None if nobody knows.
 
     Whatever an archive says, it is printable ASCII without spaces: it goes into headers and lines.
 

@@ -1,0 +1,1 @@
+"""Tests of what asks archives and keeps their answers."""
