@@ -1,7 +1,7 @@
 """Archives without a network, a router that always chooses the same ones, and an aggregator before them."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, MutableSequence, Sequence
 from typing import Any
 
 from tests.archives.stubs import reply
@@ -54,7 +54,7 @@ class Archives:
 
     def __init__(self, **behaviours: Behaviour) -> None:
         self.behaviours: dict[str, Behaviour] = dict(behaviours)
-        self.asked: list[str] = []
+        self.asked: MutableSequence[str] = []
         self.going_on = 0
         self.most = 0
 

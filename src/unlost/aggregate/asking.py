@@ -2,8 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 from urllib.parse import quote
@@ -44,6 +43,9 @@ NOTHING = Mementos()
 
 MANY = 20_000
 """Copies that take so long to be sorted that others get their turn meanwhile."""
+
+EARLY = 0.01
+"""Seconds that a timer may be early: event loops count in milliseconds."""
 
 _AT_ONCE = 5_000  # copies that are put together at a time
 _ROW = 40  # what a copy takes besides its address: a date, the id of the archive
@@ -95,7 +97,9 @@ class Asker:
     async def ask(self, uri: str, choice: Choice, until: float) -> Asked:
         """Return what an archive lists of a page, and what came of it. Raises nothing of what an archive can do.
 
-        until: the deadline, by the time of the event loop. What was listed before it, or before a failure, is kept.
+        until: the deadline, by the time of the event loop. Whoever waits ends it then by cancelling its task, which is
+            answered: one timer does for all archives. Cancelled earlier, it is cancelled.
+        What was listed before the deadline, or before a failure, is kept.
         """
         loop = asyncio.get_running_loop()
         begun = loop.time()
@@ -105,12 +109,14 @@ class Asker:
         word: Outcome | None = None
         message = ""
         try:
-            async with asyncio.timeout_at(until) as timer:
-                await self._list(uri, choice.archive, heap)
+            await self._list(uri, choice.archive, heap)
         except (ArchiveError, InputError, OSError, UsageError) as error:
-            is_late = isinstance(error, TimeoutError) and timer.expired()
-            word = "timeout" if is_late else outcome_of(error)
-            message = f"not answered within {loop.time() - begun:.3g} s" if is_late else str(error)[:_MESSAGE]
+            word, message = outcome_of(error), str(error)[:_MESSAGE]
+        except asyncio.CancelledError:
+            if loop.time() < until - EARLY:
+                raise
+            _answer_cancellation()
+            word, message = "timeout", f"not answered within {loop.time() - begun:.3g} s"
         mementos = await heap.mementos()
         if word is None:
             outcome = ended = "hit" if len(mementos) else "miss"
@@ -134,7 +140,7 @@ class Asker:
             if archive not in self._repositories:
                 self._repositories[archive] = open_repository(archive, self._courier)
             captures = self._repositories[archive].captures(uri)
-        await _listed(archive, captures, heap)
+        await _listed(archive, cast("AsyncGenerator[Capture, None]", captures), heap)  # as all clients are
 
 
 def endpoint_of(archive: Archive) -> upstream.Endpoint:
@@ -177,11 +183,10 @@ def _status(message: str) -> upstream.Outcome:
 class _Heap:
     """What an archive has listed so far.
 
-    is_full: whether it is as much as is taken. nameless: how many copies had no address.
+    nameless: how many copies had no address.
     """
 
     def __init__(self) -> None:
-        self.is_full = False
         self.nameless = 0
         self._parts: list[Mementos] = []
         self._bytes = 0
@@ -190,7 +195,11 @@ class _Heap:
         """Take some. size: characters of their addresses."""
         self._parts.append(part)
         self._bytes += size + _ROW * len(part)
-        self.is_full = self._bytes > MAX_BYTES
+
+    def check(self, archive: Archive) -> None:
+        """Raise ListCutError if it is as much as is taken."""
+        if self._bytes > MAX_BYTES:
+            raise ListCutError(f"more than {MAX_BYTES >> 20} MB of copies: the rest was left out", archive.id)
 
     async def mementos(self) -> Mementos:
         """Return all of it, in order."""
@@ -207,34 +216,36 @@ async def merged(parts: list[Mementos]) -> Mementos:
     return await asyncio.to_thread(Mementos.merged, parts)
 
 
-async def _listed(archive: Archive, captures: AsyncIterator[Capture], heap: _Heap) -> None:
+async def _listed(archive: Archive, captures: AsyncGenerator[Capture, None], heap: _Heap) -> None:
     """Put captures on a heap, also those that came before an error or the end of the time."""
     rows: list[Memento] = []
     size = 0
-
-    def put() -> None:
-        nonlocal rows, size
-        taken, rows, taken_size, size = rows, [], size, 0
-        heap.take(Mementos(taken), taken_size)
-
     try:
+        async for capture in captures:
+            address = address_of(archive, capture)
+            if address is None:
+                heap.nameless += 1
+                continue
+            rows.append(Memento(capture.datetime, archive.id, address))
+            size += len(address)
+            if len(rows) >= _AT_ONCE:
+                taken, taken_size, rows, size = rows, size, [], 0
+                heap.take(Mementos(taken), taken_size)
+            heap.check(archive)
+    except BaseException:
         # A generator that is not closed would hold its connection until it is collected.
-        async with aclosing(cast("AsyncGenerator[Capture, None]", captures)):
-            async for capture in captures:
-                address = address_of(archive, capture)
-                if address is None:
-                    heap.nameless += 1
-                    continue
-                rows.append(Memento(capture.datetime, archive.id, address))
-                size += len(address)
-                if len(rows) >= _AT_ONCE:
-                    put()
-                if heap.is_full:
-                    message = f"more than {MAX_BYTES >> 20} MB of copies: the rest was left out"
-                    raise ListCutError(message, archive.id)
+        await captures.aclose()
+        raise
     finally:
         if rows:
-            put()
+            heap.take(Mementos(rows), size)
+
+
+def _answer_cancellation() -> None:
+    """Go on though cancelled: the one who cancelled waits for an answer."""
+    task = asyncio.current_task()
+    if task is not None:
+        task.uncancel()
 
 
 def address_of(archive: Archive, capture: Capture) -> str | None:

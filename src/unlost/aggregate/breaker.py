@@ -96,6 +96,7 @@ class Breaker:
         self._is_dormant = False
         self._is_trying = False
         self._era = 0
+        self._entry = Entry(0, is_trial=False)
         self._since = clock.now()
         self._dormant_for = 0.0
         self._in_a_row = 0
@@ -107,7 +108,7 @@ class Breaker:
     def enter(self) -> Entry | None:
         """Return the permission to ask now; None if the archive is dormant, or another question is the trial."""
         if not self._is_dormant:
-            return Entry(self._era, is_trial=False)
+            return self._entry
         if self._is_trying or not self._is_over():
             return None
         self._is_trying = True
@@ -183,6 +184,7 @@ class Breaker:
 
     def _change(self) -> None:
         self._era += 1
+        self._entry = Entry(self._era, is_trial=False)
         self._since = self._clock.now()
 
 
@@ -192,22 +194,29 @@ class _Window:
     def __init__(self, seconds: float) -> None:
         self._slot = max(seconds / _SLOTS, 0.001)
         self._slots: deque[list[int]] = deque()  # number of the slot, failures, answers
+        self._failures = self._answers = 0
 
     def add(self, now: float, *, failed: bool) -> tuple[int, int]:
         """Count one; return failures and answers of the window."""
         number = int(now // self._slot)
+        slots = self._slots
         # Also what is later than now: then the clock was set back, and nobody knows how old it is.
-        while self._slots and not number - _SLOTS < self._slots[0][0] <= number:
-            self._slots.popleft()
-        if not self._slots or self._slots[-1][0] != number:
-            self._slots.append([number, 0, 0])
-        self._slots[-1][1] += failed
-        self._slots[-1][2] += 1
-        return sum(slot[1] for slot in self._slots), sum(slot[2] for slot in self._slots)
+        while slots and not number - _SLOTS < slots[0][0] <= number:
+            _, failures, answers = slots.popleft()
+            self._failures -= failures
+            self._answers -= answers
+        if not slots or slots[-1][0] != number:
+            slots.append([number, 0, 0])
+        slots[-1][1] += failed
+        slots[-1][2] += 1
+        self._failures += failed
+        self._answers += 1
+        return self._failures, self._answers
 
     def clear(self) -> None:
         """Forget everything."""
         self._slots.clear()
+        self._failures = self._answers = 0
 
 
 class Breakers:

@@ -20,6 +20,9 @@ _ENTRY = 400  # bytes of an entry besides its texts: a place in the dictionary, 
 _REPORTS = 4096  # different reports that are remembered, so that equal ones are kept once
 
 
+_Said = tuple[str, str, str, int, str]  # a report without its time
+
+
 @dataclass(frozen=True, slots=True)
 class Lifetimes:
     """For how many seconds an answer is kept.
@@ -58,8 +61,8 @@ class MemoryCache:
         self._clock = clock
         self._max_bytes = max_bytes
         self._entries: OrderedDict[tuple[str, Wish], tuple[Found, int]] = OrderedDict()
-        self._reports: dict[Report, Report] = {}
-        self._lists: dict[tuple[Report, ...], tuple[Report, ...]] = {}
+        self._reports: dict[_Said, Report] = {}
+        self._lists: dict[tuple[_Said, ...], tuple[Report, ...]] = {}
         self._ids: dict[tuple[str, ...], tuple[str, ...]] = {}
 
     def __len__(self) -> int:
@@ -112,10 +115,20 @@ class MemoryCache:
         for shared in (self._reports, self._lists, self._ids):
             if len(shared) > _REPORTS:
                 shared.clear()
-        timeless = [replace(report, duration_ms=0.0) for report in reports]
-        found = tuple(self._reports.setdefault(report, report) for report in timeless)
+        said = tuple((each.archive, each.reason, each.outcome, each.mementos, each.message) for each in reports)
+        known = self._lists.get(said)
+        if known is not None:
+            return known
+        found = []
+        for each, report in zip(said, reports, strict=True):
+            if each not in self._reports:
+                self._reports[each] = replace(report, duration_ms=0.0)
+            found.append(self._reports[each])
+        known = tuple(found)
         # Those with numbers of copies seldom come again.
-        return found if any(report.mementos for report in found) else self._lists.setdefault(found, found)
+        if not any(report.mementos for report in known):
+            self._lists[said] = known
+        return known
 
 
 def size_of(found: Found) -> int:

@@ -3,8 +3,9 @@
 import asyncio
 import logging
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
-from unlost.aggregate.asking import NOTHING, Asked, Asker, endpoint_of, merged
+from unlost.aggregate.asking import EARLY, NOTHING, Asked, Asker, endpoint_of, merged
 from unlost.aggregate.breaker import Breakers, Entry
 from unlost.aggregate.found import Found
 from unlost.aggregate.listener import Listeners
@@ -56,11 +57,11 @@ class Rounds:
         except BaseException:
             await _ended({each.task for each in going})
             raise
-        answers = [each.task.result() for each in going if each.task.done()]
-        reports += [self._given_up(each, until) for each in going if not each.task.done()]
+        answers = [each.task.result() for each in going if _has_answered(each)]
+        reports += [self._given_up(each, until) for each in going if not _has_answered(each)]
         is_whole = not reports and all(each.ended in ANSWERS for each in answers)
         reports += [each.report for each in answers]
-        reports.sort(key=lambda report: report.archive)
+        reports.sort(key=attrgetter("archive"))
         mementos = await merged([each.mementos for each in answers])
         made = self._clock.now()
         return Found(uri, mementos, tuple(reports), tuple(sorted(route.passed_over)), made, made), is_whole
@@ -70,13 +71,15 @@ class Rounds:
         await _ended(self._unattended)
 
     def _given_up(self, going: _Going, until: float) -> Report:
-        """Return the report of a question that is not waited for; what is late is ended, a trial goes on."""
+        """Return the report of a question that is not waited for any more: a trial, or one that does not end."""
         self._unattended.add(going.task)
         going.task.add_done_callback(self._unattended.discard)
-        if asyncio.get_running_loop().time() < until:
-            return _unasked(going.choice, _TRIED)
-        going.task.cancel()
-        return replace(_unasked(going.choice, "not answered in time"), outcome="timeout")
+        loop = asyncio.get_running_loop()
+        if loop.time() >= until - EARLY:
+            return replace(_unasked(going.choice, "not answered in time"), outcome="timeout")
+        timer = loop.call_at(until, going.task.cancel)
+        going.task.add_done_callback(lambda _: timer.cancel())
+        return _unasked(going.choice, _TRIED)
 
     async def _ask(self, uri: str, choice: Choice, entry: Entry, until: float) -> Asked:
         """Ask one archive, and tell everybody. Raises nothing but CancelledError."""
@@ -87,7 +90,7 @@ class Rounds:
             asked = await self._asker.ask(uri, choice, until)
             ended, message = asked.ended, asked.report.message
         except asyncio.CancelledError:
-            ended = "timeout" if asyncio.get_running_loop().time() >= until else None
+            ended = "timeout" if asyncio.get_running_loop().time() >= until - EARLY else None
             raise
         except Exception as error:  # noqa: BLE001  whatever one archive sends must not spoil what the others have
             _log.exception("%s: a fault of unlost while it was asked for %r", archive.id, uri[:200])
@@ -103,10 +106,18 @@ class Rounds:
 async def _wait(going: list[_Going], until: float) -> None:
     """Wait for all answers, or the deadline. Trials may hang, as they did before: they are waited for if all are."""
     awaited = [each.task for each in going if not each.is_trial] or [each.task for each in going]
-    if awaited:
-        # Each ends by itself at the deadline; the grace is for what does not.
-        left = max(0.0, until - asyncio.get_running_loop().time())
-        await asyncio.wait(awaited, timeout=left + _GRACE)
+    if not awaited:
+        return
+    _, late = await asyncio.wait(awaited, timeout=max(0.0, until - asyncio.get_running_loop().time()))
+    for task in late:
+        task.cancel()
+    if late:
+        # They say what they have; the grace is for what does not end.
+        await asyncio.wait(late, timeout=_GRACE)
+
+
+def _has_answered(going: _Going) -> bool:
+    return going.task.done() and not going.task.cancelled()
 
 
 def _unasked(choice: Choice, message: str) -> Report:
