@@ -4,6 +4,7 @@ import fcntl
 import os
 import sqlite3
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -77,12 +78,24 @@ class AnswerFile:
         return self._do(read)
 
     def put(self, rows: Sequence[Row]) -> None:
-        """Keep answers, all or none; one that is older than what is kept is not. Those that are over first go first."""
+        """Keep answers; one that is older than what is kept is not. Those that are over first make room.
+
+        Each is kept whole or not at all. Room is made again and again, so that the file grows little beyond its size.
+        """
+        left = deque(rows)
 
         def write(connection: sqlite3.Connection) -> None:
-            with _transaction(connection):
-                connection.executemany(_PUT, ((*row[:3], size_of(row), row.data) for row in rows))
-                self._make_room(connection)
+            while left:
+                written = size = 0
+                with _transaction(connection):
+                    while written < len(left) and size <= self._max_bytes // 16:
+                        row = left[written]
+                        written += 1
+                        size += size_of(row)
+                        connection.execute(_PUT, (*row[:3], size_of(row), row.data))
+                    self._make_room(connection)
+                for _ in range(written):
+                    left.popleft()
 
         self._do(write)
 
