@@ -5,6 +5,7 @@ import resource
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -222,6 +223,25 @@ def test_a_full_disk_is_told_once(tmp_path: Path) -> None:
         assert (await kept(tmp_path, f"{PAGE}/after", f"{PAGE}/before", clock=clock)).count(None) == 0
 
     asyncio.run(work())
+
+
+def test_a_disk_that_hangs_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is told once; archives are asked instead."""
+    told: list[str] = []
+    monkeypatch.setattr("unlost.aggregate.disk_cache._READ_SECONDS", 0.1)
+    release = threading.Event()
+
+    async def work() -> None:
+        disk = a_disk(tmp_path, told)
+        monkeypatch.setattr(disk._reading, "get", lambda keys: (release.wait(10), [None] * len(keys))[1])
+        async with aggregator(Archives(a=["20140210000001"]), disk=disk) as it:
+            for number in range(5):
+                assert len((await it.find(f"{PAGE}/{number}")).mementos) == 1
+            release.set()
+            assert disk.written + disk.unwritten <= 5
+
+    asyncio.run(work())
+    assert len(told) == 1
 
 
 def scribbled(file: Path) -> None:

@@ -88,6 +88,11 @@ class Aggregator:
         if self.disk is not None:
             await self.disk.__aexit__(None, None, None)
 
+    @property
+    def going_on(self) -> int:
+        """How many pages are being looked for, waiting ones included."""
+        return len(self._going_on)
+
     def kept(self, uri: str, wish: Wish = Wish()) -> Found | None:  # noqa: B008
         """Return an answer that is kept in memory, at once; None if there is none. `find` looks there first, too."""
         return self.memory.get(uri, wish)

@@ -23,6 +23,8 @@ MAX_BYTES = 1 << 28
 
 _QUEUE_BYTES = 1 << 24  # of answers that wait to be written; what is more is not kept
 _GATHERED_SECONDS = 0.2  # that answers are gathered before they are written together
+_READ_SECONDS = 1.0  # for which somebody waits for a disk; a network's may hang
+_QUESTIONS = 10_000  # that wait for the disk; whoever comes then asks archives
 _REST_SECONDS = 60.0  # that a disk which cannot be used is left alone
 _log = logging.getLogger(__name__)
 
@@ -90,13 +92,18 @@ class DiskCache:
 
     async def get(self, uri: str, wish: Wish) -> Found | None:
         """Return what was kept; None if there is nothing that may still be given, or it cannot be read."""
-        if self._rests():
+        if self._rests() or len(self._questions) > _QUESTIONS:
             return None
         answer = asyncio.get_running_loop().create_future()
         self._questions.append((key_of(self._scope, uri, wish), uri, wish, answer))
         if self._asker is None:
             self._asker = asyncio.create_task(self._answer_all())
-        found = await answer
+        try:
+            async with asyncio.timeout(_READ_SECONDS):
+                found = await answer
+        except TimeoutError as error:
+            self._fail(error)
+            return None
         return found if found is not None and is_fresh(found, self._clock.now()) else None
 
     def put(self, wish: Wish, found: Found) -> None:
@@ -205,4 +212,5 @@ class DiskCache:
         self._rests_until = self._clock.now() + _REST_SECONDS
         if not self._is_told:
             self._is_told = True
-            self._tell(f"answers cannot be kept on disk: {error}: they are kept in memory only; tried again later")
+            reason = str(error) or f"not read within {_READ_SECONDS:g} s"
+            self._tell(f"answers cannot be kept on disk: {reason}: they are kept in memory only; tried again later")
