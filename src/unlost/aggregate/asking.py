@@ -3,8 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 from urllib.parse import quote
 
 import aiohttp
@@ -65,8 +64,7 @@ _OUTCOMES: dict[str, upstream.Outcome] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(NamedTuple):
     """What came of asking one archive for one page.
 
     time: when the answer, or the failure, was there, in seconds since 1970.
@@ -117,16 +115,17 @@ class Asker:
                 raise
             _answer_cancellation()
             word, message = "timeout", f"not answered within {loop.time() - begun:.3g} s"
-        mementos = await heap.mementos()
+        mementos = await merged(heap.parts) if heap.parts else NOTHING
+        count = len(mementos)
         if word is None:
-            outcome = ended = "hit" if len(mementos) else "miss"
+            outcome = ended = "hit" if count else "miss"
         else:
-            outcome = "incomplete" if len(mementos) else word
+            outcome = "incomplete" if count else word
             ended = "hit" if word == "incomplete" else word
         if heap.nameless:
             message = "; ".join(filter(None, [message, f"{heap.nameless} copies without an address were left out"]))
         took = round(1000 * (loop.time() - begun), 3)
-        report = Report(choice.archive.id, choice.reason, outcome, len(mementos), took, message)
+        report = Report(choice.archive.id, choice.reason, outcome, count, took, message)
         return Asked(uri, self._clock.now(), endpoint_of(choice.archive), mementos, report, ended)
 
     async def _list(self, uri: str, archive: Archive, heap: "_Heap") -> None:
@@ -183,27 +182,25 @@ def _status(message: str) -> upstream.Outcome:
 class _Heap:
     """What an archive has listed so far.
 
-    nameless: how many copies had no address.
+    parts: the copies. nameless: how many others had no address.
     """
 
+    __slots__ = ("_bytes", "nameless", "parts")
+
     def __init__(self) -> None:
+        self.parts: list[Mementos] = []
         self.nameless = 0
-        self._parts: list[Mementos] = []
         self._bytes = 0
 
     def take(self, part: Mementos, size: int) -> None:
         """Take some. size: characters of their addresses."""
-        self._parts.append(part)
+        self.parts.append(part)
         self._bytes += size + _ROW * len(part)
 
     def check(self, archive: Archive) -> None:
         """Raise ListCutError if it is as much as is taken."""
         if self._bytes > MAX_BYTES:
             raise ListCutError(f"more than {MAX_BYTES >> 20} MB of copies: the rest was left out", archive.id)
-
-    async def mementos(self) -> Mementos:
-        """Return all of it, in order."""
-        return await merged(self._parts)
 
 
 async def merged(parts: list[Mementos]) -> Mementos:

@@ -121,22 +121,25 @@ class Breaker:
         What was sent before the state last changed is counted, and changes nothing else: it speaks of an earlier time.
         """
         failed = ended in FAILURES
-        is_well = ended is not None and not failed and ended not in NEITHER
         if failed:
             self._failures += 1
             self._last_failure = (ended or "", message, self._clock.now())
-        elif is_well:
+        elif ended is None or ended in NEITHER:
+            if entry.is_trial and entry.era == self._era:
+                self._is_trying = False
+            return
+        else:
             self._successes += 1
         if entry.era != self._era:
             return
-        if entry.is_trial:
-            self._is_trying = False
-            if failed:
-                self._sleep()
-            elif is_well:
-                self._wake()
-        elif failed or is_well:
+        if not entry.is_trial:
             self._count(failed=failed)
+            return
+        self._is_trying = False
+        if failed:
+            self._sleep()
+        else:
+            self._wake()
 
     def condition(self) -> Condition:
         """Return how the archive is."""
