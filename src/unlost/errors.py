@@ -9,6 +9,7 @@ UnlostError
 │   ├── ArchiveFileError    an archive file, or a place in one, that is not what it should be
 │   └── SuffixListError     a file that is no Public Suffix List
 ├── NotKeptError            no archive was to be asked, and nothing was kept  exit code 1
+├── BusyError               too much is being looked for already              exit code 4
 └── ArchiveError            an archive that gave no answer; others may        exit code 4
     ├── NotNowError         it was not asked: a limit, a quota or a block; `until` says when it may be
     ├── FailedError         it was asked and did not answer as it should; `kind` says how
@@ -86,6 +87,20 @@ class ArchiveFileError(InputError):
 
 class NotKeptError(UnlostError):
     """No archive was to be asked for a page, and no answer about it was kept. Ask again without that condition."""
+
+
+class BusyError(UnlostError):
+    """As many pages are being looked for as may be at once, and as many wait. Ask again after `seconds`."""
+
+    exit_code = 4
+
+    def __init__(self, message: str, seconds: float) -> None:
+        super().__init__(message)
+        self.seconds = seconds
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        """Say how to make it again, so that it can go from one process to another."""
+        return type(self), (str(self), self.seconds)
 
 
 class ArchiveError(UnlostError):

@@ -1,6 +1,8 @@
 """What was found of a page in all archives that were asked."""
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Protocol
 
 from unlost.aggregate.mementos import Mementos
@@ -26,6 +28,20 @@ class Found:
     made: float
     until: float
     from_cache: bool = False
+    _digest: str | None = field(default=None, init=False, repr=False, compare=False)
+
+    @property
+    def digest(self) -> str:
+        """32 hexadecimal digits that are the same for the same page, copies, outcomes, messages and archives left out.
+
+        When it was found, how long that took and whether it was kept do not matter.
+        """
+        if self._digest is None:
+            said = [[each.archive, each.reason, each.outcome, each.mementos, each.message] for each in self.reports]
+            text = json.dumps([self.uri, said, self.passed_over]).encode()
+            # It is found out once, for an answer that is kept is given often.
+            object.__setattr__(self, "_digest", sha256(text + b"\n" + self.mementos.packed()).hexdigest()[:32])
+        return self._digest or ""
 
     @property
     def failures(self) -> tuple[Report, ...]:

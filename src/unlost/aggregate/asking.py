@@ -1,0 +1,270 @@
+"""Asks one archive for all copies of a page, within a deadline, and says in one word what came of it."""
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator
+from typing import TYPE_CHECKING, NamedTuple, cast
+from urllib.parse import quote
+
+import aiohttp
+
+from unlost.aggregate.mementos import Memento, Mementos
+from unlost.aggregate.report import Outcome, Report
+from unlost.aggregate.route import Choice
+from unlost.archives.archive import Archive
+from unlost.archives.asking.question import Asks
+from unlost.archives.clients.timemaps import TimeMaps
+from unlost.archives.opening import open_repository
+from unlost.clock import Clock
+from unlost.errors import (
+    ArchiveError,
+    ExcludedError,
+    FailedError,
+    InputError,
+    ListCutError,
+    NotNowError,
+    UnsupportedError,
+    UsageError,
+)
+from unlost.formats import upstream
+from unlost.formats.capture import Capture
+from unlost.formats.problems import Problems
+
+if TYPE_CHECKING:
+    from unlost.archives.repository import Repository
+
+MAX_BYTES = 1 << 26
+"""How much one archive may list of one page, by the characters of its addresses. The longest lists that are known, of a
+million copies, have some more than that; what is beyond is left out, and said to be."""
+
+NOTHING = Mementos()
+"""No copies."""
+
+MANY = 20_000
+"""Copies that take so long to be sorted that others get their turn meanwhile."""
+
+EARLY = 0.01
+"""Seconds that a timer may be early: event loops count in milliseconds."""
+
+_AT_ONCE = 5_000  # copies that are put together at a time
+_ROW = 40  # what a copy takes besides its address: a date, the id of the archive
+_MESSAGE = 300  # characters
+_ASCII = "".join(map(chr, range(0x21, 0x7F)))
+
+_OUTCOMES: dict[str, upstream.Outcome] = {
+    "refused": "refused",
+    "unreachable": "refused",
+    "tls": "tls",
+    "timeout": "timeout",
+    "reset": "reset",
+    "too-large": "too-large",
+    "malformed": "malformed",
+    "redirects": "redirect",
+    "foreign": "malformed",
+}
+
+
+class Asked(NamedTuple):
+    """What came of asking one archive for one page.
+
+    time: when the answer, or the failure, was there, in seconds since 1970.
+    endpoint: what was asked. mementos: the copies that it listed. report: the same in numbers and words.
+    ended: the outcome, but where a list broke off (`incomplete`) what broke it off; `hit` for a list that the archive
+        itself cuts, or of which it has no more to tell.
+    """
+
+    uri: str
+    time: float
+    endpoint: upstream.Endpoint
+    mementos: Mementos
+    report: Report
+    ended: Outcome
+
+
+class Asker:
+    """Asks archives, through one courier; the clients of those without a TimeMap are kept.
+
+    courier: should have less patience than the deadlines have seconds: then limits are never taken for slowness.
+    """
+
+    def __init__(self, courier: Asks, clock: Clock) -> None:
+        self._courier = courier
+        self._clock = clock
+        self._repositories: dict[Archive, Repository] = {}
+
+    async def ask(self, uri: str, choice: Choice, until: float) -> Asked:
+        """Return what an archive lists of a page, and what came of it. Raises nothing of what an archive can do.
+
+        until: the deadline, by the time of the event loop. Whoever waits ends it then by cancelling its task, which is
+            answered: one timer does for all archives. Cancelled earlier, it is cancelled.
+        What was listed before the deadline, or before a failure, is kept.
+        """
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        heap = _Heap()
+        outcome: Outcome
+        ended: Outcome
+        word: Outcome | None = None
+        message = ""
+        try:
+            await self._list(uri, choice.archive, heap)
+        except (ArchiveError, InputError, OSError, UsageError) as error:
+            word, message = outcome_of(error), str(error)[:_MESSAGE]
+        except asyncio.CancelledError:
+            if loop.time() < until - EARLY:
+                raise
+            _answer_cancellation()
+            word, message = "timeout", f"not answered within {loop.time() - begun:.3g} s"
+        mementos = await merged(heap.parts) if heap.parts else NOTHING
+        count = len(mementos)
+        if word is None:
+            outcome = ended = "hit" if count else "miss"
+        else:
+            outcome = "incomplete" if count else word
+            ended = "hit" if word == "incomplete" else word
+        if heap.nameless:
+            message = "; ".join(filter(None, [message, f"{heap.nameless} copies without an address were left out"]))
+        took = round(1000 * (loop.time() - begun), 3)
+        report = Report(choice.archive.id, choice.reason, outcome, count, took, message)
+        return Asked(uri, self._clock.now(), endpoint_of(choice.archive), mementos, report, ended)
+
+    async def _list(self, uri: str, archive: Archive, heap: "_Heap") -> None:
+        """Put everything that an archive lists of a page on a heap. Raises whatever keeps it from listing more.
+
+        The one place that knows how lists are had: what gives `Mementos` faster belongs here.
+        """
+        if archive.timemap is not None:
+            captures = TimeMaps(archive, self._courier, Problems()).captures(uri)
+        else:
+            if archive not in self._repositories:
+                self._repositories[archive] = open_repository(archive, self._courier)
+            captures = self._repositories[archive].captures(uri)
+        await _listed(archive, cast("AsyncGenerator[Capture, None]", captures), heap)  # as all clients are
+
+
+def endpoint_of(archive: Archive) -> upstream.Endpoint:
+    """Return what is asked of an archive: lists of any kind are called TimeMaps."""
+    return "timegate" if archive.timemap is None and archive.cdx is None and archive.timegate else "timemap"
+
+
+def outcome_of(error: Exception) -> Outcome:  # noqa: PLR0911  one for each word
+    """Return the word for what an archive raised.
+
+    >>> outcome_of(FailedError("status 500", "a", "status")), outcome_of(ExcludedError("it does not show it", "a"))
+    ('http-5xx', 'excluded')
+    """
+    match error:
+        case NotNowError() | UnsupportedError() | UsageError():
+            return "not-now"  # it was not asked
+        case ExcludedError():
+            return "excluded"
+        case ListCutError():
+            return "incomplete"
+        case FailedError(kind="status"):
+            return _status(str(error))
+        case FailedError(kind="unreachable"):
+            # Who knows why aiohttp could not connect; where nothing tells, nobody was there.
+            if isinstance(error.__cause__, aiohttp.ClientConnectorDNSError):
+                return "dns"
+            return "timeout" if isinstance(error.__cause__, TimeoutError) else "refused"
+        case FailedError():
+            return _OUTCOMES.get(error.kind, "malformed")
+        case _:
+            return "not-now"  # the account of its limits cannot be read or written: then nothing is sent
+
+
+def _status(message: str) -> upstream.Outcome:
+    found = re.search(r"status (\d)\d\d", message)
+    # Without a number: a page of a list that is not there, 404.
+    return cast("upstream.Outcome", f"http-{found[1]}xx") if found and found[1] in "45" else "http-4xx"
+
+
+class _Heap:
+    """What an archive has listed so far.
+
+    parts: the copies. nameless: how many others had no address.
+    """
+
+    __slots__ = ("_bytes", "nameless", "parts")
+
+    def __init__(self) -> None:
+        self.parts: list[Mementos] = []
+        self.nameless = 0
+        self._bytes = 0
+
+    def take(self, part: Mementos, size: int) -> None:
+        """Take some. size: characters of their addresses."""
+        self.parts.append(part)
+        self._bytes += size + _ROW * len(part)
+
+    def check(self, archive: Archive) -> None:
+        """Raise ListCutError if it is as much as is taken."""
+        if self._bytes > MAX_BYTES:
+            raise ListCutError(f"more than {MAX_BYTES >> 20} MB of copies: the rest was left out", archive.id)
+
+
+async def merged(parts: list[Mementos]) -> Mementos:
+    """Return all copies of several lists; many of them are put together beside the event loop."""
+    parts = [part for part in parts if len(part)]
+    if len(parts) < 2:
+        return parts[0] if parts else NOTHING
+    if sum(map(len, parts)) < MANY:
+        return Mementos.merged(parts)
+    return await asyncio.to_thread(Mementos.merged, parts)
+
+
+async def _listed(archive: Archive, captures: AsyncGenerator[Capture, None], heap: _Heap) -> None:
+    """Put captures on a heap, also those that came before an error or the end of the time."""
+    rows: list[Memento] = []
+    size = 0
+    try:
+        async for capture in captures:
+            address = address_of(archive, capture)
+            if address is None:
+                heap.nameless += 1
+                continue
+            rows.append(Memento(capture.datetime, archive.id, address))
+            size += len(address)
+            if len(rows) >= _AT_ONCE:
+                taken, taken_size, rows, size = rows, size, [], 0
+                heap.take(Mementos(taken), taken_size)
+            heap.check(archive)
+    except BaseException:
+        # A generator that is not closed would hold its connection until it is collected.
+        await captures.aclose()
+        raise
+    finally:
+        if rows:
+            heap.take(Mementos(rows), size)
+
+
+def _answer_cancellation() -> None:
+    """Go on though cancelled: the one who cancelled waits for an answer."""
+    task = asyncio.current_task()
+    if task is not None:
+        task.uncancel()
+
+
+def address_of(archive: Archive, capture: Capture) -> str | None:
+    r"""Return the address of a copy; where it has none of its own, of the record in its file; None if nobody knows.
+
+    Whatever an archive says, it is printable ASCII without spaces: it goes into headers and lines.
+
+    >>> from unlost.archives.archive import Kind
+    >>> crawl = Archive("c", "C", Kind.COMMON_CRAWL, replay="https://data.example/{filename}")
+    >>> address_of(crawl, Capture("http://a/", "a)/", "20140210000001", filename="x.warc.gz", offset=7, length=3))
+    'https://data.example/x.warc.gz#7-9'
+    >>> address_of(crawl, Capture("http://a/", "a)/", "20140210000001", urim="http://b/\r\nX: é"))
+    'http://b/%0D%0AX:%20%C3%A9'
+    """
+    address = capture.urim
+    if address is None:
+        if capture.filename is None:
+            return None
+        template = archive.replay if archive.replay and "{filename}" in archive.replay else "file:{filename}"
+        address = template.replace("{filename}", quote(capture.filename, errors="surrogateescape"))
+        if capture.offset is not None:
+            address += f"#{capture.offset}" + (f"-{capture.offset + capture.length - 1}" if capture.length else "")
+    if address.isascii() and address.isprintable() and " " not in address:
+        return address
+    return quote(address.encode("utf-8", "surrogatepass"), safe=_ASCII)

@@ -1,0 +1,148 @@
+"""Keeps answers in memory, for as long as they may be kept, in no more bytes than there are for them."""
+
+import sys
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+
+from unlost.aggregate.found import Found
+from unlost.aggregate.mementos import Mementos
+from unlost.aggregate.report import Report
+from unlost.aggregate.wish import Wish
+from unlost.clock import Clock
+
+MAX_BYTES = 1 << 25
+"""How much is kept in memory, unless somebody says otherwise: some 60,000 pages that no archive has."""
+
+CLOCKS = 60.0
+"""Seconds that an answer may be from the future: clocks differ. What is later was kept by a clock that was wrong."""
+
+_ENTRY = 400  # bytes of an entry besides its texts: a place in the dictionary, a key, a Found and its numbers
+_REPORTS = 4096  # different reports that are remembered, so that equal ones are kept once
+
+
+_Said = tuple[str, str, str, int, str]  # a report without its time
+
+
+@dataclass(frozen=True, slots=True)
+class Lifetimes:
+    """For how many seconds an answer is kept.
+
+    timemap: copies that were found. miss: that there are none.
+    partly: copies that were found while an archive failed; that none were found then is not kept at all.
+    """
+
+    timemap: float = 86_400.0
+    miss: float = 3_600.0
+    partly: float = 60.0
+
+    def of(self, found: Found, *, is_whole: bool) -> float:
+        """Return for how many seconds an answer may be kept; 0 for not at all.
+
+        is_whole: whether no archive failed; one that always lists a part, and did, has not.
+        """
+        if not len(found.mementos):
+            return 0.0 if found.failures else self.miss
+        return self.timemap if is_whole else self.partly
+
+
+def is_fresh(found: Found, now: float) -> bool:
+    """Return whether an answer may still be given."""
+    return found.made - CLOCKS <= now < found.until
+
+
+class MemoryCache:
+    """Answers by page and wish; those that were not asked for go first when there is no room.
+
+    It is used by one event loop. bytes: how much it holds.
+    """
+
+    def __init__(self, clock: Clock, max_bytes: int = MAX_BYTES) -> None:
+        self.bytes = 0
+        self._clock = clock
+        self._max_bytes = max_bytes
+        self._entries: OrderedDict[tuple[str, Wish], tuple[Found, int]] = OrderedDict()
+        self._reports: dict[_Said, Report] = {}
+        self._lists: dict[tuple[_Said, ...], tuple[Report, ...]] = {}
+        self._ids: dict[tuple[str, ...], tuple[str, ...]] = {}
+
+    def __len__(self) -> int:
+        """Return how many answers it holds."""
+        return len(self._entries)
+
+    def get(self, uri: str, wish: Wish) -> Found | None:
+        """Return what was kept; None if there is nothing, or it is too old."""
+        key = (uri, wish)
+        entry = self._entries.get(key)
+        if entry is None:
+            return None
+        if not is_fresh(entry[0], self._clock.now()):
+            self._drop(key)
+            return None
+        self._entries.move_to_end(key)
+        return entry[0]
+
+    def put(self, wish: Wish, found: Found) -> bool:
+        """Keep an answer until its time is over; return whether it is kept.
+
+        What is found while archives fail does not take the place of what was found while none did. Too large an answer
+        is not kept. Times that it took are forgotten: who is given it will not have asked anybody.
+        """
+        if not is_fresh(found, self._clock.now()):
+            return False
+        key = (found.uri, wish)
+        before = self.get(*key)
+        if before is not None:
+            if found.failures and not before.failures:
+                return False
+            self._drop(key)
+        reports = self._shared(found.reports)
+        passed_over = self._ids.setdefault(found.passed_over, found.passed_over)
+        kept = replace(found, reports=reports, passed_over=passed_over, from_cache=True)
+        size = size_of(kept)
+        if size > self._max_bytes:
+            return False
+        self.bytes += size
+        while self.bytes > self._max_bytes:
+            self._drop(next(iter(self._entries)))
+        self._entries[key] = (kept, size)
+        return True
+
+    def _drop(self, key: tuple[str, Wish]) -> None:
+        self.bytes -= self._entries.pop(key)[1]
+
+    def _shared(self, reports: tuple[Report, ...]) -> tuple[Report, ...]:
+        """Return reports without times, equal ones as the same object: most pages are not had for the same reasons."""
+        for shared in (self._reports, self._lists, self._ids):
+            if len(shared) > _REPORTS:
+                shared.clear()
+        said = tuple((each.archive, each.reason, each.outcome, each.mementos, each.message) for each in reports)
+        known = self._lists.get(said)
+        if known is not None:
+            return known
+        found = []
+        for each, report in zip(said, reports, strict=True):
+            if each not in self._reports:
+                self._reports[each] = replace(report, duration_ms=0.0)
+            found.append(self._reports[each])
+        known = tuple(found)
+        # Those with numbers of copies seldom come again.
+        if not any(report.mementos for report in known):
+            self._lists[said] = known
+        return known
+
+
+def size_of(found: Found) -> int:
+    """Return about how many bytes an answer takes in memory."""
+    size = _ENTRY + sys.getsizeof(found.uri) + sys.getsizeof(found.passed_over)
+    size += sum(sys.getsizeof(report) + sys.getsizeof(report.message) for report in found.reports if report.mementos)
+    if any(report.mementos for report in found.reports):
+        size += sys.getsizeof(found.reports)
+    return size + _size_of_list(found.mementos)
+
+
+def _size_of_list(mementos: Mementos) -> int:
+    if not len(mementos):
+        return 0
+    if "__sizeof__" in type(mementos).__dict__:  # it knows
+        return sys.getsizeof(mementos)
+    return sum(sys.getsizeof(row) + sys.getsizeof(row.datetime) + sys.getsizeof(row.uri) + 8 for row in mementos)

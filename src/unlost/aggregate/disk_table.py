@@ -1,0 +1,253 @@
+"""The file of kept answers: an SQLite database that processes share, that heals, and that has a size."""
+
+import fcntl
+import os
+import sqlite3
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from unlost.errors import InputError
+
+T = TypeVar("T")
+
+VERSION = 1
+_APPLICATION = 0x756E6C73  # "unls", by which the file is known to be ours
+_PAGE = 4096
+_SMALL = 1024  # bytes; larger entries get pages of their own
+_BESIDE = 150  # bytes of an entry besides its contents: key, numbers, two indexes
+_LOCK_SECONDS = 10.0
+_FREED = 0.9  # of the limit is left when room is made, so that it is not made for each entry
+_EVICTED = 64  # entries at a time
+
+_SCHEMA = """
+CREATE TABLE answer (
+    number INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, made REAL NOT NULL, until REAL NOT NULL,
+    size INTEGER NOT NULL, data BLOB NOT NULL
+)
+; CREATE INDEX answer_until ON answer (until)
+; CREATE TABLE total (bytes INTEGER NOT NULL)
+; INSERT INTO total VALUES (0)
+; CREATE TRIGGER added AFTER INSERT ON answer BEGIN UPDATE total SET bytes = bytes + new.size; END
+; CREATE TRIGGER removed AFTER DELETE ON answer BEGIN UPDATE total SET bytes = bytes - old.size; END
+; CREATE TRIGGER changed AFTER UPDATE ON answer BEGIN UPDATE total SET bytes = bytes + new.size - old.size; END
+"""
+_STATEMENTS = tuple(each.strip() for each in _SCHEMA.split("\n;"))
+_PUT = """
+INSERT INTO answer (key, made, until, size, data) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (key) DO UPDATE SET made = excluded.made, until = excluded.until, size = excluded.size, data = excluded.data
+WHERE excluded.made >= answer.made
+"""
+_EVICT = "DELETE FROM answer WHERE number IN (SELECT number FROM answer ORDER BY until LIMIT ?)"
+
+
+class Row(NamedTuple):
+    """One answer. made, until: seconds since 1970. data: as `packing` makes it."""
+
+    key: bytes
+    made: float
+    until: float
+    data: bytes
+
+
+class AnswerFile:
+    """One connection to the file; it is used by one thread at a time. Nothing is opened before it is needed.
+
+    tell: gets a line for people when the file was damaged and was set aside.
+    Methods raise sqlite3.Error or OSError where the file cannot be used now, InputError where it is not ours.
+    """
+
+    def __init__(self, file: Path, max_bytes: int, tell: Callable[[str], None]) -> None:
+        self._file = file
+        self._max_bytes = max_bytes
+        self._tell = tell
+        self._connection: sqlite3.Connection | None = None
+        self._inode: int | None = None
+
+    def get(self, keys: Sequence[bytes]) -> list[Row | None]:
+        """Return what is kept under each key, however old; None where there is nothing."""
+        select = "SELECT key, made, until, data FROM answer WHERE key = ?"
+
+        def read(connection: sqlite3.Connection) -> list[Row | None]:
+            found = (connection.execute(select, (key,)).fetchone() for key in keys)
+            return [None if row is None else Row(*row) for row in found]
+
+        return self._do(read)
+
+    def put(self, rows: Sequence[Row]) -> None:
+        """Keep answers; one that is older than what is kept is not. Those that are over first make room.
+
+        Each is kept whole or not at all. Room is made again and again, so that the file grows little beyond its size.
+        """
+        left = deque(rows)
+
+        def write(connection: sqlite3.Connection) -> None:
+            while left:
+                written = size = 0
+                with _transaction(connection):
+                    while written < len(left) and size <= self._max_bytes // 16:
+                        row = left[written]
+                        written += 1
+                        size += size_of(row)
+                        connection.execute(_PUT, (*row[:3], size_of(row), row.data))
+                    self._make_room(connection)
+                for _ in range(written):
+                    left.popleft()
+
+        self._do(write)
+
+    def remove(self, keys: Sequence[bytes]) -> None:
+        """Remove answers."""
+
+        def delete(connection: sqlite3.Connection) -> None:
+            with _transaction(connection):
+                connection.executemany("DELETE FROM answer WHERE key = ?", ((key,) for key in keys))
+
+        self._do(delete)
+
+    def total(self) -> tuple[int, int]:
+        """Return how many answers there are, and their bytes."""
+
+        def count(connection: sqlite3.Connection) -> tuple[int, int]:
+            found: tuple[int, int] = connection.execute(
+                "SELECT (SELECT count(*) FROM answer), (SELECT bytes FROM total)"
+            ).fetchone()
+            return found
+
+        return self._do(count)
+
+    def close(self) -> None:
+        """Close the connection; it is opened again if it is needed."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _make_room(self, connection: sqlite3.Connection) -> None:
+        (total,) = connection.execute("SELECT bytes FROM total").fetchone()
+        if total <= self._max_bytes:
+            return
+        while total > self._max_bytes * _FREED:
+            if connection.execute(_EVICT, (_EVICTED,)).rowcount <= 0:
+                break
+            (total,) = connection.execute("SELECT bytes FROM total").fetchone()
+
+    def _do(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        try:
+            return work(self._opened())
+        except sqlite3.OperationalError:
+            # A full disk, a lock, a missing folder: what is in the file may well be in order.
+            self.close()
+            raise
+        except sqlite3.DatabaseError as error:
+            self._set_aside(error)
+        return work(self._opened())
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._connection is not None:
+            if _inode(self._file) == self._inode:
+                return self._connection
+            self.close()  # somebody put another file in its place, or removed it
+        self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # What people looked for is nobody else's business; SQLite gives its other files the same mode.
+        os.close(os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        self._inode = _inode(self._file)
+        connection = sqlite3.connect(self._file, timeout=5.0, isolation_level=None, check_same_thread=False)
+        try:
+            _prepare(connection, self._file)
+        except BaseException:
+            connection.close()
+            raise
+        self._connection = connection
+        return connection
+
+    def _set_aside(self, error: sqlite3.DatabaseError) -> None:
+        """Put a damaged file out of the way, unless another process was faster."""
+        self.close()
+        with _locked(self._file.with_name(self._file.name + ".lock")):
+            if _inode(self._file) != self._inode:
+                return
+            aside = self._file.with_name(self._file.name + ".damaged")
+            for ending in ("-wal", "-shm"):
+                self._file.with_name(self._file.name + ending).unlink(missing_ok=True)
+            with suppress(FileNotFoundError):
+                self._file.replace(aside)
+        self._tell(
+            f"{self._file}: {error}: set aside as {aside.name}, and begun anew; nothing but kept answers is lost"
+        )
+
+
+def size_of(row: Row) -> int:
+    """Return about how many bytes of the file an answer takes."""
+    length = len(row.data)
+    return _BESIDE + (length if length < _SMALL else -(-length // _PAGE) * _PAGE)
+
+
+def _prepare(connection: sqlite3.Connection, file: Path) -> None:
+    """Make a new file ready, and look whether an old one is ours. Raises InputError if it is not."""
+    connection.execute("PRAGMA busy_timeout = 5000")
+    connection.execute("PRAGMA cache_size = -2048")
+    if not _is_known(connection, file):
+        connection.execute(f"PRAGMA page_size = {_PAGE}")
+        connection.execute("PRAGMA journal_mode = WAL")
+        with _transaction(connection):
+            if not _is_known(connection, file):  # another process may have been faster
+                for statement in _STATEMENTS:
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+                connection.execute(f"PRAGMA user_version = {VERSION}")
+    connection.execute("PRAGMA journal_mode = WAL")
+    # A loss of power may cost the last answers, never the file.
+    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute(f"PRAGMA journal_size_limit = {1 << 22}")
+
+
+def _is_known(connection: sqlite3.Connection, file: Path) -> bool:
+    """Return whether a file has our tables; False if it has none at all."""
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if (application, version) == (_APPLICATION, VERSION):
+        return True
+    if application == _APPLICATION:
+        raise InputError(f"{file}: of version {version}: expected {VERSION}; give each unlost a file of its own")
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if application or version or tables:
+        raise InputError(f"{file}: a database of something else: choose another file")
+    return False
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+@contextmanager
+def _locked(file: Path) -> Iterator[None]:
+    """Hold a lock that goes with the process. Raises OSError if another holds it for long."""
+    with closing(file.open("ab")) as opened:
+        deadline = time.monotonic() + _LOCK_SECONDS
+        while True:
+            try:
+                fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
+        yield
+
+
+def _inode(file: Path) -> int | None:
+    try:
+        return file.stat().st_ino
+    except OSError:
+        return None

@@ -1,0 +1,132 @@
+"""Asks all archives of a route at once, and waits for no one longer than for the others or the deadline."""
+
+import asyncio
+import logging
+from dataclasses import dataclass, replace
+from operator import attrgetter
+
+from unlost.aggregate.asking import EARLY, NOTHING, Asked, Asker, endpoint_of, merged
+from unlost.aggregate.breaker import Breakers, Entry
+from unlost.aggregate.found import Found
+from unlost.aggregate.listener import Listeners
+from unlost.aggregate.report import ANSWERS, Report
+from unlost.aggregate.route import Choice, Route
+from unlost.clock import Clock
+
+_GRACE = 0.5  # seconds behind the deadline in which what was asked may end by itself
+_DORMANT = "it failed so often that it is left alone for a while"
+_TRIED = "it failed so often that it was left alone; it is being tried again, and nobody waits for that"
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Going:
+    """A question on its way."""
+
+    choice: Choice
+    is_trial: bool
+    task: asyncio.Task[Asked]
+
+
+class Rounds:
+    """Asks archives together. What is not waited for any more is kept in hand until it has ended."""
+
+    def __init__(self, asker: Asker, clock: Clock, breakers: Breakers, listeners: Listeners) -> None:
+        self._asker = asker
+        self._clock = clock
+        self._breakers = breakers
+        self._listeners = listeners
+        self._unattended: set[asyncio.Task[Asked]] = set()
+
+    async def ask(self, uri: str, route: Route, until: float) -> tuple[Found, bool]:
+        """Return what was found, and whether no archive failed; one that always lists a part, and did, has not.
+
+        until: the deadline, by the time of the event loop. Cancelled, it leaves nothing behind.
+        """
+        going: list[_Going] = []
+        reports: list[Report] = []
+        try:
+            for choice in route.asked:
+                entry = self._breakers.of(choice.archive.id).enter()
+                if entry is None:
+                    reports.append(_unasked(choice, _DORMANT))
+                else:
+                    task = asyncio.create_task(self._ask(uri, choice, entry, until))
+                    going.append(_Going(choice, entry.is_trial, task))
+            await _wait(going, until)
+        except BaseException:
+            await _ended({each.task for each in going})
+            raise
+        answers = [each.task.result() for each in going if _has_answered(each)]
+        reports += [self._given_up(each, until) for each in going if not _has_answered(each)]
+        is_whole = not reports and all(each.ended in ANSWERS for each in answers)
+        reports += [each.report for each in answers]
+        reports.sort(key=attrgetter("archive"))
+        mementos = await merged([each.mementos for each in answers])
+        made = self._clock.now()
+        return Found(uri, mementos, tuple(reports), tuple(sorted(route.passed_over)), made, made), is_whole
+
+    async def close(self) -> None:
+        """End whatever is still going on."""
+        await _ended(self._unattended)
+
+    def _given_up(self, going: _Going, until: float) -> Report:
+        """Return the report of a question that is not waited for any more: a trial, or one that does not end."""
+        self._unattended.add(going.task)
+        going.task.add_done_callback(self._unattended.discard)
+        loop = asyncio.get_running_loop()
+        if loop.time() >= until - EARLY:
+            return replace(_unasked(going.choice, "not answered in time"), outcome="timeout")
+        timer = loop.call_at(until, going.task.cancel)
+        going.task.add_done_callback(lambda _: timer.cancel())
+        return _unasked(going.choice, _TRIED)
+
+    async def _ask(self, uri: str, choice: Choice, entry: Entry, until: float) -> Asked:
+        """Ask one archive, and tell everybody. Raises nothing but CancelledError."""
+        archive = choice.archive
+        ended: str | None = None
+        message = ""
+        try:
+            asked = await self._asker.ask(uri, choice, until)
+            ended, message = asked.ended, asked.report.message
+        except asyncio.CancelledError:
+            ended = "timeout" if asyncio.get_running_loop().time() >= until - EARLY else None
+            raise
+        except Exception as error:  # noqa: BLE001  whatever one archive sends must not spoil what the others have
+            _log.exception("%s: a fault of unlost while it was asked for %r", archive.id, uri[:200])
+            ended, message = "malformed", f"a fault of unlost: {error!s:.200}"
+            report = Report(archive.id, choice.reason, "malformed", message=message)
+            asked = Asked(uri, self._clock.now(), endpoint_of(archive), NOTHING, report, "malformed")
+        finally:
+            self._breakers.of(archive.id).leave(entry, ended, message)
+        self._listeners.heard(asked)
+        return asked
+
+
+async def _wait(going: list[_Going], until: float) -> None:
+    """Wait for all answers, or the deadline. Trials may hang, as they did before: they are waited for if all are."""
+    awaited = [each.task for each in going if not each.is_trial] or [each.task for each in going]
+    if not awaited:
+        return
+    _, late = await asyncio.wait(awaited, timeout=max(0.0, until - asyncio.get_running_loop().time()))
+    for task in late:
+        task.cancel()
+    if late:
+        # They say what they have; the grace is for what does not end.
+        await asyncio.wait(late, timeout=_GRACE)
+
+
+def _has_answered(going: _Going) -> bool:
+    return going.task.done() and not going.task.cancelled()
+
+
+def _unasked(choice: Choice, message: str) -> Report:
+    return Report(choice.archive.id, choice.reason, "dormant", message=message)
+
+
+async def _ended(tasks: set[asyncio.Task[Asked]]) -> None:
+    """Cancel tasks, and wait for them, for a moment: who does not end then never will."""
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks, timeout=_GRACE)

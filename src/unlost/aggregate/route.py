@@ -1,0 +1,43 @@
+"""Which archives are to be asked for a page, and why: what a router answers."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from unlost.aggregate.wish import Wish
+from unlost.archives.archive import Archive
+from unlost.formats import upstream
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One archive that is to be asked.
+
+    reason: why. likelihood: how likely it has the page, from 0 to 1, as far as anybody knows.
+    """
+
+    archive: Archive
+    reason: upstream.Reason
+    likelihood: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Whom to ask for a page.
+
+    asked: those to ask, each once. passed_over: the ids of those that are on and not asked: they have nothing, most
+    likely.
+    """
+
+    asked: tuple[Choice, ...]
+    passed_over: tuple[str, ...] = ()
+
+
+class Routes(Protocol):
+    """Whoever chooses archives."""
+
+    def route(self, uri: str, wish: Wish) -> Route:
+        """Return whom to ask for a page; at once, since the event loop waits.
+
+        Raises UriError for what is no address, UsageError for a wish that cannot be met.
+        """
+        ...

@@ -1,0 +1,232 @@
+"""Asking one archive, whatever it is: by TimeMap, by TimeGate, by an index, on this machine."""
+
+import asyncio
+import socket
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from tests.aggregate.stubs import Archives, an_archive, copies, hang, outcomes, timemap
+from tests.archives.asking.asking import HASTY
+from tests.archives.clients.sites import response
+from tests.archives.collected import a_courier
+from tests.neighbours import common_crawl, pywb
+from tests.neighbours.faults import Talk, faulty
+from tests.virtual_clock import VirtualClock
+from unlost.aggregate.aggregator import Aggregator
+from unlost.aggregate.asking import Asked, Asker, outcome_of
+from unlost.aggregate.route import Choice, Route
+from unlost.aggregate.wish import Wish
+from unlost.archives.archive import Archive, Kind
+from unlost.archives.asking.question import Asks, Question
+from unlost.errors import FailedError, InputError, UnsupportedError, UsageError
+
+PAGE = "http://example.com/page"
+DATES = ["20140210000001", "20160210000001"]
+
+
+@pytest.fixture(scope="module")
+def warc(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a WARC with two copies of a page."""
+    file = tmp_path_factory.mktemp("warcs") / "a.warc.gz"
+    file.write_bytes(b"".join(response(PAGE, f"{date[:4]}-02-10T00:00:01Z") for date in DATES))
+    return file
+
+
+@pytest.fixture(scope="module")
+def server(warc: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[pywb.Pywb]:
+    """Run a pywb with it."""
+    with pywb.serving_warcs([warc], tmp_path_factory.mktemp("pywb")) as (server,):
+        yield server
+
+
+async def asked(archive: Archive, courier: Asks, seconds: float = 10.0, uri: str = PAGE) -> Asked:
+    """Ask one archive, as a round does."""
+    until = asyncio.get_running_loop().time() + seconds
+    task = asyncio.create_task(Asker(courier, VirtualClock()).ask(uri, Choice(archive, "requested"), until))
+    _, late = await asyncio.wait([task], timeout=seconds)
+    for each in late:
+        each.cancel()
+    return await task
+
+
+def test_a_real_timemap(server: pywb.Pywb) -> None:
+    """Two copies, in one list."""
+
+    async def work() -> None:
+        async with a_courier() as courier:
+            answer = await asked(server.archive("a", Kind.MEMENTO), courier)
+        assert [row.datetime for row in answer.mementos] == DATES
+        assert (answer.report.outcome, answer.ended, answer.endpoint) == ("hit", "hit", "timemap")
+        assert (answer.report.reason, answer.report.mementos, answer.report.message) == ("requested", 2, "")
+        assert answer.report.duration_ms > 0
+
+    asyncio.run(work())
+
+
+def test_an_archive_with_only_a_timegate(server: pywb.Pywb) -> None:
+    """A real one leads to its TimeMap; one that has none names what it names, and that there may be more is told."""
+    there = replace(server.archive("a", Kind.MEMENTO), timemap=None, cdx=None)
+
+    async def gate(talk: Talk) -> None:
+        base = f"http://{talk.headers['host']}"
+        copy = f"{base}/20140210000001/{PAGE}"
+        if talk.path.startswith("/gate/"):
+            await talk.answer(302, location=copy, vary="accept-datetime", link=f'<{PAGE}>; rel="original"')
+        else:
+            await talk.answer(200, b"<p>", memento_datetime="Mon, 10 Feb 2014 00:00:01 GMT")
+
+    async def work() -> None:
+        async with a_courier() as courier, faulty(gate) as poor:
+            answer = await asked(there, courier)
+            assert [row.datetime for row in answer.mementos] == DATES
+            assert (answer.report.outcome, answer.endpoint) == ("hit", "timegate")
+            few = await asked(Archive("g", "G", Kind.MEMENTO, timegate=f"{poor.url}/gate/"), courier)
+            assert [row.datetime for row in few.mementos] == DATES[:1]
+            assert (few.report.outcome, few.ended) == ("incomplete", "hit")
+
+    asyncio.run(work())
+
+
+def test_common_crawl_and_a_folder(warc: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where copies have no address of their own, it is that of their record."""
+    monkeypatch.setenv("UNLOST_HOME", str(tmp_path))
+    rows = common_crawl.rows_of(warc, warc.name)
+
+    async def work() -> None:
+        crawls = [common_crawl.Crawl("CC-MAIN-2016-07", rows)]
+        async with a_courier() as courier, common_crawl.serving(crawls) as server:
+            crawl = Archive(
+                "cc", "CC", Kind.COMMON_CRAWL, cdx=f"{server.url}/collinfo.json", replay="http://127.0.0.1:9/{filename}"
+            )
+            answer = await asked(crawl, courier)
+            assert [row.datetime for row in answer.mementos] == DATES
+            assert {row.uri.partition("#")[0] for row in answer.mementos} == {"http://127.0.0.1:9/a.warc.gz"}
+            assert (answer.report.outcome, answer.endpoint) == ("hit", "timemap")
+            folder = await asked(Archive("f", "F", Kind.FILES, folder=str(warc.parent)), courier)
+            assert [row.datetime for row in folder.mementos] == DATES
+            assert len({row.uri for row in folder.mementos}) == 2
+            missing = await asked(Archive("f", "F", Kind.FILES, folder=str(tmp_path / "none")), courier)
+            assert (missing.report.outcome, len(missing.mementos)) == ("refused", 0)
+
+    asyncio.run(work())
+
+
+def test_a_list_of_many_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All are followed; what is beyond the cap is left out, and said to be."""
+    years = [f"{year}0210000001" for year in range(1996, 2006)]
+
+    async def paged(question: Question) -> bytes:
+        place = question.url.rpartition("/p")[2]
+        number = int(place) if place.isdigit() else 0
+        page = timemap("a", [years[number]], PAGE)
+        if number < 9:
+            page += f',\n<http://a.example/p{number + 1}>; rel="timemap"; from="Sat, 10 Feb 1996 00:00:01 GMT"'.encode()
+        return page
+
+    async def work() -> None:
+        whole = await asked(an_archive("a"), Archives(a=paged))
+        assert whole.mementos == copies("a", years)
+        monkeypatch.setattr("unlost.aggregate.asking.MAX_BYTES", 200)
+        monkeypatch.setattr("unlost.aggregate.asking._AT_ONCE", 1)
+        part = await asked(an_archive("a"), Archives(a=paged))
+        assert 0 < len(part.mementos) < 10
+        assert (part.report.outcome, part.ended) == ("incomplete", "hit")
+        assert "left out" in part.report.message
+
+    asyncio.run(work())
+
+
+def test_the_deadline_is_an_answer_and_giving_up_is_not() -> None:
+    """Cancelled before its time, a question is over; at the deadline it says what it has."""
+
+    async def work() -> None:
+        late = await asked(an_archive("a"), Archives(a=hang), 0.1)
+        assert (late.report.outcome, late.ended) == ("timeout", "timeout")
+        assert 90 < late.report.duration_ms < 1000
+        until = asyncio.get_running_loop().time() + 10
+        asker = Asker(Archives(a=hang), VirtualClock())
+        task = asyncio.create_task(asker.ask(PAGE, Choice(an_archive("a"), "routed"), until))
+        await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(work())
+
+
+def test_addresses_from_outside_cannot_break_lines() -> None:
+    """Whatever an archive lists, what comes out is printable."""
+    lines = (
+        '<http://a.example/1/é x>; rel="memento"; datetime="Mon, 10 Feb 2014 00:00:01 GMT",\n'
+        '<http://a.example/2/\x01>; rel="memento"; datetime="Mon, 10 Feb 2014 00:00:02 GMT"'
+    ).encode()
+
+    async def work() -> None:
+        answer = await asked(an_archive("a"), Archives(a=lines))
+        assert len(answer.mementos) > 0
+        assert all(row.uri.isascii() and row.uri.isprintable() and " " not in row.uri for row in answer.mementos)
+
+    asyncio.run(work())
+
+
+def test_a_name_that_does_not_exist_is_told_from_a_server_that_is_down() -> None:
+    """And from one to which no connection can be made in time."""
+
+    def caused(cause: Exception) -> FailedError:
+        error = FailedError("no connection", "a", "unreachable")
+        error.__cause__ = cause
+        return error
+
+    key = aiohttp.client_reqrep.ConnectionKey("a.invalid", 80, False, True, None, None, None)
+    unknown = aiohttp.ClientConnectorDNSError(key, socket.gaierror(-2, "Name or service not known"))
+    assert outcome_of(caused(unknown)) == "dns"
+    assert outcome_of(caused(aiohttp.ConnectionTimeoutError("late"))) == "timeout"
+    assert outcome_of(caused(OSError(113, "No route to host"))) == "refused"
+    assert outcome_of(FailedError("a page of the TimeMap is not there", "a", "status")) == "http-4xx"
+    for unsent in (
+        UnsupportedError("no list", "a"),
+        UsageError("no folder"),
+        InputError("a newer file"),
+        OSError(5, "x"),
+    ):
+        assert outcome_of(unsent) == "not-now"
+
+
+def test_a_courier_that_cannot_find_a_name_says_so() -> None:
+    """By a real look-up that fails."""
+
+    class NoNames(aiohttp.abc.AbstractResolver):
+        async def resolve(self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET) -> list:  # type: ignore[type-arg]
+            raise OSError(-2, f"Name or service not known: {host}:{port} {family}")
+
+        async def close(self) -> None:
+            pass
+
+    async def work() -> None:
+        async with a_courier(resolver=NoNames(), deadlines=HASTY) as courier:
+            answer = await asked(an_archive("a"), courier)
+        assert answer.report.outcome == "dns"
+
+    asyncio.run(work())
+
+
+def test_an_archive_that_cannot_be_asked_at_all_is_named() -> None:
+    """Neither TimeMap nor TimeGate: it does not count against it, and the others answer."""
+
+    class Both:
+        def route(self, uri: str, wish: Wish) -> Route:
+            del uri, wish
+            nothing = Archive("n", "N", Kind.MEMENTO)
+            return Route((Choice(nothing, "requested"), Choice(an_archive("a"), "requested")))
+
+    async def work() -> None:
+        async with Aggregator(Both(), Archives(a=DATES), VirtualClock()) as it:
+            found = await it.find(PAGE)
+            assert outcomes(found) == {"a": "hit", "n": "not-now"}
+            assert it.breakers.conditions()["n"].failures == 0
+
+    asyncio.run(work())

@@ -1,0 +1,183 @@
+"""When an archive is left alone, for how long, and how it comes back."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.virtual_clock import VirtualClock
+from unlost.aggregate.breaker import FAILURES, Breaker, Breakers, State, Tolerance
+
+
+def fed(breaker: Breaker, *outcomes: str) -> None:
+    """Ask once for each outcome."""
+    for outcome in outcomes:
+        entry = breaker.enter()
+        assert entry is not None
+        breaker.leave(entry, outcome, f"it was {outcome}")
+
+
+@pytest.mark.parametrize("outcome", sorted(FAILURES))
+def test_three_failures_in_a_row_are_enough(outcome: str) -> None:
+    """Of whatever kind that is a failure; the last one is told."""
+    clock = VirtualClock()
+    breaker = Breaker(clock)
+    fed(breaker, outcome, outcome)
+    assert breaker.condition().state is State.ACTIVE
+    fed(breaker, outcome)
+    assert breaker.enter() is None
+    condition = breaker.condition()
+    assert (condition.state, condition.until) == (State.DORMANT, clock.now() + 30)
+    assert (condition.last_failure, condition.last_message) == (outcome, f"it was {outcome}")
+    assert (condition.failures, condition.successes, condition.opened, condition.failures_in_a_row) == (3, 0, 1, 3)
+
+
+@pytest.mark.parametrize("outcome", ["hit", "miss", "excluded", "http-4xx"])
+def test_an_answer_ends_the_row(outcome: str) -> None:
+    """Whatever it says: whoever answers is well."""
+    breaker = Breaker(VirtualClock())
+    for _ in range(5):
+        fed(breaker, "timeout", "reset", outcome)
+    assert breaker.enter() is not None
+
+
+@pytest.mark.parametrize("outcome", ["not-now", "limited", None])
+def test_limits_and_those_who_gave_up_count_for_nothing(outcome: str | None) -> None:
+    """Neither as a failure nor as an answer."""
+    breaker = Breaker(VirtualClock())
+    for _ in range(50):
+        entry = breaker.enter()
+        assert entry is not None
+        breaker.leave(entry, outcome)
+    fed(breaker, "timeout", "timeout")
+    entry = breaker.enter()
+    assert entry is not None
+    breaker.leave(entry, outcome)
+    fed(breaker, "timeout")
+    assert breaker.enter() is None
+
+
+def test_half_of_many_failing_within_the_window_are_enough() -> None:
+    """Though no three stand together; outside the window they are forgotten."""
+    clock = VirtualClock()
+    breaker = Breaker(clock, Tolerance(share=0.5, window=60, at_least=20))
+    for _ in range(9):
+        fed(breaker, "hit", "timeout")
+    clock.advance(120)
+    fed(breaker, "hit", "timeout")
+    assert breaker.enter() is not None
+    for _ in range(8):
+        fed(breaker, "hit", "timeout")
+    assert breaker.enter() is not None
+    fed(breaker, "hit", "timeout")
+    assert breaker.enter() is None
+
+
+def test_one_question_goes_through_as_a_trial() -> None:
+    """While it is on its way, others are not asked; its answer lets all in."""
+    clock = VirtualClock()
+    breaker = Breaker(clock)
+    fed(breaker, *["timeout"] * 3)
+    clock.advance(29)
+    assert breaker.enter() is None
+    clock.advance(2)
+    assert breaker.condition().state is State.TRIAL
+    trial = breaker.enter()
+    assert trial is not None
+    assert trial.is_trial
+    assert [breaker.enter() for _ in range(5)] == [None] * 5
+    breaker.leave(trial, "miss")
+    assert breaker.condition().state is State.ACTIVE
+    fed(breaker, "timeout", "timeout")
+    assert breaker.enter() is not None, "the failures before the trial are forgotten"
+
+
+def test_a_trial_that_fails_doubles_the_rest() -> None:
+    """Up to a quarter of an hour; after a success it is short again."""
+    clock = VirtualClock()
+    breaker = Breaker(clock)
+    fed(breaker, *["timeout"] * 3)
+    rests = []
+    for _ in range(8):
+        until = breaker.condition().until
+        assert until is not None
+        rests.append(until - clock.now())
+        clock.advance(rests[-1] - 1)
+        assert breaker.enter() is None
+        clock.advance(1)
+        fed(breaker, "reset")
+    assert rests == [30, 60, 120, 240, 480, 900, 900, 900]
+    clock.advance(901)
+    fed(breaker, "hit", *["timeout"] * 3)
+    assert breaker.condition().until == clock.now() + 30
+
+
+@pytest.mark.parametrize("ended", [None, "not-now"])
+def test_a_trial_that_decides_nothing_makes_room_for_the_next(ended: str | None) -> None:
+    """Nobody waited for it, or it was not sent."""
+    clock = VirtualClock()
+    breaker = Breaker(clock)
+    fed(breaker, *["timeout"] * 3)
+    clock.advance(31)
+    trial = breaker.enter()
+    assert trial is not None
+    breaker.leave(trial, ended)
+    again = breaker.enter()
+    assert again is not None
+    assert again.is_trial
+
+
+@pytest.mark.parametrize("late", ["hit", "timeout"])
+def test_answers_to_earlier_questions_change_nothing(late: str) -> None:
+    """They were on their way when it was made dormant: neither do they wake it nor make it sleep longer."""
+    clock = VirtualClock()
+    breaker = Breaker(clock)
+    before = [breaker.enter() for _ in range(6)]
+    for entry in before[:3]:
+        assert entry is not None
+        breaker.leave(entry, "timeout")
+    condition = breaker.condition()
+    for entry in before[3:]:
+        assert entry is not None
+        breaker.leave(entry, late)
+    assert breaker.enter() is None
+    assert (breaker.condition().until, breaker.condition().opened) == (condition.until, 1)
+
+
+def test_a_clock_that_is_set_back_does_not_make_it_sleep_longer() -> None:
+    """It is tried at once instead."""
+    clock = VirtualClock()
+    breaker = Breaker(clock)
+    fed(breaker, *["timeout"] * 3)
+    clock.advance(-3600)
+    trial = breaker.enter()
+    assert trial is not None
+    assert trial.is_trial
+
+
+@given(st.lists(st.tuples(st.sampled_from(["hit", "timeout", "not-now", None]), st.floats(0, 100)), max_size=60))
+def test_it_never_sleeps_longer_than_it_may_and_never_for_nothing(steps: list[tuple[str | None, float]]) -> None:
+    """Whatever comes in whatever order: a trial is let in when the rest is over, and one at a time."""
+    clock = VirtualClock()
+    breaker = Breaker(clock)
+    for outcome, seconds in steps:
+        clock.advance(seconds)
+        condition = breaker.condition()
+        entry = breaker.enter()
+        assert (entry is None) == (condition.state is State.DORMANT)
+        if entry is None:
+            assert condition.until is not None
+            assert clock.now() < condition.until <= clock.now() + 900
+            assert condition.last_failure == "timeout"
+        else:
+            assert entry.is_trial == (condition.state is State.TRIAL)
+            if entry.is_trial:
+                assert breaker.enter() is None
+            breaker.leave(entry, outcome)
+
+
+def test_each_archive_has_its_own() -> None:
+    """The failures of one say nothing about another."""
+    breakers = Breakers(VirtualClock())
+    fed(breakers.of("a"), *["timeout"] * 3)
+    fed(breakers.of("b"), "hit")
+    assert {name: each.state.value for name, each in breakers.conditions().items()} == {"a": "dormant", "b": "active"}

@@ -1,0 +1,134 @@
+"""What is kept in memory, for how long, and in how many bytes."""
+
+import gc
+import tracemalloc
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.aggregate.answers import an_answer
+from tests.virtual_clock import VirtualClock
+from unlost.aggregate.cache import Lifetimes, MemoryCache
+from unlost.aggregate.report import Report
+from unlost.aggregate.wish import Wish
+
+PAGE = "http://example.com/"
+
+
+def test_what_is_kept_comes_back_as_it_was() -> None:
+    """But for how long it took, since nobody will have been asked."""
+    cache = MemoryCache(VirtualClock())
+    found = an_answer(PAGE, 3)
+    assert cache.put(Wish(), found)
+    kept = cache.get(PAGE, Wish())
+    assert kept is not None
+    timeless = tuple(replace(report, duration_ms=0.0) for report in found.reports)
+    assert kept == replace(found, reports=timeless, from_cache=True)
+    assert (kept.digest, len(kept.digest)) == (found.digest, 32)
+    assert cache.get(PAGE, Wish(broadcast=True)) is None
+    assert cache.get(PAGE + "a", Wish()) is None
+
+
+def test_a_digest_is_of_the_contents() -> None:
+    """Not of when they were found; another copy, outcome, or archive left out is another one."""
+    found = an_answer(PAGE, 3)
+    assert replace(found, made=1.0, until=2.0, from_cache=True).digest == found.digest
+    failed = (*found.reports[:2], Report("a2", "broadcast", "timeout", message="late"))
+    others = [
+        an_answer(PAGE, 4),
+        an_answer(PAGE + "a", 3),
+        replace(found, reports=failed),
+        replace(found, passed_over=()),
+        replace(found, mementos=an_answer(PAGE, 2).mementos),
+    ]
+    assert len({each.digest for each in [found, *others]}) == 6
+
+
+@pytest.mark.parametrize(
+    ("size", "fails", "is_whole", "seconds"),
+    [
+        (3, False, True, 10.0),
+        (3, True, False, 3.0),
+        (3, True, True, 10.0),
+        (0, False, True, 5.0),
+        (0, True, False, 0.0),
+    ],
+)
+def test_each_kind_of_answer_has_its_lifetime(size: int, fails: bool, is_whole: bool, seconds: float) -> None:
+    """And nothing, found while an archive failed, has none."""
+    found = an_answer(PAGE, size)
+    if fails:
+        found = replace(found, reports=(*found.reports, Report("x", "broadcast", "timeout")))
+    assert Lifetimes(timemap=10.0, miss=5.0, partly=3.0).of(found, is_whole=is_whole) == seconds
+
+
+def test_what_is_over_is_gone() -> None:
+    """At its very second; and so is what was kept by a clock that was wrong."""
+    clock = VirtualClock()
+    cache = MemoryCache(clock)
+    cache.put(Wish(), an_answer(PAGE, 3, lifetime=10))
+    clock.advance(9.9)
+    assert cache.get(PAGE, Wish()) is not None
+    clock.advance(0.1)
+    assert cache.get(PAGE, Wish()) is None
+    assert (len(cache), cache.bytes) == (0, 0)
+    assert not cache.put(Wish(), an_answer(PAGE, 3, made=clock.now() + 3600))
+    assert not cache.put(Wish(), an_answer(PAGE, 3, made=clock.now(), lifetime=0))
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 40), st.booleans()), max_size=60))
+def test_it_never_holds_more_than_it_may(steps: list[tuple[int, int, bool]]) -> None:
+    """Whatever is put and asked for: the sum is right, and the last that was used is there."""
+    cache = MemoryCache(VirtualClock(), 20_000)
+    for page, size, asks in steps:
+        uri = f"{PAGE}{page}"
+        if asks:
+            cache.get(uri, Wish())
+            continue
+        is_kept = cache.put(Wish(), an_answer(uri, size))
+        assert cache.bytes <= 20_000
+        assert (cache.get(uri, Wish()) is not None) == is_kept
+    for page in range(31):
+        cache._drop((f"{PAGE}{page}", Wish())) if (f"{PAGE}{page}", Wish()) in cache._entries else None
+    assert cache.bytes == 0
+
+
+def test_those_that_are_used_stay() -> None:
+    """The one that nobody asked for the longest goes first."""
+    cache = MemoryCache(VirtualClock(), 10_000)
+    for number in range(200):
+        cache.put(Wish(), an_answer(f"{PAGE}{number}"))
+        assert cache.get(f"{PAGE}0", Wish()) is not None
+    assert cache.get(f"{PAGE}1", Wish()) is None
+    assert cache.get(f"{PAGE}199", Wish()) is not None
+
+
+def test_what_is_too_large_costs_nothing() -> None:
+    """It is not kept, and nothing is thrown away for it."""
+    cache = MemoryCache(VirtualClock(), 10_000)
+    cache.put(Wish(), an_answer(PAGE))
+    assert not cache.put(Wish(), an_answer(f"{PAGE}large", 1_000))
+    assert cache.get(PAGE, Wish()) is not None
+
+
+@pytest.mark.parametrize(("size", "pages"), [(0, 3_000), (1, 2_000), (100, 200)])
+def test_sizes_are_those_that_memory_has(size: int, pages: int) -> None:
+    """Within a quarter, for misses of 14 archives and for lists."""
+    answers = [f"{PAGE}{number}" for number in range(pages)]
+    clock = VirtualClock()
+    tracemalloc.start()
+    try:
+        cache = MemoryCache(clock, 1 << 30)
+        for uri in answers:
+            # As they come from outside: nothing in them is shared.
+            cache.put(Wish(), an_answer("".join(list(uri)), size, archives=14))
+        gc.collect()
+        taken = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    print(f"{size} copies: {taken / pages:.0f} bytes a page, said to be {cache.bytes / pages:.0f}")
+    assert 0.75 * taken < cache.bytes < 1.5 * taken
+    if size == 0:
+        assert taken / pages < 700

@@ -1,0 +1,97 @@
+"""The file of kept answers survives whoever writes it being killed at any point."""
+
+import asyncio
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tests.aggregate.answers import an_answer
+from tests.virtual_clock import VirtualClock
+from unlost.aggregate.disk_cache import DiskCache
+from unlost.aggregate.wish import Wish
+
+ROOT = Path(__file__).parents[2]
+KILLS = 50
+# Forks of one process, so that each is ready at once.
+STARTER = """
+import asyncio, os, sys
+from pathlib import Path
+from tests.aggregate.keeping import keep
+for line in sys.stdin:
+    file, seed, size = line.split()
+    child = os.fork()
+    if child == 0:
+        os.dup2(os.open(os.devnull, os.O_RDWR), 0)
+        try:
+            asyncio.run(keep(Path(file), int(seed), 0, int(size)))
+        finally:
+            os._exit(1)
+    print("process", child, flush=True)
+    print("ended", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+def said(process: subprocess.Popen[str], word: str) -> int:
+    """Return the number behind a word."""
+    assert process.stdout
+    for line in process.stdout:
+        if line.startswith(word):
+            return int(line.split()[1])
+    raise AssertionError(f"no {word}")
+
+
+def test_killed_at_any_point_it_has_only_whole_entries(tmp_path: Path) -> None:
+    """While it is made, written, or room is made in it: the next one opens it, and every answer is right."""
+    seed = 20_266
+    random_ = random.Random(seed)  # noqa: S311
+    file = tmp_path / "answers.sqlite"
+    told: list[str] = []
+    entries = []
+
+    async def check(number: int) -> None:
+        async with DiskCache(file, VirtualClock(), tell=told.append) as disk:
+            disk.put(Wish(), an_answer(f"http://example.com/check/{number}"))
+            await disk.flush()
+            assert (disk.unwritten, told) == (0, [])
+            found = 0
+            for page in range(0, 300, 7):
+                for size in (0, 1, 5, 100):
+                    uri = f"http://example.com/1/{page}/{size}"
+                    kept = await disk.get(uri, Wish())
+                    if kept is not None:
+                        found += 1
+                        assert kept.mementos == an_answer(uri, size).mementos
+            assert disk.unreadable == 0
+            entries.append(found)
+        database = sqlite3.connect(file)
+        assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        (total,) = database.execute("SELECT bytes FROM total").fetchone()
+        assert database.execute("SELECT sum(size) FROM answer").fetchone() == (total,)
+        database.close()
+
+    command = [sys.executable, "-c", STARTER]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as starter:
+        assert starter.stdin
+        for number in range(KILLS):
+            # Some at once, while the file is made; some with so little room that it is made all the time.
+            delay = random_.choice([random_.uniform(0, 0.02), random_.uniform(0, 0.2)])
+            size = random_.choice([200_000, 1 << 28])
+            begins_anew = random_.random() < 0.3
+            print(f"seed {seed}, point {number}: after {delay:.4f} s, {size} bytes, anew: {begins_anew}")
+            if begins_anew:
+                for path in tmp_path.iterdir():
+                    path.unlink()
+            starter.stdin.write(f"{file} 1 {size}\n")
+            starter.stdin.flush()
+            child = said(starter, "process")
+            time.sleep(delay)  # the very point of it
+            os.kill(child, signal.SIGKILL)
+            assert said(starter, "ended") == -signal.SIGKILL
+            asyncio.run(check(number))
+        starter.stdin.close()
+    assert max(entries) > 20

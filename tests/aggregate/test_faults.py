@@ -1,0 +1,258 @@
+"""Three real archives, and every fault before one of them, two, or all: what is found, what is said, what is left."""
+
+import asyncio
+import gc
+import ssl
+import time
+import tracemalloc
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from tests.aggregate.stubs import Fixed, outcomes
+from tests.archives.clients.sites import response
+from tests.archives.collected import a_courier
+from tests.neighbours import pywb
+from tests.neighbours.fault_proxy import Proxy, moved, proxying
+from tests.neighbours.faults import Talk, faulty
+from tests.neighbours.process import free_port
+from tests.virtual_clock import VirtualClock
+from unlost.aggregate.aggregator import PATIENCE, Aggregator, Bounds
+from unlost.aggregate.breaker import FAILURES
+from unlost.aggregate.mementos import Memento, Mementos
+from unlost.archives.archive import Archive, Kind
+from unlost.archives.asking.exchange import Deadlines
+
+PAGE = "http://example.com/page"
+NOWHERE = "http://example.com/nowhere"
+HOLDINGS = {
+    "a": ["20140210000001", "20160210000001"],
+    "b": ["20150210000001", "20160210000001"],
+    "c": ["20120210000001"],
+}
+CERTIFICATE = Path(__file__).parents[1] / "archives" / "asking" / "files" / "untrusted.pem"
+HASTY = Deadlines(connect=2.0, first_byte=5.0, idle=5.0, total=20.0)
+BOUNDS = Bounds(deadline=1.0)  # real seconds: long enough for a pywb on a machine that has much else to do
+
+FAULTS = {
+    "hang": "timeout",
+    "slow": "timeout",
+    "reset": "reset",
+    "refuse": "refused",
+    "500": "http-5xx",
+    "503": "not-now",
+    "429": "not-now",
+    "429 after 7": "not-now",
+    "html": "malformed",
+    "rubbish": "malformed",
+    "endless": "too-large",
+    "loop": "redirect",
+    "inside": "redirect",
+    "bomb": "too-large",
+    "tls": "tls",
+}
+
+
+@pytest.fixture(scope="module")
+def archives(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Archive]]:
+    """Run three instances of pywb with different holdings."""
+    warcs = []
+    for name, moments in HOLDINGS.items():
+        warc = tmp_path_factory.mktemp("warcs") / f"{name}.warc.gz"
+        dates = [f"{each[:4]}-{each[4:6]}-{each[6:8]}T00:00:01Z" for each in moments]
+        warc.write_bytes(b"".join(response(PAGE, date, f"<p>{name} {date}</p>".encode()) for date in dates))
+        warcs.append(warc)
+    with pywb.serving_warcs(warcs, tmp_path_factory.mktemp("pywb")) as servers:
+        yield {name: each.archive(name, Kind.MEMENTO) for name, each in zip(HOLDINGS, servers, strict=True)}
+
+
+@dataclass
+class Setting:
+    """An aggregator before the archives, each behind a proxy, but for those that refuse or have a bad certificate."""
+
+    aggregator: Aggregator
+    proxies: dict[str, Proxy]
+    asked: dict[str, Archive]
+    clock: VirtualClock
+
+    def held(self, *names: str) -> Mementos:
+        """Return what these archives have, from what was put into them."""
+        return Mementos(
+            Memento(moment, name, f"{self.asked[name].timegate}{moment}/{PAGE}")
+            for name in names
+            for moment in HOLDINGS[name]
+        )
+
+
+def port_of(archive: Archive) -> int:
+    """Return where an archive listens."""
+    assert archive.timemap is not None
+    return int(archive.timemap.split(":")[2].partition("/")[0])
+
+
+async def _ok(talk: Talk) -> None:
+    await talk.answer(200, b"nobody gets here")
+
+
+@asynccontextmanager
+async def setting(archives: dict[str, Archive], faults: dict[str, str]) -> AsyncIterator[Setting]:
+    """Put faults before some archives, and a proxy that does nothing before the others."""
+    clock = VirtualClock()
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(CERTIFICATE)
+    proxies, asked = {}, {}
+    async with AsyncExitStack() as stack:
+        for name, archive in archives.items():
+            fault = faults.get(name)
+            if fault == "refuse":
+                asked[name] = moved(archive, port_of(archive), free_port())
+            elif fault == "tls":
+                server = await stack.enter_async_context(faulty(_ok, clock, tls))
+                asked[name] = replace(archive, timemap=f"{server.url}/", timegate=None, cdx=None, replay=None)
+            else:
+                plain = [fault] if fault and not fault.startswith("charset ") else []
+                proxy = await stack.enter_async_context(proxying(port_of(archive), clock, plain, for_ever=True))
+                if fault and not plain:
+                    proxy.charset = fault.partition(" ")[2]
+                proxies[name], asked[name] = proxy, proxy.before(archive)
+        courier = await stack.enter_async_context(a_courier(clock, deadlines=HASTY, patience=PATIENCE))
+        it = Aggregator(Fixed(*asked.values()), courier, clock, bounds=BOUNDS)
+        yield Setting(await stack.enter_async_context(it), proxies, asked, clock)
+
+
+def opened() -> int:
+    """Return how many files and sockets are open."""
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def run(archives: dict[str, Archive], faults: dict[str, str], work: Callable[[Setting], Awaitable[None]]) -> None:
+    """Do some work, and see that nothing is left of it: no task, no socket, no file."""
+
+    async def watched() -> None:
+        async with setting(archives, faults) as it:
+            await work(it)
+        await asyncio.sleep(0.05)  # for what ends when its turn comes
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    gc.collect()
+    before = opened()
+    asyncio.run(watched())
+    gc.collect()
+    assert opened() <= before
+
+
+def test_what_three_archives_have_is_merged(archives: dict[str, Archive]) -> None:
+    """It is the union of what was put into them, and each says how much it had."""
+
+    async def work(it: Setting) -> None:
+        found = await it.aggregator.find(PAGE)
+        assert found.mementos == it.held("a", "b", "c")
+        assert [(report.archive, report.outcome, report.mementos) for report in found.reports] == [
+            ("a", "hit", 2),
+            ("b", "hit", 2),
+            ("c", "hit", 1),
+        ]
+        nothing = await it.aggregator.find(NOWHERE)
+        assert (len(nothing.mementos), set(outcomes(nothing).values())) == (0, {"miss"})
+        assert it.aggregator.kept(NOWHERE) is not None
+
+    run(archives, {}, work)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_each_fault_costs_its_archive_and_nothing_else(archives: dict[str, Archive], fault: str) -> None:
+    """The answer has what the others have, in time and in bounded memory; the report names it; no miss is kept."""
+
+    async def work(it: Setting) -> None:
+        tracemalloc.start()
+        begun = time.monotonic()
+        found = await it.aggregator.find(PAGE)
+        took = time.monotonic() - begun
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert found.mementos == it.held("a", "c")
+        assert outcomes(found) == {"a": "hit", "b": FAULTS[fault], "c": "hit"}
+        (failure,) = found.failures
+        assert failure.message
+        assert took < BOUNDS.deadline + 1.0
+        assert peak < 48 << 20
+        nothing = await it.aggregator.find(NOWHERE)
+        assert len(nothing.mementos) == 0
+        assert [report.archive for report in nothing.failures] == ["b"]
+        assert it.aggregator.kept(NOWHERE) is None
+        counted = it.aggregator.breakers.conditions()["b"].failures
+        assert (counted > 0) == (FAULTS[fault] in FAILURES)
+
+    run(archives, {"b": fault}, work)
+
+
+@pytest.mark.parametrize("charset", ["utf-16", "no-such-charset"])
+def test_a_wrong_charset_is_no_fault(archives: dict[str, Archive], charset: str) -> None:
+    """Lists are read as what they are."""
+
+    async def work(it: Setting) -> None:
+        found = await it.aggregator.find(PAGE)
+        assert (found.mementos, found.failures) == (it.held("a", "b", "c"), ())
+
+    run(archives, {"b": f"charset {charset}"}, work)
+
+
+def test_all_faults_together(archives: dict[str, Archive]) -> None:
+    """One archive for each, beside those that are well."""
+    many = {f"f{number}": archives["b"] for number in range(len(FAULTS))}
+    many = {name: replace(each, id=name) for name, each in many.items()}
+    faults = dict(zip(many, FAULTS, strict=True))
+
+    async def work(it: Setting) -> None:
+        tracemalloc.start()
+        begun = time.monotonic()
+        found = await it.aggregator.find(PAGE)
+        took = time.monotonic() - begun
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert found.mementos == it.held("a", "c")
+        told = outcomes(found)
+        # All in one process, the endless ones may not come to their caps before the deadline.
+        assert {fault for name, fault in faults.items() if told[name] not in (FAULTS[fault], "timeout")} == set()
+        assert (told["a"], told["c"]) == ("hit", "hit")
+        assert len(found.failures) == len(FAULTS)
+        assert took < BOUNDS.deadline + 1.5
+        assert peak < 160 << 20
+
+    run({"a": archives["a"], "c": archives["c"], **many}, faults, work)
+
+
+def test_all_fail(archives: dict[str, Archive]) -> None:
+    """Then nothing is found, all are named, and nothing is kept."""
+
+    async def work(it: Setting) -> None:
+        found = await it.aggregator.find(PAGE)
+        assert outcomes(found) == {"a": "timeout", "b": "reset", "c": "refused"}
+        assert (len(found.mementos), it.aggregator.kept(PAGE)) == (0, None)
+
+    run(archives, {"a": "hang", "b": "reset", "c": "refuse"}, work)
+
+
+def test_a_hanging_archive_costs_time_only_until_its_breaker_opens(archives: dict[str, Archive]) -> None:
+    """Then answers come as fast as without it, and when it is well again it is heard again."""
+
+    async def work(it: Setting) -> None:
+        for number in range(3):
+            await it.aggregator.find(f"{PAGE}/{number}")
+        for number in range(3, 9):
+            begun = time.monotonic()
+            found = await it.aggregator.find(f"{PAGE}/{number}")
+            assert outcomes(found)["b"] == "dormant"
+            assert time.monotonic() - begun < 0.75
+        it.proxies["b"].faults.clear()
+        it.clock.advance(31)
+        found = await it.aggregator.find(f"{PAGE}/well")
+        assert outcomes(found)["b"] in ("miss", "dormant")
+        while it.aggregator.breakers.conditions()["b"].state != "active":
+            await asyncio.sleep(0.01)
+        assert (await it.aggregator.find(PAGE)).mementos == it.held("a", "b", "c")
+
+    run(archives, {"b": "hang"}, work)
