@@ -31,8 +31,13 @@ COMMANDS = {
     "profile": Command(
         "unlost.cli.profile", "Count what an archive holds under URI-Keys; merge, look up and check such profiles."
     ),
+    "serve": Command("unlost.cli.serve", "Serve TimeMaps, TimeGates and a page for people, from all archives at once."),
     "synth": Command(
         "unlost.cli.synth", "Make up indexes of any size, the same ones everywhere, for benches and tests."
     ),
+    "timegate": Command(
+        "unlost.cli.timegate", "Print the address and the date of the copy of a page that is closest to a date."
+    ),
+    "timemap": Command("unlost.cli.timemap", "List all copies of a page that archives have, by date."),
     "uri": Command("unlost.cli.uri", "Canonical forms, SURTs and URI-Keys of addresses."),
 }

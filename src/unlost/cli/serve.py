@@ -1,0 +1,113 @@
+"""`unlost serve`: the aggregator as a web service."""
+
+import signal
+from functools import partial
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import click
+
+from unlost.cli.messages import say
+from unlost.cli.service_options import asking_options, options_of
+
+
+def _root(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
+    if value is None:
+        return None
+    try:
+        parts = urlsplit(value)
+        is_sound = parts.scheme in ("http", "https") and parts.hostname and not (parts.query or parts.fragment)
+    except ValueError:
+        is_sound = False
+    if not is_sound or not value.isascii() or not value.isprintable() or set(' "<>\\') & set(value):
+        raise click.BadParameter("expected the address of the service, such as https://memento.example.org")
+    return value.rstrip("/")
+
+
+@click.command(name="serve")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on; 0.0.0.0 for all.")
+@click.option("--port", type=click.IntRange(0, 65_535), default=1208, show_default=True, help="0 for any that is free.")
+@click.option(
+    "--root",
+    callback=_root,
+    metavar="URL",
+    help="The address by which others reach the service; without it, the one by which each request calls it.",
+)
+@click.option(
+    "--publish-map",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="A MementoMap to publish under /mementomap; it may be replaced at any time.",
+)
+@click.option(
+    "--keep",
+    type=click.FloatRange(0, 31_536_000),
+    default=86_400,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to keep what was found.",
+)
+@click.option(
+    "--keep-misses",
+    type=click.FloatRange(0, 31_536_000),
+    default=3_600,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to keep that nothing was found.",
+)
+@click.option(
+    "--log-upstream",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write every answer of an archive to this file, one JSON object a line.",
+)
+@asking_options
+def command(
+    host: str,
+    port: int,
+    root: str | None,
+    publish_map: Path | None,
+    keep: float,
+    keep_misses: float,
+    log_upstream: Path | None,
+    archives: Path | None,
+    only: tuple[str, ...],
+    contact: str | None,
+    broadcast: bool,
+    top_k: int | None,
+    deadline: float,
+) -> None:
+    """Serve TimeMaps, TimeGates and a page for people, from all archives at once.
+
+    A drop-in replacement for MemGator's server. It listens until it is interrupted, and then ends the answers that are
+    in progress.
+    """
+    import uvloop  # noqa: PLC0415  only who serves pays for it
+
+    from unlost.service import server  # noqa: PLC0415
+    from unlost.service.assembly import assembled  # noqa: PLC0415
+
+    options = options_of(
+        archives,
+        only,
+        contact,
+        broadcast,
+        top_k,
+        deadline,
+        root=root,
+        published=publish_map,
+        keep=keep,
+        keep_misses=keep_misses,
+        upstream_log=log_upstream,
+    )
+    with server.listen(host, port) as listening:
+        place = server.address_of(listening)
+
+        async def serve() -> int | None:
+            async with assembled(options) as parts:
+                ready = partial(say, f"listening at {place}/", level="note")
+                return await server.serve(parts, listening, ready, deadline)
+
+        ended_by = uvloop.run(serve())
+    if ended_by == signal.SIGINT:
+        raise KeyboardInterrupt

@@ -1,0 +1,65 @@
+"""`unlost timegate`: the copy of a page that is closest to a date, from all archives at once."""
+
+import asyncio
+from pathlib import Path
+
+import click
+
+from unlost import dates
+from unlost.cli.addresses import json_line, write
+from unlost.cli.messages import shown
+from unlost.cli.service_options import asking_options, options_of
+from unlost.cli.timemap import exit_code, find
+from unlost.errors import InputError
+
+
+@click.command(name="timegate")
+@click.argument("uri", metavar="URI")
+@click.argument("date", metavar="[DATE]", required=False)
+@click.option("--json", is_flag=True, help="One JSON object: uri, datetime, archive, and the archives that failed.")
+@asking_options
+@click.pass_context
+def command(
+    ctx: click.Context,
+    uri: str,
+    date: str | None,
+    json: bool,
+    archives: Path | None,
+    only: tuple[str, ...],
+    contact: str | None,
+    broadcast: bool,
+    top_k: int | None,
+    deadline: float,
+) -> None:
+    """Print the address and the date of the copy of a page that is closest to a date.
+
+    DATE is YYYY[MM[DD[hh[mm[ss]]]]], ISO 8601 or an HTTP date; without it, the last copy is meant. Exit code: 0 if a
+    copy was found, 1 if there is none, 4 if archives failed: there may be a closer one.
+    """
+    moment = None if date is None else moment_of(date)
+    found = asyncio.run(find(uri, options_of(archives, only, contact, broadcast, top_k, deadline)))
+    place = len(found.mementos) - 1 if moment is None else found.mementos.closest(moment)
+    memento = found.mementos[place] if place is not None and place >= 0 else None
+    if json:
+        fields: dict[str, object] = {"original_uri": found.uri, "mementos": len(found.mementos), "closest": None}
+        if memento:
+            when = dates.to_iso(memento.datetime)
+            fields["closest"] = {"uri": memento.uri, "datetime": when, "archive": memento.archive}
+        write([json_line(**fields, archives_failed={each.archive: each.outcome for each in found.failures})])
+    elif memento:
+        write([f"{memento.datetime}\t{shown(memento.uri.encode('utf-8', 'surrogateescape'), None)}\n"])
+    ctx.exit(exit_code(found))
+
+
+def moment_of(text: str) -> str:
+    """Return a date in one of the forms that people write as 14 digits. Raises InputError.
+
+    >>> moment_of("2014"), moment_of("2014-02-10"), moment_of("Mon, 10 Feb 2014 00:00:01 GMT")
+    ('20140101000000', '20140210000000', '20140210000001')
+    """
+    for read in (dates.pad, dates.from_iso, dates.from_http):
+        try:
+            return read(text)
+        except InputError:
+            continue
+    raise InputError(f"DATE: expected such as 20140210, 2014-02-10T00:00:01Z or an HTTP date, found `{text[:40]}`")

@@ -1,0 +1,76 @@
+"""`unlost timemap`: all copies of a page, from all archives at once."""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from unlost.cli.messages import say, shown
+from unlost.cli.service_options import asking_options, options_of
+from unlost.errors import ArchiveError
+
+if TYPE_CHECKING:
+    from unlost.aggregate.found import Found
+    from unlost.service.assembly import Options
+
+OWN_ADDRESS = "http://localhost:1208"
+"""Where TimeMaps that are printed say that they are: at the service, as it runs by default."""
+
+
+@click.command(name="timemap")
+@click.argument("uri", metavar="URI")
+@click.option(
+    "--format",
+    type=click.Choice(["link", "json", "cdxj", "text"]),
+    default="link",
+    show_default=True,
+    help="How the copies are listed.",
+)
+@asking_options
+@click.pass_context
+def command(
+    ctx: click.Context,
+    uri: str,
+    format: str,  # noqa: A002  the flag's name
+    archives: Path | None,
+    only: tuple[str, ...],
+    contact: str | None,
+    broadcast: bool,
+    top_k: int | None,
+    deadline: float,
+) -> None:
+    """List all copies of a page that archives have, by date.
+
+    Archives that fail or are late are named on stderr. Exit code: 0 if copies were found, 1 if there are none, 4 if
+    archives failed: there may be more than is listed.
+    """
+    from unlost.service.rendering import Places, render_timemap  # noqa: PLC0415  start-up
+
+    found = asyncio.run(find(uri, options_of(archives, only, contact, broadcast, top_k, deadline)))
+    if len(found.mementos):
+        sys.stdout.buffer.write(render_timemap(found, format, Places(OWN_ADDRESS)))
+        sys.stdout.flush()
+    ctx.exit(exit_code(found))
+
+
+async def find(address: str, options: "Options") -> "Found":
+    """Return what archives have of the page that somebody named. Raises UriError, UsageError."""
+    from unlost.service.address import page_in  # noqa: PLC0415
+    from unlost.service.assembly import assembled  # noqa: PLC0415
+
+    async with assembled(options) as parts:
+        return await parts.finds.find(page_in(address), options.wish)
+
+
+def exit_code(found: "Found") -> int:
+    """Say what is missing; return 0 if all answered and have something, 1 if they have nothing, 4 if some failed."""
+    for report in found.failures:
+        detail = f": {report.message}" if report.message else ""
+        say(f"{report.archive}: {report.outcome}{detail}", level="warning", archive=report.archive)
+    if not len(found.mementos):
+        say(f"no copies of {shown(found.uri.encode())} were found", level="note")
+    if found.failures:
+        return ArchiveError.exit_code
+    return 0 if len(found.mementos) else 1

@@ -1,0 +1,1 @@
+"""The web service: the aggregator's endpoints for programs, and a page for people."""

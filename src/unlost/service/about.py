@@ -1,0 +1,53 @@
+"""Which archives are asked, and why or why not: for people and for programs."""
+
+from collections.abc import Sequence
+
+from unlost._core import VERSION
+from unlost.clock import Clock
+from unlost.dates import from_epoch, to_iso
+from unlost.service.standing import Standing
+
+
+def about(standings: Sequence[Standing], clock: Clock) -> dict[str, object]:
+    """Return everything as JSON has it: times as ISO 8601, ages and waits in seconds, shares from 0 to 1."""
+    now = clock.now()
+    return {
+        "name": "unlost",
+        "version": VERSION,
+        "time": _iso(now),
+        "archives": [_archive(each, now) for each in standings],
+    }
+
+
+def _archive(standing: Standing, now: float) -> dict[str, object]:
+    archive = standing.archive
+    found: dict[str, object] = {
+        "id": archive.id,
+        "name": archive.name,
+        "kind": str(archive.kind),
+        "asked": standing.asked,
+        "why": standing.why,
+        "breaker": standing.breaker,
+        "seconds_until_asked": round(standing.until - now) if standing.until and standing.until > now else None,
+        "hit_rate": standing.hit_rate,
+        "map": None,
+        "routed": {"asked": standing.routed, "hits": standing.routed_hits},
+        "explored": {"asked": standing.explored, "hits": standing.explored_hits},
+        "precision": _share(standing.routed_hits, standing.routed),
+        "wrong_refusals": _share(standing.explored_hits, standing.explored),
+    }
+    if standing.map_made is not None:
+        found["map"] = {
+            "made": _iso(standing.map_made),
+            "age_seconds": max(0, round(now - standing.map_made)),
+            "checked": None if standing.map_checked is None else _iso(standing.map_checked),
+        }
+    return found
+
+
+def _iso(seconds: float) -> str:
+    return to_iso(from_epoch(str(int(seconds))))
+
+
+def _share(part: int, whole: int) -> float | None:
+    return round(part / whole, 4) if whole else None

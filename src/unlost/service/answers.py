@@ -1,0 +1,86 @@
+"""Whole answers to requests, and the headers that all of them have."""
+
+import re
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any
+from urllib.parse import quote
+
+from unlost._core import VERSION
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Header = tuple[bytes, bytes]
+
+METHODS = ("GET", "HEAD", "OPTIONS")
+"""What every endpoint can be asked by."""
+
+COMMON: tuple[Header, ...] = (
+    (b"access-control-allow-origin", b"*"),
+    (b"access-control-expose-headers", b"Link, Location, X-Memento-Count, Server, X-Archives-Failed"),
+    (b"server", f"unlost/{VERSION}".encode()),
+    (b"x-content-type-options", b"nosniff"),
+)
+"""What every answer has."""
+
+PREFLIGHT: tuple[Header, ...] = (
+    (b"allow", ", ".join(METHODS).encode()),
+    (b"access-control-allow-methods", ", ".join(METHODS).encode()),
+    (b"access-control-allow-headers", b"Accept-Datetime, Cache-Control, If-None-Match, Prefer"),
+    (b"access-control-max-age", b"86400"),
+)
+
+_PLAIN = re.compile(r"[ -~]*")
+_PRINTABLE = "".join(map(chr, range(0x20, 0x7F)))
+
+
+@dataclass(slots=True)
+class Answer:
+    """One answer. headers: beside those that all have and the length of the body."""
+
+    status: int
+    body: bytes = b""
+    headers: list[Header] = field(default_factory=list)
+
+
+def text_answer(status: int, message: str, *headers: Header) -> Answer:
+    """Return an answer for people and logs: a line of text, in which nothing acts on a terminal."""
+    line = "".join(char if char.isprintable() else " " for char in message[:2_000])
+    return Answer(
+        status, f"{line}\n".encode(errors="replace"), [(b"content-type", b"text/plain; charset=utf-8"), *headers]
+    )
+
+
+def field_value(text: str) -> bytes:
+    r"""Return text as the value of a header: whatever is in it, it stays one value of printable ASCII.
+
+    >>> field_value("http://a/\r\nSet-Cookie: é")
+    b'http://a/%0D%0ASet-Cookie: %C3%A9'
+    """
+    if not _PLAIN.fullmatch(text):
+        text = quote(text.encode("utf-8", "surrogateescape"), _PRINTABLE)
+    return text.encode("ascii")
+
+
+def etag_of(body: bytes) -> bytes:
+    """Return the entity tag of a body: the same for the same bytes, on every machine."""
+    return b'"' + blake2b(body, digest_size=12).hexdigest().encode() + b'"'
+
+
+def is_known(etag: bytes, if_none_match: bytes) -> bool:
+    """Return whether a client that sent If-None-Match has the body with this tag already."""
+    return if_none_match.strip() == b"*" or etag in (
+        part.strip().removeprefix(b"W/") for part in if_none_match.split(b",")
+    )
+
+
+async def deliver(answer: Answer, method: str, send: Send) -> None:
+    """Send an answer; to HEAD all but its body."""
+    headers = [*COMMON, *answer.headers]
+    if answer.status != 304:
+        headers.append((b"content-length", b"%d" % len(answer.body)))
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    await send({"type": "http.response.body", "body": b"" if method == "HEAD" else answer.body})

@@ -1,0 +1,137 @@
+"""The web application (ASGI): what is asked most is answered before any router, the rest by Starlette."""
+
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from unlost.aggregate.found import Found
+from unlost.aggregate.wish import Wish
+from unlost.errors import BusyError, InputError, NotKeptError, UsageError
+from unlost.service.address import MAX_TARGET_BYTES
+from unlost.service.answers import (
+    COMMON,
+    METHODS,
+    PREFLIGHT,
+    Answer,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    deliver,
+    text_answer,
+)
+from unlost.service.asked import SHAPES, Asked, Terms, asked_in, terms_of
+from unlost.service.lists import VARY, Lists
+from unlost.service.others import Others
+from unlost.service.parts import Parts
+from unlost.service.preferences import FRESH_ENOUGH, accepted_date
+from unlost.service.proxy import Proxy
+from unlost.service.published_map import PATH, RELATION
+from unlost.service.refusals import refusal
+from unlost.service.rendering import Places
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_log = logging.getLogger(__name__)
+_ENDPOINTS = {name.encode(): name for name in SHAPES}
+
+
+def _keeps_nothing(_uri: str, _wish: Wish) -> Found | None:
+    return None
+
+
+class Application:
+    """The service, for any ASGI server. It has no lifespan of its own: whoever made its parts ends them."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._finds = parts.finds
+        self._clock = parts.clock
+        self._metrics = parts.metrics
+        self._monitor = parts.monitor
+        self._places = Places(parts.root) if parts.root else None
+        self._map_link = f'<{parts.root or ""}{PATH}>; rel="{RELATION}"' if parts.published else ""
+        self._kept: Callable[[str, Wish], Found | None] = getattr(parts.finds, "kept", _keeps_nothing)
+        self._lists = Lists(parts.clock, self._map_link)
+        self._proxy = Proxy(parts.copies, self._lists, parts.clock)
+        self._others = Others(parts, self._lists, self._places)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            return
+        begun = self._clock.now()
+        path: bytes = scope["raw_path"]
+        name, _, rest = path[1:].partition(b"/")
+        endpoint = _ENDPOINTS.get(name, "")
+        method: str = scope["method"]
+        if method not in METHODS:
+            status = await _sent(text_answer(405, f"expected {', '.join(METHODS)}", PREFLIGHT[0]), method, send)
+        elif method == "OPTIONS":
+            status = await _sent(Answer(204, b"", list(PREFLIGHT)), method, send)
+        elif len(path) + len(scope["query_string"]) > MAX_TARGET_BYTES:
+            status = await _sent(text_answer(414, f"expected at most {MAX_TARGET_BYTES} bytes"), method, send)
+        elif endpoint and not (endpoint == "api" and rest == b"find"):
+            status = await self._page(endpoint, rest, scope, send)
+        elif name == b"monitor" and not rest:
+            endpoint = "monitor"
+            status = await self._monitor.follow(method, receive, send)
+        else:
+            status, endpoint = await self._other(scope, receive, send)
+        seconds = self._clock.now() - begun
+        self._metrics.request(endpoint or "other", status, seconds)
+        if self._monitor.readers:
+            asked = b"?".join(part for part in (path, scope["query_string"]) if part).decode("latin-1")
+            self._monitor.publish("request", endpoint=endpoint or "other", path=asked, status=status, seconds=seconds)
+
+    async def _page(self, endpoint: str, rest: bytes, scope: Scope, send: Send) -> int:
+        """Answer a request that has a page's address in its path; return the status."""
+        try:
+            asked = asked_in(endpoint, rest, scope["query_string"])
+            terms = terms_of(scope, self._places, self._parts.wish)
+            if endpoint == "timegate" and terms.accept_datetime is not None:
+                asked.date = accepted_date(terms.accept_datetime)
+            found = await self._found(asked, terms)
+            if asked.form == "proxy":
+                return await self._proxy.serve(asked, terms, found, scope["method"], send)
+            answer = self._lists.answer(asked, terms, found)
+        except (InputError, UsageError, NotKeptError, BusyError) as error:
+            answer = refusal(error)
+            if endpoint == "timegate":
+                answer.headers.append(VARY)
+        except Exception:  # noqa: BLE001  whatever it is, the client is told, and the log tells the rest
+            _log.exception("a request for %s failed", endpoint)
+            answer = text_answer(500, "A fault of ours; it has been logged", (b"cache-control", b"no-store"))
+        return await _sent(answer, scope["method"], send)
+
+    async def _found(self, asked: Asked, terms: Terms) -> Found:
+        found = self._kept(asked.uri, terms.wish) if terms.freshness is FRESH_ENOUGH else None
+        if found is None:
+            found = await self._finds.find(asked.uri, terms.wish, terms.freshness)
+            self._metrics.found(found.from_cache)
+        else:
+            self._metrics.found(True)
+        # It may have been found under another spelling of the same address.
+        return found if found.uri == asked.uri else replace(found, uri=asked.uri)
+
+    async def _other(self, scope: Scope, receive: Receive, send: Send) -> tuple[int, str]:
+        """Let Starlette answer; return the status, and the endpoint if it is one."""
+        status = 500
+
+        async def with_common_headers(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*COMMON, *message["headers"]]
+                if self._map_link:
+                    message["headers"].append((b"link", self._map_link.encode()))
+            await send(message)
+
+        endpoint = await self._others.serve(scope, receive, with_common_headers)
+        return status, endpoint
+
+
+async def _sent(answer: Answer, method: str, send: Send) -> int:
+    await deliver(answer, method, send)
+    return answer.status

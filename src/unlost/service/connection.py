@@ -1,0 +1,86 @@
+"""Connections of the server with bounds: how long a request's head may be, how slowly it and the answer may go."""
+
+import asyncio
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from unlost.service.address import MAX_TARGET_BYTES
+
+_MAX_HEAD = MAX_TARGET_BYTES + (1 << 15)  # bytes of request line and headers, roughly: whole pieces are counted
+_HEAD_SECONDS = 20.0  # from connecting, or from the first byte of a request, to the end of its headers
+_STALLED_SECONDS = 60.0  # for which a client may take nothing of an answer; what waits for it takes memory
+
+
+class BoundedConnection(HttpToolsProtocol):
+    """A connection on which no request is endless before the application sees it, and no answer waits for ever."""
+
+    _stall: asyncio.TimerHandle | None = None
+    _unsent = 0
+    _timer: asyncio.TimerHandle | None = None
+    _head_bytes = 0
+    _is_in_head = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        """Begin to wait for a request."""
+        super().connection_made(transport)
+        self._begin()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no more."""
+        self._end()
+        self._go_on()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes; if they do not come to the end of the headers, they must not be too many."""
+        super().data_received(data)
+        if self._is_in_head:
+            self._head_bytes += len(data)
+            if self._head_bytes > _MAX_HEAD and not self.transport.is_closing():
+                self.send_400_response(f"expected at most {_MAX_HEAD} bytes of request line and headers")
+
+    def on_message_begin(self) -> None:
+        """Begin to wait for the end of the headers."""
+        super().on_message_begin()
+        self._begin()
+
+    def on_headers_complete(self) -> None:
+        """Have the request answered."""
+        self._end()
+        super().on_headers_complete()
+
+    def pause_writing(self) -> None:
+        """Have the application wait, since the client takes nothing; it must take something soon."""
+        super().pause_writing()
+        self._watch()
+
+    def resume_writing(self) -> None:
+        """Have the application go on."""
+        self._go_on()
+        super().resume_writing()
+
+    def _watch(self) -> None:
+        self._unsent = self.transport.get_write_buffer_size()
+        self._stall = self.loop.call_later(_STALLED_SECONDS, self._check)
+
+    def _check(self) -> None:
+        if self.transport.get_write_buffer_size() < self._unsent:
+            self._watch()
+        else:
+            self.transport.abort()
+
+    def _go_on(self) -> None:
+        if self._stall is not None:
+            self._stall.cancel()
+            self._stall = None
+
+    def _begin(self) -> None:
+        self._end()
+        self._head_bytes, self._is_in_head = 0, True
+        self._timer = self.loop.call_later(_HEAD_SECONDS, self.transport.close)
+
+    def _end(self) -> None:
+        self._is_in_head = False
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

@@ -1,0 +1,57 @@
+"""Lists that were rendered, kept beside what they were rendered from: most questions are asked again soon."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import NamedTuple
+
+from unlost.aggregate.found import Found
+from unlost.aggregate.wish import Wish
+from unlost.service.answers import Header, etag_of
+
+
+class Rendered(NamedTuple):
+    """A body, its entity tag, the headers that are always the same with it, and when what it was made of was made."""
+
+    body: bytes
+    etag: bytes
+    headers: tuple[Header, ...]
+    made: float
+
+
+class KeptAnswers:
+    """Bodies, the least recently wanted forgotten first.
+
+    capacity: bytes that all of them may have together. A body of more than a sixteenth of that is never kept.
+    """
+
+    def __init__(self, capacity: int = 1 << 26) -> None:
+        self._capacity = capacity
+        self._kept: OrderedDict[tuple[str, str, str, Wish], Rendered] = OrderedDict()
+        self._size = 0
+
+    def rendered(
+        self, found: Found, wish: Wish, form: str, base: str, render: Callable[[], tuple[bytes, list[Header]]]
+    ) -> Rendered:
+        """Return the body for what was found: the one that is kept, if it was made from the same."""
+        key = (found.uri, form, base, wish)
+        kept = self._kept.get(key)
+        if kept is not None:
+            if kept.made == found.made:
+                self._kept.move_to_end(key)
+                return kept
+            self._forget(key)
+        body, headers = render()
+        fresh = Rendered(body, etag_of(body), tuple(headers), found.made)
+        if len(body) <= self._capacity >> 4:
+            self._kept[key] = fresh
+            self._size += _weight(key, fresh)
+            while self._size > self._capacity:
+                self._forget(next(iter(self._kept)))
+        return fresh
+
+    def _forget(self, key: tuple[str, str, str, Wish]) -> None:
+        self._size -= _weight(key, self._kept.pop(key))
+
+
+def _weight(key: tuple[str, str, str, Wish], rendered: Rendered) -> int:
+    return len(rendered.body) + len(key[0]) + len(key[2]) + 1_000  # what the objects themselves take, roughly

@@ -1,0 +1,125 @@
+"""TimeMaps, TimeGates and descriptions of mementos: from what was found to an answer (RFC 7089, MemGator)."""
+
+import math
+from collections.abc import Callable
+
+from unlost.aggregate.found import Found
+from unlost.clock import Clock
+from unlost.service.answers import Answer, Header, field_value, is_known, text_answer
+from unlost.service.asked import Asked, Terms
+from unlost.service.kept_answers import KeptAnswers
+from unlost.service.rendering import TYPES, link_header, render_memento, render_summary, render_timemap
+
+VARY: Header = (b"vary", b"accept-datetime")
+"""What every answer of a TimeGate has."""
+
+_MAX_FAILED = 100  # archives named in a header
+
+
+class Lists:
+    """Makes answers of what was found.
+
+    map_link: the Link to our own MementoMap that every answer has, or nothing.
+    """
+
+    def __init__(self, clock: Clock, map_link: str = "") -> None:
+        self._clock = clock
+        self._map_link = map_link
+        self._kept = KeptAnswers()
+        self._answers: dict[str, Callable[[Asked, Terms, Found], Answer]] = {
+            "timemap": self._timemap,
+            "timegate": self._timegate,
+            "memento": self._memento,
+            "api": self._memento,
+            "summary": self._summary,
+        }
+
+    def answer(self, asked: Asked, terms: Terms, found: Found) -> Answer:
+        """Return the answer, whole."""
+        return self._answers[asked.endpoint](asked, terms, found)
+
+    def missing(self, found: Found, terms: Terms, *more: Header) -> Answer:
+        """Return the answer that no archive has a copy."""
+        failed = found.failures
+        message = f"No mementos of {found.uri} were found"
+        if failed:
+            message += f"; {len(failed)} of {len(found.reports)} archives that were asked did not answer"
+        return text_answer(404, message, *self.common(found, terms), *more)
+
+    def common(self, found: Found, terms: Terms, links: str = "") -> list[Header]:
+        """Return the headers of every answer that is made of what was found. links: the value of Link, if there is."""
+        return [*self._lasting(found, links), *self._passing(found, terms)]
+
+    def _lasting(self, found: Found, links: str = "") -> list[Header]:
+        """Return the headers that are the same for as long as what was found is kept."""
+        headers: list[Header] = [(b"x-memento-count", b"%d" % len(found.mementos))]
+        if failed := found.failures:
+            named = ", ".join(f"{report.archive}={report.outcome}" for report in failed[:_MAX_FAILED])
+            headers.append((b"x-archives-failed", field_value(named)))
+        links = ", ".join(each for each in (links, self._map_link) if each)
+        return [*headers, (b"link", field_value(links))] if links else headers
+
+    def _passing(self, found: Found, terms: Terms) -> list[Header]:
+        """Return the headers that are of the moment, or of the request."""
+        seconds = math.floor(found.until - self._clock.now())
+        control = b"max-age=%d" % seconds if seconds > 0 else b"no-cache"
+        if not len(found.mementos) and found.failures:
+            control = b"no-store"
+        headers: list[Header] = [(b"cache-control", control)]
+        if terms.is_choosy:
+            headers.append((b"vary", b"prefer"))
+        return headers
+
+    def _timemap(self, asked: Asked, terms: Terms, found: Found) -> Answer:
+        span = asked.span
+        if not len(found.mementos) or (span and not len(found.mementos.between(*span))):
+            return self.missing(found, terms)
+        form = f"{'-'.join(span)} {asked.form}" if span else asked.form
+        return self._body(form, terms, found, lambda: render_timemap(found, asked.form, terms.places, span))
+
+    def _summary(self, asked: Asked, terms: Terms, found: Found) -> Answer:
+        if not len(found.mementos):
+            return self.missing(found, terms)
+        form = f"summary {asked.form}"
+        return self._body(form, terms, found, lambda: render_summary(found, asked.form))
+
+    def _memento(self, asked: Asked, terms: Terms, found: Found) -> Answer:
+        place = found.mementos.closest(asked.date)
+        if place is None:
+            return self.missing(found, terms)
+        if not asked.form:
+            return self._redirect(place, terms, found)
+        form = f"{place} {asked.form}"
+        return self._body(form, terms, found, lambda: render_memento(found, place, asked.form, terms.places))
+
+    def _timegate(self, asked: Asked, terms: Terms, found: Found) -> Answer:
+        place = found.mementos.closest(asked.date) if asked.date else len(found.mementos) - 1
+        if place is None or place < 0:
+            return self.missing(found, terms, VARY)
+        answer = self._redirect(place, terms, found)
+        answer.headers.append(VARY)
+        return answer
+
+    def _redirect(self, place: int, terms: Terms, found: Found) -> Answer:
+        def render() -> tuple[bytes, list[Header]]:
+            target = found.mementos[place].uri
+            links = link_header(found, place, terms.places)
+            answer = text_answer(302, target, (b"location", field_value(target)), *self._lasting(found, links))
+            return answer.body, answer.headers
+
+        rendered = self._kept.rendered(found, terms.wish, f"{place} to", terms.places.base, render)
+        return Answer(302, rendered.body, [*rendered.headers, *self._passing(found, terms)])
+
+    def _body(self, form: str, terms: Terms, found: Found, render: Callable[[], bytes]) -> Answer:
+        def whole() -> tuple[bytes, list[Header]]:
+            return render(), self._lasting(found)
+
+        rendered = self._kept.rendered(found, terms.wish, form, terms.places.base, whole)
+        headers = [*rendered.headers, *self._passing(found, terms), (b"etag", rendered.etag)]
+        if terms.if_none_match is not None and is_known(rendered.etag, terms.if_none_match):
+            return Answer(304, b"", headers)
+        headers.append((b"content-type", _TYPES[form.rpartition(" ")[2]]))
+        return Answer(200, rendered.body, headers)
+
+
+_TYPES = {form: media_type.encode() for form, media_type in TYPES.items()}

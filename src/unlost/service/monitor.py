@@ -1,0 +1,128 @@
+"""What happens in the service, as it happens, for whoever watches: server-sent events.
+
+Whoever reads slowly loses events and is told how many; nobody else notices.
+"""
+
+import asyncio
+import contextlib
+import json
+from collections import deque
+
+from unlost.service.answers import COMMON, Receive, Send, deliver, text_answer
+
+_QUEUE = 256  # events that wait for one reader: some seconds of a busy service
+_MAX_READERS = 100
+_HEARTBEAT_SECONDS = 15.0  # less than the half minute after which proxies close what is silent
+_HEADERS = (
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-store"),
+    (b"x-accel-buffering", b"no"),  # nginx would keep events until it has a few kilobytes of them
+)
+
+
+class _Reader:
+    """Somebody who watches. waiting: what it has not been sent. lost: how many events it was too slow for."""
+
+    def __init__(self) -> None:
+        self.waiting: deque[bytes] = deque()
+        self.lost = 0
+        self.news = asyncio.Event()
+
+    def add(self, event: bytes) -> bool:
+        """Keep an event for it; return False if there is no room."""
+        self.news.set()
+        if len(self.waiting) >= _QUEUE:
+            self.lost += 1
+            return False
+        self.waiting.append(event)
+        return True
+
+    def taken(self) -> bytes:
+        """Return all that waits, with what was lost behind it, since that came later."""
+        self.news.clear()
+        data = b"".join(self.waiting)
+        self.waiting.clear()
+        if self.lost:
+            data += _event("lost", {"count": self.lost})
+            self.lost = 0
+        return data
+
+
+class Monitor:
+    """Tells readers what happens. heartbeat: seconds of silence after which a line is sent that says nothing."""
+
+    def __init__(self, heartbeat: float = _HEARTBEAT_SECONDS) -> None:
+        self._heartbeat = heartbeat
+        self._readers: set[_Reader] = set()
+        self._closed = False
+        self.lost = 0
+
+    @property
+    def readers(self) -> int:
+        """How many watch."""
+        return len(self._readers)
+
+    def publish(self, name: str, **fields: object) -> None:
+        """Tell everybody who watches; it costs nothing if nobody does."""
+        if self._readers:
+            event = _event(name, fields)
+            for reader in self._readers:
+                self.lost += not reader.add(event)
+
+    def close(self) -> None:
+        """Let every reader go once it has what waits for it."""
+        self._closed = True
+        for reader in self._readers:
+            reader.news.set()
+
+    async def follow(self, method: str, receive: Receive, send: Send) -> int:
+        """Answer a request with everything that happens from now on, until the reader or the service ends.
+
+        Returns the status.
+        """
+        if method == "HEAD":
+            await send({"type": "http.response.start", "status": 200, "headers": [*COMMON, *_HEADERS]})
+            await send({"type": "http.response.body", "body": b""})
+            return 200
+        if self._closed or len(self._readers) >= _MAX_READERS:
+            await deliver(
+                text_answer(503, f"{len(self._readers)} readers watch already: no more may", (b"retry-after", b"60")),
+                method,
+                send,
+            )
+            return 503
+        reader = _Reader()
+        self._readers.add(reader)
+        gone = asyncio.ensure_future(_gone(receive))
+        try:
+            await send({"type": "http.response.start", "status": 200, "headers": [*COMMON, *_HEADERS]})
+            await self._tell(reader, gone, send)
+        finally:
+            self._readers.discard(reader)
+            gone.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await gone
+        return 200
+
+    async def _tell(self, reader: _Reader, gone: "asyncio.Future[None]", send: Send) -> None:
+        data = b": unlost\n\n"
+        while not gone.done():
+            # Whoever takes nothing at all is let go by the connection, and is gone then.
+            await send({"type": "http.response.body", "body": data, "more_body": True})
+            if self._closed and not reader.waiting:
+                await send({"type": "http.response.body", "body": b""})
+                return
+            news = asyncio.ensure_future(reader.news.wait())
+            await asyncio.wait((news, gone), timeout=self._heartbeat, return_when=asyncio.FIRST_COMPLETED)
+            news.cancel()
+            data = reader.taken() or b":\n\n"
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _event(name: str, fields: dict[str, object]) -> bytes:
+    # JSON escapes the ends of lines: no text of anybody can begin an event of its own.
+    return f"event: {name}\ndata: {json.dumps(fields)}\n\n".encode()

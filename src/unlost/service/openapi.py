@@ -1,0 +1,113 @@
+"""The description of the service for programs: OpenAPI 3.1."""
+
+from unlost._core import VERSION
+from unlost.service.asked import DESCRIPTIONS, LISTS, SUMMARIES
+from unlost.service.rendering import TYPES
+
+_Object = dict[str, object]
+
+_PAGE: _Object = {
+    "name": "uri",
+    "in": "path",
+    "required": True,
+    "description": "The page (URI-R), as it is or escaped once; its query is its own.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 2000},
+    "example": "http://example.com/",
+}
+_DATE: _Object = {
+    "name": "date",
+    "in": "path",
+    "required": True,
+    "description": "YYYY[MM[DD[hh[mm[ss]]]]], UTC.",
+    "schema": {"type": "string", "pattern": "^[0-9]{4}([0-9]{2}){0,5}$"},
+    "example": "20140210",
+}
+_PREFER: _Object = {
+    "name": "Prefer",
+    "in": "header",
+    "description": 'Which archives to ask: archives="a,b", broadcast, top-k=3.',
+    "schema": {"type": "string"},
+    "example": "top-k=3",
+}
+_ACCEPT_DATETIME: _Object = {
+    "name": "Accept-Datetime",
+    "in": "header",
+    "description": "The date to be close to, in GMT; without it, the last copy.",
+    "schema": {"type": "string"},
+    "example": "Mon, 10 Feb 2014 00:00:01 GMT",
+}
+_OPTIONS: list[_Object] = [
+    {"name": "archives", "in": "query", "description": "Ids, with commas.", "schema": {"type": "string"}},
+    {"name": "broadcast", "in": "query", "schema": {"type": "string", "enum": ["0", "1"]}},
+    {"name": "top_k", "in": "query", "schema": {"type": "integer", "minimum": 1, "maximum": 1000}},
+]
+_TEXT: _Object = {"text/plain": {"schema": {"type": "string"}}}
+
+
+def _choice(names: tuple[str, ...], place: str = "path") -> _Object:
+    return {"name": "format", "in": place, "required": place == "path", "schema": {"type": "string", "enum": [*names]}}
+
+
+def _answers(success: _Object, *statuses: int) -> _Object:
+    said = {
+        302: "Found: Location is the address of the copy",
+        400: "A request, an address or a date that is malformed; what was expected is said",
+        404: "No mementos; X-Archives-Failed names archives that did not answer",
+        414: "An address that is too long",
+        451: "The archive does not show it",
+        502: "The archive does not give its copy",
+        503: "The archive is not asked now",
+        504: "Nothing was kept, or the archive did not answer in time",
+    }
+    answers: _Object = {str(status): {"description": said[status], "content": _TEXT} for status in statuses}
+    return {**success, **answers}
+
+
+def _ok(*types: str) -> _Object:
+    return {"200": {"description": "It", "content": {name.partition(";")[0]: {} for name in types}}}
+
+
+def _get(summary: str, parameters: list[_Object], responses: _Object) -> _Object:
+    return {"get": {"summary": summary, "parameters": parameters, "responses": responses}}
+
+
+def description(base: str, has_map: bool) -> _Object:
+    """Return it, as JSON has it. base: our own address."""
+    lists = [TYPES[form] for form in LISTS]
+    told = [TYPES[form] for form in DESCRIPTIONS if form in TYPES]
+    faults = (400, 404, 414, 504)
+    of_copy = _answers(_ok(*told, "*/*"), 302, *faults, 451, 502, 503)
+    find = [{**_PAGE, "in": "query"}, _choice(LISTS, "query"), {**_DATE, "in": "query", "required": False}, *_OPTIONS]
+    paths: _Object = {
+        "/timemap/{format}/{uri}": _get(
+            "All copies of a page", [_choice(LISTS), _PAGE, _PREFER], _answers(_ok(*lists), *faults)
+        ),
+        "/timegate/{uri}": _get(
+            "The copy closest to a date", [_PAGE, _ACCEPT_DATETIME, _PREFER], _answers({}, 302, *faults)
+        ),
+        "/memento/{date}/{uri}": _get("The same, by its path", [_DATE, _PAGE, _PREFER], _answers({}, 302, *faults)),
+        "/memento/{format}/{date}/{uri}": _get(
+            "What there is to say of the closest copy; `proxy`: the copy itself",
+            [_choice(DESCRIPTIONS), _DATE, _PAGE, _PREFER],
+            of_copy,
+        ),
+        "/api/{format}/{date}/{uri}": _get("The same", [_choice(DESCRIPTIONS), _DATE, _PAGE, _PREFER], of_copy),
+        "/api/find": _get("All copies, with every option a parameter", find, _answers(_ok(*lists), *faults)),
+        "/summary/{format}/{uri}": _get(
+            "How many copies, by archive and year",
+            [_choice(SUMMARIES), _PAGE, _PREFER],
+            _answers(_ok(*(TYPES[form] for form in SUMMARIES)), *faults),
+        ),
+        "/about": _get("Archives: which are asked, and why", [], _ok("application/json", "text/html")),
+        "/metrics": _get("Numbers, for Prometheus", [], _ok("text/plain")),
+        "/health": _get("Whether the service answers", [], _ok("application/json")),
+        "/openapi.json": _get("This description", [], _ok("application/json")),
+    }
+    if has_map:
+        paths["/mementomap"] = _get("What the archive holds", [], _ok("text/plain", "application/gzip"))
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "unlost", "version": VERSION, "description": "Who has a page, and when."},
+        "servers": [{"url": base}],
+        "paths": paths,
+    }

@@ -1,0 +1,109 @@
+"""The page for people: a search box, and the copies of a page on a time line by archive and year."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from urllib.parse import urlencode
+
+import jinja2
+
+from unlost.aggregate.found import Found
+from unlost.aggregate.mementos import Memento
+from unlost.dates import to_iso
+
+POLICY = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+"""What the page may load and run: our own files, and no script that is in the page itself."""
+
+_MAX_SHOWN = 500  # copies in one page; the rest is one click away
+_SHADES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which of the copies are listed below the time line. Texts are as they were given, and may be empty."""
+
+    archive: str = ""
+    year: str = ""
+
+    def takes(self, memento: Memento) -> bool:
+        """Return whether a copy is one of them."""
+        return self.archive in ("", memento.archive) and memento.datetime.startswith(self.year)
+
+
+class Page:
+    """Renders the pages. Everything that is put into them is escaped."""
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        """names: of archives, by id."""
+        self._names = names
+        self._templates = jinja2.Environment(
+            loader=jinja2.FunctionLoader(_template), autoescape=True, undefined=jinja2.StrictUndefined
+        )
+        self._templates.globals["name_of"] = lambda archive: names.get(archive, archive)
+        self._templates.filters["web"] = _web
+        self._templates.filters["moment"] = _moment
+
+    async def home(
+        self,
+        options: Mapping[str, str],
+        found: Found | None = None,
+        problem: str = "",
+        choice: Choice = Choice(),  # noqa: B008
+    ) -> str:
+        """Return the page with the search box, and below it what was found, or what is wrong."""
+        # Of a page with very many copies it takes long, and others want to be answered meanwhile.
+        return await asyncio.to_thread(self._home, options, found, problem, choice)
+
+    def _home(self, options: Mapping[str, str], found: Found | None, problem: str, choice: Choice) -> str:
+        context: dict[str, object] = {"options": options, "found": found, "problem": problem, "choice": choice}
+        if found is not None:
+            context |= self._line(found, options)
+            chosen = [each for each in found.mementos if choice.takes(each)]
+            context |= {"listed": chosen[:_MAX_SHOWN], "chosen": len(chosen), "failures": found.failures}
+        return self._templates.get_template("home.html").render(context)
+
+    def _line(self, found: Found, options: Mapping[str, str]) -> dict[str, object]:
+        """Return the time line: years without a gap, and a row of counts for each archive."""
+        counts = found.mementos.by_archive_and_year()
+        known = [int(year) for row in counts.values() for year in row]
+        years = [f"{year:04d}" for year in range(min(known), max(known) + 1)] if known else []
+        most = max((count for row in counts.values() for count in row.values()), default=1)
+
+        def cell(archive: str, year: str) -> tuple[int, int, str]:
+            count = counts[archive].get(year, 0)
+            shade = -(-count.bit_length() * _SHADES // most.bit_length()) if count else 0
+            return count, shade, self.link(options, archive=archive, year=year)
+
+        rows = [(archive, sum(counts[archive].values()), [cell(archive, year) for year in years]) for archive in counts]
+        return {"years": years, "rows": rows, "link": lambda **more: self.link(options, **more)}
+
+    def link(self, options: Mapping[str, str], **more: str) -> str:
+        """Return the address of this page with other options."""
+        kept = {name: value for name, value in options.items() if value and name not in ("archive", "year")}
+        return f"/?{urlencode({**kept, **more})}#copies"
+
+    def about(self, told: Mapping[str, object]) -> str:
+        """Return the page about archives. told: as `service.about` tells it."""
+        return self._templates.get_template("about.html").render(told=told)
+
+
+def _template(name: str) -> str:
+    return files("unlost.service").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def _web(address: str) -> str:
+    """Return an address to link to; nothing if it is not one of the web: an archive may list whatever it likes."""
+    return address if address.lower().startswith(("http://", "https://")) else ""
+
+
+def _moment(datetime: str) -> str:
+    return to_iso(datetime).replace("T", " ").removesuffix("Z")
+
+
+def static_files() -> Sequence[str]:
+    """Return the names of the files that pages load."""
+    return ("unlost.css", "unlost.js")

@@ -1,0 +1,88 @@
+"""What a request says about how it is to be answered: which archives to ask, how fresh, for which date."""
+
+import re
+from collections.abc import Mapping
+
+from unlost import dates
+from unlost.aggregate.wish import Freshness, Wish
+from unlost.errors import DateError, UsageError
+
+ANY = Wish()
+FRESH_ENOUGH = Freshness()
+
+_MAX_ARCHIVES = 1_000  # ids in one wish: more than there are archives
+_MAX_TOP_K = 1_000
+_PREFERENCE = re.compile(
+    r'\s*([!#$%&\'*+.^_`|~0-9a-z-]+)(?:\s*=\s*(?:"([^"]*)"|([^\s,;"]+)))?\s*(?:[,;]|$)', re.IGNORECASE
+)
+_DIGITS = re.compile(r"\d{4}(?:\d\d){0,5}", re.ASCII)
+_HTTP_DATE = re.compile(
+    r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d? (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d{4} "
+    r"\d\d:\d\d:\d\d GMT",
+    re.ASCII,
+)
+
+
+def preferred(header: str) -> Wish:
+    """Return what a `Prefer` header wishes (RFC 7240); preferences of others are passed over. Raises UsageError.
+
+    >>> preferred('archives="a,b"; broadcast; top-k=3, respond-async') == wished("a,b", "1", "3")
+    True
+    """
+    found: dict[str, str] = {}
+    place = 0
+    while place < len(header):
+        match = _PREFERENCE.match(header, place)
+        if match is None:
+            raise UsageError('Prefer: expected such as archives="a,b", broadcast, top-k=3')
+        found.setdefault(match[1].lower(), match[2] or match[3] or "")
+        place = match.end()
+    broadcast = "1" if found.get("broadcast", "0") == "" else found.get("broadcast")
+    return wished(found.get("archives"), broadcast, found.get("top-k", found.get("top_k")))
+
+
+def wished(archives: str | None, broadcast: str | None, top_k: str | None) -> Wish:
+    """Return a wish from the values of options; None or nothing for those that were not given. Raises UsageError."""
+    ids = [part.strip().lower() for part in archives.split(",")] if archives and archives.strip() else []
+    if len(ids) > _MAX_ARCHIVES or not all(ids):
+        raise UsageError("archives: expected ids of archives with commas between them")
+    if broadcast not in (None, "", "0", "1", "true", "false", "on"):
+        raise UsageError("broadcast: expected 1 or 0")
+    if top_k and not (top_k.isascii() and top_k.isdigit() and len(top_k) < 5 and 1 <= int(top_k) <= _MAX_TOP_K):
+        raise UsageError(f"top_k: expected a number from 1 to {_MAX_TOP_K}")
+    chosen = frozenset(ids) if ids else None
+    return Wish(chosen, broadcast in ("1", "true", "on"), int(top_k) if top_k else None)
+
+
+def combined(wish: Wish, usual: Wish) -> Wish:
+    """Return a wish, with what is usual where it says nothing."""
+    return Wish(wish.archives or usual.archives, wish.broadcast or usual.broadcast, wish.top_k or usual.top_k)
+
+
+def wished_by(options: Mapping[str, str]) -> Wish:
+    """Return a wish from the parameters of a query or a form: `archives`, `broadcast`, `top_k`. Raises UsageError."""
+    return wished(options.get("archives"), options.get("broadcast"), options.get("top_k"))
+
+
+def freshness_of(cache_control: str) -> Freshness:
+    """Return how fresh an answer must be, from a request's Cache-Control; what else it says is passed over.
+
+    >>> freshness_of("max-age=0, No-Cache")
+    Freshness(no_cache=True, only_if_cached=False)
+    """
+    directives = {part.strip().lower() for part in cache_control.split(",")}
+    return Freshness("no-cache" in directives, "only-if-cached" in directives)
+
+
+def date_of(digits: str) -> str:
+    """Return the first moment of a date of 4, 6, … or 14 digits. Raises DateError."""
+    if not _DIGITS.fullmatch(digits):
+        raise DateError(f"expected a date as YYYY[MM[DD[hh[mm[ss]]]]], found `{digits[:40]}`")
+    return dates.pad(digits)
+
+
+def accepted_date(header: str) -> str:
+    """Return the 14 digits of an Accept-Datetime: only GMT, as RFC 7089 has it. Raises DateError."""
+    if not _HTTP_DATE.fullmatch(header.strip()):
+        raise DateError(f"expected a date such as Mon, 10 Feb 2014 00:00:01 GMT, found `{header[:40]}`")
+    return dates.from_http(header.strip())

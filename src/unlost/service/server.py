@@ -1,0 +1,96 @@
+"""Listens and answers until it is told to stop: answers that are in progress end first."""
+
+import errno
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import uvicorn
+
+from unlost.errors import UsageError
+from unlost.service.application import Application
+from unlost.service.connection import BoundedConnection
+from unlost.service.parts import Parts
+
+_BACKLOG = 2_048
+_MAX_CONNECTIONS = 10_000  # more are told to come later: what each has in memory is bounded, so all is
+_GRACE = 5.0  # seconds beyond the deadline that answers in progress have to end
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens. Raises UsageError if the port is taken or the host is not this machine."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    except OSError as error:
+        place = f"port {port} of {host}"
+        if error.errno == errno.EADDRINUSE:
+            raise UsageError(f"{place} is taken: end what listens there, or choose another with --port") from None
+        if error.errno == errno.EACCES:
+            raise UsageError(f"{place}: not allowed: choose one above 1023 with --port") from None
+        raise UsageError(f"{place}: cannot listen: {error.strerror or error}") from None
+
+
+def address_of(listening: socket.socket) -> str:
+    """Return the address at which a socket is reached.
+
+    >>> with listen("127.0.0.1", 0) as listening:
+    ...     address_of(listening)
+    'http://127.0.0.1:...'
+    """
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+async def serve(parts: Parts, listening: socket.socket, ready: Callable[[], None], deadline: float) -> int | None:
+    """Answer requests until SIGINT or SIGTERM; return that signal.
+
+    ready: called once requests are answered. deadline: seconds that one answer may take.
+    """
+    config = uvicorn.Config(
+        Application(parts),
+        http=BoundedConnection,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=_MAX_CONNECTIONS,
+        timeout_graceful_shutdown=int(deadline + _GRACE),
+    )
+    server = _Server(config, ready, parts.monitor.close)
+    await server.serve([listening])
+    return server.signal
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's server, which leaves it to the command how the process ends, and lets watchers go first."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None], ending: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+        self._ending = ending
+
+    @property
+    def signal(self) -> int | None:
+        """The first signal that it was told to stop by."""
+        return self._captured_signals[0] if self._captured_signals else None
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, action in before.items():
+                signal.signal(number, action)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._ending()
+        await super().shutdown(sockets)

@@ -1,0 +1,1 @@
+"""The web service, as its clients see it."""

@@ -1,0 +1,80 @@
+"""A client of the service that shows what came over the network, and the service that has found everything already."""
+
+import http.client
+import os
+import socket
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.neighbours.process import running
+
+ROOT = Path(__file__).parents[2]
+
+
+class Answer(NamedTuple):
+    """An answer. headers: names in lower case; those that came more than once are joined by a comma."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def text(self) -> str:
+        """The body as text."""
+        return self.body.decode()
+
+
+class Client:
+    """Asks one service."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.base = f"http://127.0.0.1:{port}"
+
+    def ask(self, path: str, method: str = "GET", headers: Mapping[str, str] | None = None) -> Answer:
+        """Send a request as it is written here; redirects are not followed."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        try:
+            connection.putrequest(method, path, skip_accept_encoding=True)
+            for name, value in (headers or {}).items():
+                connection.putheader(name, value)
+            connection.endheaders()
+            answer = connection.getresponse()
+            found: dict[str, str] = {}
+            for name, value in answer.getheaders():
+                found[name.lower()] = f"{found[name.lower()]}, {value}" if name.lower() in found else value
+            return Answer(answer.status, found, answer.read())
+        finally:
+            connection.close()
+
+    def raw(self, data: bytes) -> bytes:
+        """Send bytes and return all that comes back until the connection is closed."""
+        with socket.create_connection(("127.0.0.1", self.port), 30) as connection:
+            connection.sendall(data)
+            answer = b""
+            while piece := connection.recv(1 << 16):
+                answer += piece
+        return answer
+
+
+def is_ready(port: int) -> bool:
+    """Return whether a service answers."""
+    try:
+        return Client(port).ask("/health").status == 200
+    except OSError:
+        return False
+
+
+@contextmanager
+def prepared(folder: Path, published: Path | None = None) -> Iterator[Client]:
+    """Run the service that has found everything already."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+
+    def command(port: int) -> list[str | Path]:
+        return [sys.executable, "-m", "tests.service.prepared", str(port), *([published] if published else [])]
+
+    with running(command, is_ready, folder, environment) as port:
+        yield Client(port)

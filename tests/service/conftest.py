@@ -1,0 +1,14 @@
+"""One service for all tests that only ask it."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.service.client import Client, prepared
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """Run the service that has found everything already."""
+    with prepared(tmp_path_factory.mktemp("service")) as client:
+        yield client

@@ -1,0 +1,172 @@
+"""A service that has found everything already, run as a process of its own: `python -m tests.service.prepared PORT`."""
+
+import asyncio
+import io
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import uvloop
+
+from unlost import uri as addresses
+from unlost.aggregate.found import Found
+from unlost.aggregate.mementos import Memento, Mementos
+from unlost.aggregate.report import Report
+from unlost.aggregate.wish import Freshness, Wish
+from unlost.archives.archive import Archive, Kind
+from unlost.archives.repository import StoredCopy
+from unlost.clock import SystemClock
+from unlost.errors import BusyError, FailedError, NotKeptError, NotNowError, UsageError
+from unlost.formats.capture import Capture
+from unlost.service import connection, server
+from unlost.service.metrics import Metrics
+from unlost.service.monitor import Monitor
+from unlost.service.parts import Parts
+from unlost.service.standing import Standing
+from unlost.service.telling import Telling
+
+if TYPE_CHECKING:
+    from unlost.service.copies import Copies
+
+EVIL_NAME = "<img src=x onerror=\"document.title='owned'\">"
+ARCHIVES = (
+    Archive("a.org", "Archive A", Kind.MEMENTO, timemap="http://a.org/timemap/"),
+    Archive("b.org", "Archive B", Kind.MEMENTO, timemap="http://b.org/timemap/"),
+    Archive("evil.org", EVIL_NAME, Kind.MEMENTO, timemap="http://evil.org/timemap/", enabled=False),
+)
+HEAD_SECONDS = 4.0
+PAGE = "http://example.com/"
+DATES = ("19960101040926", "20020120142510", "20140210000001", "20201231235959")
+
+
+def copies(page: str) -> tuple[Memento, ...]:
+    """Return four copies of a page, by date, in two archives."""
+    return tuple(
+        Memento(date, archive, f"http://{archive}/web/{date}/{page}")
+        for date, archive in zip(DATES, ("a.org", "b.org", "a.org", "b.org"), strict=True)
+    )
+
+
+HIT = Report("a.org", "routed", "hit", 2, 12.5)
+LATE = Report("b.org", "broadcast", "timeout", 0, 10_000.0, "not answered within 10 s")
+PAGES: dict[str, tuple[tuple[Memento, ...], tuple[Report, ...]]] = {
+    PAGE: (copies(PAGE), (HIT, Report("b.org", "routed", "hit", 2, 7.0))),
+    "http://one.example/": (copies("http://one.example/")[:1], (HIT,)),
+    "http://slow.example/": (copies("http://slow.example/"), (HIT,)),
+    "http://partly.example/": (copies("http://partly.example/")[::2], (HIT, LATE)),
+    "http://failed.example/": ((), (Report("a.org", "routed", "miss"), LATE)),
+    "http://evil.example/": (
+        (
+            Memento("20140101000000", "evil.org", "javascript:document.title='owned'"),
+            Memento("20150101000000", "evil.org", "http://evil.org/\"><script>document.title='owned'</script>"),
+            Memento("20160101000000", "evil.org", "http://evil.org/\r\nX-Injected: yes/ü"),
+        ),
+        (HIT,),
+    ),
+    "http://many.example/": (
+        tuple(
+            Memento(f"20{n // 12 % 20:02d}{n % 12 + 1:02d}{n // 240 % 28 + 1:02d}000000", "a.org", f"http://a.org/{n}")
+            for n in range(3_000)
+        ),
+        (HIT,),
+    ),
+}
+
+
+class Prepared:
+    """Finds what is prepared; any other page is in no archive. asked: every wish, in order."""
+
+    def __init__(self, telling: Telling) -> None:
+        self._telling = telling
+        self._kept: dict[tuple[str, Wish], Found] = {}
+
+    def kept(self, uri: str, wish: Wish) -> Found | None:
+        """Return what was found before."""
+        found = self._kept.get((uri, wish))
+        return None if found is None else replace(found, from_cache=True)
+
+    async def find(self, uri: str, wish: Wish = Wish(), freshness: Freshness = Freshness()) -> Found:  # noqa: B008
+        """Return what is prepared, in the archives that are wished for."""
+        addresses.key(uri)
+        if unknown := (wish.archives or frozenset()) - {each.id for each in ARCHIVES}:
+            raise UsageError(f"no archive `{min(unknown)[:100]}` in the registry. There are a.org, b.org, evil.org")
+        kept = self.kept(uri, wish)
+        if kept is not None and not freshness.no_cache:
+            return kept
+        if freshness.only_if_cached:
+            raise NotKeptError("no archive was to be asked, and nothing was kept")
+        if uri == "http://busy.example/":
+            raise BusyError("too many pages are being looked for", 4.2)
+        if uri == "http://broken.example/":
+            raise RuntimeError("planted")
+        if uri == "http://slow.example/":
+            await asyncio.sleep(1.5)
+        rows, reports = PAGES.get(uri if uri.count("/") > 2 else f"{uri}/", ((), (Report("a.org", "routed", "miss"),)))
+        chosen = [row for row in rows if wish.archives is None or row.archive in wish.archives]
+        now = SystemClock().now()
+        found = Found(uri, Mementos(chosen), reports, ("evil.org",), now, now + (60 if chosen else 30))
+        self._kept[uri, wish] = found
+        self._telling.found(found)
+        return found
+
+    def standings(self) -> list[Standing]:
+        """Return how the archives stand."""
+        first, second, third = ARCHIVES
+        made = 1_700_000_000.0
+        return [
+            Standing(
+                first, True, "its map says so", map_made=made, routed=10, routed_hits=9, explored=5, explored_hits=1
+            ),
+            Standing(second, True, "its hit rate is 5 %", "dormant", SystemClock().now() + 500, hit_rate=0.05),
+            Standing(third, False, "it is off: only if it is named"),
+        ]
+
+
+class PreparedCopies:
+    """Has the bytes of the copies of one page."""
+
+    @asynccontextmanager
+    async def fetched(self, uri: str, memento: Memento) -> AsyncIterator[StoredCopy | None]:
+        """Yield a copy, or fail in every way in which an archive fails."""
+        if "nocopy" in uri:
+            yield None
+            return
+        if "notnow" in uri:
+            raise NotNowError("its limits are used up", memento.archive, SystemClock().now() + 30, "rate")
+        if "broke" in uri:
+            raise FailedError("the connection broke", memento.archive, "reset")
+        capture = Capture(uri, addresses.key(uri), memento.datetime, 200, "text/html", urim=memento.uri)
+        headers = (
+            ("Content-Type", "text/html; charset=x-odd"),
+            ("Set-Cookie", "a=b"),
+            ("Connection", "close"),
+            ("Content-Encoding", "gzip"),
+        )
+        if "moved" in uri:
+            capture = replace(capture, status=301, redirect="http://elsewhere.example/\r\nX-Injected: yes")
+        yield StoredCopy(capture, headers, io.BytesIO(b"<script>alert(1)</script>" + b"x" * 300_000))
+
+
+for _name in ("nocopy", "notnow", "broke", "moved"):
+    PAGES[f"http://{_name}.example/"] = (copies(f"http://{_name}.example/"), (HIT,))
+
+
+async def main(port: int, published: Path | None) -> None:
+    """Serve until a signal comes."""
+    connection._HEAD_SECONDS = HEAD_SECONDS  # that nobody has to wait for it
+    connection._STALLED_SECONDS = float(os.environ.get("STALLED_SECONDS", "60"))
+    metrics, monitor = Metrics(), Monitor(heartbeat=0.2)
+    finds = Prepared(Telling(metrics, monitor))
+    parts = Parts(
+        finds, cast("Copies", PreparedCopies()), finds, SystemClock(), metrics, monitor, published=published
+    )  # fmt: skip
+    with server.listen("127.0.0.1", port) as listening:
+        await server.serve(parts, listening, lambda: None, 5.0)
+
+
+if __name__ == "__main__":
+    uvloop.run(main(int(sys.argv[1]), Path(sys.argv[2]) if len(sys.argv) > 2 else None))

@@ -1,0 +1,141 @@
+"""What all answers keep: who failed is said, what may be kept is said, and what is asked for is heeded."""
+
+import json
+
+import pytest
+
+from tests.service.client import Client
+from tests.service.prepared import PAGE
+
+
+def test_failures_are_told(service: Client) -> None:
+    """In a header and in the JSON; what was found all the same is there."""
+    answer = service.ask("/timemap/json/http://partly.example/")
+    assert answer.status == 200
+    assert answer.headers["x-archives-failed"] == "b.org=timeout"
+    assert "timeout" in json.dumps(json.loads(answer.text))
+    assert answer.headers["x-memento-count"] == "2"
+    assert service.ask("/timegate/http://partly.example/").headers["x-archives-failed"] == "b.org=timeout"
+    assert "x-archives-failed" not in service.ask(f"/timemap/json/{PAGE}").headers
+
+
+@pytest.mark.parametrize("endpoint", ["timemap/link", "timegate", "memento/2014", "memento/json/2014", "summary/json"])
+def test_nothing_found_while_an_archive_failed(service: Client, endpoint: str) -> None:
+    """404 with that header, and nobody may keep it."""
+    answer = service.ask(f"/{endpoint}/http://failed.example/")
+    assert (answer.status, answer.headers["x-archives-failed"]) == (404, "b.org=timeout")
+    assert answer.headers["cache-control"] == "no-store"
+    assert answer.headers["x-memento-count"] == "0"
+
+
+def test_how_long_it_may_be_kept(service: Client) -> None:
+    """As long as it is kept here; a miss, too."""
+    for path, longest in ((f"/timemap/link/{PAGE}", 60), ("/timemap/link/http://nothing.example/", 30)):
+        control = service.ask(path, headers={"Cache-Control": "no-cache"}).headers["cache-control"]
+        name, _, seconds = control.partition("=")
+        assert name == "max-age"
+        assert longest - 5 <= int(seconds) <= longest
+
+
+@pytest.mark.parametrize("path", ["timemap/link", "timemap/json", "timemap/cdxj", "memento/link/2014", "summary/json"])
+def test_not_modified(service: Client, path: str) -> None:
+    """Whoever has the answer already gets 304 without a body, for as long as it is the same."""
+    first = service.ask(f"/{path}/{PAGE}")
+    etag = first.headers["etag"]
+    for known in (etag, f'"other", W/{etag}', "*"):
+        again = service.ask(f"/{path}/{PAGE}", headers={"If-None-Match": known})
+        assert (again.status, again.body, again.headers["etag"]) == (304, b"", etag)
+        assert "content-type" not in again.headers
+    assert service.ask(f"/{path}/{PAGE}", headers={"If-None-Match": '"other"'}).status == 200
+    assert service.ask(f"/{path}/{PAGE}", "HEAD", {"If-None-Match": etag}).status == 304
+    assert service.ask(f"/{path}/http://one.example/", headers={"If-None-Match": etag}).status == 200
+
+
+def test_only_if_cached(service: Client) -> None:
+    """504 if nothing was kept, and else what was."""
+    headers = {"Cache-Control": "only-if-cached"}
+    never = service.ask("/timemap/link/http://never-asked.example/", headers=headers)
+    assert (never.status, never.headers["cache-control"]) == (504, "no-store")
+    service.ask(f"/timemap/link/{PAGE}")
+    assert service.ask(f"/timemap/link/{PAGE}", headers=headers).status == 200
+    assert service.ask("/api/find?uri=http://never-asked.example/", headers=headers).status == 504
+
+
+def test_choosing_archives(service: Client) -> None:
+    """By Prefer, or by parameters where the page is one itself; an archive that nobody knows is 400."""
+    chosen = service.ask(f"/timemap/link/{PAGE}", headers={"Prefer": 'archives="a.org"; top-k=3, broadcast'})
+    assert (chosen.status, chosen.headers["x-memento-count"]) == (200, "2")
+    assert "prefer" in chosen.headers["vary"]
+    assert "vary" not in service.ask(f"/timemap/link/{PAGE}").headers
+    gate = service.ask(f"/timegate/{PAGE}", headers={"Prefer": "archives=a.org"})
+    assert sorted(gate.headers["vary"].split(", ")) == ["accept-datetime", "prefer"]
+    assert "b.org" not in gate.headers["location"]
+    found = service.ask(f"/api/find?uri={PAGE}%3Fa=b&archives=a.org")
+    assert found.status == 404
+    found = service.ask("/api/find?uri=http%3A%2F%2Fexample.com%2F&archives=b.org&format=text&top_k=5&broadcast=1")
+    assert (found.status, found.headers["x-memento-count"], found.text.count("a.org")) == (200, "2", 0)
+    closest = service.ask(f"/api/find?uri={PAGE}&archives=b.org&date=2003")
+    assert json.loads(closest.text)["mementos"]["closest"]["datetime"].startswith("2002")
+    for headers in ({"Prefer": "archives=nobody"}, {"Prefer": "top-k=0"}, {"Prefer": 'archives="'}):
+        answer = service.ask(f"/timemap/link/{PAGE}", headers=headers)
+        assert (answer.status, answer.headers["content-type"]) == (400, "text/plain; charset=utf-8")
+    assert service.ask(f"/timemap/link/{PAGE}", headers={"Prefer": "respond-async, wait=5"}).status == 200
+
+
+def test_methods(service: Client) -> None:
+    """GET, HEAD and OPTIONS; everything else is 405 and says so."""
+    for path in (f"/timemap/link/{PAGE}", f"/timegate/{PAGE}", "/about", "/monitor", "/"):
+        for method in ("POST", "PUT", "DELETE", "PATCH", "TRACE", "CONNECT", "PROPFIND"):
+            if method == "CONNECT":
+                continue  # its target is no path
+            answer = service.ask(path, method)
+            assert (answer.status, answer.headers["allow"]) == (405, "GET, HEAD, OPTIONS"), method
+        preflight = service.ask(path, "OPTIONS", {"Access-Control-Request-Headers": "accept-datetime"})
+        assert (preflight.status, preflight.body) == (204, b"")
+        assert "Accept-Datetime" in preflight.headers["access-control-allow-headers"]
+
+
+def test_what_there_is(service: Client) -> None:
+    """An endpoint that does not exist is 404 with a list of those that do."""
+    answer = service.ask("/wayback/http://a.example/")
+    assert (answer.status, answer.headers["content-type"]) == (404, "text/plain; charset=utf-8")
+    for endpoint in ("/timemap/", "/timegate/", "/memento/", "/summary/", "/about", "/monitor", "/metrics", "/health"):
+        assert endpoint in answer.text
+    assert service.ask("/mementomap").status == 404
+    assert service.ask("/static/../application.py").status == 404
+    assert service.ask("/static/..%2fapplication.py").status == 404
+
+
+def test_faults_of_ours_and_too_much_work(service: Client) -> None:
+    """500 without a word of what went wrong inside; 503 with when to come again."""
+    answer = service.ask("/timemap/link/http://broken.example/")
+    assert answer.status == 500
+    assert "planted" not in answer.text
+    busy = service.ask("/timemap/link/http://busy.example/")
+    assert (busy.status, busy.headers["retry-after"]) == (503, "5")
+    assert service.ask("/?uri=http://busy.example/").status == 503
+    assert service.ask("/api/find?uri=http://busy.example/").status == 503
+
+
+def test_about(service: Client) -> None:
+    """Which archives are asked and why, as JSON or as a page, whichever is wanted."""
+    told = json.loads(service.ask("/about").text)
+    first, second, third = told["archives"]
+    assert (first["id"], first["asked"], first["why"]) == ("a.org", True, "its map says so")
+    assert (first["map"]["made"], first["precision"], first["wrong_refusals"]) == ("2023-11-14T22:13:20Z", 0.9, 0.2)
+    assert second["breaker"] == "dormant"
+    assert 490 <= second["seconds_until_asked"] <= 500
+    assert third["asked"] is False
+    browser = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
+    page = service.ask("/about", headers=browser)
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert "Archive A" in page.text
+    assert "<img" not in page.text
+    assert service.ask("/about?format=json", headers=browser).headers["content-type"] == "application/json"
+    assert service.ask("/about", headers={"Accept": "application/json, text/html"}).text.startswith("{")
+
+
+def test_health(service: Client) -> None:
+    """For whoever watches over the process."""
+    answer = service.ask("/health")
+    assert (answer.status, json.loads(answer.text)) == (200, {"status": "ok"})

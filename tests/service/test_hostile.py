@@ -1,0 +1,108 @@
+"""Requests that nobody should send: nothing gets out of its header, its line or its page, and nothing breaks."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.service.client import Client
+from tests.service.prepared import HEAD_SECONDS, PAGE
+
+PATHS = [
+    "/timemap/link/http://a.example/%0d%0aX-Injected:%20yes",
+    "/timegate/http://a.example/%0d%0aX-Injected:%20yes%0d%0a%0d%0a<script>",
+    "/memento/2014/http://a.example/%0aX-Injected:yes",
+    "/timemap/link/http://a.example/%00",
+    "/timemap/link/http://a.example/%22%3E%3Cscript%3E",
+    "/timemap/link/%0d%0aX-Injected:yes",
+    "/timemap/link/http:/a",
+    "/timemap/link/http:///a",
+    "/timemap/link/http://[::1",
+    "/timemap/link/http://a.example/../../etc/passwd",
+    "/timemap/link/../../../etc/passwd",
+    "/timemap/link/http://a.example/%zz%",
+    "/timemap/link/http://a.example/%ff%fe",
+    "/timemap/link/http://%E2%80%AE.example/",
+    "/timemap/link/http://user:pass@a.example/",
+    "/timemap/link/javascript:alert(1)",
+    "/timemap/link/" + "%25" * 2_000,
+    "/timemap/link/http://" + "a." * 4_000,
+    "/timemap/link/?",
+    "/timemap/link/?http://a.example/",
+    "//timemap/link/http://a.example/",
+    "/memento/%32%30%31%34/http://a.example/",
+    "/memento/2014%0d%0a/http://a.example/",
+    "/?uri=%0d%0aX-Injected:%20yes",
+    "/?uri=http://a.example/&year=%00&archive=%22%3E%3Cscript%3E",
+    "/api/find?uri=%ff%0d%0aX-Injected:%20yes",
+    "/api/find?uri=a&archives=%0d%0aX-Injected:%20yes",
+    "/about?format=%0d%0aX-Injected:yes",
+    "/%0d%0aX-Injected:yes",
+    "/%ff",
+]
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path[:50])
+def test_nothing_gets_into_headers(service: Client, path: str) -> None:
+    """The answer is one of a few, its headers are ours, and none of its lines is the request's."""
+    raw = service.raw(f"GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode())
+    head, _, _ = raw.partition(b"\r\n\r\n")
+    status, *lines = head.split(b"\r\n")
+    assert status.split()[1] in (b"200", b"302", b"400", b"404")
+    assert not any(line.lower().startswith(b"x-injected") for line in lines)
+    assert all(32 <= byte < 127 for line in lines for byte in line)
+    assert service.ask("/health").status == 200
+
+
+def test_archives_get_nothing_into_headers(service: Client) -> None:
+    """What an archive lists may be anything: in Location and Link it is one line of ASCII."""
+    for path in ("/timegate/http://evil.example/", "/memento/2014/http://evil.example/"):
+        raw = service.raw(f"GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode())
+        head = raw.partition(b"\r\n\r\n")[0]
+        assert head.startswith(b"HTTP/1.1 302")
+        assert b"\nX-Injected" not in head
+        assert all(32 <= byte < 127 for line in head.split(b"\r\n") for byte in line)
+    moved = service.ask("/memento/proxy/2014/http://moved.example/")
+    assert moved.status == 302
+    assert moved.headers["location"].endswith("/http://elsewhere.example/%0D%0AX-Injected: yes")
+
+
+@pytest.mark.parametrize(
+    ("request_", "status"),
+    [
+        (b"GET /timemap/link/http://a/" + b"x" * 17_000 + b" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", b"414"),
+        (b"GET /" + b"x" * 3_000_000, b"400"),
+        (b"GET / HTTP/1.1\r\nHost: a\r\n" + b"X: y\r\n" * 100_000, b"400"),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"y" * 3_000_000, b"400"),
+        ("GET /timemap/link/http://a/ü HTTP/1.1\r\nHost: a\r\n\r\n".encode(), b"400"),
+        (b"GET /timemap/link/http://a/ b HTTP/1.1\r\nHost: a\r\n\r\n", b"400"),
+        (b"\x00\xff\r\n\r\n", b"400"),
+        (b"GET /timemap/link/http://example.com/ HTTP/1.1\r\nHost: a\"><b\r\nConnection: close\r\n\r\n", b"400"),
+        (b"GET /openapi.json HTTP/1.1\r\nHost: a b\r\nConnection: close\r\n\r\n", b"400"),
+    ],
+    ids=["long", "endless line", "many headers", "endless header", "not ascii", "space", "rubbish", "host", "host 2"],
+)  # fmt: skip
+def test_requests_have_bounds(service: Client, request_: bytes, status: bytes) -> None:
+    """What is too long or no HTTP is refused, however it goes on, and the service answers others."""
+    begin = time.monotonic()
+    try:
+        raw = service.raw(request_)
+    except ConnectionError:
+        raw = b""  # it closed before everything was sent
+    assert time.monotonic() - begin < HEAD_SECONDS - 1, "it was closed by its bytes, not by the clock"
+    assert raw == b"" or raw.split()[1] == status
+    assert service.ask("/health").status == 200
+
+
+def test_requests_come_within_a_time(service: Client) -> None:
+    """Whoever connects and says nothing, or never comes to the end, is let go; whoever was answered may ask again."""
+    begins = (b"", b"GET / HTTP/1.1\r\nHost: a\r\n", b"GET /health HTTP/1.1\r\nHost: a\r\n\r\nGET /he")
+    with ThreadPoolExecutor() as together:
+        answers = list(together.map(service.raw, begins))
+    assert [b"200 OK" in answer for answer in answers] == [False, False, True]
+
+
+def test_the_host_of_a_request_is_an_address_or_nothing(service: Client) -> None:
+    """Links in answers name the host by which the service was called, and nothing else can be put there."""
+    answer = service.ask(f"/timemap/link/{PAGE}")
+    assert f"<{service.base}/timegate/{PAGE}>" in answer.text

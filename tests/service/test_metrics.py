@@ -1,0 +1,75 @@
+"""Numbers for Prometheus: what it reads is what happened."""
+
+import re
+
+from tests.service.client import Client
+from unlost.aggregate.found import Found
+from unlost.aggregate.mementos import Mementos
+from unlost.aggregate.report import Report
+from unlost.service.metrics import Metrics
+
+_SAMPLE = re.compile(r'([a-z_]+)(?:\{((?:[a-z_]+="(?:[^"\\\n]|\\["\\n])*",?)*)\})? (-?[0-9.e+-]+|\+Inf|NaN)')
+
+
+def samples(text: str) -> dict[str, float]:
+    """Return all samples of a text in the format that Prometheus reads: every line is in it, with help and type."""
+    found: dict[str, float] = {}
+    kinds: dict[str, str] = {}
+    for line in text.splitlines():
+        if line.startswith("# HELP "):
+            continue
+        if line.startswith("# TYPE "):
+            _, _, name, kind = line.split()
+            assert name not in kinds
+            kinds[name] = kind
+            continue
+        match = _SAMPLE.fullmatch(line)
+        assert match, line
+        name = re.sub("_(bucket|sum|count)$", "", match[1]) if match[1] not in kinds else match[1]
+        assert name in kinds, line
+        assert line.rpartition(" ")[0] not in found
+        found[line.rpartition(" ")[0]] = float(match[3])
+    assert text.endswith("\n")
+    return found
+
+
+def test_requests_are_counted(service: Client) -> None:
+    """By endpoint and status, with how long they took; what archives answered, too."""
+    service.ask("/timemap/link/http://partly.example/", headers={"Cache-Control": "no-cache"})
+    before = samples(service.ask("/metrics").text)
+    for _ in range(3):
+        service.ask("/timemap/link/http://nothing.example/")
+        service.ask("/timemap/link/http://partly.example/", headers={"Cache-Control": "no-cache"})
+    answer = service.ask("/metrics")
+    after = samples(answer.text)
+    assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    name = 'unlost_requests_total{endpoint="timemap",status="404"}'
+    assert after[name] - before.get(name, 0) == 3
+    upstream = 'unlost_upstream_total{archive="b.org",outcome="timeout",reason="broadcast"}'
+    assert after[upstream] - before[upstream] == 3
+    assert (
+        after['unlost_request_seconds_bucket{endpoint="timemap",le="+Inf"}']
+        == (after['unlost_request_seconds_count{endpoint="timemap"}'])
+    )
+    assert after['unlost_finds_total{from_cache="true"}'] >= 2
+    assert after['unlost_breaker_state{archive="b.org"}'] == 2
+    assert after['unlost_explored_hits_total{archive="a.org"}'] == 1
+
+
+def test_buckets_grow() -> None:
+    """Each bucket holds those before it."""
+    metrics = Metrics()
+    for seconds in (0.0005, 0.003, 0.003, 7.0, 1_000.0):
+        metrics.request("timemap", 200, seconds)
+    found = samples(metrics.text([], {}).decode())
+    counts = [found[f'unlost_request_seconds_bucket{{endpoint="timemap",le="{le}"}}'] for le in (0.001, 0.005, 10.0)]
+    assert counts == [1, 3, 4]
+    assert found['unlost_request_seconds_count{endpoint="timemap"}'] == 5
+
+
+def test_labels_are_escaped() -> None:
+    """Whatever an archive is called, its line is one."""
+    metrics = Metrics()
+    metrics.asked(Found("http://a/", Mementos(), (Report('a"\\\n', "routed", "hit"),), (), 0.0, 0.0))
+    assert 'archive="a\\"\\\\\\n"' in metrics.text([], {}).decode()
+    samples(metrics.text([], {}).decode())

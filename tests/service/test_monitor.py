@@ -1,0 +1,104 @@
+"""Server-sent events: everybody who watches is told; whoever reads slowly loses events, and nobody else anything."""
+
+import json
+import re
+import socket
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.service.client import Client, prepared
+
+REQUEST = b"GET /monitor HTTP/1.1\r\nHost: a\r\n\r\n"
+
+
+@contextmanager
+def watching(service: Client) -> Iterator[socket.socket]:
+    """Yield a connection on which events come; the answer has begun."""
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 18)  # or it would grow by itself
+        connection.settimeout(20)
+        connection.connect(("127.0.0.1", service.port))
+        connection.sendall(REQUEST)
+        seen = b""
+        while b": unlost" not in seen:
+            seen += connection.recv(1 << 12)
+        assert b"text/event-stream" in seen
+        yield connection
+
+
+def read_until(connection: socket.socket, pattern: bytes) -> bytes:
+    """Return what comes up to a pattern; it must come soon."""
+    seen = bytearray()
+    wanted = re.compile(pattern)
+    deadline = time.monotonic() + 30
+    while not wanted.search(seen, max(0, len(seen) - (1 << 18))):  # a piece of it may have come before
+        assert time.monotonic() < deadline, seen[-500:]
+        piece = connection.recv(1 << 17)
+        assert piece, seen[-500:]
+        seen += piece
+    return bytes(seen)
+
+
+def test_events_and_heartbeats(service: Client) -> None:
+    """A request and what archives answered to it are told, as JSON; in silence, comments keep the line open."""
+    with watching(service) as connection:
+        read_until(connection, rb":\r?\n")
+        service.ask('/timemap/link/http://partly.example/?a"b', headers={"Cache-Control": "no-cache"})
+        service.ask("/timemap/link/http://partly.example/", headers={"Cache-Control": "no-cache"})
+        seen = read_until(connection, rb"event: request\ndata: [^\n]*partly.example/\"[^\n]*\n")
+    events = [
+        (match[1].decode(), json.loads(match[2])) for match in re.finditer(rb"event: (\w+)\ndata: (\{.*?\})\n\n", seen)
+    ]
+    upstream = [fields for name, fields in events if name == "upstream" and fields["archive"] == "b.org"]
+    assert upstream[0]["outcome"] == "timeout"
+    requests = [fields for name, fields in events if name == "request"]
+    assert requests[-1]["endpoint"] == "timemap"
+    assert requests[-1]["status"] == 200
+
+
+def test_a_slow_reader_blocks_nobody(service: Client) -> None:
+    """It reads nothing while thousands of events come; others are told everything at once, and it is told its loss."""
+    path = "/" + "x" * 8_000  # each event is as long as that
+    with watching(service) as slow, watching(service) as quick, ThreadPoolExecutor() as beside:
+        told = beside.submit(read_until, quick, rb'"endpoint": "health"')
+        for _ in range(1_500):
+            assert service.ask(path).status == 404
+        service.ask("/health")
+        assert told.result().count(b"event: request") == 1_501
+        assert b"event: lost" not in told.result()
+        seen = read_until(slow, rb"event: lost\ndata: \{[^\n]*\}\n")
+    lost = json.loads(re.findall(rb"event: lost\ndata: (\{.*?\})", seen)[-1])["count"]
+    assert 0 < lost < 1_500
+    metrics = service.ask("/metrics").text
+    assert int(re.search(r"^unlost_monitor_lost_total (\d+)$", metrics, re.MULTILINE)[1]) >= lost  # type: ignore[index]
+
+
+def test_readers_that_take_nothing_are_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their connection is open and nothing comes through: what waits for them is not kept for ever."""
+    monkeypatch.setenv("STALLED_SECONDS", "1")
+    with prepared(tmp_path) as service, watching(service):
+        assert _readers(service) == 1
+        deadline = time.monotonic() + 20
+        while _readers(service):
+            service.ask("/" + "x" * 8_000)
+            assert time.monotonic() < deadline
+
+
+def test_readers_that_go_are_forgotten(service: Client) -> None:
+    """Whoever closes the connection is no reader any more."""
+    with watching(service):
+        assert _readers(service) >= 1
+    deadline = time.monotonic() + 20
+    while _readers(service):  # it is noticed with the next heartbeat, a fifth of a second later
+        assert time.monotonic() < deadline
+
+
+def _readers(service: Client) -> int:
+    found = re.search(r"^unlost_monitor_readers (\d+)$", service.ask("/metrics").text, re.MULTILINE)
+    assert found
+    return int(found[1])

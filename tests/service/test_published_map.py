@@ -1,0 +1,65 @@
+"""The MementoMap that an archive publishes: the file, parts of it, or that it has not changed; and how it is found."""
+
+import gzip
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.service.client import Client, prepared
+from tests.service.prepared import PAGE
+
+LINES = b'!context ["x"]\ncom,example)/* 3\norg,a)/ 1\n'
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the map's file."""
+    path = tmp_path_factory.mktemp("map") / "map.ukvs"
+    path.write_bytes(LINES)
+    return path
+
+
+@pytest.fixture(scope="module")
+def publisher(file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """Run a service that publishes it."""
+    with prepared(tmp_path_factory.mktemp("publisher"), file) as client:
+        yield client
+
+
+def test_the_file_and_conditions(publisher: Client) -> None:
+    """ETag and Last-Modified lead to 304, a range to its part."""
+    answer = publisher.ask("/mementomap")
+    assert (answer.status, answer.body) == (200, LINES)
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    assert publisher.ask("/mementomap", headers={"If-None-Match": answer.headers["etag"]}).status == 304
+    assert publisher.ask("/mementomap", headers={"If-Modified-Since": answer.headers["last-modified"]}).status == 304
+    assert publisher.ask("/mementomap", headers={"If-None-Match": '"other"'}).status == 200
+    part = publisher.ask("/mementomap", headers={"Range": "bytes=1-7"})
+    assert (part.status, part.body, part.headers["content-range"]) == (206, b"context", f"bytes 1-7/{len(LINES)}")
+    assert publisher.ask("/mementomap", headers={"Range": "bytes=9999-"}).status == 416
+    assert publisher.ask("/mementomap", "HEAD").headers["content-length"] == str(len(LINES))
+
+
+def test_every_answer_leads_to_it(publisher: Client) -> None:
+    """By a Link of relation `mementomap`, beside those that the answer has itself."""
+    for path in (f"/timemap/link/{PAGE}", f"/timegate/{PAGE}", "/timegate/http://nothing.example/", "/about", "/"):
+        assert '</mementomap>; rel="mementomap"' in publisher.ask(path).headers["link"], path
+    assert 'rel="original"' in publisher.ask(f"/timegate/{PAGE}").headers["link"]
+    assert "/mementomap" in publisher.ask("/nowhere").text
+
+
+def test_it_may_be_replaced(publisher: Client, file: Path) -> None:
+    """By renaming, at any time: the next answer is the new one, with its own type."""
+    etag = publisher.ask("/mementomap").headers["etag"]
+    beside = file.with_name("new")
+    beside.write_bytes(gzip.compress(LINES))
+    beside.replace(file)
+    os.utime(file, (1, 1))
+    answer = publisher.ask("/mementomap", headers={"If-None-Match": etag})
+    assert (answer.status, gzip.decompress(answer.body)) == (200, LINES)
+    assert answer.headers["content-type"] == "application/gzip"
+    file.unlink()
+    assert publisher.ask("/mementomap").status == 503
+    file.write_bytes(LINES)

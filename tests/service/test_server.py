@@ -1,0 +1,138 @@
+"""The server as a process: ports, signals, and answers that are in progress."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run import UNLOST, unlost
+from tests.neighbours.process import free_port
+from tests.service.client import ROOT, Client, is_ready
+from tests.service.prepared import PAGE
+
+REGISTRY = """
+[[archive]]
+id = "a"
+name = "A"
+kind = "memento"
+limits = []
+timemap = "http://127.0.0.1:{port}/timemap/"
+"""
+
+
+@contextmanager
+def started(command: list[str | Path], env: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a process, and end it if the test does not."""
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, env={**os.environ, **env}, start_new_session=True)
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        assert process.stderr is not None
+        process.stderr.close()
+
+
+def serving(tmp_path: Path, *more: str) -> tuple[list[str | Path], dict[str, str]]:
+    """Return a command that serves at a free port an archive that is not there, and its environment."""
+    registry = tmp_path / "archives.toml"
+    registry.write_text(REGISTRY.format(port=free_port()))
+    environment = {"UNLOST_HOME": str(tmp_path), "UNLOST_CONTACT": "me@example.org", "PYTHONUNBUFFERED": "1"}
+    return [UNLOST, "serve", "--port", "0", "--archives", str(registry), *more], environment
+
+
+def listening_at(process: subprocess.Popen[bytes]) -> Client:
+    """Return a client once the server says where it listens."""
+    assert process.stderr is not None
+    line = process.stderr.readline().decode()
+    assert line.startswith("unlost: listening at http://127.0.0.1:"), line
+    return Client(int(line.rpartition(":")[2].strip().rstrip("/")))
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+def test_it_says_where_it_listens_and_ends_when_told(tmp_path: Path, number: int, code: int) -> None:
+    """SIGTERM ends it well, Ctrl-C as interrupted; a reader of events does not keep it."""
+    with started(*serving(tmp_path)) as process, socket.socket() as watcher:
+        client = listening_at(process)
+        watcher.settimeout(20)
+        watcher.connect(("127.0.0.1", client.port))
+        watcher.sendall(b"GET /monitor HTTP/1.1\r\nHost: a\r\n\r\n")
+        while b": unlost" not in watcher.recv(1 << 12):
+            pass
+        assert client.ask("/health").status == 200
+        process.send_signal(number)
+        assert process.wait(8) == code
+        while watcher.recv(1 << 12):
+            pass
+
+
+def test_answers_in_progress_end_first() -> None:
+    """Whoever asked before SIGTERM is answered; whoever comes after it is not."""
+    port = free_port()
+    command: list[str | Path] = [sys.executable, "-m", "tests.service.prepared", str(port)]
+    with started(command, {"PYTHONPATH": str(ROOT)}) as process:
+        client = Client(port)
+        while not is_ready(port):
+            assert process.poll() is None
+        with socket.create_connection(("127.0.0.1", port), 20) as asking:
+            asking.sendall(b"GET /timemap/link/http://slow.example/ HTTP/1.1\r\nHost: a\r\n\r\n")
+            client.ask("/health")  # it came later, so what came before it is under way
+            process.send_signal(signal.SIGTERM)
+            answer = b""
+            while piece := asking.recv(1 << 16):
+                answer += piece
+        assert process.wait(20) == 0
+        assert answer.startswith(b"HTTP/1.1 200")
+        assert b"x-memento-count: 4" in answer
+        assert answer.endswith(b'rel="timegate"\n')
+        with pytest.raises(ConnectionRefusedError):
+            client.ask("/health")
+
+
+def test_a_taken_port(tmp_path: Path) -> None:
+    """It is said that it is taken, and what to do."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        done = unlost("serve", "--port", str(port), env={"UNLOST_HOME": str(tmp_path)})
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.decode() == (
+        f"unlost: port {port} of 127.0.0.1 is taken: end what listens there, or choose another with --port\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--root", "memento.example"),
+        ("--root", "http://a/?b"),
+        ("--root", 'http://a/">'),
+        ("--publish-map", "/nonexistent"),
+        ("--top-k", "0"),
+        ("--deadline", "0"),
+        ("--only", "nobody"),
+        ("--host", "256.1.1.1"),
+    ],
+)
+def test_options_that_cannot_be(options: tuple[str, str]) -> None:
+    """They are refused before anything listens."""
+    assert unlost("serve", "--port", "0", *options).returncode == 2
+
+
+def test_the_root_is_what_links_say(tmp_path: Path) -> None:
+    """With --root, whatever host a request names; an archive that is down is told."""
+    command, environment = serving(tmp_path, "--root", "https://memento.example.org/x/", "--deadline", "3")
+    with started(command, environment) as process:
+        client = listening_at(process)
+        answer = client.ask("/openapi.json", headers={"Host": "evil.example"})
+        assert json.loads(answer.text)["servers"] == [{"url": "https://memento.example.org/x"}]
+        missing = client.ask(f"/timemap/link/{PAGE}")
+        assert (missing.status, missing.headers["x-archives-failed"]) == (404, "a=refused")
+        assert missing.headers["cache-control"] == "no-store"
