@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import aiohttp
 import pytest
 
 from tests.aggregate.stubs import Archives, an_archive, copies, hang, outcomes, timemap
@@ -21,6 +20,8 @@ from unlost.aggregate.asking import Asked, Asker, outcome_of
 from unlost.aggregate.route import Choice, Route
 from unlost.aggregate.wish import Wish
 from unlost.archives.archive import Archive, Kind
+from unlost.archives.asking.addresses import AddressInfo
+from unlost.archives.asking.pool import NoConnectionError
 from unlost.archives.asking.question import Asks, Question
 from unlost.errors import FailedError, InputError, UnsupportedError, UsageError
 
@@ -181,10 +182,8 @@ def test_a_name_that_does_not_exist_is_told_from_a_server_that_is_down() -> None
         error.__cause__ = cause
         return error
 
-    key = aiohttp.client_reqrep.ConnectionKey("a.invalid", 80, False, True, None, None, None)
-    unknown = aiohttp.ClientConnectorDNSError(key, socket.gaierror(-2, "Name or service not known"))
-    assert outcome_of(caused(unknown)) == "dns"
-    assert outcome_of(caused(aiohttp.ConnectionTimeoutError("late"))) == "timeout"
+    assert outcome_of(caused(socket.gaierror(-2, "Name or service not known"))) == "dns"
+    assert outcome_of(caused(NoConnectionError("late"))) == "timeout"
     assert outcome_of(caused(OSError(113, "No route to host"))) == "refused"
     assert outcome_of(FailedError("a page of the TimeMap is not there", "a", "status")) == "http-4xx"
     for unsent in (
@@ -199,12 +198,9 @@ def test_a_name_that_does_not_exist_is_told_from_a_server_that_is_down() -> None
 def test_a_courier_that_cannot_find_a_name_says_so() -> None:
     """By a real look-up that fails."""
 
-    class NoNames(aiohttp.abc.AbstractResolver):
-        async def resolve(self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET) -> list:  # type: ignore[type-arg]
-            raise OSError(-2, f"Name or service not known: {host}:{port} {family}")
-
-        async def close(self) -> None:
-            pass
+    class NoNames:
+        async def resolve(self, host: str, port: int) -> list[AddressInfo]:
+            raise socket.gaierror(-2, f"Name or service not known: {host}:{port}")
 
     async def work() -> None:
         async with a_courier(resolver=NoNames(), deadlines=HASTY) as courier:

@@ -24,7 +24,8 @@ from tests.aggregate.maps import (
 from tests.holdings.strategies import url as url_of
 from unlost.aggregate.experience import Experience
 from unlost.aggregate.hit_rates import Ground
-from unlost.aggregate.routing import Choice, Route, Router
+from unlost.aggregate.route import Choice, Route
+from unlost.aggregate.routing import Router
 from unlost.aggregate.wish import Wish
 from unlost.archives.archive import Archive
 from unlost.archives.registry.registry import Registry

@@ -3,15 +3,15 @@
 import asyncio
 import re
 from collections.abc import AsyncGenerator
+from socket import gaierror
 from typing import TYPE_CHECKING, NamedTuple, cast
 from urllib.parse import quote
-
-import aiohttp
 
 from unlost.aggregate.mementos import Memento, Mementos
 from unlost.aggregate.report import Outcome, Report
 from unlost.aggregate.route import Choice
 from unlost.archives.archive import Archive
+from unlost.archives.asking.pool import NoConnectionError
 from unlost.archives.asking.question import Asks
 from unlost.archives.clients.timemaps import TimeMaps
 from unlost.archives.opening import open_repository
@@ -67,13 +67,14 @@ _OUTCOMES: dict[str, upstream.Outcome] = {
 class Asked(NamedTuple):
     """What came of asking one archive for one page.
 
-    time: when the answer, or the failure, was there, in seconds since 1970.
+    choice: why it was asked. time: when the answer, or the failure, was there, in seconds since 1970.
     endpoint: what was asked. mementos: the copies that it listed. report: the same in numbers and words.
     ended: the outcome, but where a list broke off (`incomplete`) what broke it off; `hit` for a list that the archive
         itself cuts, or of which it has no more to tell.
     """
 
     uri: str
+    choice: Choice
     time: float
     endpoint: upstream.Endpoint
     mementos: Mementos
@@ -90,7 +91,7 @@ class Asker:
     def __init__(self, courier: Asks, clock: Clock) -> None:
         self._courier = courier
         self._clock = clock
-        self._repositories: dict[Archive, Repository] = {}
+        self._repositories: dict[str, Repository] = {}
 
     async def ask(self, uri: str, choice: Choice, until: float) -> Asked:
         """Return what an archive lists of a page, and what came of it. Raises nothing of what an archive can do.
@@ -126,19 +127,19 @@ class Asker:
             message = "; ".join(filter(None, [message, f"{heap.nameless} copies without an address were left out"]))
         took = round(1000 * (loop.time() - begun), 3)
         report = Report(choice.archive.id, choice.reason, outcome, count, took, message)
-        return Asked(uri, self._clock.now(), endpoint_of(choice.archive), mementos, report, ended)
+        return Asked(uri, choice, self._clock.now(), endpoint_of(choice.archive), mementos, report, ended)
 
     async def _list(self, uri: str, archive: Archive, heap: "_Heap") -> None:
-        """Put everything that an archive lists of a page on a heap. Raises whatever keeps it from listing more.
-
-        The one place that knows how lists are had: what gives `Mementos` faster belongs here.
-        """
+        """Put everything that an archive lists of a page on a heap. Raises whatever keeps it from listing more."""
         if archive.timemap is not None:
-            captures = TimeMaps(archive, self._courier, Problems()).captures(uri)
-        else:
-            if archive not in self._repositories:
-                self._repositories[archive] = open_repository(archive, self._courier)
-            captures = self._repositories[archive].captures(uri)
+            async for page in TimeMaps(archive, self._courier, Problems()).pages(uri):
+                heap.take(page, page.size)
+                heap.check(archive)
+            return
+        repository = self._repositories.get(archive.id)
+        if repository is None:
+            repository = self._repositories[archive.id] = open_repository(archive, self._courier)
+        captures = repository.captures(uri)
         await _listed(archive, cast("AsyncGenerator[Capture, None]", captures), heap)  # as all clients are
 
 
@@ -163,10 +164,9 @@ def outcome_of(error: Exception) -> Outcome:  # noqa: PLR0911  one for each word
         case FailedError(kind="status"):
             return _status(str(error))
         case FailedError(kind="unreachable"):
-            # Who knows why aiohttp could not connect; where nothing tells, nobody was there.
-            if isinstance(error.__cause__, aiohttp.ClientConnectorDNSError):
+            if isinstance(error.__cause__, gaierror):
                 return "dns"
-            return "timeout" if isinstance(error.__cause__, TimeoutError) else "refused"
+            return "timeout" if isinstance(error.__cause__, NoConnectionError) else "refused"
         case FailedError():
             return _OUTCOMES.get(error.kind, "malformed")
         case _:

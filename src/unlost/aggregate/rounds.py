@@ -96,7 +96,7 @@ class Rounds:
             _log.exception("%s: a fault of unlost while it was asked for %r", archive.id, uri[:200])
             ended, message = "malformed", f"a fault of unlost: {error!s:.200}"
             report = Report(archive.id, choice.reason, "malformed", message=message)
-            asked = Asked(uri, self._clock.now(), endpoint_of(archive), NOTHING, report, "malformed")
+            asked = Asked(uri, choice, self._clock.now(), endpoint_of(archive), NOTHING, report, "malformed")
         finally:
             self._breakers.of(archive.id).leave(entry, ended, message)
         self._listeners.heard(asked)

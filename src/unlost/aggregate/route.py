@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Protocol
 
+from unlost.aggregate.hit_rates import Ground
 from unlost.aggregate.wish import Wish
 from unlost.archives.archive import Archive
 from unlost.formats import upstream
@@ -12,12 +13,14 @@ from unlost.formats import upstream
 class Choice:
     """One archive that is to be asked.
 
-    reason: why. likelihood: how likely it has the page, from 0 to 1, as far as anybody knows.
+    reason: why. likelihood: how likely it has the page, from 0 to 1, as far as answers have taught.
+    ground: what its map and filters say about the page, if they were looked at; to be given back when it has answered.
     """
 
     archive: Archive
     reason: upstream.Reason
     likelihood: float = 1.0
+    ground: Ground = Ground.ANY
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +28,7 @@ class Route:
     """Whom to ask for a page.
 
     asked: those to ask, each once. passed_over: the ids of those that are on and not asked: they have nothing, most
-    likely.
+    likely. Both are in the order of the registry.
     """
 
     asked: tuple[Choice, ...]

@@ -1,15 +1,14 @@
 """Chooses the archives that are asked for a page, and says why."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from random import Random
 
 from unlost.aggregate.experience import Experience
 from unlost.aggregate.grounds import Grounds, Knows
 from unlost.aggregate.hit_rates import Ground
 from unlost.aggregate.report import Outcome
+from unlost.aggregate.route import Choice, Route
 from unlost.aggregate.wish import Wish
-from unlost.archives.archive import Archive
 from unlost.archives.registry.registry import Registry
 from unlost.errors import UsageError
 from unlost.formats import upstream
@@ -17,28 +16,6 @@ from unlost.uri import DEFAULT_RULES, key
 
 DEFAULT_EXPLORING = 0.02
 """The share of pages for which one archive is asked although its map or filter says no, so that errors are known."""
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """An archive that is to be asked.
-
-    reason: why. likelihood: that it has the page, 0 to 1, as far as answers have taught.
-    ground: what its map and filters say about the page, if they were looked at; to be given back when it has answered.
-    """
-
-    archive: Archive
-    reason: upstream.Reason
-    likelihood: float
-    ground: Ground = Ground.ANY
-
-
-@dataclass(frozen=True, slots=True)
-class Route:
-    """Who is asked for a page, and who is not, by id; both in the order of the registry."""
-
-    asked: tuple[Choice, ...]
-    passed_over: tuple[str, ...] = ()
 
 
 class Router:

@@ -1,6 +1,7 @@
 """What commands that ask all archives at once have in common: which to ask, and for how long."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,7 +56,8 @@ def options_of(
     from unlost.service.assembly import Options  # noqa: PLC0415
 
     known = registry(archives)
-    chosen = known.only(only) if only else known.archives
-    wish = Wish(frozenset(each.id for each in chosen) if only else None, broadcast, top_k)
+    # Those that are named are on.
+    chosen = [replace(each, enabled=True) for each in known.only(only)] if only else known.archives
     tell = partial(say, level="note")
-    return Options(chosen, config.state(), tell, deadline, wish=wish, contact=contact, **more)
+    wish = Wish(None, broadcast, top_k)
+    return Options(chosen, config.state(), config.cache(), tell, deadline, wish=wish, contact=contact, **more)

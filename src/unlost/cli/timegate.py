@@ -37,7 +37,7 @@ def command(
     copy was found, 1 if there is none, 4 if archives failed: there may be a closer one.
     """
     moment = None if date is None else moment_of(date)
-    found = asyncio.run(find(uri, options_of(archives, only, contact, broadcast, top_k, deadline)))
+    found = asyncio.run(find(uri, options_of(archives, only, contact, broadcast, top_k, deadline, stays=False)))
     place = len(found.mementos) - 1 if moment is None else found.mementos.closest(moment)
     memento = found.mementos[place] if place is not None and place >= 0 else None
     if json:

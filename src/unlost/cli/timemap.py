@@ -3,7 +3,7 @@
 import asyncio
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -12,6 +12,7 @@ from unlost.cli.service_options import asking_options, options_of
 from unlost.errors import ArchiveError
 
 if TYPE_CHECKING:
+    from unlost.aggregate.forms import Format
     from unlost.aggregate.found import Found
     from unlost.service.assembly import Options
 
@@ -46,11 +47,12 @@ def command(
     Archives that fail or are late are named on stderr. Exit code: 0 if copies were found, 1 if there are none, 4 if
     archives failed: there may be more than is listed.
     """
-    from unlost.service.rendering import Places, render_timemap  # noqa: PLC0415  start-up
+    from unlost.aggregate.places import Places  # noqa: PLC0415  start-up
+    from unlost.aggregate.rendering import timemap  # noqa: PLC0415
 
-    found = asyncio.run(find(uri, options_of(archives, only, contact, broadcast, top_k, deadline)))
+    found = asyncio.run(find(uri, options_of(archives, only, contact, broadcast, top_k, deadline, stays=False)))
     if len(found.mementos):
-        sys.stdout.buffer.write(render_timemap(found, format, Places(OWN_ADDRESS)))
+        sys.stdout.buffer.write(timemap(found, Places(OWN_ADDRESS), cast("Format", format)))
         sys.stdout.flush()
     ctx.exit(exit_code(found))
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from unlost.aggregate.found import Found
+from unlost.aggregate.places import Places
 from unlost.aggregate.wish import Wish
 from unlost.errors import BusyError, InputError, NotKeptError, UsageError
 from unlost.service.address import MAX_TARGET_BYTES
@@ -28,7 +29,6 @@ from unlost.service.preferences import FRESH_ENOUGH, accepted_date
 from unlost.service.proxy import Proxy
 from unlost.service.published_map import PATH, RELATION
 from unlost.service.refusals import refusal
-from unlost.service.rendering import Places
 
 if TYPE_CHECKING:
     from collections.abc import Callable

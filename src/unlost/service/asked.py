@@ -4,12 +4,12 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from unlost.aggregate.places import Places
 from unlost.aggregate.wish import Freshness, Wish
 from unlost.errors import DateError, UsageError
 from unlost.service.address import page_of
 from unlost.service.answers import Scope
 from unlost.service.preferences import ANY, FRESH_ENOUGH, combined, date_of, freshness_of, preferred
-from unlost.service.rendering import Places
 
 LISTS = ("link", "json", "cdxj", "text")
 """The formats of TimeMaps."""

@@ -1,54 +1,61 @@
-"""The one place that makes a running service of options: courier, finder, application."""
+"""The one place that makes a running service of options: couriers, router, caches, aggregator, application."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from unlost import uri as addresses
-from unlost.aggregate.found import Found
-from unlost.aggregate.mementos import Memento, Mementos
-from unlost.aggregate.report import Outcome, Report
-from unlost.aggregate.wish import Freshness, Wish
+from unlost.aggregate.aggregator import PATIENCE, Aggregator, Bounds
+from unlost.aggregate.breaker import Breakers
+from unlost.aggregate.cache import Lifetimes
+from unlost.aggregate.disk_cache import DiskCache, scope_of
+from unlost.aggregate.experience import Experience, last_answers
+from unlost.aggregate.known import Known
+from unlost.aggregate.routing import DEFAULT_EXPLORING, Router
+from unlost.aggregate.teaching import Logging, Teaching
+from unlost.aggregate.upstream_log import UpstreamLog
+from unlost.aggregate.wish import Wish
 from unlost.archives.archive import Archive
 from unlost.archives.asking.courier import Courier
 from unlost.archives.asking.exchange import Deadlines
-from unlost.archives.asking.question import Asks
 from unlost.archives.manners.limit_store import FileLimitStore
-from unlost.archives.opening import open_repository
+from unlost.archives.registry.registry import Registry
 from unlost.clock import Clock, SystemClock
-from unlost.errors import (
-    ArchiveError,
-    ExcludedError,
-    FailedError,
-    InputError,
-    ListCutError,
-    NotKeptError,
-    NotNowError,
-    UsageError,
-)
+from unlost.formats.problems import Problems
 from unlost.service.copies import Copies
 from unlost.service.metrics import Metrics
 from unlost.service.monitor import Monitor
 from unlost.service.parts import Parts
-from unlost.service.standing import Standing
+from unlost.service.standings import Standings
 from unlost.service.telling import Telling
+
+if TYPE_CHECKING:
+    from unlost.aggregate.listener import Listener
+
+_CONNECTIONS = 16  # to one host at once: a service asks for many; limits hold besides
+_WATCHED_SECONDS = 300.0  # between two looks for newer maps
+_SAVED_SECONDS = 60.0  # between two savings of what was learnt
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
     """What a service, or a command that asks once, is told.
 
-    archives: all that there are, also those that are off. state: the folder for what must outlive the process.
+    archives: all that there are, also those that are off. state: the folder for what must outlive the process, cache:
+        for what need not.
     deadline: seconds that one answer may take. keep: seconds for which what was found is kept; keep_misses: for which
         it is kept that nothing was.
     root, published, wish: as `Parts` has them. upstream_log: where every answer of an archive is written, NDJSON.
+    exploring: the share of pages for which one archive is asked that would be passed over.
     contact: whom archives can write to. tell: gets what people should know, a line each.
+    stays: whether it goes on: then answers are kept on disk, maps are read anew, and what is learnt is saved.
     """
 
     archives: Sequence[Archive]
     state: Path
+    cache: Path
     tell: Callable[[str], None]
     deadline: float = 10.0
     keep: float = 86_400.0
@@ -57,7 +64,9 @@ class Options:
     published: Path | None = None
     wish: Wish = field(default_factory=Wish)
     upstream_log: Path | None = None
+    exploring: float = DEFAULT_EXPLORING
     contact: str | None = None
+    stays: bool = True
 
 
 @asynccontextmanager
@@ -65,77 +74,83 @@ async def assembled(options: Options, clock: Clock | None = None) -> AsyncIterat
     """Yield the parts of a service, ready to ask; close everything that they opened afterwards."""
     clock = clock or SystemClock()
     metrics, monitor = Metrics(), Monitor()
-
-    store = FileLimitStore(options.state / "limits", tell=options.tell)
-    deadlines = Deadlines(connect=min(5.0, options.deadline), first_byte=options.deadline, total=options.deadline)
-    async with Courier(store, clock, options.contact, deadlines, options.deadline, tell=options.tell) as courier:
-        finds = _Broadcast(options, courier, clock, Telling(metrics, monitor))
-        copies = Copies(options.archives, courier)
+    registry = Registry(tuple(options.archives))
+    async with AsyncExitStack() as stack:
+        store = FileLimitStore(options.state / "limits", tell=options.tell)
+        deadlines = Deadlines(min(5.0, options.deadline), options.deadline, options.deadline, options.deadline)
+        patience = min(PATIENCE, options.deadline / 2)
+        courier = await stack.enter_async_context(
+            Courier(store, clock, options.contact, deadlines, patience, _CONNECTIONS, tell=options.tell)
+        )
+        # For maps and for copies that are passed on, which may be large.
+        patient = await stack.enter_async_context(Courier(store, clock, options.contact, tell=lambda _: None))
+        known = Known(registry, patient, options.cache / "maps", clock, tell=options.tell)
+        await known.load()
+        router = Router(registry, known, Experience(registry), exploring=options.exploring)
+        breakers = Breakers(clock)
+        listeners: list[Listener] = [Teaching(router), Telling(metrics, monitor)]
+        disk = None
+        if options.stays:
+            _learn(router, options)
+            disk = DiskCache(options.cache / "timemaps.sqlite", clock, scope_of(registry), tell=options.tell)
+            await stack.enter_async_context(_going_on(known.watch(clock, _WATCHED_SECONDS)))
+            await stack.enter_async_context(_going_on(_saving(router, options, clock)))
+        if options.upstream_log is not None:
+            log = await stack.enter_async_context(UpstreamLog(options.upstream_log, clock, tell=options.tell))
+            listeners.append(Logging(log))
+        aggregator = await stack.enter_async_context(
+            Aggregator(
+                router,
+                courier,
+                clock,
+                breakers=breakers,
+                disk=disk,
+                lifetimes=Lifetimes(options.keep, options.keep_misses),
+                bounds=Bounds(options.deadline),
+                listeners=listeners,
+            )
+        )
+        stands = Standings(registry, known, router, breakers)
+        copies = Copies(registry, patient)
         yield Parts(
-            finds, copies, finds, clock, metrics, monitor, options.root, options.published, options.wish
+            aggregator, copies, stands, clock, metrics, monitor, options.root, options.published, options.wish
         )  # fmt: skip
 
 
-class _Broadcast:
-    """Asks every archive, and keeps nothing: in the place of the aggregator until that is here."""
-
-    def __init__(self, options: Options, courier: Asks, clock: Clock, telling: Telling) -> None:
-        self._options = options
-        self._courier = courier
-        self._clock = clock
-        self._telling = telling
-
-    def standings(self) -> list[Standing]:
-        """Return all archives."""
-        return [
-            Standing(each, each.enabled, "it has no map" if each.enabled else "it is off: only if it is named")
-            for each in self._options.archives
-        ]
-
-    async def find(self, uri: str, wish: Wish = Wish(), freshness: Freshness = Freshness()) -> Found:  # noqa: B008
-        """Return what all archives list that answer in time."""
-        addresses.key(uri)
-        known = {each.id: each for each in self._options.archives}
-        if unknown := sorted((wish.archives or frozenset()) - known.keys()):
-            raise UsageError(f"no archive `{unknown[0][:100]}`. There are {', '.join(known)}")
-        if freshness.only_if_cached:
-            raise NotKeptError("nothing was kept")
-        chosen = [each for each in known.values() if (each.id in wish.archives if wish.archives else each.enabled)]
-        asked = await asyncio.gather(*(self._ask(each, uri) for each in sorted(chosen, key=lambda each: each.id)))
-        mementos = Mementos(row for rows, _ in asked for row in rows)
-        now = self._clock.now()
-        keep = self._options.keep if len(mementos) else self._options.keep_misses
-        found = Found(uri, mementos, tuple(report for _, report in asked), (), now, now + keep)
-        self._telling.found(found)
-        return found
-
-    async def _ask(self, archive: Archive, uri: str) -> tuple[list[Memento], Report]:
-        rows: list[Memento] = []
-        begun, outcome, message = self._clock.now(), "miss", ""
-        try:
-            async with asyncio.timeout(self._options.deadline):
-                async for capture in open_repository(archive, self._courier).captures(uri):
-                    rows.append(Memento(capture.datetime, archive.id, capture.urim or ""))  # noqa: PERF401  some may do
-            outcome = "hit" if rows else "miss"
-        except TimeoutError:
-            outcome, message = "timeout", "not answered in time"
-        except (ArchiveError, InputError) as error:
-            outcome, message = _outcome(error, bool(rows)), str(error)
-        milliseconds = (self._clock.now() - begun) * 1_000
-        return rows, Report(archive.id, "broadcast", outcome, len(rows), milliseconds, message)  # type: ignore[arg-type]
+def _learnt(options: Options) -> Path:
+    return options.state / "hit-rates.json"
 
 
-def _outcome(error: Exception, has_some: bool) -> Outcome:
-    match error:
-        case ExcludedError():
-            return "excluded"
-        case NotNowError():
-            return "not-now"
-        case ListCutError():
-            return "incomplete" if has_some else "miss"
-        case FailedError() if error.kind in ("refused", "timeout", "tls", "reset", "too-large"):
-            return error.kind  # type: ignore[return-value]
-        case FailedError():
-            return {"unreachable": "dns", "redirects": "redirect", "status": "http-5xx"}.get(error.kind, "malformed")  # type: ignore[return-value]
-        case _:
-            return "malformed"
+def _learn(router: Router, options: Options) -> None:
+    """Take what was learnt before; if nothing was saved, from the log of upstream answers."""
+    if not router.experience.restore(_learnt(options), options.tell) and options.upstream_log is not None:
+        router.learn_answers(last_answers(options.upstream_log, Problems()))
+
+
+async def _saving(router: Router, options: Options, clock: Clock) -> None:
+    """Save what is learnt now and then, and at the end."""
+    try:
+        while True:
+            await clock.sleep(_SAVED_SECONDS)
+            await asyncio.to_thread(_save, router, options)
+    finally:
+        _save(router, options)
+
+
+def _save(router: Router, options: Options) -> None:
+    try:
+        router.experience.save(_learnt(options))
+    except OSError as error:
+        options.tell(f"{_learnt(options)}: what was learnt cannot be saved: {error.strerror or error}")
+
+
+@asynccontextmanager
+async def _going_on(work: Coroutine[object, object, None]) -> AsyncIterator[None]:
+    """Do something beside everything else, until the block ends."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task

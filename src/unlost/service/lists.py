@@ -2,13 +2,18 @@
 
 import math
 from collections.abc import Callable
+from typing import cast
 
+from unlost.aggregate.describing import description, link_header
+from unlost.aggregate.forms import MEDIA_TYPES, Format
 from unlost.aggregate.found import Found
+from unlost.aggregate.places import Span
+from unlost.aggregate.rendering import timemap
+from unlost.aggregate.summary import summary_json, summary_text
 from unlost.clock import Clock
 from unlost.service.answers import Answer, Header, field_value, is_known, text_answer
 from unlost.service.asked import Asked, Terms
 from unlost.service.kept_answers import KeptAnswers
-from unlost.service.rendering import TYPES, link_header, render_memento, render_summary, render_timemap
 
 VARY: Header = (b"vary", b"accept-datetime")
 """What every answer of a TimeGate has."""
@@ -75,13 +80,16 @@ class Lists:
         if not len(found.mementos) or (span and not len(found.mementos.between(*span))):
             return self.missing(found, terms)
         form = f"{'-'.join(span)} {asked.form}" if span else asked.form
-        return self._body(form, terms, found, lambda: render_timemap(found, asked.form, terms.places, span))
+        wanted = Span(*span) if span else None
+        return self._body(form, terms, found, lambda: timemap(found, terms.places, _format(asked), wanted))
 
     def _summary(self, asked: Asked, terms: Terms, found: Found) -> Answer:
         if not len(found.mementos):
             return self.missing(found, terms)
         form = f"summary {asked.form}"
-        return self._body(form, terms, found, lambda: render_summary(found, asked.form))
+        if asked.form == "text":
+            return self._body(form, terms, found, lambda: summary_text(found))
+        return self._body(form, terms, found, lambda: summary_json(found, terms.places))
 
     def _memento(self, asked: Asked, terms: Terms, found: Found) -> Answer:
         place = found.mementos.closest(asked.date)
@@ -90,7 +98,7 @@ class Lists:
         if not asked.form:
             return self._redirect(place, terms, found)
         form = f"{place} {asked.form}"
-        return self._body(form, terms, found, lambda: render_memento(found, place, asked.form, terms.places))
+        return self._body(form, terms, found, lambda: description(found, place, terms.places, _format(asked)))
 
     def _timegate(self, asked: Asked, terms: Terms, found: Found) -> Answer:
         place = found.mementos.closest(asked.date) if asked.date else len(found.mementos) - 1
@@ -122,4 +130,8 @@ class Lists:
         return Answer(200, rendered.body, headers)
 
 
-_TYPES = {form: media_type.encode() for form, media_type in TYPES.items()}
+_TYPES: dict[str, bytes] = {form: media_type.encode() for form, media_type in MEDIA_TYPES.items()}
+
+
+def _format(asked: Asked) -> Format:
+    return cast("Format", asked.form)  # which was checked when it was read

@@ -1,8 +1,8 @@
 """The description of the service for programs: OpenAPI 3.1."""
 
 from unlost._core import VERSION
+from unlost.aggregate.forms import MEDIA_TYPES
 from unlost.service.asked import DESCRIPTIONS, LISTS, SUMMARIES
-from unlost.service.rendering import TYPES
 
 _Object = dict[str, object]
 
@@ -42,6 +42,7 @@ _OPTIONS: list[_Object] = [
     {"name": "top_k", "in": "query", "schema": {"type": "integer", "minimum": 1, "maximum": 1000}},
 ]
 _TEXT: _Object = {"text/plain": {"schema": {"type": "string"}}}
+_TYPES: dict[str, str] = {**MEDIA_TYPES}
 
 
 def _choice(names: tuple[str, ...], place: str = "path") -> _Object:
@@ -73,8 +74,8 @@ def _get(summary: str, parameters: list[_Object], responses: _Object) -> _Object
 
 def description(base: str, has_map: bool) -> _Object:
     """Return it, as JSON has it. base: our own address."""
-    lists = [TYPES[form] for form in LISTS]
-    told = [TYPES[form] for form in DESCRIPTIONS if form in TYPES]
+    lists = [_TYPES[form] for form in LISTS]
+    told = [_TYPES[form] for form in DESCRIPTIONS if form in _TYPES]
     faults = (400, 404, 414, 504)
     of_copy = _answers(_ok(*told, "*/*"), 302, *faults, 451, 502, 503)
     find = [{**_PAGE, "in": "query"}, _choice(LISTS, "query"), {**_DATE, "in": "query", "required": False}, *_OPTIONS]
@@ -96,7 +97,7 @@ def description(base: str, has_map: bool) -> _Object:
         "/summary/{format}/{uri}": _get(
             "How many copies, by archive and year",
             [_choice(SUMMARIES), _PAGE, _PREFER],
-            _answers(_ok(*(TYPES[form] for form in SUMMARIES)), *faults),
+            _answers(_ok(*(_TYPES[form] for form in SUMMARIES)), *faults),
         ),
         "/about": _get("Archives: which are asked, and why", [], _ok("application/json", "text/html")),
         "/metrics": _get("Numbers, for Prometheus", [], _ok("text/plain")),

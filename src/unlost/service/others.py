@@ -11,6 +11,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from unlost.aggregate.found import Found
+from unlost.aggregate.places import Places
 from unlost.errors import BusyError, InputError, NotKeptError, UsageError
 from unlost.service import metrics, page
 from unlost.service.about import about
@@ -23,7 +24,6 @@ from unlost.service.parts import Parts
 from unlost.service.preferences import combined, date_of, wished_by
 from unlost.service.published_map import PATH, PublishedMap
 from unlost.service.refusals import refusal
-from unlost.service.rendering import Places
 
 _PLAIN = ("/", "/about", "/api/find", "/health", "/metrics", "/monitor", "/openapi.json")
 _OPTIONS = ("uri", "archives", "broadcast", "top_k", "archive", "year")

@@ -5,6 +5,7 @@ import re
 from os import SEEK_END
 
 from unlost import dates
+from unlost.aggregate.describing import link_header
 from unlost.aggregate.found import Found
 from unlost.archives.repository import StoredCopy
 from unlost.clock import Clock
@@ -13,7 +14,6 @@ from unlost.service.answers import COMMON, Answer, Header, Send, deliver, field_
 from unlost.service.asked import Asked, Terms
 from unlost.service.copies import Copies
 from unlost.service.lists import Lists
-from unlost.service.rendering import link_header
 
 _PIECE = 1 << 16
 # No scripts, no origin, no forms, and nothing from the live web: what an old page refers to is ours or does not come.
