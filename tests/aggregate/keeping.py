@@ -1,6 +1,7 @@
 """Keeps answers in a file until it is killed, or has kept enough; run as a module.
 
-Arguments: the file, a seed that all addresses have, how many answers (0 for no end), how many bytes the file may have."""
+Arguments: the file, a seed that all addresses have, how many answers (0 for no end), how many bytes the file may have.
+"""
 
 import asyncio
 import random
