@@ -1,7 +1,6 @@
 """Keeps answers in a file until it is killed, or has kept enough; run as a module.
 
 Arguments: the file, a seed that all addresses have, how many answers (0 for no end), how many bytes the file may have.
-It writes a line for each batch that is kept.
 """
 
 import asyncio
@@ -30,7 +29,6 @@ async def keep(file: Path, seed: int, count: int, max_bytes: int) -> None:
             await disk.flush()
             if disk.unwritten:
                 raise SystemExit("not all were written")
-            print(number, flush=True)
 
 
 if __name__ == "__main__":

@@ -7,8 +7,8 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from pathlib import Path
+from threading import Timer
 
 from tests.aggregate.answers import an_answer
 from tests.virtual_clock import VirtualClock
@@ -26,7 +26,9 @@ for line in sys.stdin:
     file, seed, size = line.split()
     child = os.fork()
     if child == 0:
-        os.dup2(os.open(os.devnull, os.O_RDWR), 0)
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        os.dup2(nowhere, 0)
+        os.dup2(nowhere, 1)
         try:
             asyncio.run(keep(Path(file), int(seed), 0, int(size)))
         finally:
@@ -89,8 +91,7 @@ def test_killed_at_any_point_it_has_only_whole_entries(tmp_path: Path) -> None:
             starter.stdin.write(f"{file} 1 {size}\n")
             starter.stdin.flush()
             child = said(starter, "process")
-            time.sleep(delay)  # the very point of it
-            os.kill(child, signal.SIGKILL)
+            Timer(delay, os.kill, (child, signal.SIGKILL)).start()
             assert said(starter, "ended") == -signal.SIGKILL
             asyncio.run(check(number))
         starter.stdin.close()

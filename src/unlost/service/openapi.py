@@ -42,7 +42,7 @@ _OPTIONS: list[_Object] = [
     {"name": "top_k", "in": "query", "schema": {"type": "integer", "minimum": 1, "maximum": 1000}},
 ]
 _TEXT: _Object = {"text/plain": {"schema": {"type": "string"}}}
-_TYPES: dict[str, str] = {**MEDIA_TYPES}
+_TYPES: dict[str, str] = dict(MEDIA_TYPES.items())
 
 
 def _choice(names: tuple[str, ...], place: str = "path") -> _Object:
