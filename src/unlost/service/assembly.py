@@ -80,7 +80,7 @@ async def assembled(options: Options, clock: Clock | None = None) -> AsyncIterat
         deadlines = Deadlines(min(5.0, options.deadline), options.deadline, options.deadline, options.deadline)
         patience = min(PATIENCE, options.deadline / 2)
         courier = await stack.enter_async_context(
-            Courier(store, clock, options.contact, deadlines, patience, _CONNECTIONS, tell=options.tell)
+            Courier(store, clock, options.contact, deadlines, patience, _CONNECTIONS, retries=0, tell=options.tell)
         )
         # For maps and for copies that are passed on, which may be large.
         patient = await stack.enter_async_context(Courier(store, clock, options.contact, tell=lambda _: None))

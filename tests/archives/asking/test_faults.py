@@ -213,6 +213,31 @@ def test_a_kept_connection_that_was_closed_costs_a_counted_request() -> None:
     asyncio.run(run())
 
 
+def test_who_is_in_a_hurry_sends_again_only_what_met_a_closed_connection() -> None:
+    """At once; a reset on a new connection and a fault of the archive are told as they are."""
+
+    async def answering(talk: Talk) -> None:
+        if talk.path == "/500":
+            await talk.answer(500)
+        elif talk.number == 1 or talk.path == "/reset":
+            await talk.reset()
+        else:
+            await talk.say(OK)
+
+    async def run() -> None:
+        async with asking(answering, retries=0) as it:
+            await it.ask("/first")
+            assert (await it.ask("/second")).status == 200
+            assert await kind_of(it, "/500") == "status"
+            assert await kind_of(it, "/reset") == "reset"
+            assert it.server.paths == ["/first", "/second", "/second", "/500", "/reset", "/reset"]
+            assert await kind_of(it, "/reset") == "reset"
+            assert it.server.paths[6:] == ["/reset"]
+            assert it.clock.slept == [0.0, 0.0]
+
+    asyncio.run(run())
+
+
 async def _drip(talk: Talk) -> None:
     await talk.say(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n")
     for _ in range(10):

@@ -30,7 +30,9 @@ from unlost.archives.manners.waiting import Patience, Turn, Turns
 from unlost.clock import Clock
 from unlost.errors import FailedError, UsageError
 
-_RETRIES = 2  # of what often helps to try again, and never more: it costs the archive as much as a new question
+RETRIES = 2
+"""Of what it often helps to try again; more would cost the archive as much as new questions."""
+
 _RETRY_SECONDS = 1.0  # before the first; four times as long before the next
 _REDIRECTS = (301, 302, 303, 307, 308)
 # What every archive has; captured bodies may come in other codings, and are decoded all the same.
@@ -49,6 +51,8 @@ class Courier:
     deadlines: how long an archive may take.
     patience: how many seconds, at most, one question may be kept waiting for limits and because the archive said so;
         what would take longer is a NotNowError at once.
+    retries: how many times a question is sent again where that often helps, after growing pauses. With 0, as for who
+        must answer soon, only what went out on a connection that turned out to be closed is, once and at once.
     connections_per_host: how many questions are on their way to one host at once, and how many connections are kept.
     proxies: whether to go through the proxies that the environment names (HTTP_PROXY and the like).
     tell: gets a line for people, once, if there is no contact; by default the log of this module.
@@ -64,6 +68,7 @@ class Courier:
         patience: float = 300.0,
         connections_per_host: int = 6,
         proxies: bool = False,
+        retries: int = RETRIES,
         tell: Callable[[str], None] = _log.warning,
         resolver: Resolver | None = None,
     ) -> None:
@@ -80,6 +85,7 @@ class Courier:
         self._slots: WeakValueDictionary[Place, asyncio.Semaphore] = WeakValueDictionary()
         self._connections = connections_per_host
         self._proxies = proxies
+        self._retries = retries
         self._tell = tell
         self._told = contact is not None
         self._resolver = resolver
@@ -132,7 +138,7 @@ class Courier:
                     # No fault of this question, and none of the archive that needs a rest.
                     errand.strays += 1
                     continue
-                pause = _pause(error, tries, errand)
+                pause = _pause(error, tries, errand, self._retries)
                 if pause is None:
                     raise
                 tries += 1
@@ -243,10 +249,13 @@ def _followed(location: str, base: Address, archive: Archive) -> Address:
         raise FailedError(f"a redirect to {location[:100]!r}: {error}", archive.id, "redirects") from error
 
 
-def _pause(error: FailedError, tries: int, errand: _Errand) -> float | None:
+def _pause(error: FailedError, tries: int, errand: _Errand, retries: int) -> float | None:
     """Return how many seconds to wait before another try; None if it would not help, or there is no time for it."""
     reused = errand.passage is not None and errand.passage.reused
+    if retries == 0:
+        # Servers close what was idle for long, without a word or just when something is sent.
+        return 0.0 if error.kind == "reset" and reused and tries == 0 else None
     # A connection that was kept may be dead without anybody having said so. On a new one, who hangs will hang again.
     again = error.kind in {"reset", "status"} or (error.kind == "timeout" and reused and tries == 0)
     pause = _RETRY_SECONDS * 4**tries
-    return pause if again and tries < _RETRIES and pause < errand.seconds else None
+    return pause if again and tries < retries and pause < errand.seconds else None
