@@ -30,7 +30,7 @@ from unlost.archives.clients.memento import MementoArchive
 from unlost.errors import ArchiveError, ExcludedError, FailedError, ListCutError, UnsupportedError, UriError
 from unlost.formats import mementos
 from unlost.formats.mementos import Listing, Memento, Mementos
-from unlost.formats.problems import Problems
+from unlost.formats.problems import Problem, Problems
 
 
 async def gathered(pages: AsyncIterator[Mementos]) -> tuple[list[Mementos], ArchiveError | None]:
@@ -233,3 +233,21 @@ def test_a_long_list_is_read_in_a_thread() -> None:
         assert threading.main_thread() not in threads
 
     with_archive({MAP: timemap(*entries)}, talk)
+
+
+def test_a_list_that_is_too_long_to_be_held_is_told() -> None:
+    """Copies that were left out are not hidden, and no page behind them is asked for."""
+
+    async def talk(server: Scripted, archive: Archive, courier: Courier) -> None:
+        def cut(body: bytes, archive: str, base: str, problems: Problems, name: str) -> Listing:
+            problems.add(Problem("too-large", name, 1, 0, "too much"))
+            return mementos.read_mementos(body, archive, base, problems, name)
+
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(timemaps, "read_mementos", cut)
+            pages, error = await gathered(MementoArchive(archive, courier).pages(PAGE))
+        assert [len(page) for page in pages] == [1]
+        assert isinstance(error, ListCutError)
+        assert server.asked == [MAP]
+
+    with_archive({MAP: timemap(memento(OLD), further("/2")), "/2": timemap(memento(NEW))}, talk)
