@@ -23,7 +23,7 @@ MOST = 1_000
 
 _CONFIG = """\
 daemon off;
-worker_processes 1;
+master_process off;
 pid {work}/nginx.pid;
 error_log stderr;
 events {{ worker_connections 4096; }}
