@@ -92,6 +92,7 @@ class Asker:
         self._courier = courier
         self._clock = clock
         self._repositories: dict[str, Repository] = {}
+        self._timemaps: dict[str, TimeMaps] = {}
 
     async def ask(self, uri: str, choice: Choice, until: float) -> Asked:
         """Return what an archive lists of a page, and what came of it. Raises nothing of what an archive can do.
@@ -132,7 +133,10 @@ class Asker:
     async def _list(self, uri: str, archive: Archive, heap: "_Heap") -> None:
         """Put everything that an archive lists of a page on a heap. Raises whatever keeps it from listing more."""
         if archive.timemap is not None:
-            async for page in TimeMaps(archive, self._courier, Problems()).pages(uri):
+            timemaps = self._timemaps.get(archive.id)
+            if timemaps is None:
+                timemaps = self._timemaps[archive.id] = TimeMaps(archive, self._courier, Problems())
+            async for page in timemaps.pages(uri):
                 heap.take(page, page.size)
                 heap.check(archive)
             return

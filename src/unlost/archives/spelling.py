@@ -1,6 +1,7 @@
 """How an address is spelled when an archive is asked for it."""
 
 import re
+from functools import lru_cache
 from urllib.parse import quote
 
 from unlost import uri as addresses
@@ -10,6 +11,7 @@ _KEPT = "!$%&'()*+,-./:;=?@_~[]|"
 _DOT = re.compile("%2e", re.IGNORECASE)
 
 
+@lru_cache(maxsize=256)
 def asked(uri: str) -> str:
     """Return an address as it is put behind an archive's own: with a scheme, without a fragment, escaped.
 

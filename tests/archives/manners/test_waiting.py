@@ -7,12 +7,14 @@ import pytest
 from tests.virtual_clock import VirtualClock
 from unlost.archives.archive import Archive, Kind, Limit, Work
 from unlost.archives.manners import waiting
+from unlost.archives.manners.ledger import Ledger
 from unlost.archives.manners.limit_store import MemoryLimitStore
 from unlost.archives.manners.waiting import Patience, Turns
 from unlost.errors import NotNowError
 
 SLOW = Archive("a", "A", Kind.MEMENTO, limits=(Limit(1, 8, (Work.INDEX,), "a test"),))  # one each 10 seconds
-FREE = Archive("b", "B", Kind.MEMENTO)
+WIDE = Archive("b", "B", Kind.MEMENTO, limits=(Limit(10_000, 1, (Work.INDEX, Work.REPLAY), "a test"),))
+FREE = Archive("c", "C", Kind.MEMENTO)
 
 
 def turns() -> tuple[Turns, VirtualClock]:
@@ -52,9 +54,9 @@ def test_the_next_goes_when_the_one_before_is_on_its_way(monkeypatch: pytest.Mon
     async def run() -> None:
         given, _ = turns()
         slot = asyncio.Semaphore(5)
-        first = await given.take(FREE, Work.INDEX, slot, Patience(1))
-        second = asyncio.create_task(given.take(FREE, Work.INDEX, slot, Patience(1)))
-        other = await given.take(FREE, Work.REPLAY, slot, Patience(1))
+        first = await given.take(WIDE, Work.INDEX, slot, Patience(1))
+        second = asyncio.create_task(given.take(WIDE, Work.INDEX, slot, Patience(1)))
+        other = await given.take(WIDE, Work.REPLAY, slot, Patience(1))
         await settled()
         assert not second.done()
         first.sent()
@@ -62,13 +64,35 @@ def test_the_next_goes_when_the_one_before_is_on_its_way(monkeypatch: pytest.Mon
         assert second.done()
         monkeypatch.setattr(waiting, "_UNSENT_SECONDS", 0.05)
         (await second).end()
-        hanging = await given.take(FREE, Work.INDEX, slot, Patience(1))
+        hanging = await given.take(WIDE, Work.INDEX, slot, Patience(1))
         hanging.hold()
         async with asyncio.timeout(5):
-            last = await given.take(FREE, Work.INDEX, slot, Patience(1))
+            last = await given.take(WIDE, Work.INDEX, slot, Patience(1))
         for turn in (first, other, hanging, last):
             turn.end()
             turn.end()
+        assert not slot.locked()
+
+    asyncio.run(run())
+
+
+def test_who_has_no_limits_is_not_kept_waiting_for_others() -> None:
+    """Only for a slot; until the archive says to wait, then everybody does."""
+
+    async def run() -> None:
+        store, clock = MemoryLimitStore(), VirtualClock(0.0)
+        given = Turns(store, clock)
+        slot = asyncio.Semaphore(2)
+        first, second = [await given.take(FREE, Work.INDEX, slot, Patience(1)) for _ in range(2)]
+        third = asyncio.create_task(given.take(FREE, Work.INDEX, slot, Patience(90)))
+        await settled()
+        assert not third.done()
+        store.change(FREE.id, lambda _: (Ledger(wait_until=60.0, waits=1), None))
+        first.end()
+        turn = await third
+        assert (turn.at, turn.troubled, clock.slept) == (60.0, True, [60.0])
+        for each in (second, turn):
+            each.end()
         assert not slot.locked()
 
     asyncio.run(run())
@@ -144,13 +168,13 @@ def test_nobody_waits_for_questions_that_hang_longer_than_they_are_willing_to(sl
     async def run() -> None:
         given, _ = turns()
         slot = asyncio.Semaphore(slots)
-        hanging = await given.take(FREE, Work.INDEX, slot, Patience(1))
+        hanging = await given.take(WIDE, Work.INDEX, slot, Patience(1))
         if slots == 1:
             hanging.sent()  # it has left the queue, and keeps its connection
         with pytest.raises(NotNowError, match="has not answered what it was asked before") as refused:
-            await given.take(FREE, Work.INDEX, slot, Patience(0.05))
+            await given.take(WIDE, Work.INDEX, slot, Patience(0.05))
         assert refused.value.reason == "busy"
         hanging.end()
-        (await given.take(FREE, Work.INDEX, slot, Patience(0))).end()
+        (await given.take(WIDE, Work.INDEX, slot, Patience(0))).end()
 
     asyncio.run(run())

@@ -6,6 +6,7 @@ import ssl
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from io import BytesIO
 from typing import BinaryIO
 
 from unlost.archives.asking.addresses import Address, NotPublicError
@@ -18,9 +19,9 @@ from unlost.formats.contentcoding import UNDONE, Decoder, UndecodableError, codi
 BROKEN = (NotHttpError, TimeoutError, ConnectionError, ssl.SSLError)
 """What a connection raises while an answer is awaited."""
 
-_NONE = (None,)
 _DRAINED = 1 << 18  # bytes of an answer that is of no use; beyond it, a new connection costs less
 _DRAIN_SECONDS = 2.0
+_SMALL = 1 << 20  # bytes of a body that is kept in memory
 _YIELD_EACH = 1 << 20  # bytes that are decoded before others get their turn
 
 
@@ -63,53 +64,72 @@ class Head:
         self._idle = idle
         self._until = until
         self._loop = asyncio.get_running_loop()
+        self._pending = b""
         self.url = str(url)
         self.status = connection.status
         self.headers = tuple(connection.headers)
-        self._fields: dict[str, list[str]] = {}
-        for name, value in self.headers:
-            self._fields.setdefault(name.lower(), []).append(value)
+        self._first = {name.lower(): value for name, value in reversed(self.headers)}
 
     def header(self, name: str) -> str | None:
         """Return the first value of a field; None if there is none. name: in lower case."""
-        return self._fields.get(name, _NONE)[0]
+        return self._first.get(name)
+
+    def _all(self, name: str) -> list[str]:
+        if name not in self._first:
+            return []
+        return [value for each, value in self.headers if each.lower() == name]
 
     async def read(self, max_bytes: int, archive: str) -> tuple[BinaryIO, int]:
         """Return the whole body, decoded and at its beginning, and its size. Raises FailedError, TimeoutError."""
+        return await self._whole(max_bytes, archive, self._until)
+
+    async def _whole(self, max_bytes: int, archive: str, until: float) -> tuple[BinaryIO, int]:
+        if int(self.header("content-length") or 0) > max_bytes:
+            raise _too_large(max_bytes, archive)
+        codings = self._codings()
+        if not codings and (small := await self._small(until)) is not None and len(small) <= max_bytes:
+            return BytesIO(small), len(small)
         body = new_body()
         try:
-            size = await self._read(body, max_bytes, archive, self._until)
+            size = await self._read(body, codings, max_bytes, archive, until)
         except BaseException:
             body.close()
             raise
         body.seek(0)
         return body, size
 
+    async def _small(self, until: float) -> bytes | None:
+        """Return a body that is not coded and has one piece, as most have; None if it is another."""
+        self._pending = await self._piece(until)
+        if self._connection.has_more or len(self._pending) > _SMALL:
+            return None
+        return self._pending
+
     async def _piece(self, until: float) -> bytes:
         """Return some more of the body, nothing at its end. Raises TimeoutError also if all is here, but too late."""
+        if self._pending:
+            piece, self._pending = self._pending, b""
+            return piece
         now = self._loop.time()
         if now > until:
             raise TimeoutError
         return await self._connection.piece(min(now + self._idle, until))
 
-    async def _read(self, body: BinaryIO, max_bytes: int, archive: str, until: float) -> int:
-        too_large = FailedError(f"an answer of more than {max_bytes} bytes", archive, "too-large")
-        if int(self.header("content-length") or 0) > max_bytes:
-            raise too_large
+    async def _read(self, body: BinaryIO, codings: list[str], max_bytes: int, archive: str, until: float) -> int:
         raw = size = 0
         pause = _YIELD_EACH
         try:
-            decoder = Decoder(self._codings())
+            decoder = Decoder(codings)
             data = b"-"
             while data:
                 data = await self._piece(until)
                 raw += len(data)
                 if raw > max_bytes:
-                    raise too_large
+                    raise _too_large(max_bytes, archive)
                 for piece in decoder.decode(data) if data else decoder.end():
                     size += len(piece)
                     if size > max_bytes:
-                        raise too_large
+                        raise _too_large(max_bytes, archive)
                     body.write(piece)
                     if size > pause:
                         pause = size + _YIELD_EACH
@@ -123,25 +143,18 @@ class Head:
     def _codings(self) -> list[str]:
         if self.status == 206:
             return []  # a part of a file is given as it is: to decode it would need what comes before
-        if declared := codings_of(self._fields.get("content-encoding", [])):
+        if declared := codings_of(self._all("content-encoding")):
             return declared
         # Some archives give the stored bytes, and what they are encoded in only among the original headers.
-        stored = codings_of(self._fields.get("x-archive-orig-content-encoding", []))
+        stored = codings_of(self._all("x-archive-orig-content-encoding"))
         return stored if UNDONE.issuperset(stored) else []
 
     async def read_if_it_comes(self, max_bytes: int, archive: str) -> tuple[BinaryIO, int]:
         """Return the body as `read` does; an empty one if it does not come soon, or not whole."""
-        body = new_body()
         try:
-            size = await self._read(body, max_bytes, archive, self._soon())
+            return await self._whole(max_bytes, archive, self._soon())
         except (FailedError, *BROKEN):
-            body.close()
             return new_body(), 0
-        except BaseException:
-            body.close()
-            raise
-        body.seek(0)
-        return body, size
 
     async def drain(self) -> None:
         """Read a body that is of no use, so that the connection can be used again, unless that takes long."""
@@ -152,6 +165,10 @@ class Head:
 
     def _soon(self) -> float:
         return min(self._loop.time() + min(self._idle, _DRAIN_SECONDS), self._until)
+
+
+def _too_large(max_bytes: int, archive: str) -> FailedError:
+    return FailedError(f"an answer of more than {max_bytes} bytes", archive, "too-large")
 
 
 class Exchange:

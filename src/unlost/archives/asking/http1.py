@@ -51,6 +51,11 @@ class Connection(asyncio.Protocol):
         return self._keeps and self._has_ended and self._transport is not None and not self._transport.is_closing()
 
     @property
+    def has_more(self) -> bool:
+        """Whether there is more of the answer, here or to come."""
+        return bool(self._pieces) or not self._has_ended
+
+    @property
     def was_used(self) -> bool:
         """Whether the question on its way is not the first one: the other side may have closed it meanwhile."""
         return self.asked > 1

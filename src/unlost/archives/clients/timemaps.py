@@ -30,6 +30,8 @@ _LONG = 1 << 20  # bytes of a list, which takes so long to read that others get 
 
 _ACCEPT = {"Accept": f"{MEDIA_TYPE}, */*;q=0.1"}
 
+_NOTHING = Listing(Mementos())
+
 _Told = TypeVar("_Told", TimeMap, Listing)
 
 
@@ -62,7 +64,7 @@ class TimeMaps:
         walk = _Walk(self.archive, first or f"{self.archive.timemap}{asked(uri)}")
         recent = Recent()
         for address in walk:
-            page = await self._page(address, read, is_first=address == walk.begin)
+            page = await self._page(address, read, TimeMap(), is_first=address == walk.begin)
             fresh = 0
             for count, capture in enumerate(self._captures(uri, page.base, page.told, recent)):
                 if count % ROWS_AT_ONCE == 0:
@@ -91,7 +93,7 @@ class TimeMaps:
         size = 0
         for address in walk:
             is_first = address == walk.begin
-            page = await self._page(address, read, is_first=is_first)
+            page = await self._page(address, read, _NOTHING, is_first=is_first)
             copies = page.told.mementos
             if copies:
                 yield copies
@@ -104,17 +106,17 @@ class TimeMaps:
         walk.end()
 
     async def _page(
-        self, address: str, read: Callable[[bytes, str, Problems, str], _Told], *, is_first: bool
+        self, address: str, read: Callable[[bytes, str, Problems, str], _Told], nothing: _Told, *, is_first: bool
     ) -> _Page[_Told]:
-        """Return a page as `read` reads it, of body and base."""
+        """Return a page as `read` reads it, of body and base; `nothing` if there is none."""
         reply = await self.courier.ask(self.archive, Question(address, Work.INDEX, _ACCEPT))
         with reply.body:
-            found = Problems()
-            name = f"{self.archive.id} timemap"
             if not holds_something(self.archive, reply):
                 if not is_first:
                     raise FailedError("a page of the TimeMap is not there", self.archive.id, "status")
-                return _Page(reply.url, read(b"", reply.url, found, name))
+                return _Page(reply.url, nothing)
+            found = Problems()
+            name = f"{self.archive.id} timemap"
             if reply.size < _LONG:
                 told = read(reply.body.read(), reply.url, found, name)
             else:

@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import logging
+import math
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +21,7 @@ T = TypeVar("T")
 
 _MAX_BYTES = 1 << 20  # of a file; an account has some hundred
 _MAX_NAME = 150  # characters of a file's name before its ending; systems take 255 bytes
+_SEEN_SECONDS = 0.25  # for which an account that had no file is thought to have none
 _LOCKED_SECONDS = 30.0  # a change takes a millisecond: whoever holds the lock for so long was stopped
 _EMPTY = Ledger()
 _log = logging.getLogger(__name__)
@@ -85,13 +87,21 @@ class FileLimitStore:
 
     def __init__(self, folder: str | os.PathLike[str], tell: Callable[[str], None] = _log.warning) -> None:
         self._folder = Path(folder)
-        self._has_folder = False
+        self._seen_clear: dict[str, float] = {}
         self._tell = tell
 
     def is_clear(self, archive: str) -> bool:
-        """Return whether an account is sure to have no entries: it has no file, in a folder that there is."""
-        self._has_folder = self._has_folder or self._folder.is_dir()
-        return self._has_folder and not self.file(archive).exists()
+        """Return whether an account has no entries: it has no file, in a folder that there is.
+
+        Another process may have made one since we last looked, a quarter of a second ago at most.
+        """
+        now = time.monotonic()
+        if now - self._seen_clear.get(archive, -math.inf) < _SEEN_SECONDS:
+            return True
+        is_clear = self._folder.is_dir() and not self.file(archive).exists()
+        if is_clear:
+            self._seen_clear[archive] = now
+        return is_clear
 
     def change(self, archive: str, change: Callable[[Ledger], tuple[Ledger, T]]) -> T:
         """Replace an archive's account, and return what the function returned beside it.
@@ -100,6 +110,7 @@ class FileLimitStore:
         if a newer unlost wrote the file: limits that cannot be kept are no reason to send without.
         """
         file = self.file(archive)
+        self._seen_clear.pop(archive, None)
         with _locked(file.with_suffix(".lock")):
             before = self._read(file)
             after, result = change(before)

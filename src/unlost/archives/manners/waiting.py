@@ -40,10 +40,10 @@ class Turn:
     troubled: as in Admission.
     """
 
-    def __init__(self, at: float, troubled: bool, queue: asyncio.Lock, slot: asyncio.Semaphore) -> None:
+    def __init__(self, at: float, troubled: bool, queue: asyncio.Lock | None, slot: asyncio.Semaphore) -> None:
         self.at = at
         self.troubled = troubled
-        self._queue: asyncio.Lock | None = queue
+        self._queue = queue
         self._slot: asyncio.Semaphore | None = slot
         self._timer: asyncio.TimerHandle | None = None
 
@@ -87,6 +87,12 @@ class Turns:
         Raises NotNowError at once if that would take more time than there is patience left.
         """
         begun = self._clock.now()
+        if self._is_free(archive):
+            # There is nothing to count, and no distance to keep: whoever has a slot may go.
+            await self._acquire(slot, archive, patience.left)
+            if self._is_free(archive):
+                return Turn(begun, False, None, slot)
+            slot.release()
         queue = self._queues[archive.id, work]
         await self._acquire(queue, archive, patience.left)
         turn = None
@@ -129,6 +135,10 @@ class Turns:
                 await what.acquire()
         except TimeoutError:
             raise _not_now(archive, Admission(self._clock.now(), "busy", troubled=True)) from None
+
+    def _is_free(self, archive: Archive) -> bool:
+        """Return whether an archive has no limits, and never said to wait."""
+        return not archive.limits and not archive.quotas and self._store.is_clear(archive.id)
 
     async def _admission(self, archive: Archive, work: Work) -> Admission:
         def counted(ledger: Ledger) -> tuple[Ledger, Admission]:
