@@ -5,6 +5,7 @@ import logging
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Self
 from weakref import WeakValueDictionary
 
@@ -115,17 +116,17 @@ class Courier:
         except ValueError as error:
             raise FailedError(f"not an address to ask: {error}", archive.id, "malformed") from error
         errand = _Errand(question, url.place, Patience(self._patience), self._deadlines.total)
-        seen = {url}
+        seen: set[Address] = set()
         while True:
             answer = await self._answer(archive, url, errand)
             if isinstance(answer, Reply):
                 return answer
+            seen.add(url)
             url = _followed(answer, url, archive)
             if url in seen:
                 raise FailedError(f"redirects in a circle, to {str(url)[:100]}", archive.id, "redirects")
             if len(seen) > question.redirects:
                 raise FailedError(f"more than {question.redirects} redirects", archive.id, "redirects")
-            seen.add(url)
 
     async def _answer(self, archive: Archive, url: Address, errand: "_Errand") -> "Reply | str":
         """Return the answer to one request, or where it redirects to; try again where that helps."""
@@ -182,10 +183,10 @@ class Courier:
 
     def _headers(self, errand: "_Errand", url: Address, archive: Archive) -> str:
         """Return the fields that go along, each with its line end. Raises FailedError for what no field can have."""
-        fields = {"Accept": "*/*", **errand.headers(url)}
-        if not all(map(_FIELD.fullmatch, fields.values())):
+        lines = _lines(tuple(errand.headers(url).items()))
+        if lines is None:
             raise FailedError("a field that cannot be sent", archive.id, "malformed")
-        return self._own_fields + "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+        return self._own_fields + lines
 
     async def _judge(
         self, archive: Archive, head: Head, turn: Turn, its_host: bool, question: Question
@@ -240,6 +241,15 @@ class _Errand:
         if url.place == self.origin:
             return asked
         return {name: value for name, value in asked.items() if name.lower() not in _SECRET}
+
+
+@lru_cache(maxsize=64)
+def _lines(fields: tuple[tuple[str, str], ...]) -> str | None:
+    """Return fields as they are sent, with one for what is accepted; None if one of them cannot be."""
+    told = {"Accept": "*/*", **dict(fields)}
+    if not all(map(_FIELD.fullmatch, told.values())):
+        return None
+    return "".join(f"{name}: {value}\r\n" for name, value in told.items())
 
 
 def _followed(location: str, base: Address, archive: Archive) -> Address:

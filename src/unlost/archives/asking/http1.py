@@ -34,7 +34,7 @@ class Connection(asyncio.Protocol):
         self.headers: list[tuple[str, str]] = []
         self._loop = loop
         self._transport: asyncio.Transport | None = None
-        self._parser = httptools.HttpResponseParser(self)
+        self._begin()
         self._waiter: asyncio.Future[None] | None = None
         self._pieces: deque[bytes] = deque()
         self._waiting = 0
@@ -63,8 +63,9 @@ class Connection(asyncio.Protocol):
     def send(self, request: bytes) -> None:
         """Send a question. It is on its way when this returns."""
         self.asked += 1
-        self._begin()
-        self._has_ended = False
+        self.headers = []
+        self._head_bytes = 0
+        self._has_head = self._has_ended = False
         if self._transport is not None:
             self._transport.write(request)
 
@@ -74,9 +75,6 @@ class Connection(asyncio.Protocol):
         self._parser.set_dangerous_leniencies(
             lenient_headers=True, lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True
         )
-        self.headers = []
-        self._head_bytes = 0
-        self._has_head = False
 
     async def tunnel(self, request: bytes, safety: ssl.SSLContext, host: str) -> None:
         """Ask a proxy for a way to a host, and speak safely with that host from then on.
@@ -91,6 +89,7 @@ class Connection(asyncio.Protocol):
         if transport is None:
             raise ConnectionResetError("closed before the end")
         self.connection_made(transport)
+        self._begin()  # the one before still waits for the body of the proxy's answer
         self.asked = 0
 
     async def head(self, until: float) -> None:

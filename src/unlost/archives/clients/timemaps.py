@@ -88,12 +88,17 @@ class TimeMaps:
         def read(body: bytes, base: str, found: Problems, name: str) -> Listing:
             return read_mementos(body, self.archive.id, base, found, name)
 
-        walk = _Walk(self.archive, first or f"{self.archive.timemap}{asked(uri)}")
+        begin = first or f"{self.archive.timemap}{asked(uri)}"
+        page = await self._page(begin, read, _NOTHING, is_first=True)
+        if page.told is _NOTHING:
+            return
+        walk = _Walk(self.archive, begin)
         seen = SeenMementos()
         size = 0
         for address in walk:
-            is_first = address == walk.begin
-            page = await self._page(address, read, _NOTHING, is_first=is_first)
+            is_first = address == begin
+            if not is_first:
+                page = await self._page(address, read, _NOTHING, is_first=False)
             copies = page.told.mementos
             if copies:
                 yield copies
