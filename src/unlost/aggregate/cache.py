@@ -10,8 +10,8 @@ from unlost.aggregate.report import Report
 from unlost.aggregate.wish import Wish
 from unlost.clock import Clock
 
-MAX_BYTES = 1 << 25
-"""How much is kept in memory, unless somebody says otherwise: some 60,000 pages that no archive has."""
+MAX_BYTES = 1 << 24
+"""How much is kept in memory, unless somebody says otherwise: some 30,000 pages that no archive has."""
 
 CLOCKS = 60.0
 """Seconds that an answer may be from the future: clocks differ. What is later was kept by a clock that was wrong."""

@@ -56,6 +56,30 @@ def _root(_ctx: click.Context, _param: click.Parameter, value: str | None) -> st
     help="How long to keep that nothing was found.",
 )
 @click.option(
+    "--memory",
+    type=click.IntRange(1, 1 << 20),
+    default=16,
+    show_default=True,
+    metavar="MB",
+    help="Memory for answers that are kept, and as much again for how they are shown; 256 MB more are on disk.",
+)
+@click.option(
+    "--explore",
+    type=click.FloatRange(0, 1),
+    default=0.02,
+    show_default=True,
+    metavar="SHARE",
+    help="For this share of pages, ask an archive, too, whose map says no: so its errors are known.",
+)
+@click.option(
+    "--filter-age",
+    type=click.FloatRange(0, 36_500),
+    default=7,
+    show_default=True,
+    metavar="DAYS",
+    help="An older filter denies nothing that a wildcard of the archive's map covers.",
+)
+@click.option(
     "--log-upstream",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
@@ -69,6 +93,9 @@ def command(
     publish_map: Path | None,
     keep: float,
     keep_misses: float,
+    memory: int,
+    explore: float,
+    filter_age: float,
     log_upstream: Path | None,
     archives: Path | None,
     only: tuple[str, ...],
@@ -98,6 +125,9 @@ def command(
         published=publish_map,
         keep=keep,
         keep_misses=keep_misses,
+        memory=memory << 20,
+        exploring=explore,
+        filter_age=filter_age,
         upstream_log=log_upstream,
     )
     with server.listen(host, port) as listening:

@@ -53,7 +53,7 @@ class Application:
         self._places = Places(parts.root) if parts.root else None
         self._map_link = f'<{parts.root or ""}{PATH}>; rel="{RELATION}"' if parts.published else ""
         self._kept: Callable[[str, Wish], Found | None] = getattr(parts.finds, "kept", _keeps_nothing)
-        self._lists = Lists(parts.clock, self._map_link)
+        self._lists = Lists(parts.clock, self._map_link, parts.memory)
         self._proxy = Proxy(parts.copies, self._lists, parts.clock)
         self._others = Others(parts, self._lists, self._places)
 

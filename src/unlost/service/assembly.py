@@ -4,12 +4,13 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from unlost.aggregate.aggregator import PATIENCE, Aggregator, Bounds
 from unlost.aggregate.breaker import Breakers
-from unlost.aggregate.cache import Lifetimes
+from unlost.aggregate.cache import MAX_BYTES, Lifetimes, MemoryCache
 from unlost.aggregate.disk_cache import DiskCache, scope_of
 from unlost.aggregate.experience import Experience, last_answers
 from unlost.aggregate.known import Known
@@ -24,6 +25,7 @@ from unlost.archives.manners.limit_store import FileLimitStore
 from unlost.archives.registry.registry import Registry
 from unlost.clock import Clock, SystemClock
 from unlost.formats.problems import Problems
+from unlost.holdings.ageing import REBUILD_AFTER_DAYS
 from unlost.service.copies import Copies
 from unlost.service.metrics import Metrics
 from unlost.service.monitor import Monitor
@@ -50,6 +52,8 @@ class Options:
     root, published, wish: as `Parts` has them. upstream_log: where every answer of an archive is written, NDJSON.
     exploring: the share of pages for which one archive is asked that would be passed over.
     contact: whom archives can write to. tell: gets what people should know, a line each.
+    filter_age: days for which a filter may deny pages that a wildcard of the map covers.
+    memory: bytes for answers that are kept in memory, and as many again for how they are shown.
     stays: whether it goes on: then answers are kept on disk, maps are read anew, and what is learnt is saved.
     """
 
@@ -66,6 +70,8 @@ class Options:
     upstream_log: Path | None = None
     exploring: float = DEFAULT_EXPLORING
     contact: str | None = None
+    filter_age: float = REBUILD_AFTER_DAYS
+    memory: int = MAX_BYTES
     stays: bool = True
 
 
@@ -84,7 +90,9 @@ async def assembled(options: Options, clock: Clock | None = None) -> AsyncIterat
         )
         # For maps and for copies that are passed on, which may be large.
         patient = await stack.enter_async_context(Courier(store, clock, options.contact, tell=lambda _: None))
-        known = Known(registry, patient, options.cache / "maps", clock, tell=options.tell)
+        known = Known(
+            registry, patient, options.cache / "maps", clock, max_age=timedelta(options.filter_age), tell=options.tell
+        )
         await known.load()
         router = Router(registry, known, Experience(registry), exploring=options.exploring)
         breakers = Breakers(clock)
@@ -104,6 +112,7 @@ async def assembled(options: Options, clock: Clock | None = None) -> AsyncIterat
                 courier,
                 clock,
                 breakers=breakers,
+                memory=MemoryCache(clock, options.memory),
                 disk=disk,
                 lifetimes=Lifetimes(options.keep, options.keep_misses),
                 bounds=Bounds(options.deadline),
@@ -113,7 +122,8 @@ async def assembled(options: Options, clock: Clock | None = None) -> AsyncIterat
         stands = Standings(registry, known, router, breakers)
         copies = Copies(registry, patient)
         yield Parts(
-            aggregator, copies, stands, clock, metrics, monitor, options.root, options.published, options.wish
+            aggregator, copies, stands, clock, metrics, monitor,
+            options.root, options.published, options.wish, options.memory,
         )  # fmt: skip
 
 

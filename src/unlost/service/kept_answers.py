@@ -24,7 +24,7 @@ class KeptAnswers:
     capacity: bytes that all of them may have together. A body of more than a sixteenth of that is never kept.
     """
 
-    def __init__(self, capacity: int = 1 << 26) -> None:
+    def __init__(self, capacity: int = 1 << 24) -> None:
         self._capacity = capacity
         self._kept: OrderedDict[tuple[str, str, str, Wish], Rendered] = OrderedDict()
         self._size = 0

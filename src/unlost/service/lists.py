@@ -24,13 +24,13 @@ _MAX_FAILED = 100  # archives named in a header
 class Lists:
     """Makes answers of what was found.
 
-    map_link: the Link to our own MementoMap that every answer has, or nothing.
+    map_link: the Link to our own MementoMap that every answer has, or nothing. memory: bytes for rendered bodies.
     """
 
-    def __init__(self, clock: Clock, map_link: str = "") -> None:
+    def __init__(self, clock: Clock, map_link: str = "", memory: int = 1 << 24) -> None:
         self._clock = clock
         self._map_link = map_link
-        self._kept = KeptAnswers()
+        self._kept = KeptAnswers(memory)
         self._answers: dict[str, Callable[[Asked, Terms, Found], Answer]] = {
             "timemap": self._timemap,
             "timegate": self._timegate,

@@ -21,6 +21,7 @@ class Parts:
     root: our own address, without a slash at its end; None for the one by which each request calls us.
     published: the file of a MementoMap to publish.
     wish: which archives to ask where a request does not say.
+    memory: bytes for bodies that were rendered.
     """
 
     finds: Finds
@@ -32,3 +33,4 @@ class Parts:
     root: str | None = None
     published: Path | None = None
     wish: Wish = field(default_factory=Wish)
+    memory: int = 1 << 24
