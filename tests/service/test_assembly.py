@@ -1,0 +1,201 @@
+"""Everything together, before three real archives with maps and filters of what they hold."""
+
+import asyncio
+import json
+import random
+from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.archives.clients.sites import response
+from tests.cli.run import unlost
+from tests.neighbours import pywb
+from tests.neighbours.process import free_port
+from unlost.aggregate.wish import Freshness, Wish
+from unlost.archives.archive import Archive
+from unlost.formats.problems import Problems
+from unlost.formats.upstream import Answer, read_answers
+from unlost.holdings import build_filter, build_map
+from unlost.service.about import about
+from unlost.service.assembly import Options, assembled
+from unlost.service.parts import Parts
+
+PAGES = [
+    f"http://site{number % 5}.example/{path}" for number in range(12) for path in (f"a/{number}", f"b/{number}?q=1")
+]
+ABSENT = ["http://site0.example/a/none", "http://elsewhere.example/", "http://site1.example/"]
+ANEW = Freshness(no_cache=True)
+
+
+@dataclass(frozen=True)
+class World:
+    """Three archives, each with a part of the pages, that know what they hold."""
+
+    archives: tuple[Archive, ...]
+    held: tuple[frozenset[str], ...]
+
+    def options(self, home: Path, **options: Any) -> Options:  # noqa: ANN401  those of Options
+        """Return what a service is told."""
+        options = {"archives": self.archives, "contact": "me@example.org", "exploring": 0.0, **options}
+        return Options(state=home / "state", cache=home / "cache", tell=lambda _: None, **options)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """Run the archives, and make their maps and filters of the very files that they serve."""
+    folder = tmp_path_factory.mktemp("world")
+    chance = random.Random(5)  # noqa: S311
+    held, warcs = [], []
+    for number in range(3):
+        pages = chance.sample(PAGES, 10)
+        warc = folder / f"{number}.warc.gz"
+        records = [
+            response(page, f"20{10 + chance.randrange(9)}-02-10T00:00:0{copy}Z", b"<p>hello</p>")
+            for page in pages
+            for copy in range(chance.randint(1, 3))
+        ]
+        warc.write_bytes(b"".join(records))
+        build_map([warc], folder / f"{number}.ukvs")
+        build_filter([warc], folder / f"{number}.filter")
+        held.append(frozenset(pages))
+        warcs.append(warc)
+    with pywb.serving_warcs(warcs, folder) as servers:
+        archives = tuple(
+            replace(
+                server.archive(f"a{number}"),
+                mementomap=str(folder / f"{number}.ukvs"),
+                filters=(str(folder / f"{number}.filter"),),
+            )
+            for number, server in enumerate(servers)
+        )
+        yield World(archives, tuple(held))
+
+
+def run(options: Options, what: Callable[[Parts], Coroutine[Any, Any, None]]) -> None:
+    """Do something with the parts of a service."""
+
+    async def work() -> None:
+        async with assembled(options) as parts:
+            await what(parts)
+
+    asyncio.run(work())
+
+
+def test_routed_answers_equal_broadcast_answers(world: World, tmp_path: Path) -> None:
+    """Memento for memento, for every page that any archive holds and for others; and who has nothing is not asked."""
+
+    async def compare(parts: Parts) -> None:
+        for page in PAGES + ABSENT:
+            routed = await parts.finds.find(page, Wish(), ANEW)
+            everybody = await parts.finds.find(page, Wish(broadcast=True), ANEW)
+            assert list(routed.mementos) == list(everybody.mementos)
+            assert (routed.failures, everybody.failures) == ((), ())
+            holders = {f"a{number}" for number, pages in enumerate(world.held) if page in pages}
+            assert {row.archive for row in everybody.mementos} == holders
+            assert {report.archive for report in routed.reports} >= holders
+            assert {report.archive for report in everybody.reports} == {"a0", "a1", "a2"}
+            if page in ABSENT:
+                assert (routed.reports, routed.passed_over) == ((), ("a0", "a1", "a2"))
+
+    run(world.options(tmp_path), compare)
+
+
+def test_what_was_found_outlives_the_service(world: World, tmp_path: Path) -> None:
+    """Nobody is asked again by the next one; another registry does not get it."""
+    page = next(iter(world.held[0]))
+
+    async def ask(parts: Parts) -> None:
+        assert not (await parts.finds.find(page)).from_cache
+
+    async def ask_again(parts: Parts) -> None:
+        assert (await parts.finds.find(page, Wish(), Freshness(only_if_cached=True))).from_cache
+
+    run(world.options(tmp_path), ask)
+    run(world.options(tmp_path), ask_again)
+    run(world.options(tmp_path, archives=world.archives[:2]), ask)
+
+
+def test_exploring_and_routing_are_counted_and_told(world: World, tmp_path: Path) -> None:
+    """Every archive says what its map was worth; a later service goes on from there."""
+
+    async def ask(parts: Parts) -> None:
+        for page in PAGES:
+            await parts.finds.find(page, Wish(), ANEW)
+
+    run(world.options(tmp_path, exploring=1.0), ask)
+
+    async def look(parts: Parts) -> None:
+        told = about(parts.stands.standings(), parts.clock)
+        archives = told["archives"]
+        assert isinstance(archives, list)
+        for number, each in enumerate(archives):
+            assert each["routed"] == {"asked": len(world.held[number]), "hits": len(world.held[number])}
+            assert (each["precision"], each["breaker"]) == (1.0, "active")
+            assert each["why"] == "its map and 1 filters decide"
+        explored = [each["explored"] for each in archives]
+        # One for each page for which anybody would be passed over.
+        passed_over = sum(1 for page in PAGES if not all(page in held for held in world.held))
+        assert sum(each["asked"] for each in explored) == passed_over
+        assert all(each["hits"] == 0 for each in explored)
+
+    run(world.options(tmp_path), look)
+
+
+def test_the_log_teaches_maps_and_the_next_service(world: World, tmp_path: Path) -> None:
+    """`map exclude` and hit rates read what was written; every question is a line."""
+    log = tmp_path / "upstream.ndjson"
+    archives = tuple(replace(each, mementomap=None, filters=()) for each in world.archives)
+    missed = [page for page in PAGES if page not in world.held[0] and "?" not in page]
+
+    async def ask(parts: Parts) -> None:
+        for page in PAGES:
+            await parts.finds.find(page)
+
+    run(world.options(tmp_path, archives=archives, upstream_log=log), ask)
+    problems = Problems()
+    answers: list[Answer] = list(read_answers(log, problems))
+    assert (problems.total, len(answers)) == (0, 3 * len(PAGES))
+    assert {answer.reason for answer in answers} == {"learned"}
+    for number, held in enumerate(world.held):
+        hits = {answer.uri for answer in answers if (answer.archive, answer.outcome) == (f"a{number}", "hit")}
+        assert hits == held
+    everything = tmp_path / "all.ukvs"
+    everything.write_text('!context ["https://git.io/mementomap"]\nexample,* 100\n')
+    done = unlost(
+        "map", "exclude", str(everything), "--misses", str(log), "--archive", "a0", "-o", str(tmp_path / "m"), "--json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert (said["added"], said["problems"]) == (len(missed), {}), said
+
+    async def look(parts: Parts) -> None:
+        rates = {each.archive.id: each.hit_rate for each in parts.stands.standings()}
+        for number, held in enumerate(world.held):
+            # From one half, which nobody told otherwise.
+            assert abs((rates[f"a{number}"] or 0) - len(held) / len(PAGES)) < 0.1
+
+    (tmp_path / "state" / "hit-rates.json").unlink()
+    run(world.options(tmp_path, archives=archives, upstream_log=log), look)
+
+
+def test_an_archive_that_is_down_is_left_alone_and_said_to_be(world: World, tmp_path: Path) -> None:
+    """It spoils nothing: the others answer, nothing that was not found is kept, and it is dormant soon."""
+    dead = replace(
+        world.archives[0], id="dead", timemap=f"http://127.0.0.1:{free_port()}/", mementomap=None, filters=()
+    )
+    page = next(iter(world.held[1]))
+
+    async def ask(parts: Parts) -> None:
+        for _ in range(4):
+            found = await parts.finds.find(page, Wish(broadcast=True), ANEW)
+            assert "a1" in {row.archive for row in found.mementos}
+            assert [report.archive for report in found.failures] == ["dead"]
+        absent = await parts.finds.find(ABSENT[1], Wish(broadcast=True))
+        assert (len(absent.mementos), absent.until <= absent.made) == (0, True)
+        again = await parts.finds.find(ABSENT[1], Wish(broadcast=True))
+        assert not again.from_cache
+
+    run(world.options(tmp_path, archives=(*world.archives, dead)), ask)
