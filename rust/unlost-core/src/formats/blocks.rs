@@ -120,8 +120,6 @@ impl<R: Input> Blocks<R> {
             }
         }
         let source = Source::new(file)?;
-        // Inflating is what takes longest: the fewer blocks, the less often it waits for the next thread to wake up.
-        let block_bytes = block_bytes * if source.is_compressed() { 4 } else { 1 };
         let state = State {
             source,
             carry: Vec::new(),
@@ -142,6 +140,14 @@ impl<R: Input> Blocks<R> {
         match &self.reading {
             Reading::InOrder(state) => lock(state).next(block, self.block_bytes, self.limit),
             Reading::Anywhere(ranges) => ranges.next(block, self.block_bytes, self.limit),
+        }
+    }
+
+    /// Whether the text has to be inflated, which one thread has to do for all.
+    pub(super) fn is_inflated(&self) -> bool {
+        match &self.reading {
+            Reading::InOrder(state) => lock(state).source.is_compressed(),
+            Reading::Anywhere(_) => false,
         }
     }
 

@@ -7,6 +7,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use super::blocks::{Block, Blocks};
+use super::inflating::Inflating;
 use super::input::Input;
 
 /// So many blocks a thread may be ahead of the one whose turn it is, or memory would grow.
@@ -38,11 +39,27 @@ where
         moved: Condvar::new(),
         ahead: AHEAD * threads as u64,
     };
-    thread::scope(|scope| {
-        for _ in 1..threads {
-            scope.spawn(|| line.work_on_all(blocks, &work));
+    let inflating = Inflating::default();
+    let is_inflated = threads > 1 && blocks.is_inflated();
+    let next = |block: &mut Block| {
+        if is_inflated {
+            inflating.next(block)
+        } else {
+            blocks.next(block)
         }
-        line.work_on_all(blocks, &work);
+    };
+    let work_on_all = || {
+        let _closing = inflating.closing();
+        line.work_on_all(&next, &work);
+    };
+    thread::scope(|scope| {
+        if is_inflated {
+            scope.spawn(|| inflating.fill(blocks));
+        }
+        for _ in 1..threads {
+            scope.spawn(work_on_all);
+        }
+        work_on_all();
     });
     let turn = line.turn.into_inner();
     turn.unwrap_or_else(PoisonError::into_inner).result
@@ -67,9 +84,9 @@ struct Turn<T, E, F> {
 }
 
 impl<T: Default, E: From<io::Error>, F: FnMut(&mut T) -> Result<(), E>> Line<T, E, F> {
-    fn work_on_all<R: Input>(
+    fn work_on_all(
         &self,
-        blocks: &Blocks<R>,
+        next: &impl Fn(&mut Block) -> io::Result<bool>,
         work: &impl Fn(&Block, &mut T) -> Result<(), E>,
     ) {
         // Others wait for this thread: also one that panics must end them.
@@ -77,7 +94,7 @@ impl<T: Default, E: From<io::Error>, F: FnMut(&mut T) -> Result<(), E>> Line<T, 
         let mut block = Block::default();
         loop {
             let mut made = self.lock().used.pop().unwrap_or_default();
-            let result = match blocks.next(&mut block) {
+            let result = match next(&mut block) {
                 Ok(false) => break,
                 Ok(true) => work(&block, &mut made),
                 Err(error) => Err(error.into()),
@@ -140,7 +157,10 @@ impl<T, E, F> Drop for End<'_, T, E, F> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Cursor;
+    use std::io::{Cursor, Write};
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
 
     use super::*;
 
@@ -169,6 +189,60 @@ mod tests {
             };
             work_in_order(&blocks, threads, work, take).expect("memory");
             assert_eq!(whole, text, "{threads}");
+        }
+    }
+
+    fn packed(text: &[u8]) -> Vec<u8> {
+        let mut packer = GzEncoder::new(Vec::new(), Compression::fast());
+        packer.write_all(text).expect("memory");
+        packer.finish().expect("memory")
+    }
+
+    #[test]
+    fn what_is_inflated_by_a_thread_of_its_own_comes_in_order_too() {
+        let text = numbers(200_000);
+        let packed = packed(&text);
+        for threads in [1, 2, 5] {
+            let blocks = Blocks::new(Cursor::new(&packed), 100, 1000).expect("memory");
+            let mut whole = Vec::new();
+            let work = |block: &Block, out: &mut Vec<u8>| {
+                out.clear();
+                out.extend_from_slice(block.text());
+                Ok::<(), io::Error>(())
+            };
+            let take = |part: &mut Vec<u8>| {
+                whole.extend_from_slice(part);
+                Ok(())
+            };
+            work_in_order(&blocks, threads, work, take).expect("memory");
+            assert!(whole == text, "{threads}");
+            assert_eq!(blocks.damage(), None);
+        }
+    }
+
+    #[test]
+    fn an_error_or_a_panic_ends_the_inflating_too() {
+        let packed = packed(&numbers(200_000));
+        for _ in 0..20 {
+            let blocks = Blocks::new(Cursor::new(&packed), 100, 1000).expect("memory");
+            let fails = |block: &Block, (): &mut ()| {
+                if block.index == 9 {
+                    Err(io::Error::other("block"))
+                } else {
+                    Ok(())
+                }
+            };
+            let error = work_in_order(&blocks, 2, fails, |()| Ok(())).expect_err("fails");
+            assert_eq!(error.to_string(), "block");
+            let blocks = Blocks::new(Cursor::new(&packed), 100, 1000).expect("memory");
+            let panics = |block: &Block, (): &mut ()| -> io::Result<()> {
+                assert_ne!(block.index, 9);
+                Ok(())
+            };
+            let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                work_in_order(&blocks, 2, panics, |()| Ok(()))
+            }));
+            assert!(outcome.is_err());
         }
     }
 

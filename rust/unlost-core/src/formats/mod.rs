@@ -4,6 +4,7 @@ mod ahead;
 mod blocks;
 pub mod httpdate;
 mod in_order;
+mod inflating;
 mod input;
 mod jenkins;
 mod keys;
