@@ -75,6 +75,7 @@ FORMS = {
     "close": (b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok", 200, b"ok", False),
     "old": (b"HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\nok", 200, b"ok", False),
     "old and kept": (b"HTTP/1.0 200 OK\r\nconnection: keep-alive\r\ncontent-length: 2\r\n\r\nok", 200, b"ok", True),
+    "a space before the colon": (b"HTTP/1.1 200 OK\r\ncontent-length : 2\r\n\r\nok", 200, b"ok", True),
     "more than it said": (OK + b"and more", 200, b"ok", False),
     "an answer to nothing": (OK + OK, 200, b"ok", False),
 }  # fmt: skip
@@ -119,6 +120,12 @@ def test_a_body_without_a_length_ends_with_its_connection(run: Run) -> None:
     async def ask() -> None:
         async with asking(script(b"HTTP/1.1 200 OK\r\n\r\nall of it", close=True)) as it:
             assert await told(it) == (200, b"all of it")
+
+        async with asking(script(b"HTTP/1.1 200 OK\r\ntransfer-encoding: identity\r\n\r\nall of it", close=True)) as it:
+            assert await told(it) == (200, b"all of it")
+
+        async with asking(script(b"HTTP/1.1 200 OK\r\ncontent-length : 99\r\n\r\nsome of it", close=True)) as it:
+            assert await kind_of(it) == "reset"
 
         async def breaks(talk: Talk) -> None:
             await talk.say(b"HTTP/1.1 200 OK\r\n\r\nsome of it")
@@ -270,5 +277,81 @@ def test_no_field_can_hold_a_second_one(run: Run) -> None:
                 assert await kind_of(it, headers={"If-None-Match": hostile}) == "malformed"
             assert it.server.asked == []
             assert (await it.ask(headers={"accept": "text/x", "If-None-Match": '"ü"'})).status == 200
+
+    run(ask)
+
+
+@pytest.mark.parametrize(("status", "size", "kind"), [(200, 2_000, "too-large"), (500, 400_000, "status")])
+def test_a_body_that_nobody_read_is_not_part_of_the_next_answer(run: Run, status: int, size: int, kind: str) -> None:
+    """Whether it is too large or of no use: all of it may be here already when it is given up."""
+    large = b"HTTP/1.1 %d Whatever\r\ncontent-length: %d\r\n\r\n" % (status, size) + b"-" * size
+
+    async def ask() -> None:
+        async with asking(script(large, OK), retries=0) as it:
+            assert await kind_of(it, max_bytes=1000) == kind
+            assert await told(it) == (200, b"ok")
+            connections = pool.Pool(SystemResolver(), proxies=False)
+            connection = await connections.open(parse(it.archive.timemap or ""), None, 5)
+            connection.send(b"")
+            connection.data_received(large)
+            assert not connection.is_open
+            connections.give_back(connection)
+            assert connections.kept(parse(it.archive.timemap or ""), None) is None
+
+    run(ask)
+
+
+@pytest.mark.parametrize("more", [b"", b"content-length: 8\r\n"])
+def test_nothing_that_a_proxy_says_beside_a_safe_connection_gets_into_it(
+    run: Run, trusted: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch, more: bytes
+) -> None:
+    """Whoever stands between us and a proxy can write there, and must not be taken for the archive."""
+    over = asyncio.Event()
+
+    async def proxy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\n" + more + b"\r\ninserted")
+        behind, there = await asyncio.open_connection("127.0.0.1", int(head.split()[1].rpartition(b":")[2]))
+        await asyncio.gather(_splice(reader, there), _splice(behind, writer))
+        over.set()
+
+    async def ask() -> None:
+        async with asking(script(OK), tls=trusted) as it, await asyncio.start_server(proxy, "127.0.0.1", 0) as server:
+            monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+            async with Courier(MemoryLimitStore(), VirtualClock(), "me@example.com", proxies=True) as courier:
+                archive = Archive("a", "A", Kind.MEMENTO, timemap=it.server.url)
+                with pytest.raises(FailedError) as failed:
+                    await courier.ask(archive, Question(it.server.url, Work.INDEX))
+                assert failed.value.kind == "unreachable"
+            await over.wait()
+
+    run(ask)
+
+
+def test_an_endless_trailer_is_given_up(run: Run) -> None:
+    """It is no body, and would be gathered in memory."""
+    sent = 0
+
+    async def endless(talk: Talk) -> None:
+        nonlocal sent
+        await talk.say(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nx: ")
+        while not talk.writer.is_closing():
+            await talk.say(b"x" * 65_536)
+            sent += 65_536
+
+    async def ask() -> None:
+        async with asking(endless) as it:
+            assert await kind_of(it) == "malformed"
+            assert sent < 32 << 20
+
+    run(ask)
+
+
+def test_space_around_a_value_is_none_of_it(run: Run) -> None:
+    """Some servers send it, and what is compared must not differ by it."""
+
+    async def ask() -> None:
+        async with asking(script(b"HTTP/1.1 200 OK\r\nx: \t a b \t\r\ncontent-length: 2\r\n\r\nok")) as it:
+            assert (await it.ask()).headers[0] == ("x", "a b")
 
     run(ask)
