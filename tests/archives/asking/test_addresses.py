@@ -28,6 +28,7 @@ def test_an_address_is_brought_to_the_form_in_which_it_is_sent(address: str, par
     [
         "", "a", "//a.example/", "http:/a", "http:///a", "http://a:b/", "http://a.example:70000/",
         "http://a..example/", "http://./", f"http://{'a' * 64}.example/", "http://xn--a/",
+        "http://a b.example/", "http://a\0.example/", "http://a\x7f.example/",
     ],
 )  # fmt: skip
 def test_what_is_no_address_of_the_web_is_refused(address: str) -> None:

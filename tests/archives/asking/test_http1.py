@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import uvloop
 
-from tests.archives.asking.asking import HASTY, Asking, asking
+from tests.archives.asking.asking import HASTY, Asking, Names, asking
 from tests.archives.asking.test_faults import kind_of
 from tests.neighbours.faults import Talk
 from tests.virtual_clock import VirtualClock
@@ -171,7 +171,7 @@ def test_a_reader_that_waits_makes_the_server_wait(run: Run) -> None:
 
     async def ask() -> None:
         async with asking(endless) as it:
-            connections = pool.Pool(SystemResolver(), proxies=False)
+            connections = pool.Pool(SystemResolver(), proxies=None)
             connection = await connections.open(parse(it.archive.timemap or ""), None, 5)
             connection.send(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
             loop = asyncio.get_running_loop()
@@ -290,7 +290,7 @@ def test_a_body_that_nobody_read_is_not_part_of_the_next_answer(run: Run, status
         async with asking(script(large, OK), retries=0) as it:
             assert await kind_of(it, max_bytes=1000) == kind
             assert await told(it) == (200, b"ok")
-            connections = pool.Pool(SystemResolver(), proxies=False)
+            connections = pool.Pool(SystemResolver(), proxies=None)
             connection = await connections.open(parse(it.archive.timemap or ""), None, 5)
             connection.send(b"")
             connection.data_received(large)
@@ -353,5 +353,37 @@ def test_space_around_a_value_is_none_of_it(run: Run) -> None:
     async def ask() -> None:
         async with asking(script(b"HTTP/1.1 200 OK\r\nx: \t a b \t\r\ncontent-length: 2\r\n\r\nok")) as it:
             assert (await it.ask()).headers[0] == ("x", "a b")
+
+    run(ask)
+
+
+def test_what_is_given_back_when_all_is_closed_is_closed(run: Run) -> None:
+    """A question that ends after its courier leaves no connection behind."""
+
+    async def ask() -> None:
+        async with asking(script(OK)) as it:
+            connections = pool.Pool(SystemResolver(), proxies=None)
+            connection = await connections.open(parse(it.archive.timemap or ""), None, 5)
+            connections.close()
+            connections.give_back(connection)
+            assert not connection.is_open
+
+    run(ask)
+
+
+def test_a_name_with_a_dot_at_its_end_is_the_same_to_a_certificate(
+    run: Run, trusted: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Certificates have names without it."""
+    asked: list[str | None] = []
+    trusted.sni_callback = lambda _, name, __: asked.append(name)
+    monkeypatch.setattr(pool.safety(), "check_hostname", False)
+
+    async def ask() -> None:
+        async with asking(script(OK), tls=trusted, resolver=Names("127.0.0.1")) as it:
+            url = f"https://a.example.:{it.server.port}/"
+            archive = Archive("a", "A", Kind.MEMENTO, timemap=url)
+            assert (await it.courier.ask(archive, Question(url, Work.INDEX))).status == 200
+        assert asked == ["a.example"]
 
     run(ask)

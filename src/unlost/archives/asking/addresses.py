@@ -81,11 +81,14 @@ def _origin(scheme: str, host: str) -> tuple[Place, str]:
 
 def _check_name(origin: URL) -> None:
     """Raise ValueError for a name that would fail outside all that catches failures: when it is looked up, or shown."""
+    name = origin.raw_host or ""
     try:
-        (origin.raw_host or "").encode("idna")
+        name.encode("idna")
         _ = origin.host
     except UnicodeError as error:
         raise ValueError("no name that a host can have") from error
+    if not _SENDABLE.fullmatch(name):
+        raise ValueError("no name that a host can have")
 
 
 def target_of(location: str, base: Address) -> Address:
