@@ -51,6 +51,21 @@ def script(*answers: bytes, close: bool = False) -> Callable[[Talk], Coroutine[A
     return answering
 
 
+class Flood:
+    """What begins an answer and never ends it. sent: how many bytes, besides its beginning."""
+
+    def __init__(self, beginning: bytes) -> None:
+        self.sent = 0
+        self._beginning = beginning
+
+    async def __call__(self, talk: Talk) -> None:
+        """Answer."""
+        await talk.say(self._beginning)
+        while not talk.writer.is_closing():
+            await talk.say(b"x" * 65_536)
+            self.sent += 65_536
+
+
 async def told(it: Asking) -> tuple[int, bytes]:
     """Return status and body of an answer."""
     reply = await it.ask()
@@ -160,14 +175,7 @@ def test_what_is_no_answer_is_told_as_such(run: Run, answer: bytes) -> None:
 
 def test_a_reader_that_waits_makes_the_server_wait(run: Run) -> None:
     """No more than some pieces of a body are held, however much is sent."""
-    sent = 0
-
-    async def endless(talk: Talk) -> None:
-        nonlocal sent
-        await talk.say(b"HTTP/1.1 200 OK\r\n\r\n")
-        while not talk.writer.is_closing():
-            await talk.say(bytes(65_536))
-            sent += 65_536
+    endless = Flood(b"HTTP/1.1 200 OK\r\n\r\n")
 
     async def ask() -> None:
         async with asking(endless) as it:
@@ -177,12 +185,12 @@ def test_a_reader_that_waits_makes_the_server_wait(run: Run) -> None:
             loop = asyncio.get_running_loop()
             await connection.head(loop.time() + 5)
             before = -1
-            while before != sent:  # until nothing more is taken
-                before = sent
+            while before != endless.sent:  # until nothing more is taken
+                before = endless.sent
                 for _ in range(200):
                     await asyncio.sleep(0)
             # What the two sockets hold besides, and what one piece may have more.
-            assert sent < 32 << 20
+            assert endless.sent < 32 << 20
             assert len(await connection.piece(loop.time() + 5)) > 0
             connections.give_back(connection)
             assert not connection.is_open
@@ -330,19 +338,12 @@ def test_nothing_that_a_proxy_says_beside_a_safe_connection_gets_into_it(
 
 def test_an_endless_trailer_is_given_up(run: Run) -> None:
     """It is no body, and would be gathered in memory."""
-    sent = 0
-
-    async def endless(talk: Talk) -> None:
-        nonlocal sent
-        await talk.say(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nx: ")
-        while not talk.writer.is_closing():
-            await talk.say(b"x" * 65_536)
-            sent += 65_536
+    endless = Flood(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nx: ")
 
     async def ask() -> None:
         async with asking(endless) as it:
             assert await kind_of(it) == "malformed"
-            assert sent < 32 << 20
+            assert endless.sent < 32 << 20
 
     run(ask)
 
