@@ -389,6 +389,7 @@ def test_answers_of_other_archives_are_not_used(tmp_path: Path) -> None:
     one, two = [an_archive("a")], [an_archive("a"), an_archive("b")]
     assert scope_of(one) == scope_of([an_archive("a", hit_rate=None)])
     assert scope_of(two) == scope_of(reversed(two))
+    assert scope_of(one) != scope_of([an_archive("a", replay="http://b.example/{filename}")])
     assert len({scope_of(one), scope_of(two), scope_of([an_archive("a", timemap="http://b.example/")])}) == 3
 
     async def work() -> None:

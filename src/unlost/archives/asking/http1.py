@@ -73,7 +73,7 @@ class Connection(asyncio.Protocol):
 
     def _begin(self) -> None:
         self._parser = httptools.HttpResponseParser(self)
-        # As browsers and aiohttp read answers: old servers end lines with a bare newline, and worse.
+        # As browsers read answers: old servers end lines with a bare newline, and worse.
         self._parser.set_dangerous_leniencies(
             lenient_headers=True, lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True
         )
