@@ -21,8 +21,8 @@ class Rendered(NamedTuple):
 class KeptAnswers:
     """Bodies, the least recently wanted forgotten first.
 
-    capacity: bytes that all of them may have together, with their headers. A body of more than a sixteenth of that is never
-        kept.
+    capacity: bytes that all of them may have together, with their headers. A body of more than a sixteenth of that is
+        never kept.
     """
 
     def __init__(self, capacity: int = 1 << 24) -> None:

@@ -388,3 +388,20 @@ def test_a_name_with_a_dot_at_its_end_is_the_same_to_a_certificate(
         assert asked == ["a.example"]
 
     run(ask)
+
+
+def test_a_connection_that_is_lost_before_it_is_used_is_told_at_once(run: Run) -> None:
+    """Nobody waits for an answer to what was never sent."""
+
+    async def ask() -> None:
+        async with asking(script(OK)) as it:
+            connections = pool.Pool(SystemResolver(), proxies=None)
+            connection = await connections.open(parse(it.archive.timemap or ""), None, 5)
+            connection.close()
+            for _ in range(5):
+                await asyncio.sleep(0)
+            connection.send(b"GET / HTTP/1.1\r\n\r\n")
+            with pytest.raises(ConnectionResetError):
+                await connection.head(asyncio.get_running_loop().time() + 5)
+
+    run(ask)

@@ -12,6 +12,7 @@ MAX_HEAD_BYTES = 1 << 18
 """Of all that is not body: archives repeat original headers, and Link fields hold long addresses."""
 
 _A_DAY = 86_400.0
+_LOST = "closed before the end"
 _LENGTHS = ("content-length", "transfer-encoding")
 _MAX_WAITING = 1 << 19  # bytes of a body that wait to be fetched; then the other side has to
 
@@ -63,12 +64,14 @@ class Connection(asyncio.Protocol):
         return self.asked > 1
 
     def send(self, request: bytes) -> None:
-        """Send a question. It is on its way when this returns."""
+        """Send a question. It is on its way when this returns; whether it could be sent, `head` tells."""
         self.asked += 1
         self.headers = []
         self._bodiless = 0
         self._has_head = self._has_ended = False
-        if self._transport is not None:
+        if self._transport is None or self._transport.is_closing():
+            self._failure = ConnectionResetError(_LOST)
+        else:
             self._transport.write(request)
 
     def _begin(self) -> None:
@@ -87,11 +90,13 @@ class Connection(asyncio.Protocol):
         await self.head(self._loop.time() + _A_DAY)  # whoever opens connections knows how long that may take
         if self.status != 200 or self._transport is None:
             raise NotHttpError(f"status {self.status}")
+        if self._transport.is_closing():
+            raise ConnectionResetError(_LOST)
         if self._pieces:  # nobody vouches for it: it must not be taken for a part of what the host says
             raise NotHttpError("something was said before the connection was safe")
         transport = await self._loop.start_tls(self._transport, self, safety, server_hostname=host)
         if transport is None:
-            raise ConnectionResetError("closed before the end")
+            raise ConnectionResetError(_LOST)
         self.connection_made(transport)
         self._begin()  # the one before still waits for the body of the proxy's answer
         self._keeps = True  # which may have said that it ends its own connection
@@ -182,7 +187,7 @@ class Connection(asyncio.Protocol):
             if self._has_head and self._ends_with_connection and exc is None:
                 self._has_ended = True
             else:
-                reason = str(exc or "closed before the end")
+                reason = str(exc or _LOST)
                 self._failure = exc if isinstance(exc, ConnectionError | ssl.SSLError) else ConnectionResetError(reason)
         self._wake()
 
