@@ -116,6 +116,22 @@ def test_common_crawl_and_a_folder(warc: Path, tmp_path: Path, monkeypatch: pyte
     asyncio.run(work())
 
 
+def test_an_archive_that_wants_a_captcha_is_left_alone() -> None:
+    """It is asked as its client does, which knows captchas and stays away after one."""
+    today = Archive("archive.today", "T", Kind.ARCHIVE_TODAY, timemap="http://archive.today/timemap/")
+    courier = Archives(**{"archive.today": b"<html><title>One more step</title></html>"})
+
+    async def work() -> None:
+        asker = Asker(courier, VirtualClock())
+        until = asyncio.get_running_loop().time() + 10
+        found = [await asker.ask(PAGE, Choice(today, "requested"), until) for _ in range(3)]
+        assert [each.report.outcome for each in found] == ["http-4xx", "not-now", "not-now"]
+        assert len(courier.asked) == 1
+        assert "captcha" in found[1].report.message
+
+    asyncio.run(work())
+
+
 def test_a_list_of_many_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     """All are followed; what is beyond the cap is left out, and said to be."""
     years = [f"{year}0210000001" for year in range(1996, 2006)]
