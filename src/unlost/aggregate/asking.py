@@ -119,6 +119,8 @@ class Asker:
             word, message = "timeout", f"not answered within {loop.time() - begun:.3g} s"
         mementos = await merged(heap.parts) if heap.parts else NOTHING
         count = len(mementos)
+        if word is None and not count and heap.nameless:
+            word = "incomplete"  # it has the page
         if word is None:
             outcome = ended = "hit" if count else "miss"
         else:
