@@ -18,7 +18,7 @@ from unlost.archives.asking.pool import Pool
 
 async def load(port: int, prefix: str, at_once: int, fields: str, pages: list[str]) -> dict[str, object]:
     """Ask for all pages."""
-    pool = Pool(SystemResolver(), proxies=False)
+    pool = Pool(SystemResolver(), proxies=None)
     address = parse(f"http://127.0.0.1:{port}/")
     loop = asyncio.get_running_loop()
     left = iter(pages)

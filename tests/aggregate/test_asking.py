@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from tests.archives.collected import a_courier
 from tests.neighbours import common_crawl, pywb
 from tests.neighbours.faults import Talk, faulty
 from tests.virtual_clock import VirtualClock
+from unlost.aggregate import asking
 from unlost.aggregate.aggregator import Aggregator
 from unlost.aggregate.asking import Asked, Asker, outcome_of
 from unlost.aggregate.route import Choice, Route
@@ -24,6 +25,7 @@ from unlost.archives.asking.addresses import AddressInfo
 from unlost.archives.asking.pool import NoConnectionError
 from unlost.archives.asking.question import Asks, Question
 from unlost.errors import FailedError, InputError, UnsupportedError, UsageError
+from unlost.formats.capture import Capture
 
 PAGE = "http://example.com/page"
 DATES = ["20140210000001", "20160210000001"]
@@ -112,6 +114,39 @@ def test_common_crawl_and_a_folder(warc: Path, tmp_path: Path, monkeypatch: pyte
             assert len({row.uri for row in folder.mementos}) == 2
             missing = await asked(Archive("f", "F", Kind.FILES, folder=str(tmp_path / "none")), courier)
             assert (missing.report.outcome, len(missing.mementos)) == ("refused", 0)
+
+    asyncio.run(work())
+
+
+def test_an_archive_that_wants_a_captcha_is_left_alone() -> None:
+    """It is asked as its client does, which knows captchas and stays away after one."""
+    today = Archive("archive.today", "T", Kind.ARCHIVE_TODAY, timemap="http://archive.today/timemap/")
+    courier = Archives(**{"archive.today": b"<html><title>One more step</title></html>"})
+
+    async def work() -> None:
+        asker = Asker(courier, VirtualClock())
+        until = asyncio.get_running_loop().time() + 10
+        found = [await asker.ask(PAGE, Choice(today, "requested"), until) for _ in range(3)]
+        assert [each.report.outcome for each in found] == ["http-4xx", "not-now", "not-now"]
+        assert len(courier.asked) == 1
+        assert "captcha" in found[1].report.message
+
+    asyncio.run(work())
+
+
+def test_copies_without_any_address_are_no_miss(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The archive has the page, though nobody can be led there: it must not be learnt that it has not."""
+
+    class Nameless:
+        async def captures(self, uri: str) -> AsyncIterator[Capture]:
+            yield Capture(uri, "com,example)/page", DATES[0])
+
+    monkeypatch.setattr(asking, "open_repository", lambda *_: Nameless())
+
+    async def work() -> None:
+        found = await asked(Archive("n", "N", Kind.PYWB, cdx="http://n.example/cdx"), Archives())
+        assert (found.report.outcome, found.report.mementos, found.ended) == ("incomplete", 0, "hit")
+        assert "without an address" in found.report.message
 
     asyncio.run(work())
 

@@ -389,6 +389,7 @@ def test_answers_of_other_archives_are_not_used(tmp_path: Path) -> None:
     one, two = [an_archive("a")], [an_archive("a"), an_archive("b")]
     assert scope_of(one) == scope_of([an_archive("a", hit_rate=None)])
     assert scope_of(two) == scope_of(reversed(two))
+    assert scope_of(one) != scope_of([an_archive("a", replay="http://b.example/{filename}")])
     assert len({scope_of(one), scope_of(two), scope_of([an_archive("a", timemap="http://b.example/")])}) == 3
 
     async def work() -> None:
@@ -397,5 +398,23 @@ def test_answers_of_other_archives_are_not_used(tmp_path: Path) -> None:
             disk.put(Wish(), an_answer(PAGE))
         async with DiskCache(file, VirtualClock(), scope_of(two)) as disk:
             assert await disk.get(PAGE, Wish()) is None
+
+    asyncio.run(work())
+
+
+def test_what_a_wrong_clock_kept_is_replaced(tmp_path: Path) -> None:
+    """An answer of next year is never given, and does not keep those of today out until then."""
+
+    async def work() -> None:
+        clock = VirtualClock()
+        async with a_disk(tmp_path, clock=clock) as disk:
+            disk.put(Wish(), an_answer(PAGE, 3, made=clock.now() + 365 * 86_400))
+            await disk.flush()
+            assert await disk.get(PAGE, Wish()) is None
+            disk.put(Wish(), an_answer(PAGE, 1, made=clock.now()))
+            await disk.flush()
+            found = await disk.get(PAGE, Wish())
+            assert found is not None
+            assert len(found.mementos) == 1
 
     asyncio.run(work())

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from unlost.aggregate.mementos import Memento, Mementos
 from unlost.aggregate.report import Outcome, Report
 from unlost.aggregate.route import Choice
-from unlost.archives.archive import Archive
+from unlost.archives.archive import Archive, Kind
 from unlost.archives.asking.pool import NoConnectionError
 from unlost.archives.asking.question import Asks
 from unlost.archives.clients.timemaps import TimeMaps
@@ -83,7 +83,7 @@ class Asked(NamedTuple):
 
 
 class Asker:
-    """Asks archives, through one courier; the clients of those without a TimeMap are kept.
+    """Asks archives, through one courier; the clients of those that need one are kept.
 
     courier: should have less patience than the deadlines have seconds: then limits are never taken for slowness.
     """
@@ -119,6 +119,8 @@ class Asker:
             word, message = "timeout", f"not answered within {loop.time() - begun:.3g} s"
         mementos = await merged(heap.parts) if heap.parts else NOTHING
         count = len(mementos)
+        if word is None and not count and heap.nameless:
+            word = "incomplete"  # it has the page
         if word is None:
             outcome = ended = "hit" if count else "miss"
         else:
@@ -132,7 +134,8 @@ class Asker:
 
     async def _list(self, uri: str, archive: Archive, heap: "_Heap") -> None:
         """Put everything that an archive lists of a page on a heap. Raises whatever keeps it from listing more."""
-        if archive.timemap is not None:
+        # The TimeMaps of archive.today are behind captchas, which its own client knows.
+        if archive.timemap is not None and archive.kind is not Kind.ARCHIVE_TODAY:
             timemaps = self._timemaps.get(archive.id)
             if timemaps is None:
                 timemaps = self._timemaps[archive.id] = TimeMaps(archive, self._courier, Problems())

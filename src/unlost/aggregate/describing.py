@@ -8,7 +8,7 @@ from unlost.aggregate.found import Found
 from unlost.aggregate.places import Places, harmless
 
 MAX_LINK_BYTES = 8_000
-"""How long a `Link` header may be: aiohttp reads fields of up to 8,190 bytes, and most proxies no longer ones."""
+"""How long a `Link` header may be: clients such as aiohttp read up to 8,190 bytes of a field, most proxies no more."""
 
 
 def description(found: Found, place: int, places: Places, form: Format) -> bytes:

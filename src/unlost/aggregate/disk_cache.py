@@ -31,7 +31,9 @@ _log = logging.getLogger(__name__)
 
 def scope_of(archives: Iterable[Archive]) -> str:
     """Return what stands for a set of archives: kept answers are of use only where the same ones would be asked."""
-    known = sorted((each.id, each.kind, each.timemap, each.timegate, each.cdx, each.enabled) for each in archives)
+    known = sorted(
+        (each.id, each.kind, each.timemap, each.timegate, each.cdx, each.replay, each.enabled) for each in archives
+    )
     return sha256(repr(known).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 

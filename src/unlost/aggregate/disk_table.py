@@ -39,8 +39,8 @@ _STATEMENTS = tuple(each.strip() for each in _SCHEMA.split("\n;"))
 _PUT = """
 INSERT INTO answer (key, made, until, size, data) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (key) DO UPDATE SET made = excluded.made, until = excluded.until, size = excluded.size, data = excluded.data
-WHERE excluded.made >= answer.made
-"""
+WHERE excluded.made >= answer.made OR excluded.made < answer.made - 60
+"""  # what is later than now by more than `cache.CLOCKS` was kept by a clock that was wrong
 _EVICT = "DELETE FROM answer WHERE number IN (SELECT number FROM answer ORDER BY until LIMIT ?)"
 
 
@@ -78,7 +78,7 @@ class AnswerFile:
         return self._do(read)
 
     def put(self, rows: Sequence[Row]) -> None:
-        """Keep answers; one that is older than what is kept is not. Those that are over first make room.
+        """Keep answers; one that is somewhat older than what is kept is not. Those that are over first make room.
 
         Each is kept whole or not at all. Room is made again and again, so that the file grows little beyond its size.
         """

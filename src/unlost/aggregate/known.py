@@ -33,6 +33,7 @@ class Knowledge:
 
     archive: its id. map: whether a map is in use. filters: how many filters are.
     since: since when these are, in seconds since 1970; None if nothing is known.
+    checked: when it was last looked whether there are others, the same; None if it was not yet.
     unchanged: how often servers said that nothing has changed.
     problems: sentences on what could not be read, or is damaged.
     """
@@ -41,6 +42,7 @@ class Knowledge:
     map: bool
     filters: int
     since: float | None
+    checked: float | None
     unchanged: int
     problems: tuple[str, ...]
 
@@ -111,6 +113,8 @@ class Known:
         Does not raise for what cannot be read: that is told, and among the problems.
         """
         await self._each(lambda entry: entry.refresh(self._courier), "changed")
+        for entry in self._entries.values():
+            entry.checked = self._clock.now()
 
     async def watch(self, clock: Clock, seconds: float) -> None:
         """Refresh now, and then again and again, with so many seconds between; until it is cancelled."""
@@ -176,6 +180,7 @@ class _Entry:
         self.archive = archive
         self.trouble: str | None = None
         self.since: float | None = None
+        self.checked: float | None = None
         self.told: set[str] = set()
         self.is_new = False
 
@@ -219,4 +224,4 @@ class _Entry:
         unchanged = sum(part.unchanged for part in self.parts() if isinstance(part, KnownAddress))
         has_map, filters = (holdings.map is not None, len(holdings.filters)) if holdings else (False, 0)
         since = self.since if holdings else None
-        return Knowledge(self.archive.id, has_map, filters, since, unchanged, tuple(self.problems()))
+        return Knowledge(self.archive.id, has_map, filters, since, self.checked, unchanged, tuple(self.problems()))

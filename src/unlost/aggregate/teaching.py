@@ -1,7 +1,10 @@
 """Lets the router and the log of upstream answers know what archives answered."""
 
+from typing import cast
+
 from unlost.aggregate.asking import Asked
 from unlost.aggregate.found import Found
+from unlost.aggregate.report import Report
 from unlost.aggregate.routing import Router
 from unlost.aggregate.upstream_log import UpstreamLog
 from unlost.dates import from_epoch, to_iso
@@ -9,7 +12,7 @@ from unlost.errors import UriError
 from unlost.formats import upstream
 from unlost.uri import key
 
-_LOGGED: dict[str, upstream.Outcome] = {"excluded": "miss", "not-now": "limited", "incomplete": "hit"}
+_LOGGED: dict[str, upstream.Outcome] = {"excluded": "miss", "not-now": "limited", "incomplete": "too-large"}
 
 
 class Teaching:
@@ -19,8 +22,8 @@ class Teaching:
         self._router = router
 
     def heard(self, asked: Asked) -> None:
-        """Learn from one answer. One that lists some copies has the page, whatever became of the rest."""
-        self._router.learn(asked.choice, "hit" if asked.report.mementos else asked.report.outcome)
+        """Learn from one answer, as from the log."""
+        self._router.learn(asked.choice, _told(asked.report))
 
     def found(self, found: Found) -> None:
         """Learn nothing more."""
@@ -41,20 +44,15 @@ class Logging:
 
 
 def answer_of(asked: Asked) -> upstream.Answer:
-    """Return what came of one archive as the log has it.
-
-    An exclusion is a miss there, since it is none of the archive's holdings that anybody could get; a list that broke
-    off is a hit.
-    """
+    """Return what came of one archive as the log has it."""
     report = asked.report
     first, last = asked.mementos.first, asked.mementos.last
-    outcome = _LOGGED.get(report.outcome) or report.outcome
     return upstream.Answer(
         _time(asked.time),
         report.archive,
         asked.uri,
         asked.endpoint,
-        outcome,  # type: ignore[arg-type]  # what the log does not know was translated
+        _told(report),
         report.reason,
         _key(asked.uri),
         mementos=report.mementos,
@@ -62,6 +60,17 @@ def answer_of(asked: Asked) -> upstream.Answer:
         last=last.datetime if last else None,
         duration_ms=report.duration_ms,
     )
+
+
+def _told(report: Report) -> upstream.Outcome:
+    """Return the outcome in the words of the log.
+
+    An archive that lists some copies has the page, whatever became of the rest. An exclusion is a miss, since it is
+    none of the archive's holdings that anybody could get. A list that was cut before its first copy says neither.
+    """
+    if report.mementos:
+        return "hit"
+    return _LOGGED.get(report.outcome) or cast("upstream.Outcome", report.outcome)
 
 
 def _time(seconds: float) -> str:

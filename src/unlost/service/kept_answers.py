@@ -21,7 +21,8 @@ class Rendered(NamedTuple):
 class KeptAnswers:
     """Bodies, the least recently wanted forgotten first.
 
-    capacity: bytes that all of them may have together. A body of more than a sixteenth of that is never kept.
+    capacity: bytes that all of them may have together, with their headers. A body of more than a sixteenth of that is
+        never kept.
     """
 
     def __init__(self, capacity: int = 1 << 24) -> None:
@@ -54,4 +55,5 @@ class KeptAnswers:
 
 
 def _weight(key: tuple[str, str, str, Wish], rendered: Rendered) -> int:
-    return len(rendered.body) + len(key[0]) + len(key[2]) + 1_000  # what the objects themselves take, roughly
+    headers = sum(len(name) + len(value) for name, value in rendered.headers)
+    return len(rendered.body) + headers + len(key[0]) + len(key[2]) + 1_000  # what the objects themselves take, roughly

@@ -12,7 +12,7 @@ Breaker = Literal["active", "trial", "dormant"]
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How one archive stands with us. Numbers are since we began, times in seconds since 1970.
+    """How one archive stands with us. Numbers are kept over restarts, times are in seconds since 1970.
 
     asked: whether it is asked unless it is named; why: what decides whether it is asked for a page, in a sentence.
     breaker: as above; until: when it is asked again, if it is dormant.

@@ -41,7 +41,7 @@ class Standings:
             "active" if condition is None else condition.state.value,
             None if condition is None else condition.until,
             map_made=_made(holdings.get(archive.id)),
-            map_checked=None if known is None else known.since,
+            map_checked=None if known is None else known.checked,
             routed=accuracy.precision.total,
             routed_hits=accuracy.precision.hits,
             explored=accuracy.false_negatives.total,

@@ -1,9 +1,22 @@
 """Where an archive may lead us."""
 
+import asyncio
+import socket
+
 import pytest
 
 from unlost.archives.archive import Archive, Kind
-from unlost.archives.asking.addresses import Place, is_public, may_be_public, own_places, parse, target_of
+from unlost.archives.asking.addresses import (
+    AddressInfo,
+    Place,
+    SystemResolver,
+    is_public,
+    literal,
+    may_be_public,
+    own_places,
+    parse,
+    target_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -28,6 +41,7 @@ def test_an_address_is_brought_to_the_form_in_which_it_is_sent(address: str, par
     [
         "", "a", "//a.example/", "http:/a", "http:///a", "http://a:b/", "http://a.example:70000/",
         "http://a..example/", "http://./", f"http://{'a' * 64}.example/", "http://xn--a/",
+        "http://a b.example/", "http://a\0.example/", "http://a\x7f.example/",
     ],
 )  # fmt: skip
 def test_what_is_no_address_of_the_web_is_refused(address: str) -> None:
@@ -108,3 +122,37 @@ def test_what_is_public_is_public(address: str) -> None:
     """Also by IPv6."""
     assert is_public(address)
     assert may_be_public(address)
+
+
+def test_a_name_that_hangs_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few names can be looked up at the same time: one that hangs must not keep those of other archives waiting."""
+
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        looked: list[str] = []
+        answer = asyncio.Event()
+
+        async def getaddrinfo(host: str, port: int, **_: object) -> list[AddressInfo]:
+            looked.append(host)
+            await answer.wait()
+            if host == "c.example":
+                raise socket.gaierror("no such name")
+            return [literal(Place("127.0.0.1", port))]
+
+        monkeypatch.setattr(loop, "getaddrinfo", getaddrinfo)
+        resolver = SystemResolver()
+        for _ in range(3):
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(resolver.resolve("a.example", 80), 0.001)
+        asked = [asyncio.create_task(resolver.resolve(f"{name}.example", 80)) for name in "aabc"]
+        await asyncio.sleep(0)
+        asked[0].cancel()
+        await asyncio.sleep(0)
+        answer.set()
+        found = await asyncio.gather(*asked, return_exceptions=True)
+        assert looked == ["a.example", "b.example", "c.example"]
+        assert [type(each) for each in found] == [asyncio.CancelledError, list, list, socket.gaierror]
+        await resolver.resolve("a.example", 80)
+        assert len(looked) == 4
+
+    asyncio.run(run())

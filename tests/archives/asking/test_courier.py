@@ -17,6 +17,7 @@ from tests.neighbours.faults import Answering, Talk
 from tests.neighbours.process import free_port
 from unlost._core import VERSION
 from unlost.archives.archive import Archive, Kind, Limit, Work
+from unlost.archives.asking import addresses
 from unlost.archives.asking.courier import Courier
 from unlost.archives.asking.question import Question, Reply
 from unlost.archives.manners.limit_store import FileLimitStore, MemoryLimitStore
@@ -311,6 +312,21 @@ def test_no_redirect_leads_inside_a_network(host: str) -> None:
     asyncio.run(run())
 
 
+def test_no_redirect_leads_inside_where_no_proxy_is_in_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those who use proxies, if the environment names any, are as safe as others."""
+    monkeypatch.setenv("NO_PROXY", "*")
+
+    async def run() -> None:
+        async with asking(_ok, resolver=Names("127.0.0.1"), proxies=True) as it:
+            it.server.answering = leading({"/": f"http://inside.example:{it.server.port}/inside"})
+            with pytest.raises(FailedError) as caught:
+                await it.ask()
+            assert caught.value.kind == "redirects"
+            assert it.server.paths == ["/"]
+
+    asyncio.run(run())
+
+
 def test_a_name_that_changes_its_address_leads_inside_no_more_than_others() -> None:
     """What is connected to is what was checked: a second look is checked again."""
 
@@ -351,11 +367,15 @@ def test_secrets_stay_with_the_host_that_they_are_for() -> None:
 
 
 @pytest.mark.parametrize(("status", "host", "waits"), [(429, "other", True), (503, "other", False), (503, "a", True)])
-def test_who_says_to_wait_behind_a_redirect(status: int, host: str, waits: bool) -> None:
+def test_who_says_to_wait_behind_a_redirect(
+    monkeypatch: pytest.MonkeyPatch, status: int, host: str, waits: bool
+) -> None:
     """429 is for us wherever an archive leads us; 503 only at its own host, whose ports need not be registered."""
+    # The same server stands for the registered place and for one that is not.
+    monkeypatch.setattr(addresses, "is_public", lambda _: True)
 
     async def run() -> None:
-        async with asking(_ok, resolver=Names("127.0.0.1"), patience=5, proxies=True) as it:
+        async with asking(_ok, resolver=Names("127.0.0.1"), patience=5) as it:
 
             async def answering(talk: Talk) -> None:
                 if talk.number == 0:
@@ -365,7 +385,6 @@ def test_who_says_to_wait_behind_a_redirect(status: int, host: str, waits: bool)
 
             it.server.answering = answering
             own = f"http://a.example:{it.server.port}/a"
-            # The same server stands for the registered place and for one that is not, but for that its name is public.
             it.archive = Archive("a", "A", Kind.MEMENTO, timemap=own, timegate="http://a.example:1/")
             with pytest.raises(NotNowError if waits else FailedError):
                 await it.courier.ask(it.archive, Question(own, Work.INDEX))

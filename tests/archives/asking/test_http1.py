@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import uvloop
 
-from tests.archives.asking.asking import HASTY, Asking, asking
+from tests.archives.asking.asking import HASTY, Asking, Names, asking
 from tests.archives.asking.test_faults import kind_of
 from tests.neighbours.faults import Talk
 from tests.virtual_clock import VirtualClock
@@ -51,6 +51,21 @@ def script(*answers: bytes, close: bool = False) -> Callable[[Talk], Coroutine[A
     return answering
 
 
+class Flood:
+    """What begins an answer and never ends it. sent: how many bytes, besides its beginning."""
+
+    def __init__(self, beginning: bytes) -> None:
+        self.sent = 0
+        self._beginning = beginning
+
+    async def __call__(self, talk: Talk) -> None:
+        """Answer."""
+        await talk.say(self._beginning)
+        while not talk.writer.is_closing():
+            await talk.say(b"x" * 65_536)
+            self.sent += 65_536
+
+
 async def told(it: Asking) -> tuple[int, bytes]:
     """Return status and body of an answer."""
     reply = await it.ask()
@@ -75,6 +90,7 @@ FORMS = {
     "close": (b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok", 200, b"ok", False),
     "old": (b"HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\nok", 200, b"ok", False),
     "old and kept": (b"HTTP/1.0 200 OK\r\nconnection: keep-alive\r\ncontent-length: 2\r\n\r\nok", 200, b"ok", True),
+    "a space before the colon": (b"HTTP/1.1 200 OK\r\ncontent-length : 2\r\n\r\nok", 200, b"ok", True),
     "more than it said": (OK + b"and more", 200, b"ok", False),
     "an answer to nothing": (OK + OK, 200, b"ok", False),
 }  # fmt: skip
@@ -120,6 +136,12 @@ def test_a_body_without_a_length_ends_with_its_connection(run: Run) -> None:
         async with asking(script(b"HTTP/1.1 200 OK\r\n\r\nall of it", close=True)) as it:
             assert await told(it) == (200, b"all of it")
 
+        async with asking(script(b"HTTP/1.1 200 OK\r\ntransfer-encoding: identity\r\n\r\nall of it", close=True)) as it:
+            assert await told(it) == (200, b"all of it")
+
+        async with asking(script(b"HTTP/1.1 200 OK\r\ncontent-length : 99\r\n\r\nsome of it", close=True)) as it:
+            assert await kind_of(it) == "reset"
+
         async def breaks(talk: Talk) -> None:
             await talk.say(b"HTTP/1.1 200 OK\r\n\r\nsome of it")
             await talk.reset()
@@ -153,29 +175,22 @@ def test_what_is_no_answer_is_told_as_such(run: Run, answer: bytes) -> None:
 
 def test_a_reader_that_waits_makes_the_server_wait(run: Run) -> None:
     """No more than some pieces of a body are held, however much is sent."""
-    sent = 0
-
-    async def endless(talk: Talk) -> None:
-        nonlocal sent
-        await talk.say(b"HTTP/1.1 200 OK\r\n\r\n")
-        while not talk.writer.is_closing():
-            await talk.say(bytes(65_536))
-            sent += 65_536
+    endless = Flood(b"HTTP/1.1 200 OK\r\n\r\n")
 
     async def ask() -> None:
         async with asking(endless) as it:
-            connections = pool.Pool(SystemResolver(), proxies=False)
+            connections = pool.Pool(SystemResolver(), proxies=None)
             connection = await connections.open(parse(it.archive.timemap or ""), None, 5)
             connection.send(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
             loop = asyncio.get_running_loop()
             await connection.head(loop.time() + 5)
             before = -1
-            while before != sent:  # until nothing more is taken
-                before = sent
+            while before != endless.sent:  # until nothing more is taken
+                before = endless.sent
                 for _ in range(200):
                     await asyncio.sleep(0)
             # What the two sockets hold besides, and what one piece may have more.
-            assert sent < 32 << 20
+            assert endless.sent < 32 << 20
             assert len(await connection.piece(loop.time() + 5)) > 0
             connections.give_back(connection)
             assert not connection.is_open
@@ -270,5 +285,123 @@ def test_no_field_can_hold_a_second_one(run: Run) -> None:
                 assert await kind_of(it, headers={"If-None-Match": hostile}) == "malformed"
             assert it.server.asked == []
             assert (await it.ask(headers={"accept": "text/x", "If-None-Match": '"ü"'})).status == 200
+
+    run(ask)
+
+
+@pytest.mark.parametrize(("status", "size", "kind"), [(200, 2_000, "too-large"), (500, 400_000, "status")])
+def test_a_body_that_nobody_read_is_not_part_of_the_next_answer(run: Run, status: int, size: int, kind: str) -> None:
+    """Whether it is too large or of no use: all of it may be here already when it is given up."""
+    large = b"HTTP/1.1 %d Whatever\r\ncontent-length: %d\r\n\r\n" % (status, size) + b"-" * size
+
+    async def ask() -> None:
+        async with asking(script(large, OK), retries=0) as it:
+            assert await kind_of(it, max_bytes=1000) == kind
+            assert await told(it) == (200, b"ok")
+            connections = pool.Pool(SystemResolver(), proxies=None)
+            connection = await connections.open(parse(it.archive.timemap or ""), None, 5)
+            connection.send(b"")
+            connection.data_received(large)
+            assert not connection.is_open
+            connections.give_back(connection)
+            assert connections.kept(parse(it.archive.timemap or ""), None) is None
+
+    run(ask)
+
+
+@pytest.mark.parametrize("more", [b"", b"content-length: 8\r\n"])
+def test_nothing_that_a_proxy_says_beside_a_safe_connection_gets_into_it(
+    run: Run, trusted: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch, more: bytes
+) -> None:
+    """Whoever stands between us and a proxy can write there, and must not be taken for the archive."""
+    over = asyncio.Event()
+
+    async def proxy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\n" + more + b"\r\ninserted")
+        behind, there = await asyncio.open_connection("127.0.0.1", int(head.split()[1].rpartition(b":")[2]))
+        await asyncio.gather(_splice(reader, there), _splice(behind, writer))
+        over.set()
+
+    async def ask() -> None:
+        async with asking(script(OK), tls=trusted) as it, await asyncio.start_server(proxy, "127.0.0.1", 0) as server:
+            monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+            async with Courier(MemoryLimitStore(), VirtualClock(), "me@example.com", proxies=True) as courier:
+                archive = Archive("a", "A", Kind.MEMENTO, timemap=it.server.url)
+                with pytest.raises(FailedError) as failed:
+                    await courier.ask(archive, Question(it.server.url, Work.INDEX))
+                assert failed.value.kind == "unreachable"
+            await over.wait()
+
+    run(ask)
+
+
+def test_an_endless_trailer_is_given_up(run: Run) -> None:
+    """It is no body, and would be gathered in memory."""
+    endless = Flood(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nx: ")
+
+    async def ask() -> None:
+        async with asking(endless) as it:
+            assert await kind_of(it) == "malformed"
+            assert endless.sent < 32 << 20
+
+    run(ask)
+
+
+def test_space_around_a_value_is_none_of_it(run: Run) -> None:
+    """Some servers send it, and what is compared must not differ by it."""
+
+    async def ask() -> None:
+        async with asking(script(b"HTTP/1.1 200 OK\r\nx: \t a b \t\r\ncontent-length: 2\r\n\r\nok")) as it:
+            assert (await it.ask()).headers[0] == ("x", "a b")
+
+    run(ask)
+
+
+def test_what_is_given_back_when_all_is_closed_is_closed(run: Run) -> None:
+    """A question that ends after its courier leaves no connection behind."""
+
+    async def ask() -> None:
+        async with asking(script(OK)) as it:
+            connections = pool.Pool(SystemResolver(), proxies=None)
+            connection = await connections.open(parse(it.archive.timemap or ""), None, 5)
+            connections.close()
+            connections.give_back(connection)
+            assert not connection.is_open
+
+    run(ask)
+
+
+def test_a_name_with_a_dot_at_its_end_is_the_same_to_a_certificate(
+    run: Run, trusted: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Certificates have names without it."""
+    asked: list[str | None] = []
+    trusted.sni_callback = lambda _, name, __: asked.append(name)
+    monkeypatch.setattr(pool.safety(), "check_hostname", False)
+
+    async def ask() -> None:
+        async with asking(script(OK), tls=trusted, resolver=Names("127.0.0.1")) as it:
+            url = f"https://a.example.:{it.server.port}/"
+            archive = Archive("a", "A", Kind.MEMENTO, timemap=url)
+            assert (await it.courier.ask(archive, Question(url, Work.INDEX))).status == 200
+        assert asked == ["a.example"]
+
+    run(ask)
+
+
+def test_a_connection_that_is_lost_before_it_is_used_is_told_at_once(run: Run) -> None:
+    """Nobody waits for an answer to what was never sent."""
+
+    async def ask() -> None:
+        async with asking(script(OK)) as it:
+            connections = pool.Pool(SystemResolver(), proxies=None)
+            connection = await connections.open(parse(it.archive.timemap or ""), None, 5)
+            connection.close()
+            for _ in range(5):
+                await asyncio.sleep(0)
+            connection.send(b"GET / HTTP/1.1\r\n\r\n")
+            with pytest.raises(ConnectionResetError):
+                await connection.head(asyncio.get_running_loop().time() + 5)
 
     run(ask)

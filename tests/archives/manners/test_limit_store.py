@@ -59,6 +59,17 @@ def test_an_account_is_clear_while_it_has_no_entries(store: LimitStore) -> None:
     assert store.is_clear("a")
 
 
+def test_an_account_is_not_clear_since_it_was_while_it_was_changed(tmp_path: Path) -> None:
+    """Whoever looks while another thread writes an entry must not send without it afterwards."""
+    store = FileLimitStore(tmp_path)
+
+    def told(_: Ledger) -> tuple[Ledger, bool]:
+        return Ledger(wait_until=7.0), store.is_clear("a")
+
+    assert store.change("a", told)
+    assert not store.is_clear("a")
+
+
 def test_an_account_that_cannot_be_kept_is_not_clear(tmp_path: Path) -> None:
     """So whoever asks is told, and does not send without."""
     (tmp_path / "limits").write_text("no folder")

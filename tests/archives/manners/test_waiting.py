@@ -98,6 +98,28 @@ def test_who_has_no_limits_is_not_kept_waiting_for_others() -> None:
     asyncio.run(run())
 
 
+def test_an_account_that_cannot_be_looked_at_costs_no_slot(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk may fail at any time: others are still let through when it is well again."""
+
+    async def run() -> None:
+        store = MemoryLimitStore()
+        looks = iter([True])
+
+        def is_clear(_: str) -> bool:
+            for look in looks:
+                return look
+            raise OSError("a disk")
+
+        slot = asyncio.Semaphore(1)
+        with monkeypatch.context() as patch:
+            patch.setattr(store, "is_clear", is_clear)
+            with pytest.raises(OSError, match="a disk"):
+                await Turns(store, VirtualClock(0.0)).take(FREE, Work.INDEX, slot, Patience(1))
+        assert not slot.locked()
+
+    asyncio.run(run())
+
+
 def test_a_slot_is_not_held_while_waiting_for_a_limit() -> None:
     """One connection is enough for replay while lists must wait."""
 

@@ -81,11 +81,14 @@ def _origin(scheme: str, host: str) -> tuple[Place, str]:
 
 def _check_name(origin: URL) -> None:
     """Raise ValueError for a name that would fail outside all that catches failures: when it is looked up, or shown."""
+    name = origin.raw_host or ""
     try:
-        (origin.raw_host or "").encode("idna")
+        name.encode("idna")
         _ = origin.host
     except UnicodeError as error:
         raise ValueError("no name that a host can have") from error
+    if not _SENDABLE.fullmatch(name):
+        raise ValueError("no name that a host can have")
 
 
 def target_of(location: str, base: Address) -> Address:
@@ -174,12 +177,33 @@ class Resolver(Protocol):
 
 
 class SystemResolver:
-    """Looks names up as this machine does."""
+    """Looks names up as this machine does, which can do so for few at the same time: each is looked up once at a time.
+
+    It is used by one event loop.
+    """
+
+    def __init__(self) -> None:
+        self._looking: dict[Place, asyncio.Future[list[AddressInfo]]] = {}
 
     async def resolve(self, host: str, port: int) -> list[AddressInfo]:
         """Return the addresses of a host. Raises OSError if there are none."""
-        loop = asyncio.get_running_loop()
-        return [*await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)]
+        place = Place(host, port)
+        looking = self._looking.get(place)
+        if looking is None:
+            looking = self._looking[place] = asyncio.ensure_future(_looked_up(place))
+            looking.add_done_callback(lambda done: self._end(place, done))
+        # Nobody can end it: who gives up leaves it to whoever asks next.
+        return await asyncio.shield(looking)
+
+    def _end(self, place: Place, done: "asyncio.Future[list[AddressInfo]]") -> None:
+        del self._looking[place]
+        if not done.cancelled():
+            done.exception()  # look at it: perhaps nobody waits any more
+
+
+async def _looked_up(place: Place) -> list[AddressInfo]:
+    loop = asyncio.get_running_loop()
+    return [*await loop.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)]
 
 
 class PublicResolver:

@@ -95,9 +95,9 @@ class Courier:
     async def __aenter__(self) -> Self:
         """Open the pools: one for registered places, one for others."""
         anywhere = self._resolver or SystemResolver()
-        # Behind a proxy it is the proxy that looks names up, and may itself be inside a network.
-        public = anywhere if self._proxies else PublicResolver(anywhere)
-        self._pools = {True: Pool(anywhere, proxies=self._proxies), False: Pool(public, proxies=self._proxies)}
+        # Behind a proxy it is the proxy that looks names up.
+        proxies = anywhere if self._proxies else None
+        self._pools = {True: Pool(anywhere, proxies=proxies), False: Pool(PublicResolver(anywhere), proxies=proxies)}
         return self
 
     async def __aexit__(self, *_: object) -> None:

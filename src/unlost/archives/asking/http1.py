@@ -9,9 +9,11 @@ from typing import cast
 import httptools
 
 MAX_HEAD_BYTES = 1 << 18
-"""Of a head: archives repeat original headers, and Link fields hold long addresses."""
+"""Of all that is not body: archives repeat original headers, and Link fields hold long addresses."""
 
 _A_DAY = 86_400.0
+_LOST = "closed before the end"
+_LENGTHS = ("content-length", "transfer-encoding")
 _MAX_WAITING = 1 << 19  # bytes of a body that wait to be fetched; then the other side has to
 
 
@@ -39,7 +41,7 @@ class Connection(asyncio.Protocol):
         self._pieces: deque[bytes] = deque()
         self._waiting = 0
         self._is_paused = False
-        self._head_bytes = 0
+        self._bodiless = 0
         self._has_head = self._has_ended = False
         self._ends_with_connection = False
         self._keeps = True
@@ -47,8 +49,9 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_open(self) -> bool:
-        """Whether another question may be sent on it: the last answer was whole, and nothing came behind it."""
-        return self._keeps and self._has_ended and self._transport is not None and not self._transport.is_closing()
+        """Whether another question may be sent on it: the last answer was whole and read, and nothing came behind."""
+        is_idle = self._keeps and not self.has_more
+        return is_idle and self._transport is not None and not self._transport.is_closing()
 
     @property
     def has_more(self) -> bool:
@@ -61,17 +64,19 @@ class Connection(asyncio.Protocol):
         return self.asked > 1
 
     def send(self, request: bytes) -> None:
-        """Send a question. It is on its way when this returns."""
+        """Send a question. It is on its way when this returns; whether it could be sent, `head` tells."""
         self.asked += 1
         self.headers = []
-        self._head_bytes = 0
+        self._bodiless = 0
         self._has_head = self._has_ended = False
-        if self._transport is not None:
+        if self._transport is None or self._transport.is_closing():
+            self._failure = ConnectionResetError(_LOST)
+        else:
             self._transport.write(request)
 
     def _begin(self) -> None:
         self._parser = httptools.HttpResponseParser(self)
-        # As browsers and aiohttp read answers: old servers end lines with a bare newline, and worse.
+        # As browsers read answers: old servers end lines with a bare newline, and worse.
         self._parser.set_dangerous_leniencies(
             lenient_headers=True, lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True
         )
@@ -85,11 +90,16 @@ class Connection(asyncio.Protocol):
         await self.head(self._loop.time() + _A_DAY)  # whoever opens connections knows how long that may take
         if self.status != 200 or self._transport is None:
             raise NotHttpError(f"status {self.status}")
+        if self._transport.is_closing():
+            raise ConnectionResetError(_LOST)
+        if self._pieces:  # nobody vouches for it: it must not be taken for a part of what the host says
+            raise NotHttpError("something was said before the connection was safe")
         transport = await self._loop.start_tls(self._transport, self, safety, server_hostname=host)
         if transport is None:
-            raise ConnectionResetError("closed before the end")
+            raise ConnectionResetError(_LOST)
         self.connection_made(transport)
         self._begin()  # the one before still waits for the body of the proxy's answer
+        self._keeps = True  # which may have said that it ends its own connection
         self.asked = 0
 
     async def head(self, until: float) -> None:
@@ -115,7 +125,8 @@ class Connection(asyncio.Protocol):
         self._waiting -= len(piece)
         if self._is_paused and not self._pieces and self._transport is not None:
             self._is_paused = False
-            self._transport.resume_reading()
+            with suppress(RuntimeError):  # it was closing, and so never paused
+                self._transport.resume_reading()
         return piece
 
     async def _wait(self, until: float) -> None:
@@ -150,14 +161,16 @@ class Connection(asyncio.Protocol):
         if self._has_ended:
             self.close()  # nobody asked: what follows could be taken for the next answer
             return
-        if not self._has_head:
-            self._head_bytes += len(data)
+        count = len(self._pieces)
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             self._fail(NotHttpError(str(error)))
-        if not self._has_head and self._head_bytes > MAX_HEAD_BYTES:
-            self._fail(NotHttpError(f"a head of more than {MAX_HEAD_BYTES} bytes"))
+        if len(self._pieces) == count:
+            # Of the head, or of fields behind the body: the parser gathers each of them, however long.
+            self._bodiless += len(data)
+            if self._bodiless > MAX_HEAD_BYTES:
+                self._fail(NotHttpError(f"fields of more than {MAX_HEAD_BYTES} bytes"))
 
     def _fail(self, failure: Exception) -> None:
         self._keeps = False
@@ -174,7 +187,7 @@ class Connection(asyncio.Protocol):
             if self._has_head and self._ends_with_connection and exc is None:
                 self._has_ended = True
             else:
-                reason = str(exc or "closed before the end")
+                reason = str(exc or _LOST)
                 self._failure = exc if isinstance(exc, ConnectionError | ssl.SSLError) else ConnectionResetError(reason)
         self._wake()
 
@@ -188,7 +201,7 @@ class Connection(asyncio.Protocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a field."""
         if not self._has_ended and not self._has_head:  # else it is a trailer
-            self.headers.append((name.decode("utf-8", "surrogateescape"), value.decode("utf-8", "surrogateescape")))
+            self.headers.append((_text(name), _text(value)))
 
     def on_headers_complete(self) -> None:
         """Let go whoever waits for the head, unless it is that of a word in between."""
@@ -197,8 +210,9 @@ class Connection(asyncio.Protocol):
         self.status = self._parser.get_status_code()
         if 100 <= self.status < 200:
             return
-        lengths = {name.lower() for name, _ in self.headers} & {"content-length", "transfer-encoding"}
-        self._ends_with_connection = not lengths
+        lengths = {name.lower(): value for name, value in self.headers if name.lower() in _LENGTHS}
+        coding = lengths.get("transfer-encoding", "").rpartition(",")[2].strip().lower()
+        self._ends_with_connection = coding != "chunked" and "content-length" not in lengths
         self._has_head = True
         self._wake()
 
@@ -223,6 +237,11 @@ class Connection(asyncio.Protocol):
             self._has_ended = True
             self._keeps = self._keeps and self._parser.should_keep_alive()
             self._wake()
+
+
+def _text(field: bytes) -> str:
+    """Return a name or a value without the space around it, which the parser leaves at its end."""
+    return field.strip(b" \t").decode("utf-8", "surrogateescape")
 
 
 def _expire(waiter: "asyncio.Future[None]") -> None:

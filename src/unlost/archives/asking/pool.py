@@ -35,18 +35,20 @@ class Proxy(NamedTuple):
 class Pool:
     """Connections, by where they lead.
 
-    resolver: what looks names up. proxies: whether to go through those that the environment names.
+    resolver: what looks names up. proxies: what looks up the names of proxies, which may themselves be inside a
+        network, to go through those that the environment names; None to go without.
     """
 
-    def __init__(self, resolver: Resolver, *, proxies: bool) -> None:
+    def __init__(self, resolver: Resolver, *, proxies: Resolver | None) -> None:
         self._resolver = resolver
         self._proxies = proxies
+        self._is_closed = False
         self._idle: dict[object, list[tuple[Connection, float]]] = {}
         self._sweeper: asyncio.TimerHandle | None = None
 
     def proxy_for(self, address: Address) -> Proxy | None:
         """Return the proxy that leads to an address; None if there is none."""
-        return _proxy(address) if self._proxies else None
+        return None if self._proxies is None else _proxy(address)
 
     def kept(self, address: Address, proxy: Proxy | None) -> Connection | None:
         """Return a connection that was used before and still may be; None if there is none."""
@@ -69,19 +71,20 @@ class Pool:
         return connection
 
     async def _connected(self, address: Address, proxy: Proxy | None) -> Connection:
-        if proxy is None:
-            return await self._connect(address.place, address.place.host if address.scheme == "https" else None)
+        if proxy is None or self._proxies is None:
+            tls = _certified(address.place) if address.scheme == "https" else None
+            return await self._connect(address.place, tls, self._resolver)
         try:
-            connection = await self._connect(proxy.place, None)
+            connection = await self._connect(proxy.place, None, self._proxies)
         except OSError as error:
             raise ProxyError(f"no connection to the proxy: {error}") from error
         if address.scheme == "https":
             await _through(connection, address.place, proxy)
         return connection
 
-    async def _connect(self, place: Place, tls: str | None) -> Connection:
+    async def _connect(self, place: Place, tls: str | None, resolver: Resolver) -> Connection:
         loop = asyncio.get_running_loop()
-        found = [literal(place)] if is_literal(place.host) else await self._resolver.resolve(place.host, place.port)
+        found = [literal(place)] if is_literal(place.host) else await resolver.resolve(place.host, place.port)
         socket = await start_connection(found, happy_eyeballs_delay=_EYEBALLS_SECONDS, loop=loop)
         try:
             _, connection = await loop.create_connection(
@@ -94,7 +97,7 @@ class Pool:
 
     def give_back(self, connection: Connection) -> None:
         """Keep a connection, if its answer was whole; else close it."""
-        if not connection.is_open:
+        if self._is_closed or not connection.is_open:
             connection.close()
             return
         loop = asyncio.get_running_loop()
@@ -108,7 +111,8 @@ class Pool:
             each.close()
 
     def close(self) -> None:
-        """Close everything that is kept."""
+        """Close everything that is kept, and whatever is given back from now on."""
+        self._is_closed = True
         for idle in self._idle.values():
             for connection, _ in idle:
                 connection.close()
@@ -136,6 +140,11 @@ def safety() -> ssl.SSLContext:
     return ssl.create_default_context()
 
 
+def _certified(place: Place) -> str:
+    """Return the name of a host as certificates have it: without a dot at its end."""
+    return place.host.rstrip(".")
+
+
 def _proxy(address: Address) -> Proxy | None:
     named = getproxies().get(address.scheme)
     if not named or proxy_bypass(address.place.host):
@@ -160,7 +169,7 @@ async def _through(connection: Connection, place: Place, proxy: Proxy) -> None:
     if proxy.authorization:
         head += f"Proxy-Authorization: {proxy.authorization}\r\n"
     try:
-        await connection.tunnel(f"{head}\r\n".encode(), safety(), place.host)
+        await connection.tunnel(f"{head}\r\n".encode(), safety(), _certified(place))
     except (NotHttpError, ConnectionError) as error:
         connection.close()
         raise ProxyError(f"the proxy makes no connection: {error}") from error

@@ -98,9 +98,14 @@ class FileLimitStore:
         now = time.monotonic()
         if now - self._seen_clear.get(archive, -math.inf) < _SEEN_SECONDS:
             return True
-        is_clear = self._folder.is_dir() and not self.file(archive).exists()
-        if is_clear:
-            self._seen_clear[archive] = now
+        # Noted before we look, so that a thread that writes an entry meanwhile takes it away again.
+        self._seen_clear[archive] = now
+        is_clear = False
+        try:
+            is_clear = self._folder.is_dir() and not self.file(archive).exists()
+        finally:
+            if not is_clear:
+                self._seen_clear.pop(archive, None)
         return is_clear
 
     def change(self, archive: str, change: Callable[[Ledger], tuple[Ledger, T]]) -> T:
@@ -110,15 +115,17 @@ class FileLimitStore:
         if a newer unlost wrote the file: limits that cannot be kept are no reason to send without.
         """
         file = self.file(archive)
-        self._seen_clear.pop(archive, None)
-        with _locked(file.with_suffix(".lock")):
-            before = self._read(file)
-            after, result = change(before)
-            if after == _EMPTY:
-                file.unlink(missing_ok=True)
-            elif after != before:
-                _replace(file, after.to_json().encode())
-            return result
+        try:
+            with _locked(file.with_suffix(".lock")):
+                before = self._read(file)
+                after, result = change(before)
+                if after == _EMPTY:
+                    file.unlink(missing_ok=True)
+                elif after != before:
+                    _replace(file, after.to_json().encode())
+                return result
+        finally:
+            self._seen_clear.pop(archive, None)
 
     def file(self, archive: str) -> Path:
         """Return where the account of an archive is, or would be."""

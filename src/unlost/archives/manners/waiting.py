@@ -90,9 +90,14 @@ class Turns:
         if self._is_free(archive):
             # There is nothing to count, and no distance to keep: whoever has a slot may go.
             await self._acquire(slot, archive, patience.left)
-            if self._is_free(archive):
-                return Turn(begun, False, None, slot)
-            slot.release()
+            turn = None
+            try:
+                if self._is_free(archive):
+                    turn = Turn(begun, False, None, slot)
+                    return turn
+            finally:
+                if turn is None:
+                    slot.release()
         queue = self._queues[archive.id, work]
         await self._acquire(queue, archive, patience.left)
         turn = None
@@ -144,10 +149,8 @@ class Turns:
         def counted(ledger: Ledger) -> tuple[Ledger, Admission]:
             return admit(ledger, archive, work, self._clock.now(), self._share)
 
-        if not archive.limits and not archive.quotas and self._store.is_clear(archive.id):
-            return Admission(
-                self._clock.now(), None, troubled=False
-            )  # there is nothing to count, and nobody to lock out
+        if self._is_free(archive):  # there is nothing to count, and nobody to lock out
+            return Admission(self._clock.now(), None, troubled=False)
         return await self.change(archive, counted)
 
     async def change(self, archive: Archive, change: Callable[[Ledger], tuple[Ledger, T]]) -> T:

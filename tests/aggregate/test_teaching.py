@@ -1,0 +1,87 @@
+"""What answers teach, at once and by the log of upstream answers, which others read."""
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.aggregate.maps import Knowing
+from tests.aggregate.stubs import Archives, an_archive, timemap
+from tests.cli.run import unlost
+from tests.virtual_clock import VirtualClock
+from unlost.aggregate.accuracy import Accuracy
+from unlost.aggregate.aggregator import Aggregator
+from unlost.aggregate.experience import Experience, last_answers
+from unlost.aggregate.routing import Router
+from unlost.aggregate.teaching import Logging, Teaching
+from unlost.aggregate.upstream_log import UpstreamLog
+from unlost.archives.archive import Archive
+from unlost.archives.asking.question import Question
+from unlost.archives.registry.registry import Registry
+from unlost.errors import ExcludedError, FailedError, NotNowError
+from unlost.formats.problems import Problems
+
+if TYPE_CHECKING:
+    from unlost.aggregate.listener import Listener
+
+ARCHIVE = an_archive("a")
+MORE = b'<http://b.example/2>; rel="timemap"; from="Mon, 10 Feb 2014 00:00:01 GMT"'  # where it may not be asked for
+BEHAVIOURS = {
+    "held": timemap("a", ["20140210000001"], "http://a.com/held"),
+    "partly": timemap("a", ["20140210000001"], "http://a.com/partly") + b",\n" + MORE,
+    "missed": b"",
+    "excluded": ExcludedError("it does not show it", "a"),
+    "cut": MORE,
+    "failed": FailedError("status 500", "a", "status"),
+    "later": NotNowError("its rate is used up", "a", 0.0, "rate"),
+}
+LOGGED = {
+    "held": "hit", "partly": "hit", "missed": "miss", "excluded": "miss", "cut": "too-large", "failed": "http-5xx",
+    "later": "limited",
+}  # fmt: skip
+
+
+def router(*archives: Archive) -> Router:
+    """Return one that has learnt nothing yet."""
+    registry = Registry(archives)
+    return Router(registry, Knowing(), Experience(registry), exploring=0.0)
+
+
+async def log_all(path: Path, *, taught: Router) -> None:
+    """Ask an archive for one page of every kind."""
+
+    async def answer(question: Question) -> object:
+        return BEHAVIOURS[question.url.rpartition("/")[2]]
+
+    clock = VirtualClock()
+    async with UpstreamLog(path, clock) as log:
+        listeners: list[Listener] = [Teaching(taught), Logging(log)]
+        async with Aggregator(taught, Archives(a=answer), clock, listeners=listeners) as aggregator:
+            for name in BEHAVIOURS:
+                await aggregator.find(f"http://a.com/{name}")
+
+
+def test_the_log_teaches_what_the_answers_taught(tmp_path: Path) -> None:
+    """A list that broke off is a hit, an exclusion a miss; a list of which nothing came says neither."""
+    path = tmp_path / "upstream.ndjson"
+    live, later = router(ARCHIVE), router(ARCHIVE)
+    asyncio.run(log_all(path, taught=live))
+    problems = Problems()
+    answers = list(last_answers(path, problems))
+    assert {answer.uri.rpartition("/")[2]: answer.outcome for answer in answers} == LOGGED
+    assert problems.total == 0
+    assert later.learn_answers(answers) == len(BEHAVIOURS)
+    assert live.experience.accuracy("a") == Accuracy(learned_hits=2, learned_misses=2)
+    assert later.experience.accuracy("a") == live.experience.accuracy("a")
+    assert later.experience.rates.learnt() == live.experience.rates.learnt()
+
+
+def test_maps_exclude_what_the_log_says_is_not_held(tmp_path: Path) -> None:
+    """By the command itself: only misses, no failures."""
+    path, before, after = tmp_path / "upstream.ndjson", tmp_path / "a.ukvs", tmp_path / "b.ukvs"
+    asyncio.run(log_all(path, taught=router(ARCHIVE)))
+    before.write_text('!fields {"keys": ["surt"], "values": ["frequency"]}\n* 9\ncom,a)/* 8\n')
+    options = ["--misses", str(path), "--archive", "a", "--date", "2023-11-15", "-o", str(after)]
+    done = unlost("map", "exclude", str(before), *options)
+    assert done.returncode == 0, done.stderr
+    added = [line.split()[0] for line in after.read_text().splitlines() if '"expires"' in line]
+    assert added == ["com,a)/excluded", "com,a)/missed"]
