@@ -17,7 +17,7 @@ MATCHES = ("exact", "prefix", "host", "domain")
 _NEEDED = {
     Kind.WAYBACK: ("cdx", "replay"),
     Kind.PYWB: ("cdx", "replay"),
-    Kind.MEMENTO: ("timemap",),
+    Kind.MEMENTO: (),  # a TimeMap or a TimeGate
     Kind.COMMON_CRAWL: ("cdx", "replay"),
     Kind.ARCHIVE_TODAY: ("timemap",),
 } | dict.fromkeys(LOCAL, ("folder",))
@@ -50,6 +50,8 @@ def finish(read: dict[str, Any], place: str, default_limits: Sequence[Limit]) ->
     for name in _NEEDED[kind]:
         if name not in read:
             raise InputError(f"{place}: {name}: missing: an archive of the kind {kind} needs it")
+    if kind is Kind.MEMENTO and "timemap" not in read and "timegate" not in read:
+        raise InputError(f"{place}: timemap: missing: an archive of the kind {kind} needs it, or a timegate")
     for name in _OF_THE_NETWORK if kind in LOCAL else ("folder",):
         if name in read:
             raise InputError(f"{place}: {name}: an archive of the kind {kind} has none")
