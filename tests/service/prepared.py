@@ -147,7 +147,7 @@ class PreparedCopies:
             ("Content-Encoding", "gzip"),
         )
         if "moved" in uri:
-            capture = replace(capture, status=301, redirect="http://elsewhere.example/\r\nX-Injected: yes")
+            capture = replace(capture, status=301, redirect="http://elsewhere.example/%2F\r\nX-Injected: yes")
         yield StoredCopy(capture, headers, io.BytesIO(b"<script>alert(1)</script>" + b"x" * 300_000))
 
 
