@@ -21,7 +21,8 @@ class Rendered(NamedTuple):
 class KeptAnswers:
     """Bodies, the least recently wanted forgotten first.
 
-    capacity: bytes that all of them may have together. A body of more than a sixteenth of that is never kept.
+    capacity: bytes that all of them may have together, with headers. What has more than a sixteenth of that is never
+        kept.
     """
 
     def __init__(self, capacity: int = 1 << 24) -> None:
@@ -42,9 +43,10 @@ class KeptAnswers:
             self._forget(key)
         body, headers = render()
         fresh = Rendered(body, etag_of(body), tuple(headers), found.made)
-        if len(body) <= self._capacity >> 4:
+        weight = _weight(key, fresh)
+        if weight <= self._capacity >> 4:
             self._kept[key] = fresh
-            self._size += _weight(key, fresh)
+            self._size += weight
             while self._size > self._capacity:
                 self._forget(next(iter(self._kept)))
         return fresh
@@ -54,4 +56,7 @@ class KeptAnswers:
 
 
 def _weight(key: tuple[str, str, str, Wish], rendered: Rendered) -> int:
-    return len(rendered.body) + len(key[0]) + len(key[2]) + 1_000  # what the objects themselves take, roughly
+    """Return about how many bytes it takes. Links in headers may be longer than the body, and so may a wish."""
+    uri, _, base, wish = key
+    texts = len(rendered.body) + len(uri) + len(base) + sum(len(value) for _, value in rendered.headers)
+    return texts + sum(len(each) + 100 for each in wish.archives or ()) + 1_000  # what the objects themselves take

@@ -1,0 +1,42 @@
+"""Lists that were rendered and are kept: in bounded memory, whatever they consist of."""
+
+from unlost.aggregate.found import Found
+from unlost.aggregate.mementos import Mementos
+from unlost.aggregate.wish import Wish
+from unlost.service.answers import Header
+from unlost.service.kept_answers import KeptAnswers
+
+CAPACITY = 1 << 20
+FOUND = Found("http://example.com/", Mementos(), (), (), 1.0, 2.0)
+
+
+def kept_of(count: int, body: bytes, headers: list[Header], wish: Wish = Wish()) -> int:  # noqa: B008
+    """Return how many of so many answers, each by another name of the service, are still kept."""
+    kept = KeptAnswers(CAPACITY)
+    for number in range(count):
+        kept.rendered(FOUND, wish, "link", f"http://{number}", lambda: (body, headers))
+    rendered_anew = 0
+
+    def render() -> tuple[bytes, list[Header]]:
+        nonlocal rendered_anew
+        rendered_anew += 1
+        return body, headers
+
+    # From the last to the first: what is rendered anew takes the place of the oldest only.
+    for number in reversed(range(count)):
+        kept.rendered(FOUND, wish, "link", f"http://{number}", render)
+        if rendered_anew:
+            return count - 1 - number
+    return count
+
+
+def test_bodies_headers_and_wishes_are_counted() -> None:
+    """Whoever asks by ever other hosts gets no more memory than there is, be it for links or for names."""
+    assert kept_of(100, b"", []) == 100
+    for body, headers, wish in (
+        (b"x" * 20_000, [], Wish()),
+        (b"", [(b"link", b"x" * 20_000)], Wish()),
+        (b"", [], Wish(frozenset(f"{number:040}.example" for number in range(160)))),
+    ):
+        assert 20 < kept_of(500, body, headers, wish) <= CAPACITY // 20_000
+    assert kept_of(2, b"", [(b"link", b"x" * (CAPACITY >> 4))]) == 0
