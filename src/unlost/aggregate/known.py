@@ -33,6 +33,7 @@ class Knowledge:
 
     archive: its id. map: whether a map is in use. filters: how many filters are.
     since: since when these are, in seconds since 1970; None if nothing is known.
+    looked: when it was last looked whether they have changed, the same; None if not yet.
     unchanged: how often servers said that nothing has changed.
     problems: sentences on what could not be read, or is damaged.
     """
@@ -43,6 +44,7 @@ class Knowledge:
     since: float | None
     unchanged: int
     problems: tuple[str, ...]
+    looked: float | None = None
 
 
 class Known:
@@ -129,6 +131,7 @@ class Known:
                         self._swap(entry)
                 except Exception as error:  # noqa: BLE001  whatever one of them does, the others are looked after
                     entry.trouble = f"{type(error).__name__}: {error}"[:300]
+                entry.looked = self._clock.now()
                 self._tell_problems(entry)
                 count += 1
                 if entry.is_new:
@@ -176,6 +179,7 @@ class _Entry:
         self.archive = archive
         self.trouble: str | None = None
         self.since: float | None = None
+        self.looked: float | None = None
         self.told: set[str] = set()
         self.is_new = False
 
@@ -219,4 +223,4 @@ class _Entry:
         unchanged = sum(part.unchanged for part in self.parts() if isinstance(part, KnownAddress))
         has_map, filters = (holdings.map is not None, len(holdings.filters)) if holdings else (False, 0)
         since = self.since if holdings else None
-        return Knowledge(self.archive.id, has_map, filters, since, unchanged, tuple(self.problems()))
+        return Knowledge(self.archive.id, has_map, filters, since, unchanged, tuple(self.problems()), self.looked)
