@@ -74,6 +74,19 @@ def test_it_says_where_it_listens_and_ends_when_told(tmp_path: Path, number: int
             pass
 
 
+def test_rubbish_of_strangers_is_not_logged(tmp_path: Path) -> None:
+    """Whoever sends what is no request gets an answer, and no line in a log that somebody must read."""
+    with started(*serving(tmp_path)) as process:
+        client = listening_at(process)
+        assert b" 400 " in client.raw(b"\x00\xff\r\n\r\n")
+        upgrade = b"GET /health HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: close, Upgrade\r\n\r\n"
+        assert b" 200 OK" in client.raw(upgrade)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(8) == 0
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+
+
 def test_answers_in_progress_end_first() -> None:
     """Whoever asked before SIGTERM is answered; whoever comes after it is not."""
     port = free_port()

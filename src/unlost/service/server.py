@@ -54,6 +54,7 @@ async def serve(parts: Parts, listening: socket.socket, ready: Callable[[], None
         ws="none",
         lifespan="off",
         log_config=None,
+        log_level="error",  # what strangers send that is no request is their matter, and would fill the log
         access_log=False,
         server_header=False,
         proxy_headers=False,
