@@ -42,7 +42,7 @@ def test_not_modified(service: Client, path: str) -> None:
     """Whoever has the answer already gets 304 without a body, for as long as it is the same."""
     first = service.ask(f"/{path}/{PAGE}")
     etag = first.headers["etag"]
-    for known in (etag, f'"other", W/{etag}', "*"):
+    for known in (etag, f'"other", W/{etag.removeprefix("W/")}', "*"):
         again = service.ask(f"/{path}/{PAGE}", headers={"If-None-Match": known})
         assert (again.status, again.body, again.headers["etag"]) == (304, b"", etag)
         assert "content-type" not in again.headers

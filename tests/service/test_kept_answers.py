@@ -2,6 +2,7 @@
 
 from unlost.aggregate.found import Found
 from unlost.aggregate.mementos import Mementos
+from unlost.aggregate.report import Report
 from unlost.aggregate.wish import Wish
 from unlost.service.answers import Header
 from unlost.service.kept_answers import KeptAnswers
@@ -40,3 +41,18 @@ def test_bodies_headers_and_wishes_are_counted() -> None:
     ):
         assert 20 < kept_of(500, body, headers, wish) <= CAPACITY // 20_000
     assert kept_of(2, b"", [(b"link", b"x" * (CAPACITY >> 4))]) == 0
+
+
+def test_how_long_it_took_makes_no_other_list() -> None:
+    """JSON that is found anew has the tag that it had, unless copies, outcomes, format or addresses are others."""
+
+    def tag(milliseconds: float, form: str = "json", base: str = "http://a", outcome: str = "hit") -> bytes:
+        reports = (Report("a", "routed", outcome, 0, milliseconds),)  # type: ignore[arg-type]
+        found = Found("http://example.com/", Mementos(), reports, (), milliseconds, 2.0)
+        body = f"{milliseconds} {base} {outcome}".encode()
+        return KeptAnswers(CAPACITY).rendered(found, Wish(), form, base, lambda: (body, [])).etag
+
+    assert tag(1.0) == tag(2.0)
+    assert tag(1.0).startswith(b'W/"')
+    assert len({tag(1.0), tag(1.0, "summary json"), tag(1.0, base="http://b"), tag(1.0, outcome="miss")}) == 4
+    assert tag(1.0, "link") != tag(2.0, "link")

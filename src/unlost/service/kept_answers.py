@@ -42,7 +42,7 @@ class KeptAnswers:
                 return kept
             self._forget(key)
         body, headers = render()
-        fresh = Rendered(body, etag_of(body), tuple(headers), found.made)
+        fresh = Rendered(body, _etag(body, key, found), tuple(headers), found.made)
         weight = _weight(key, fresh)
         if weight <= self._capacity >> 4:
             self._kept[key] = fresh
@@ -53,6 +53,12 @@ class KeptAnswers:
 
     def _forget(self, key: tuple[str, str, str, Wish]) -> None:
         self._size -= _weight(key, self._kept.pop(key))
+
+
+def _etag(body: bytes, key: tuple[str, str, str, Wish], found: Found) -> bytes:
+    """Return the tag of a body. JSON tells how long archives took: a weak one, since that is no other list."""
+    _, form, base, _ = key
+    return b"W/" + etag_of(f"{found.digest} {form} {base}".encode()) if form.endswith("json") else etag_of(body)
 
 
 def _weight(key: tuple[str, str, str, Wish], rendered: Rendered) -> int:
