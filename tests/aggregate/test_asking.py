@@ -176,6 +176,26 @@ def test_a_list_of_many_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     asyncio.run(work())
 
 
+def test_what_cannot_be_read_is_told() -> None:
+    """Copies that are at no address, or of no date, are left out; the others are there, and it is said."""
+    lines = [
+        f'<{PAGE}>; rel="original"',
+        '<http://a.example/1/>; rel="memento"; datetime="Mon, 10 Feb 2014 00:00:01 GMT"',
+        '<javascript:alert(1)>; rel="memento"; datetime="Mon, 10 Feb 2014 00:00:01 GMT"',
+        '<http://a.example/2/>; rel="memento"; datetime="Mon, 31 Feb 2014 00:00:01 GMT"',
+    ]
+
+    async def work() -> None:
+        found = await asked(an_archive("a"), Archives(a=",\n".join(lines).encode()))
+        assert [copy.uri for copy in found.mementos] == ["http://a.example/1/"]
+        assert (found.report.outcome, found.ended) == ("hit", "hit")
+        assert found.report.message.startswith("2 parts of its list could not be read (")
+        clean = await asked(an_archive("a"), Archives(a=DATES))
+        assert clean.report.message == ""
+
+    asyncio.run(work())
+
+
 def test_the_deadline_is_an_answer_and_giving_up_is_not() -> None:
     """Cancelled before its time, a question is over; at the deadline it says what it has."""
 

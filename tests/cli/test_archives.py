@@ -224,7 +224,7 @@ def test_a_dead_archive_beside_a_living_one(archive: pywb.Pywb, tmp_path: Path) 
 def test_a_refusal_is_remembered(tmp_path: Path) -> None:
     """Who refused is not asked again for some time, by whichever command; the state is kept in the user's home."""
     registry = tmp_path / "r.toml"
-    registry.write_text(entry("dead", free_port()))
+    registry.write_text(entry("dead", free_port()).replace("limits = []\n", ""))
     settings = somebody(tmp_path / "home")
     outcomes = []
     for _ in range(2):
@@ -242,7 +242,7 @@ def test_a_refusal_is_remembered(tmp_path: Path) -> None:
 def test_limits_that_cannot_be_kept_are_no_archives_fault(tmp_path: Path) -> None:
     """Nobody is asked then, and the folder is named."""
     registry = tmp_path / "r.toml"
-    registry.write_text(entry("dead", free_port()))
+    registry.write_text(entry("dead", free_port()).replace("limits = []\n", ""))
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "state").write_text("not a folder")
     settings = {"UNLOST_HOME": str(tmp_path / "home"), "UNLOST_CONTACT": "me@example.org"}
@@ -301,7 +301,7 @@ def test_without_a_contact_the_user_is_told(archive: pywb.Pywb, tmp_path: Path) 
 def test_what_is_no_address_is_not_asked_for(tmp_path: Path) -> None:
     """Before anybody is asked."""
     registry = tmp_path / "r.toml"
-    registry.write_text(entry("dead", free_port()))
+    registry.write_text(entry("dead", free_port()).replace("limits = []\n", ""))
     done = unlost(
         "archives", "test", "--uri", "http://a b/", "--archives", str(registry), env=somebody(tmp_path / "home")
     )

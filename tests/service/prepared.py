@@ -119,7 +119,15 @@ class Prepared:
         made = 1_700_000_000.0
         return [
             Standing(
-                first, True, "its map says so", map_made=made, routed=10, routed_hits=9, explored=5, explored_hits=1
+                first,
+                True,
+                "its map says so",
+                has_map=True,
+                map_made=made,
+                routed=10,
+                routed_hits=9,
+                explored=5,
+                explored_hits=1,
             ),
             Standing(second, True, "its hit rate is 5 %", "dormant", SystemClock().now() + 500, hit_rate=0.05),
             Standing(third, False, "it is off: only if it is named"),
@@ -147,7 +155,7 @@ class PreparedCopies:
             ("Content-Encoding", "gzip"),
         )
         if "moved" in uri:
-            capture = replace(capture, status=301, redirect="http://elsewhere.example/\r\nX-Injected: yes")
+            capture = replace(capture, status=301, redirect="http://elsewhere.example/%2F\r\nX-Injected: yes")
         yield StoredCopy(capture, headers, io.BytesIO(b"<script>alert(1)</script>" + b"x" * 300_000))
 
 

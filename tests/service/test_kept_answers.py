@@ -1,22 +1,58 @@
-"""Rendered answers are kept in the bytes that there are for them."""
+"""Lists that were rendered and are kept: in bounded memory, whatever they consist of."""
 
 from unlost.aggregate.found import Found
 from unlost.aggregate.mementos import Mementos
+from unlost.aggregate.report import Report
 from unlost.aggregate.wish import Wish
 from unlost.service.answers import Header
 from unlost.service.kept_answers import KeptAnswers
 
+CAPACITY = 1 << 20
+FOUND = Found("http://example.com/", Mementos(), (), (), 1.0, 2.0)
 
-def test_headers_count_like_bodies() -> None:
-    """A redirect is a short body with long links."""
-    kept = KeptAnswers(1 << 20)
-    rendered = 0
+
+def kept_of(count: int, body: bytes, headers: list[Header], wish: Wish = Wish()) -> int:  # noqa: B008
+    """Return how many of so many answers, each by another name of the service, are still kept."""
+    kept = KeptAnswers(CAPACITY)
+    for number in range(count):
+        kept.rendered(FOUND, wish, "link", f"http://{number}", lambda: (body, headers))
+    rendered_anew = 0
 
     def render() -> tuple[bytes, list[Header]]:
-        nonlocal rendered
-        rendered += 1
-        return b"short", [(b"link", b"x" * 8_000)]
+        nonlocal rendered_anew
+        rendered_anew += 1
+        return body, headers
 
-    for number in [*range(500), 499, 0]:
-        kept.rendered(Found(f"http://a/{number}", Mementos(), (), (), 1.0, 2.0), Wish(), "to", "http://b", render)
-    assert rendered == 501  # the last one was kept, the first was not
+    # From the last to the first: what is rendered anew takes the place of the oldest only.
+    for number in reversed(range(count)):
+        kept.rendered(FOUND, wish, "link", f"http://{number}", render)
+        if rendered_anew:
+            return count - 1 - number
+    return count
+
+
+def test_bodies_headers_and_wishes_are_counted() -> None:
+    """Whoever asks by ever other hosts gets no more memory than there is, be it for links or for names."""
+    assert kept_of(100, b"", []) == 100
+    for body, headers, wish in (
+        (b"x" * 20_000, [], Wish()),
+        (b"", [(b"link", b"x" * 20_000)], Wish()),
+        (b"", [], Wish(frozenset(f"{number:040}.example" for number in range(160)))),
+    ):
+        assert 20 < kept_of(500, body, headers, wish) <= CAPACITY // 20_000
+    assert kept_of(2, b"", [(b"link", b"x" * (CAPACITY >> 4))]) == 0
+
+
+def test_how_long_it_took_makes_no_other_list() -> None:
+    """JSON that is found anew has the tag that it had, unless copies, outcomes, format or addresses are others."""
+
+    def tag(milliseconds: float, form: str = "json", base: str = "http://a", outcome: str = "hit") -> bytes:
+        reports = (Report("a", "routed", outcome, 0, milliseconds),)  # type: ignore[arg-type]
+        found = Found("http://example.com/", Mementos(), reports, (), milliseconds, 2.0)
+        body = f"{milliseconds} {base} {outcome}".encode()
+        return KeptAnswers(CAPACITY).rendered(found, Wish(), form, base, lambda: (body, [])).etag
+
+    assert tag(1.0) == tag(2.0)
+    assert tag(1.0).startswith(b'W/"')
+    assert len({tag(1.0), tag(1.0, "summary json"), tag(1.0, base="http://b"), tag(1.0, outcome="miss")}) == 4
+    assert tag(1.0, "link") != tag(2.0, "link")

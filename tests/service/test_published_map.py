@@ -44,8 +44,9 @@ def test_the_file_and_conditions(publisher: Client) -> None:
 
 def test_every_answer_leads_to_it(publisher: Client) -> None:
     """By a Link of relation `mementomap`, beside those that the answer has itself."""
-    for path in (f"/timemap/link/{PAGE}", f"/timegate/{PAGE}", "/timegate/http://nothing.example/", "/about", "/"):
-        assert '</mementomap>; rel="mementomap"' in publisher.ask(path).headers["link"], path
+    gates = (f"/timegate/{PAGE}", "/timegate/http://nothing.example/")
+    for path in (f"/timemap/link/{PAGE}", *gates, "/about", "/", f"/api/find?uri={PAGE}"):
+        assert publisher.ask(path).headers["link"].count('</mementomap>; rel="mementomap"') == 1, path
     assert 'rel="original"' in publisher.ask(f"/timegate/{PAGE}").headers["link"]
     assert "/mementomap" in publisher.ask("/nowhere").text
 

@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -72,6 +72,30 @@ def test_it_says_where_it_listens_and_ends_when_told(tmp_path: Path, number: int
         assert process.wait(8) == code
         while watcher.recv(1 << 12):
             pass
+
+
+def test_rubbish_of_strangers_is_not_logged(tmp_path: Path) -> None:
+    """Whoever sends what is no request gets an answer, and no line in a log that somebody must read."""
+    with started(*serving(tmp_path)) as process:
+        client = listening_at(process)
+        assert b" 400 " in client.raw(b"\x00\xff\r\n\r\n")
+        upgrade = b"GET /health HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: close, Upgrade\r\n\r\n"
+        assert b" 200 OK" in client.raw(upgrade)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(8) == 0
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+
+
+def test_idle_clients_keep_nobody_out(tmp_path: Path) -> None:
+    """More clients than a shell lets a process have files may be connected and say nothing: others are answered."""
+    command, env = serving(tmp_path)
+    limited: list[str | Path] = ["/bin/sh", "-c", 'ulimit -Sn 64; exec "$@"', "sh", *command]
+    with started(limited, env) as process, ExitStack() as idle:
+        client = listening_at(process)
+        for _ in range(100):
+            idle.enter_context(socket.create_connection(("127.0.0.1", client.port), 10))
+        assert client.ask("/health").status == 200
 
 
 def test_answers_in_progress_end_first() -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from socket import gaierror
 from typing import TYPE_CHECKING, NamedTuple, cast
 from urllib.parse import quote
@@ -92,7 +92,6 @@ class Asker:
         self._courier = courier
         self._clock = clock
         self._repositories: dict[str, Repository] = {}
-        self._timemaps: dict[str, TimeMaps] = {}
 
     async def ask(self, uri: str, choice: Choice, until: float) -> Asked:
         """Return what an archive lists of a page, and what came of it. Raises nothing of what an archive can do.
@@ -126,8 +125,8 @@ class Asker:
         else:
             outcome = "incomplete" if count else word
             ended = "hit" if word == "incomplete" else word
-        if heap.nameless:
-            message = "; ".join(filter(None, [message, f"{heap.nameless} copies without an address were left out"]))
+        if heap.nameless or heap.problems.counts:
+            message = "; ".join(filter(None, [message, *heap.left_out()]))
         took = round(1000 * (loop.time() - begun), 3)
         report = Report(choice.archive.id, choice.reason, outcome, count, took, message)
         return Asked(uri, choice, self._clock.now(), endpoint_of(choice.archive), mementos, report, ended)
@@ -136,10 +135,7 @@ class Asker:
         """Put everything that an archive lists of a page on a heap. Raises whatever keeps it from listing more."""
         # The TimeMaps of archive.today are behind captchas, which its own client knows.
         if archive.timemap is not None and archive.kind is not Kind.ARCHIVE_TODAY:
-            timemaps = self._timemaps.get(archive.id)
-            if timemaps is None:
-                timemaps = self._timemaps[archive.id] = TimeMaps(archive, self._courier, Problems())
-            async for page in timemaps.pages(uri):
+            async for page in TimeMaps(archive, self._courier, heap.problems).pages(uri):
                 heap.take(page, page.size)
                 heap.check(archive)
             return
@@ -189,20 +185,29 @@ def _status(message: str) -> upstream.Outcome:
 class _Heap:
     """What an archive has listed so far.
 
-    parts: the copies. nameless: how many others had no address.
+    parts: the copies. nameless: how many others had no address. problems: what of a TimeMap could not be read.
     """
 
-    __slots__ = ("_bytes", "nameless", "parts")
+    __slots__ = ("_bytes", "nameless", "parts", "problems")
 
     def __init__(self) -> None:
         self.parts: list[Mementos] = []
         self.nameless = 0
+        self.problems = Problems()
         self._bytes = 0
 
     def take(self, part: Mementos, size: int) -> None:
         """Take some. size: characters of their addresses."""
         self.parts.append(part)
         self._bytes += size + _ROW * len(part)
+
+    def left_out(self) -> Iterator[str]:
+        """Yield sentences on what was left out."""
+        if self.nameless:
+            yield f"{self.nameless} copies without an address were left out"
+        if self.problems.total:
+            kinds = ", ".join(f"{count} {kind}" for kind, count in self.problems.counts.items())
+            yield f"{self.problems.total} parts of its list could not be read ({kinds})"
 
     def check(self, archive: Archive) -> None:
         """Raise ListCutError if it is as much as is taken."""

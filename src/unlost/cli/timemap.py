@@ -68,6 +68,9 @@ async def find(address: str, options: "Options") -> "Found":
 
 def exit_code(found: "Found") -> int:
     """Say what is missing; return 0 if all answered and have something, 1 if they have nothing, 4 if some failed."""
+    for report in found.reports:
+        if report.has_answered and report.message:
+            say(f"{report.archive}: {report.message}", level="note", archive=report.archive)
     for report in found.failures:
         detail = f": {report.message}" if report.message else ""
         say(f"{report.archive}: {report.outcome}{detail}", level="warning", archive=report.archive)

@@ -71,7 +71,7 @@ class Answer:
     mementos: how many copies were listed; None if the answer does not tell, as that of a TimeGate.
     first, last: the dates of the earliest and the latest copy seen, 14 digits, UTC.
     duration_ms: from asking to the end of the answer, in milliseconds.
-    bytes: of the body, as it came over the network.
+    bytes: of the body, as it came over the network; None if nobody counted.
     from_cache: it was not asked now: the answer is one that was kept.
     """
 
@@ -87,7 +87,7 @@ class Answer:
     first: str | None = None
     last: str | None = None
     duration_ms: float = 0.0
-    bytes: int = 0
+    bytes: int | None = None
     from_cache: bool = False
 
 
@@ -112,7 +112,7 @@ def read_answers(file: Source, problems: Problems, name: str | None = None) -> I
     >>> list(read_answers(BytesIO(answer_line(line) + b'{"time": "now"}\n'), problems, "x")) == [line]
     True
     >>> str(problems.first["missing-field"])
-    'x:2 (byte 184): missing-field: expected `archive`'
+    'x:2 (byte 174): missing-field: expected `archive`'
     """
     called = name_of(file, name)
     for line in lines_of(file, problems, name):

@@ -28,6 +28,7 @@ def _archive(standing: Standing, now: float) -> dict[str, object]:
         "asked": standing.asked,
         "why": standing.why,
         "breaker": standing.breaker,
+        "last_failure": standing.failure,
         "seconds_until_asked": round(standing.until - now) if standing.until and standing.until > now else None,
         "hit_rate": standing.hit_rate,
         "map": None,
@@ -36,10 +37,11 @@ def _archive(standing: Standing, now: float) -> dict[str, object]:
         "precision": _share(standing.routed_hits, standing.routed),
         "wrong_refusals": _share(standing.explored_hits, standing.explored),
     }
-    if standing.map_made is not None:
+    if standing.has_map:
+        made = standing.map_made
         found["map"] = {
-            "made": _iso(standing.map_made),
-            "age_seconds": max(0, round(now - standing.map_made)),
+            "made": None if made is None else _iso(made),
+            "age_seconds": None if made is None else max(0, round(now - made)),
             "checked": None if standing.map_checked is None else _iso(standing.map_checked),
         }
     return found

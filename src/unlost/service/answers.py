@@ -72,7 +72,7 @@ def etag_of(body: bytes) -> bytes:
 
 def is_known(etag: bytes, if_none_match: bytes) -> bool:
     """Return whether a client that sent If-None-Match has the body with this tag already."""
-    return if_none_match.strip() == b"*" or etag in (
+    return if_none_match.strip() == b"*" or etag.removeprefix(b"W/") in (
         part.strip().removeprefix(b"W/") for part in if_none_match.split(b",")
     )
 

@@ -124,7 +124,8 @@ class Application:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 message["headers"] = [*COMMON, *message["headers"]]
-                if self._map_link:
+                # Lists that were asked for by parameters have it already.
+                if self._map_link and all(name != b"link" for name, _ in message["headers"]):
                     message["headers"].append((b"link", self._map_link.encode()))
             await send(message)
 

@@ -29,18 +29,15 @@ SHAPES = {
 _FORMATS = {"timemap": LISTS, "memento": DESCRIPTIONS, "api": DESCRIPTIONS, "summary": SUMMARIES}
 _SPAN = re.compile(rb"([0-9]{14})-([0-9]{14})/")
 _HOST = re.compile(r"[a-z0-9._~-]+(?::\d{1,5})?|\[[0-9a-f:.]+\](?::\d{1,5})?", re.IGNORECASE)
+_MAX_HOST = 260  # characters: the longest name of a host, and a port
 
 
 @dataclass(slots=True)
 class Terms:
-    """What the headers of a request say. Values are as they came, or None.
-
-    is_choosy: whether the request itself says which archives to ask.
-    """
+    """What the headers of a request say. Values are as they came, or None."""
 
     places: Places
     wish: Wish
-    is_choosy: bool = False
     freshness: Freshness = FRESH_ENOUGH
     accept_datetime: str | None = None
     if_none_match: bytes | None = None
@@ -94,7 +91,7 @@ def asked_in(endpoint: str, rest: bytes, query: bytes) -> Asked:
 @lru_cache(maxsize=64)
 def _places(scheme: str, host: bytes) -> Places:
     name = host.decode("latin-1")
-    if not _HOST.fullmatch(name):
+    if len(name) > _MAX_HOST or not _HOST.fullmatch(name):
         raise UsageError("Host: expected a name or an address, perhaps with a port")
     return Places(f"{scheme}://{name}")
 
@@ -104,21 +101,25 @@ def terms_of(scope: Scope, places: Places | None, wish: Wish = ANY) -> Terms:
 
     places: our own addresses; without them, those by which the request calls us. wish: that of requests without one.
     """
-    host = b"localhost"
+    host = said = cached = b""
     terms = Terms(places or _NOWHERE, wish)
     for name, value in scope["headers"]:
         if name == b"host":
-            host = value
+            host = host + b"," + value if host else value  # two are none: a proxy before us may take the other
         elif name == b"if-none-match":
             terms.if_none_match = value
         elif name == b"accept-datetime":
             terms.accept_datetime = value.decode("latin-1")
         elif name == b"prefer":
-            terms.wish, terms.is_choosy = combined(preferred(value.decode("latin-1")), wish), True
+            said += b"," + value  # fields that come more than once are one, with commas between
         elif name == b"cache-control":
-            terms.freshness = freshness_of(value.decode("latin-1"))
+            cached += b"," + value
+    if said:
+        terms.wish = combined(preferred(said[1:].decode("latin-1")), wish)
+    if cached:
+        terms.freshness = freshness_of(cached.decode("latin-1"))
     if places is None:
-        terms.places = _places(scope.get("scheme", "http"), host)
+        terms.places = _places(scope.get("scheme", "http"), host or b"localhost")
     return terms
 
 

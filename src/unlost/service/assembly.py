@@ -96,7 +96,8 @@ async def assembled(options: Options, clock: Clock | None = None) -> AsyncIterat
         await known.load()
         router = Router(registry, known, Experience(registry), exploring=options.exploring)
         breakers = Breakers(clock)
-        listeners: list[Listener] = [Teaching(router), Telling(metrics, monitor)]
+        stands = Standings(registry, known, router, breakers)
+        listeners: list[Listener] = [Teaching(router), Telling(metrics, monitor), stands]
         disk = None
         if options.stays:
             _learn(router, options)
@@ -119,7 +120,6 @@ async def assembled(options: Options, clock: Clock | None = None) -> AsyncIterat
                 listeners=listeners,
             )
         )
-        stands = Standings(registry, known, router, breakers)
         copies = Copies(registry, patient)
         yield Parts(
             aggregator, copies, stands, clock, metrics, monitor,

@@ -21,8 +21,8 @@ class Rendered(NamedTuple):
 class KeptAnswers:
     """Bodies, the least recently wanted forgotten first.
 
-    capacity: bytes that all of them may have together, with their headers. A body of more than a sixteenth of that is
-        never kept.
+    capacity: bytes that all of them may have together, with headers. What has more than a sixteenth of that is never
+        kept.
     """
 
     def __init__(self, capacity: int = 1 << 24) -> None:
@@ -42,10 +42,11 @@ class KeptAnswers:
                 return kept
             self._forget(key)
         body, headers = render()
-        fresh = Rendered(body, etag_of(body), tuple(headers), found.made)
-        if len(body) <= self._capacity >> 4:
+        fresh = Rendered(body, _etag(body, key, found), tuple(headers), found.made)
+        weight = _weight(key, fresh)
+        if weight <= self._capacity >> 4:
             self._kept[key] = fresh
-            self._size += _weight(key, fresh)
+            self._size += weight
             while self._size > self._capacity:
                 self._forget(next(iter(self._kept)))
         return fresh
@@ -54,6 +55,14 @@ class KeptAnswers:
         self._size -= _weight(key, self._kept.pop(key))
 
 
+def _etag(body: bytes, key: tuple[str, str, str, Wish], found: Found) -> bytes:
+    """Return the tag of a body. JSON tells how long archives took: a weak one, since that is no other list."""
+    _, form, base, _ = key
+    return b"W/" + etag_of(f"{found.digest} {form} {base}".encode()) if form.endswith("json") else etag_of(body)
+
+
 def _weight(key: tuple[str, str, str, Wish], rendered: Rendered) -> int:
-    headers = sum(len(name) + len(value) for name, value in rendered.headers)
-    return len(rendered.body) + headers + len(key[0]) + len(key[2]) + 1_000  # what the objects themselves take, roughly
+    """Return about how many bytes it takes. Links in headers may be longer than the body, and so may a wish."""
+    uri, _, base, wish = key
+    texts = len(rendered.body) + len(uri) + len(base) + sum(len(value) for _, value in rendered.headers)
+    return texts + sum(len(each) + 100 for each in wish.archives or ()) + 1_000  # what the objects themselves take

@@ -15,9 +15,11 @@ from unlost.service.answers import Answer, Header, field_value, is_known, text_a
 from unlost.service.asked import Asked, Terms
 from unlost.service.kept_answers import KeptAnswers
 
-VARY: Header = (b"vary", b"accept-datetime")
+VARY: Header = (b"vary", b"accept-datetime, prefer")
 """What every answer of a TimeGate has."""
 
+# Also where a request prefers nothing: else a cache would give that answer to one that does.
+_PREFER: Header = (b"vary", b"prefer")
 _MAX_FAILED = 100  # archives named in a header
 
 
@@ -43,17 +45,17 @@ class Lists:
         """Return the answer, whole."""
         return self._answers[asked.endpoint](asked, terms, found)
 
-    def missing(self, found: Found, terms: Terms, *more: Header) -> Answer:
+    def missing(self, found: Found, vary: Header = _PREFER) -> Answer:
         """Return the answer that no archive has a copy."""
         failed = found.failures
         message = f"No mementos of {found.uri} were found"
         if failed:
-            message += f"; {len(failed)} of {len(found.reports)} archives that were asked did not answer"
-        return text_answer(404, message, *self.common(found, terms), *more)
+            message += f"; {len(failed)} of {len(found.reports)} archives failed or cannot be asked now"
+        return text_answer(404, message, *self.common(found, vary=vary))
 
-    def common(self, found: Found, terms: Terms, links: str = "") -> list[Header]:
+    def common(self, found: Found, links: str = "", vary: Header = _PREFER) -> list[Header]:
         """Return the headers of every answer that is made of what was found. links: the value of Link, if there is."""
-        return [*self._lasting(found, links), *self._passing(found, terms)]
+        return [*self._lasting(found, links), *self._passing(found), vary]
 
     def _lasting(self, found: Found, links: str = "") -> list[Header]:
         """Return the headers that are the same for as long as what was found is kept."""
@@ -64,28 +66,25 @@ class Lists:
         links = ", ".join(each for each in (links, self._map_link) if each)
         return [*headers, (b"link", field_value(links))] if links else headers
 
-    def _passing(self, found: Found, terms: Terms) -> list[Header]:
-        """Return the headers that are of the moment, or of the request."""
+    def _passing(self, found: Found) -> list[Header]:
+        """Return the headers that are of the moment."""
         seconds = math.floor(found.until - self._clock.now())
         control = b"max-age=%d" % seconds if seconds > 0 else b"no-cache"
         if not len(found.mementos) and found.failures:
             control = b"no-store"
-        headers: list[Header] = [(b"cache-control", control)]
-        if terms.is_choosy:
-            headers.append((b"vary", b"prefer"))
-        return headers
+        return [(b"cache-control", control)]
 
     def _timemap(self, asked: Asked, terms: Terms, found: Found) -> Answer:
         span = asked.span
         if not len(found.mementos) or (span and not len(found.mementos.between(*span))):
-            return self.missing(found, terms)
+            return self.missing(found)
         form = f"{'-'.join(span)} {asked.form}" if span else asked.form
         wanted = Span(*span) if span else None
         return self._body(form, terms, found, lambda: timemap(found, terms.places, _format(asked), wanted))
 
     def _summary(self, asked: Asked, terms: Terms, found: Found) -> Answer:
         if not len(found.mementos):
-            return self.missing(found, terms)
+            return self.missing(found)
         form = f"summary {asked.form}"
         if asked.form == "text":
             return self._body(form, terms, found, lambda: summary_text(found))
@@ -94,7 +93,7 @@ class Lists:
     def _memento(self, asked: Asked, terms: Terms, found: Found) -> Answer:
         place = found.mementos.closest(asked.date)
         if place is None:
-            return self.missing(found, terms)
+            return self.missing(found)
         if not asked.form:
             return self._redirect(place, terms, found)
         form = f"{place} {asked.form}"
@@ -103,12 +102,10 @@ class Lists:
     def _timegate(self, asked: Asked, terms: Terms, found: Found) -> Answer:
         place = found.mementos.closest(asked.date) if asked.date else len(found.mementos) - 1
         if place is None or place < 0:
-            return self.missing(found, terms, VARY)
-        answer = self._redirect(place, terms, found)
-        answer.headers.append(VARY)
-        return answer
+            return self.missing(found, VARY)
+        return self._redirect(place, terms, found, VARY)
 
-    def _redirect(self, place: int, terms: Terms, found: Found) -> Answer:
+    def _redirect(self, place: int, terms: Terms, found: Found, vary: Header = _PREFER) -> Answer:
         def render() -> tuple[bytes, list[Header]]:
             target = found.mementos[place].uri
             links = link_header(found, place, terms.places)
@@ -116,14 +113,14 @@ class Lists:
             return answer.body, answer.headers
 
         rendered = self._kept.rendered(found, terms.wish, f"{place} to", terms.places.base, render)
-        return Answer(302, rendered.body, [*rendered.headers, *self._passing(found, terms)])
+        return Answer(302, rendered.body, [*rendered.headers, *self._passing(found), vary])
 
     def _body(self, form: str, terms: Terms, found: Found, render: Callable[[], bytes]) -> Answer:
         def whole() -> tuple[bytes, list[Header]]:
             return render(), self._lasting(found)
 
         rendered = self._kept.rendered(found, terms.wish, form, terms.places.base, whole)
-        headers = [*rendered.headers, *self._passing(found, terms), (b"etag", rendered.etag)]
+        headers = [*rendered.headers, *self._passing(found), _PREFER, (b"etag", rendered.etag)]
         if terms.if_none_match is not None and is_known(rendered.etag, terms.if_none_match):
             return Answer(304, b"", headers)
         headers.append((b"content-type", _TYPES[form.rpartition(" ")[2]]))

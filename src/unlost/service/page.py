@@ -1,9 +1,11 @@
 """The page for people: a search box, and the copies of a page on a time line by archive and year."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from itertools import islice
 from urllib.parse import urlencode
 
 import jinja2
@@ -11,6 +13,7 @@ import jinja2
 from unlost.aggregate.found import Found
 from unlost.aggregate.mementos import Memento
 from unlost.dates import to_iso
+from unlost.errors import DateError
 
 POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; "
@@ -19,6 +22,7 @@ POLICY = (
 """What the page may load and run: our own files, and no script that is in the page itself."""
 
 _MAX_SHOWN = 500  # copies in one page; the rest is one click away
+_MAX_YEARS = 120  # in a time line
 _SHADES = 5
 
 
@@ -29,9 +33,9 @@ class Choice:
     archive: str = ""
     year: str = ""
 
-    def takes(self, memento: Memento) -> bool:
-        """Return whether a copy is one of them."""
-        return self.archive in ("", memento.archive) and memento.datetime.startswith(self.year)
+    def takes(self, archive: str, year: str) -> bool:
+        """Return whether copies of an archive and a year are among them."""
+        return self.archive in ("", archive) and self.year in ("", year)
 
 
 class Page:
@@ -61,16 +65,15 @@ class Page:
     def _home(self, options: Mapping[str, str], found: Found | None, problem: str, choice: Choice) -> str:
         context: dict[str, object] = {"options": options, "found": found, "problem": problem, "choice": choice}
         if found is not None:
-            context |= self._line(found, options)
-            chosen = [each for each in found.mementos if choice.takes(each)]
-            context |= {"listed": chosen[:_MAX_SHOWN], "chosen": len(chosen), "failures": found.failures}
+            counts = found.mementos.by_archive_and_year()
+            context |= self._line(counts, options)
+            chosen = sum(n for name, row in counts.items() for year, n in row.items() if choice.takes(name, year))
+            context |= {"listed": _listed(found, choice), "chosen": chosen, "failures": found.failures}
         return self._templates.get_template("home.html").render(context)
 
-    def _line(self, found: Found, options: Mapping[str, str]) -> dict[str, object]:
+    def _line(self, counts: Mapping[str, Mapping[str, int]], options: Mapping[str, str]) -> dict[str, object]:
         """Return the time line: years without a gap, and a row of counts for each archive."""
-        counts = found.mementos.by_archive_and_year()
-        known = [int(year) for row in counts.values() for year in row]
-        years = [f"{year:04d}" for year in range(min(known), max(known) + 1)] if known else []
+        years = _years(counts)
         most = max((count for row in counts.values() for count in row.values()), default=1)
 
         def cell(archive: str, year: str) -> tuple[int, int, str]:
@@ -89,6 +92,30 @@ class Page:
     def about(self, told: Mapping[str, object]) -> str:
         """Return the page about archives. told: as `service.about` tells it."""
         return self._templates.get_template("about.html").render(told=told)
+
+
+def _years(counts: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """Return the years of a time line: without a gap, but where archives list dates of no web that there ever was."""
+    totals: Counter[str] = Counter()
+    for row in counts.values():
+        totals.update(row)
+    if not totals:
+        return []
+    first, last = int(min(totals)), int(max(totals))
+    if last - first < _MAX_YEARS:
+        return [f"{year:04d}" for year in range(first, last + 1)]
+    return sorted(year for year, _ in totals.most_common(_MAX_YEARS))
+
+
+def _listed(found: Found, choice: Choice) -> list[Memento]:
+    """Return the first of the copies that are chosen: no more than are shown, since there may be very many."""
+    copies = found.mementos
+    if choice.year:
+        try:
+            copies = copies.between(f"{choice.year}0101000000", f"{choice.year}1231235959")
+        except DateError:
+            return []  # no year
+    return list(islice((each for each in copies if choice.archive in ("", each.archive)), _MAX_SHOWN))
 
 
 def _template(name: str) -> str:

@@ -36,7 +36,7 @@ class Proxy:
         """Send the copy that is closest to the date; return the status."""
         place = found.mementos.closest(asked.date)
         if place is None:
-            return await _sent(self._lists.missing(found, terms), method, send)
+            return await _sent(self._lists.missing(found), method, send)
         memento = found.mementos[place]
         try:
             async with self._copies.fetched(found.uri, memento) as copy:
@@ -48,7 +48,7 @@ class Proxy:
             return await _sent(self._failure(error), method, send)
 
     async def _pass_on(self, copy: StoredCopy, place: int, terms: Terms, found: Found, method: str, send: Send) -> int:
-        headers = self._lists.common(found, terms, link_header(found, place, terms.places))
+        headers = self._lists.common(found, link_header(found, place, terms.places))
         headers += [
             (b"memento-datetime", dates.to_http(copy.capture.datetime).encode()),
             (b"content-security-policy", _POLICY.encode()),
@@ -87,7 +87,7 @@ def _about(copy: StoredCopy, terms: Terms) -> list[Header]:
     kind = copy.header("content-type") or ""
     found.append((b"content-type", field_value(kind) if _MEDIA_TYPE.fullmatch(kind) else b"application/octet-stream"))
     if copy.capture.redirect is not None:
-        target = f"{terms.places.base}/memento/proxy/{copy.capture.datetime}/{copy.capture.redirect}"
+        target = terms.places.memento(copy.capture.datetime, copy.capture.redirect, "proxy")
         found.append((b"location", field_value(target)))
     return found
 

@@ -1,10 +1,11 @@
 """Listens and answers until it is told to stop: answers that are in progress end first."""
 
 import errno
+import resource
 import signal
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import uvicorn
 
@@ -15,6 +16,7 @@ from unlost.service.parts import Parts
 
 _BACKLOG = 2_048
 _MAX_CONNECTIONS = 10_000  # more are told to come later: what each has in memory is bounded, so all is
+_FILES = 1 << 15  # that may be open: connections of clients, to archives, and their copies on disk
 _GRACE = 5.0  # seconds beyond the deadline that answers in progress have to end
 
 
@@ -54,15 +56,26 @@ async def serve(parts: Parts, listening: socket.socket, ready: Callable[[], None
         ws="none",
         lifespan="off",
         log_config=None,
+        log_level="error",  # what strangers send that is no request is their matter, and would fill the log
         access_log=False,
         server_header=False,
         proxy_headers=False,
         limit_concurrency=_MAX_CONNECTIONS,
         timeout_graceful_shutdown=int(deadline + _GRACE),
     )
+    _allow_files()
     server = _Server(config, ready, parts.monitor.close)
     await server.serve([listening])
     return server.signal
+
+
+def _allow_files() -> None:
+    """Let as many files be open as the system allows: by default, a thousand idle clients would keep out all others."""
+    allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _FILES if most == resource.RLIM_INFINITY else min(_FILES, most)
+    if allowed != resource.RLIM_INFINITY and allowed < wanted:
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
 class _Server(uvicorn.Server):

@@ -16,7 +16,9 @@ class Standing:
 
     asked: whether it is asked unless it is named; why: what decides whether it is asked for a page, in a sentence.
     breaker: as above; until: when it is asked again, if it is dormant.
-    map_made, map_checked: of its map or filter: when it was made, and when we last looked for a newer one.
+    failure: what came of asking it last, in words, unless it answered.
+    has_map: whether a map or filters of it are in use. map_made, map_checked: of these: when they were made, if they
+        tell, and when we last looked for newer ones.
     routed, routed_hits: how often its map said that it may hold a page, and how often it did.
     explored, explored_hits: how often it was asked although its map said no, and how often that was wrong.
     hit_rate: the share of all questions that it had an answer to, as learned.
@@ -27,6 +29,8 @@ class Standing:
     why: str
     breaker: Breaker = "active"
     until: float | None = None
+    failure: str | None = None
+    has_map: bool = False
     map_made: float | None = None
     map_checked: float | None = None
     routed: int = 0

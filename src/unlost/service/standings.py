@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 
+from unlost.aggregate.asking import Asked
 from unlost.aggregate.breaker import Breakers, Condition
+from unlost.aggregate.found import Found
 from unlost.aggregate.known import Knowledge, Known
 from unlost.aggregate.routing import Router
 from unlost.archives.archive import Archive
@@ -13,13 +15,25 @@ from unlost.service.standing import Standing
 
 
 class Standings:
-    """Whoever knows how archives stand."""
+    """Whoever knows how archives stand. It is a listener of the aggregator, too."""
 
     def __init__(self, registry: Registry, known: Known, router: Router, breakers: Breakers) -> None:
         self._registry = registry
         self._known = known
         self._router = router
         self._breakers = breakers
+        self._failures: dict[str, str] = {}
+
+    def heard(self, asked: Asked) -> None:
+        """Remember why an archive has not answered, until it does."""
+        report = asked.report
+        if report.has_answered or asked.ended == "hit":
+            self._failures.pop(report.archive, None)
+        else:
+            self._failures[report.archive] = f"{report.outcome}: {report.message}" if report.message else report.outcome
+
+    def found(self, found: Found) -> None:
+        """Do nothing: what came of single archives was told."""
 
     def standings(self) -> list[Standing]:
         """Return all archives of the registry, in its order."""
@@ -40,6 +54,8 @@ class Standings:
             _why(archive, known),
             "active" if condition is None else condition.state.value,
             None if condition is None else condition.until,
+            failure=self._failures.get(archive.id),
+            has_map=known is not None and bool(known.map or known.filters),
             map_made=_made(holdings.get(archive.id)),
             map_checked=None if known is None else known.checked,
             routed=accuracy.precision.total,
@@ -55,8 +71,10 @@ def _why(archive: Archive, known: Knowledge | None) -> str:
         return "it is off: only if it is named"
     if known is None:
         return "it has no map: its hit rate counts"
-    parts = [*(["its map"] if known.map else []), *([f"{known.filters} filters"] if known.filters else [])]
-    said = f"{' and '.join(parts)} decide" if parts else "what is known of it cannot be used: its hit rate counts"
+    filters = [] if not known.filters else ["its filter" if known.filters == 1 else f"{known.filters} filters"]
+    parts = [*(["its map"] if known.map else []), *filters]
+    verb = "decides" if len(parts) == 1 and known.filters < 2 else "decide"
+    said = f"{' and '.join(parts)} {verb}" if parts else "what is known of it cannot be used: its hit rate counts"
     return "; ".join([said, *known.problems])
 
 

@@ -15,7 +15,7 @@ from tests.archives.asking.asking import HASTY, QUICK, Asking, Names, asking
 from tests.neighbours.faults import Answering, Talk
 from tests.neighbours.process import free_port
 from tests.virtual_clock import VirtualClock
-from unlost.archives.archive import Archive, Kind, Work
+from unlost.archives.archive import Archive, Kind, Limit, Work
 from unlost.archives.asking import addresses
 from unlost.archives.asking.courier import Courier
 from unlost.archives.asking.exchange import Deadlines
@@ -316,7 +316,8 @@ def test_what_may_pass_is_tried_again_with_growing_pauses(fault: Answering, kind
 
 def test_a_refused_connection_is_a_block_that_survives_a_restart(tmp_path: Path) -> None:
     """An hour without a word, then two; one answer later it begins at an hour again."""
-    archive = Archive("a", "A", Kind.MEMENTO, timemap=f"http://127.0.0.1:{free_port()}/")
+    limits = (Limit(100, 1, (Work.INDEX,), "the test"),)
+    archive = Archive("a", "A", Kind.MEMENTO, timemap=f"http://127.0.0.1:{free_port()}/", limits=limits)
     clock, question = VirtualClock(), Question(archive.timemap or "", Work.INDEX)
 
     async def run() -> None:
@@ -334,13 +335,29 @@ def test_a_refused_connection_is_a_block_that_survives_a_restart(tmp_path: Path)
     asyncio.run(run())
 
 
+def test_a_server_of_ones_own_is_not_blocked() -> None:
+    """What has no limits was only not running: it is asked again as soon as somebody wants something of it."""
+    store, clock = MemoryLimitStore(), VirtualClock()
+    archive = Archive("a", "A", Kind.MEMENTO, timemap=f"http://127.0.0.1:{free_port()}/")
+
+    async def run() -> None:
+        async with Courier(store, clock, "me@example.com", QUICK) as courier:
+            for _ in range(2):
+                with pytest.raises(FailedError, match="refused"):
+                    await courier.ask(archive, Question(archive.timemap or "", Work.INDEX))
+        assert store.is_clear("a")
+
+    asyncio.run(run())
+
+
 def test_who_answers_after_a_block_is_trusted_again() -> None:
     """The next refusal is a block of an hour, not a longer one."""
     store = MemoryLimitStore()
 
     async def run() -> None:
         async with asking(first(_reset, 0), store=store) as it:
-            other = Archive("a", "A", Kind.MEMENTO, timemap=f"http://127.0.0.1:{free_port()}/")
+            limits = (Limit(100, 1, (Work.INDEX,), "the test"),)
+            other = Archive("a", "A", Kind.MEMENTO, timemap=f"http://127.0.0.1:{free_port()}/", limits=limits)
             for _ in range(3):
                 with pytest.raises(FailedError):
                     await it.courier.ask(other, Question(other.timemap or "", Work.INDEX))

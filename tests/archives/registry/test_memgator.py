@@ -88,6 +88,12 @@ def test_further_fields_are_passed_over_and_said(tmp_path: Path) -> None:
     assert registry.notes == (f"{tmp_path}/archives: archive `example`: dormant: no field of MemGator's: passed over",)
 
 
+def test_a_timegate_is_enough(tmp_path: Path) -> None:
+    """An archive without a TimeMap is asked by its TimeGate."""
+    (archive,) = load(tmp_path, [{"id": "a", "timegate": "http://archive.example/timegate/"}]).archives
+    assert (archive.timemap, archive.timegate) == (None, "http://archive.example/timegate/")
+
+
 @pytest.mark.parametrize(
     ("entries", "message"),
     [

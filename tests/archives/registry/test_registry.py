@@ -49,6 +49,13 @@ def test_a_file_replaces_ours(tmp_path: Path) -> None:
     assert archive.replay == "http://127.0.0.1:8080/t/{datetime}id_/{uri}"
 
 
+def test_a_timegate_is_enough(tmp_path: Path) -> None:
+    """Some archives have no TimeMap: they are asked by their TimeGate."""
+    text = '[[archive]]\nid = "a"\nname = "A"\nkind = "memento"\ntimegate = "https://a.example/"\n'
+    (archive,) = load(tmp_path, text)
+    assert (archive.timemap, archive.timegate) == (None, "https://a.example/")
+
+
 def test_every_field_is_read(tmp_path: Path) -> None:
     """What can be said about an archive arrives."""
     text = (
@@ -175,6 +182,10 @@ def test_archives_are_found_by_id(tmp_path: Path) -> None:
         (MINE.replace("My own", "a\\nb"), "name: expected a line of text, found `a\nb`"),
         (MINE.replace("pywb", "pybw"), "kind: expected one of wayback, pywb, memento, commoncrawl"),
         (MINE.replace("cdx =", "timemap ="), "cdx: missing: an archive of the kind pywb needs it"),
+        (
+            MINE.replace("pywb", "memento"),
+            "timemap: missing: an archive of the kind memento needs it, or a timegate",
+        ),
         (MINE.replace("pywb", "har"), "folder: missing: an archive of the kind har needs it"),
         (MINE + 'folder = "f"', "folder: an archive of the kind pywb has none"),
         (

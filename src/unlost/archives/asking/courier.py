@@ -173,7 +173,8 @@ class Courier:
             async with Exchange(pool, url, headers, passage, self._deadlines, until, archive.id) as head:
                 return await self._judge(archive, head, turn, its_host, errand.question)
         except FailedError as error:
-            if its_host and error.kind == "refused":
+            # Who has no limits is a server of one's own, and refuses only while it is not running.
+            if its_host and error.kind == "refused" and (archive.limits or archive.quotas):
                 now = self._clock.now()
                 await self._turns.change(archive, lambda ledger: (admission.refused(ledger, now, turn.at), None))
             raise

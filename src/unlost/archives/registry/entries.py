@@ -17,7 +17,7 @@ MATCHES = ("exact", "prefix", "host", "domain")
 _NEEDED = {
     Kind.WAYBACK: ("cdx", "replay"),
     Kind.PYWB: ("cdx", "replay"),
-    Kind.MEMENTO: ("timemap",),
+    Kind.MEMENTO: ("timemap", "timegate"),
     Kind.COMMON_CRAWL: ("cdx", "replay"),
     Kind.ARCHIVE_TODAY: ("timemap",),
 } | dict.fromkeys(LOCAL, ("folder",))
@@ -47,9 +47,10 @@ def finish(read: dict[str, Any], place: str, default_limits: Sequence[Limit]) ->
         if name not in read:
             raise InputError(f"{place}: {name}: missing")
     kind: Kind = read["kind"]
-    for name in _NEEDED[kind]:
-        if name not in read:
-            raise InputError(f"{place}: {name}: missing: an archive of the kind {kind} needs it")
+    missing = [name for name in _NEEDED[kind] if name not in read]
+    if missing and not (kind is Kind.MEMENTO and len(missing) == 1):  # either is enough
+        alternative = ", or a timegate" if kind is Kind.MEMENTO else ""
+        raise InputError(f"{place}: {missing[0]}: missing: an archive of the kind {kind} needs it{alternative}")
     for name in _OF_THE_NETWORK if kind in LOCAL else ("folder",):
         if name in read:
             raise InputError(f"{place}: {name}: an archive of the kind {kind} has none")

@@ -37,17 +37,19 @@ def _read(fields: Fields, file: Path, known: dict[str, dict[str, Any]]) -> dict[
     name = fields.id()
     # Only the name is not a must: MemGator prints it and does nothing else with it.
     read: dict[str, Any] = {"id": name, "name": fields.text("name") if "name" in fields else name}
-    read["timemap"] = fields.address("timemap")
-    if "timegate" in fields:
-        read["timegate"] = fields.address("timegate")
+    # One without a TimeMap is asked by its TimeGate.
+    for each in ("timemap", "timegate"):
+        if each in fields or (each == "timemap" and "timegate" not in fields):
+            read[each] = fields.address(each)
     if "probability" in fields and (share := fields.number("probability", 0, 1)):
         read["hit_rate"] = Figure(share, f"`probability` in {file.name}")
     read["enabled"] = not ("ignore" in fields and fields.flag("ignore"))
-    return {"kind": Kind.MEMENTO, **_ours(read["timemap"], known), **read}
+    return {"kind": Kind.MEMENTO, **_ours(read, known), **read}
 
 
-def _ours(timemap: str, known: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def _ours(read: dict[str, Any], known: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """Return our own entry of the archive at the same host; nothing if there is none, or more than one."""
-    host = urlsplit(timemap).netloc.lower()
-    found = [each for each in known.values() if urlsplit(each.get("timemap", "")).netloc.lower() == host]
+    name = "timemap" if "timemap" in read else "timegate"
+    host = urlsplit(read[name]).netloc.lower()
+    found = [each for each in known.values() if urlsplit(each.get(name, "")).netloc.lower() == host]
     return found[0] if len(found) == 1 else {}

@@ -1,0 +1,51 @@
+"""How archives stand, as the service that is put together tells it."""
+
+import asyncio
+from pathlib import Path
+from typing import Any, cast
+
+from tests.neighbours.process import free_port
+from unlost.archives.archive import Archive, Kind, Limit, Work
+from unlost.clock import SystemClock
+from unlost.service.about import about
+from unlost.service.assembly import Options, assembled
+
+PAGE = "http://example.com/"
+
+
+def told(tmp_path: Path, *archives: Archive, pages: tuple[str, ...] = ()) -> list[dict[str, Any]]:
+    """Return what is told of archives after they were asked for some pages."""
+
+    async def run() -> list[dict[str, Any]]:
+        options = Options(archives, tmp_path / "state", tmp_path / "cache", tell=lambda _: None, contact="me@a.example")
+        async with assembled(options) as parts:
+            for page in pages:
+                await parts.finds.find(page)
+            found = about(parts.stands.standings(), SystemClock())
+            return cast("list[dict[str, Any]]", found["archives"])
+
+    return asyncio.run(run())
+
+
+def test_a_map_that_tells_no_date_is_a_map(tmp_path: Path) -> None:
+    """It is in use, and was looked at, though nobody knows when it was made."""
+    file = tmp_path / "a.ukvs"
+    file.write_bytes(b'!context ["https://git.io/mementomap"]\n!meta {"rules": "wayback"}\ncom,example)/ 1\n')
+    archive = Archive("a", "A", Kind.MEMENTO, timemap="http://a.example/", mementomap=str(file))
+    without = Archive("b", "B", Kind.MEMENTO, timemap="http://b.example/")
+    first, second = told(tmp_path, archive, without)
+    assert first["why"] == "its map decides"
+    assert (first["map"]["made"], first["map"]["age_seconds"]) == (None, None)
+    assert first["map"]["checked"]
+    assert (second["why"], second["map"]) == ("it has no map: its hit rate counts", None)
+
+
+def test_who_is_not_asked_for_now_is_told_with_the_reason(tmp_path: Path) -> None:
+    """An archive that refused is left alone by manners, not by the breaker: that must be seen, too."""
+    limits = (Limit(1000, 1, (Work.INDEX,), "the test"),)
+    archive = Archive("a", "A", Kind.MEMENTO, timemap=f"http://127.0.0.1:{free_port()}/", limits=limits)
+    (refused,) = told(tmp_path / "one", archive, pages=(PAGE,))
+    assert "refused" in refused["last_failure"]
+    (waiting,) = told(tmp_path / "two", archive, pages=(PAGE, f"{PAGE}2"))
+    assert waiting["last_failure"].startswith("not-now: ")
+    assert waiting["last_failure"].endswith(": it refused a connection")

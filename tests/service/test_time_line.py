@@ -1,0 +1,54 @@
+"""The time line of the page for people: bounded, whatever archives list."""
+
+import asyncio
+import re
+
+from unlost.aggregate.found import Found
+from unlost.aggregate.mementos import Memento, Mementos
+from unlost.service.page import Choice, Page
+
+OPTIONS = {"uri": "http://example.com/"} | dict.fromkeys(("archives", "broadcast", "top_k", "archive", "year"), "")
+
+
+def page_of(copies: list[Memento], choice: Choice = Choice()) -> str:  # noqa: B008
+    """Return the page with these copies."""
+    found = Found("http://example.com/", Mementos(copies), (), (), 1.0, 2.0)
+    return asyncio.run(Page({}).home(OPTIONS | {"archive": choice.archive, "year": choice.year}, found, "", choice))
+
+
+def years_in(page: str) -> list[str]:
+    """Return the years that head the columns."""
+    return re.findall(r'<th scope="col">(\d{4})</th>', page)
+
+
+def test_years_have_no_gap() -> None:
+    """A year without copies has a column, too."""
+    copies = [Memento(f"{year}0101000000", "a", "http://a/") for year in (1999, 2003)]
+    assert years_in(page_of(copies)) == ["1999", "2000", "2001", "2002", "2003"]
+
+
+def test_dates_of_no_web_do_not_make_it_endless() -> None:
+    """An archive that lists the years 1 to 9999 makes no page of megabytes, and what others have is there."""
+    evil = [Memento(f"{year:04d}0101000000", "evil", "http://evil/") for year in range(1, 10_000, 7)]
+    sound = [Memento(f"2014{month:02d}01000000", "a", f"http://a/{month}") for month in range(1, 13)]
+    page = page_of([*evil, *sound])
+    assert "2014" in years_in(page)
+    assert len(years_in(page)) == 120
+    assert len(page) < 200_000
+
+
+def test_what_is_chosen_is_listed_and_counted() -> None:
+    """At most 500 copies are in one page, and it says how many more there are; what is no year has none."""
+    copies = [
+        Memento(f"2014010100{n // 60:02d}{n % 60:02d}", name, f"http://{name}/{n}") for n in range(600) for name in "ab"
+    ]
+    copies += [Memento("20150101000000", "a", "http://a/2015")]
+    assert page_of(copies).count("<li>") == 500
+    one = page_of(copies, Choice("a", "2014"))
+    assert "600 copies in a of 2014" in one
+    assert "100 more are not shown" in one
+    assert page_of(copies, Choice("a", "2015")).count("<li>") == 1
+    for year in ("0000", "20", "\0", "<b>", "2014-"):
+        page = page_of(copies, Choice("", year))
+        assert "<li>" not in page
+        assert "0 copies" in page
