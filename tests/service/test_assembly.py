@@ -134,7 +134,7 @@ def test_exploring_and_routing_are_counted_and_told(world: World, tmp_path: Path
         for number, each in enumerate(archives):
             assert each["routed"] == {"asked": len(world.held[number]), "hits": len(world.held[number])}
             assert (each["precision"], each["breaker"]) == (1.0, "active")
-            assert each["why"] == "its map and 1 filters decide"
+            assert each["why"] == "its map and its filter decide"
         explored = [each["explored"] for each in archives]
         # One for each page for which anybody would be passed over.
         passed_over = sum(1 for page in PAGES if not all(page in held for held in world.held))

@@ -113,8 +113,6 @@ class Known:
         Does not raise for what cannot be read: that is told, and among the problems.
         """
         await self._each(lambda entry: entry.refresh(self._courier), "changed")
-        for entry in self._entries.values():
-            entry.checked = self._clock.now()
 
     async def watch(self, clock: Clock, seconds: float) -> None:
         """Refresh now, and then again and again, with so many seconds between; until it is cancelled."""
@@ -133,6 +131,7 @@ class Known:
                         self._swap(entry)
                 except Exception as error:  # noqa: BLE001  whatever one of them does, the others are looked after
                     entry.trouble = f"{type(error).__name__}: {error}"[:300]
+                entry.checked = self._clock.now()
                 self._tell_problems(entry)
                 count += 1
                 if entry.is_new:
