@@ -67,6 +67,14 @@ PAGES: dict[str, tuple[tuple[Memento, ...], tuple[Report, ...]]] = {
         ),
         (HIT,),
     ),
+    "http://file.example/": (
+        (
+            Memento("20140101000000", "a.org", "file:a.warc.gz#7-99"),
+            Memento("20150101000000", "b.org", "https://b.org/x.warc.gz#7-99"),
+            Memento("20160101000000", "b.org", "https://b.org/2016/http://file.example/"),
+        ),
+        (HIT,),
+    ),
     "http://many.example/": (
         tuple(
             Memento(f"20{n // 12 % 20:02d}{n % 12 + 1:02d}{n // 240 % 28 + 1:02d}000000", "a.org", f"http://a.org/{n}")

@@ -147,7 +147,7 @@ def _about(name: str) -> dict[str, object]:
     counts = {"asked": 0, "hits": 0}
     return {
         "id": "evil.org", "name": name, "asked": True, "why": "", "breaker": "active", "seconds_until_asked": None,
-        "map": None, "routed": counts, "explored": counts,
+        "last_failure": None, "map": None, "routed": counts, "explored": counts,
     }  # fmt: skip
 
 

@@ -39,3 +39,13 @@ def test_archives_that_do_not_give_their_copy(service: Client, page: str, status
     if page in ("notnow", "broke"):
         assert "a.org" in answer.text
         assert answer.headers["cache-control"] == "no-store"
+
+
+def test_records_in_files_are_reached_through_us(service: Client) -> None:
+    """A TimeGate leads to what a browser can show, not into a file of a gigabyte or of this machine."""
+    for year in ("2014", "2015"):
+        answer = service.ask(f"/memento/{year}/http://file.example/")
+        own = f"{service.base}/memento/proxy/{year}0101000000/http://file.example/"
+        assert (answer.status, answer.headers["location"]) == (302, own)
+        assert service.ask(own.removeprefix(service.base)).status == 200
+    assert service.ask("/timegate/http://file.example/").headers["location"].startswith("https://b.org/2016/")

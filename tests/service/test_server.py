@@ -139,6 +139,8 @@ def test_a_taken_port(tmp_path: Path) -> None:
         ("--root", "http://a/?b"),
         ("--root", 'http://a/">'),
         ("--publish-map", "/nonexistent"),
+        ("--publish-map", __file__),
+        ("--publish-map", "/dev/null"),
         ("--top-k", "0"),
         ("--deadline", "0"),
         ("--only", "nobody"),

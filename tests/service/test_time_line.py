@@ -52,3 +52,13 @@ def test_what_is_chosen_is_listed_and_counted() -> None:
         page = page_of(copies, Choice("", year))
         assert "<li>" not in page
         assert "0 copies" in page
+
+
+def test_records_in_files_are_seen_through_us() -> None:
+    """A browser can do nothing with the address of a record: it would get the whole file, or nothing."""
+    crawled = "https://data.example/x.warc.gz#7-99"
+    page = page_of([Memento("20140101000000", "a", "file:a.warc.gz#7-99"), Memento("20150101000000", "b", crawled)])
+    assert re.findall(r'href="(/memento/[^"]*)"', page) == [
+        f"/memento/proxy/{year}0101000000/http://example.com/" for year in (2014, 2015)
+    ]
+    assert f'href="{crawled}"' not in page

@@ -24,6 +24,18 @@ def _root(_ctx: click.Context, _param: click.Parameter, value: str | None) -> st
     return value.rstrip("/")
 
 
+def _map(_ctx: click.Context, _param: click.Parameter, value: Path | None) -> Path | None:
+    """Refuse what is no map: whatever it is, it was not meant to be published."""
+    if value is not None:
+        from unlost.formats.problems import Problems  # noqa: PLC0415  start-up
+        from unlost.formats.textfile import lines_of  # noqa: PLC0415
+
+        first = next(iter(lines_of(value, Problems())), None)
+        if first is None or not first.text.startswith(b"!"):
+            raise click.BadParameter(f"{str(value)!r} is no MementoMap: expected `!context` at its beginning")
+    return value
+
+
 @click.command(name="serve")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on; 0.0.0.0 for all.")
 @click.option("--port", type=click.IntRange(0, 65_535), default=1208, show_default=True, help="0 for any that is free.")
@@ -36,6 +48,7 @@ def _root(_ctx: click.Context, _param: click.Parameter, value: str | None) -> st
 @click.option(
     "--publish-map",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    callback=_map,
     metavar="FILE",
     help="A MementoMap to publish under /mementomap; it may be replaced at any time.",
 )

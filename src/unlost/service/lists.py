@@ -1,13 +1,14 @@
 """TimeMaps, TimeGates and descriptions of mementos: from what was found to an answer (RFC 7089, MemGator)."""
 
 import math
+import re
 from collections.abc import Callable
 from typing import cast
 
 from unlost.aggregate.describing import description, link_header
 from unlost.aggregate.forms import MEDIA_TYPES, Format
 from unlost.aggregate.found import Found
-from unlost.aggregate.places import Span
+from unlost.aggregate.places import Places, Span
 from unlost.aggregate.rendering import timemap
 from unlost.aggregate.summary import summary_json, summary_text
 from unlost.clock import Clock
@@ -20,6 +21,9 @@ VARY: Header = (b"vary", b"accept-datetime, prefer")
 
 # Also where a request prefers nothing: else a cache would give that answer to one that does.
 _PREFER: Header = (b"vary", b"prefer")
+_RECORD = re.compile(
+    r"#\d+(?:-\d+)?\Z"
+)  # as `asking.address_of` names it: servers never see it, and send the whole file
 _MAX_FAILED = 100  # archives named in a header
 
 
@@ -107,7 +111,7 @@ class Lists:
 
     def _redirect(self, place: int, terms: Terms, found: Found, vary: Header = _PREFER) -> Answer:
         def render() -> tuple[bytes, list[Header]]:
-            target = found.mementos[place].uri
+            target = reached(found, place, terms.places)
             links = link_header(found, place, terms.places)
             answer = text_answer(302, target, (b"location", field_value(target)), *self._lasting(found, links))
             return answer.body, answer.headers
@@ -125,6 +129,19 @@ class Lists:
             return Answer(304, b"", headers)
         headers.append((b"content-type", _TYPES[form.rpartition(" ")[2]]))
         return Answer(200, rendered.body, headers)
+
+
+def is_of_the_web(address: str) -> bool:
+    """Return whether a browser sees a copy at its address: not if it is a record in a file, or something else."""
+    return address[:8].lower().startswith(("http://", "https://")) and not _RECORD.search(address)
+
+
+def reached(found: Found, place: int, places: Places) -> str:
+    """Return where a browser sees a copy: at its own address, but through us if that is a record in a file."""
+    memento = found.mementos[place]
+    if is_of_the_web(memento.uri):
+        return memento.uri
+    return places.memento(memento.datetime, found.uri, "proxy")
 
 
 _TYPES: dict[str, bytes] = {form: media_type.encode() for form, media_type in MEDIA_TYPES.items()}

@@ -12,8 +12,10 @@ import jinja2
 
 from unlost.aggregate.found import Found
 from unlost.aggregate.mementos import Memento
+from unlost.aggregate.places import Places
 from unlost.dates import to_iso
 from unlost.errors import DateError
+from unlost.service.lists import is_of_the_web
 
 POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; "
@@ -68,6 +70,7 @@ class Page:
             counts = found.mementos.by_archive_and_year()
             context |= self._line(counts, options)
             chosen = sum(n for name, row in counts.items() for year, n in row.items() if choice.takes(name, year))
+            context["own"] = lambda memento: Places("").memento(memento.datetime, found.uri, "proxy")
             context |= {"listed": _listed(found, choice), "chosen": chosen, "failures": found.failures}
         return self._templates.get_template("home.html").render(context)
 
@@ -123,8 +126,8 @@ def _template(name: str) -> str:
 
 
 def _web(address: str) -> str:
-    """Return an address to link to; nothing if it is not one of the web: an archive may list whatever it likes."""
-    return address if address.lower().startswith(("http://", "https://")) else ""
+    """Return an address to link to; nothing if it is not one of the web, or that of a record in a file."""
+    return address if is_of_the_web(address) else ""
 
 
 def _moment(datetime: str) -> str:
