@@ -134,9 +134,11 @@ class MemoryCache:
 def size_of(found: Found) -> int:
     """Return about how many bytes an answer takes in memory."""
     size = _ENTRY + sys.getsizeof(found.uri) + sys.getsizeof(found.passed_over)
-    size += sum(sys.getsizeof(report) + sys.getsizeof(report.message) for report in found.reports if report.mementos)
-    if any(report.mementos for report in found.reports):
+    # Others are shared.
+    own = [report for report in found.reports if report.mementos or report.message]
+    if own:
         size += sys.getsizeof(found.reports)
+        size += sum(sys.getsizeof(report) + sys.getsizeof(report.message) for report in own)
     return size + _size_of_list(found.mementos)
 
 

@@ -233,6 +233,19 @@ async def _splice(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
     writer.close()
 
 
+def leading_on(said: bytes, over: asyncio.Event) -> Callable[..., Coroutine[Any, Any, None]]:
+    """Return a proxy that says something and then leads on. over: is set when that has ended."""
+
+    async def proxy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        writer.write(said)
+        behind, there = await asyncio.open_connection("127.0.0.1", int(head.split()[1].rpartition(b":")[2]))
+        await asyncio.gather(_splice(reader, there), _splice(behind, writer))
+        over.set()
+
+    return proxy
+
+
 @pytest.mark.parametrize("status", [200, 407])
 def test_safe_connections_through_a_proxy(
     run: Run, trusted: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch, status: int
@@ -315,13 +328,7 @@ def test_nothing_that_a_proxy_says_beside_a_safe_connection_gets_into_it(
 ) -> None:
     """Whoever stands between us and a proxy can write there, and must not be taken for the archive."""
     over = asyncio.Event()
-
-    async def proxy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = await reader.readuntil(b"\r\n\r\n")
-        writer.write(b"HTTP/1.1 200 OK\r\n" + more + b"\r\ninserted")
-        behind, there = await asyncio.open_connection("127.0.0.1", int(head.split()[1].rpartition(b":")[2]))
-        await asyncio.gather(_splice(reader, there), _splice(behind, writer))
-        over.set()
+    proxy = leading_on(b"HTTP/1.1 200 OK\r\n" + more + b"\r\ninserted", over)
 
     async def ask() -> None:
         async with asking(script(OK), tls=trusted) as it, await asyncio.start_server(proxy, "127.0.0.1", 0) as server:
@@ -403,5 +410,30 @@ def test_a_connection_that_is_lost_before_it_is_used_is_told_at_once(run: Run) -
             connection.send(b"GET / HTTP/1.1\r\n\r\n")
             with pytest.raises(ConnectionResetError):
                 await connection.head(asyncio.get_running_loop().time() + 5)
+
+    run(ask)
+
+
+@pytest.mark.parametrize("through_proxy", [False, True])
+def test_a_certificate_of_another_name_is_refused(
+    run: Run, trusted: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch, through_proxy: bool
+) -> None:
+    """Though it is trusted: whoever has one for his own name is not the archive."""
+    over = asyncio.Event()
+    proxy = leading_on(b"HTTP/1.0 200 OK\r\n\r\n", over)
+
+    async def ask() -> None:
+        async with (
+            asking(script(OK), tls=trusted, resolver=Names("127.0.0.1"), proxies=through_proxy) as it,
+            await asyncio.start_server(proxy, "127.0.0.1", 0) as server,
+        ):
+            monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+            url = f"https://a.example:{it.server.port}/"
+            with pytest.raises(FailedError) as failed:
+                await it.courier.ask(Archive("a", "A", Kind.MEMENTO, timemap=url), Question(url, Work.INDEX))
+            assert failed.value.kind == "tls"
+            assert it.server.asked == []
+            if through_proxy:
+                await over.wait()
 
     run(ask)

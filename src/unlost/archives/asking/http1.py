@@ -201,7 +201,9 @@ class Connection(asyncio.Protocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a field."""
         if not self._has_ended and not self._has_head:  # else it is a trailer
-            self.headers.append((_text(name), _text(value)))
+            # The parser leaves space at their ends.
+            texts = name.strip().decode("utf-8", "surrogateescape"), value.strip().decode("utf-8", "surrogateescape")
+            self.headers.append(texts)
 
     def on_headers_complete(self) -> None:
         """Let go whoever waits for the head, unless it is that of a word in between."""
@@ -210,7 +212,7 @@ class Connection(asyncio.Protocol):
         self.status = self._parser.get_status_code()
         if 100 <= self.status < 200:
             return
-        lengths = {name.lower(): value for name, value in self.headers if name.lower() in _LENGTHS}
+        lengths = {lower: value for name, value in self.headers if (lower := name.lower()) in _LENGTHS}
         coding = lengths.get("transfer-encoding", "").rpartition(",")[2].strip().lower()
         self._ends_with_connection = coding != "chunked" and "content-length" not in lengths
         self._has_head = True
@@ -237,11 +239,6 @@ class Connection(asyncio.Protocol):
             self._has_ended = True
             self._keeps = self._keeps and self._parser.should_keep_alive()
             self._wake()
-
-
-def _text(field: bytes) -> str:
-    """Return a name or a value without the space around it, which the parser leaves at its end."""
-    return field.strip(b" \t").decode("utf-8", "surrogateescape")
 
 
 def _expire(waiter: "asyncio.Future[None]") -> None:
