@@ -35,7 +35,7 @@ HOLDINGS = {
 }
 CERTIFICATE = Path(__file__).parents[1] / "archives" / "asking" / "files" / "untrusted.pem"
 HASTY = Deadlines(connect=2.0, first_byte=5.0, idle=5.0, total=20.0)
-BOUNDS = Bounds(deadline=1.0)  # real seconds: long enough for a pywb on a machine that has much else to do
+BOUNDS = Bounds(deadline=2.5)  # real seconds: long enough for a pywb on a machine that has much else to do
 
 FAULTS = {
     "hang": "timeout",
