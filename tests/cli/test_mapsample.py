@@ -210,7 +210,7 @@ def test_misses_go_to_the_log_for_exclusions(site: Site, asked: str, tmp_path: P
     assert answers[0] | {"time": "", "duration_ms": 0} == {
         "time": "", "archive": "p", "uri": f"{SITE}/", "endpoint": "timemap", "outcome": "hit", "reason": "requested",
         "key": "com,example)/", "mementos": 2, "first": "20140210000001", "last": "20160210000001", "duration_ms": 0,
-        "bytes": 0, "from_cache": False,
+        "from_cache": False,
     }  # fmt: skip
     rolled, excluded = tmp_path / "rolled.ukvs", tmp_path / "excluded.ukvs"
     assert unlost("map", "compact", str(tmp_path / "m.ukvs"), "--rollup", "com,*", "-o", str(rolled)).returncode == 0

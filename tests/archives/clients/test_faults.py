@@ -18,7 +18,7 @@ from tests.neighbours.fault_proxy import Proxy, moved, proxying
 from tests.neighbours.process import free_port
 from tests.neighbours.wayback_cdx import Stored, fake_wayback
 from tests.virtual_clock import VirtualClock
-from unlost.archives.archive import Archive, Kind
+from unlost.archives.archive import Archive, Kind, Limit, Work
 from unlost.archives.asking.question import Asks
 from unlost.archives.clients.commoncrawl import CommonCrawl
 from unlost.archives.clients.memento import MementoArchive
@@ -221,7 +221,9 @@ def test_a_refused_connection_is_a_block(origins: Origins, client: str) -> None:
     async def run() -> None:
         clock = VirtualClock()
         async with CLIENTS[client].origin(origins) as archive, a_courier(clock, deadlines=HASTY) as courier:
-            repository = CLIENTS[client].make(moved(archive, _port(archive), free_port()), courier)
+            # One without limits is a server of one's own, which may only have been restarted.
+            limited = replace(archive, limits=(Limit(600, 60, (Work.INDEX, Work.REPLAY), "a test"),))
+            repository = CLIENTS[client].make(moved(limited, _port(archive), free_port()), courier)
             with pytest.raises(FailedError) as failed:
                 await repository.get(PAGE)
             assert failed.value.kind == "refused"
