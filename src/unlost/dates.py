@@ -56,6 +56,9 @@ def to_datetime(digits: str) -> datetime:
     # A leap second is a second that datetime does not know: the one before it stands for it.
     seconds = "59" if digits[12:] == "60" else digits[12:]
     try:
+        if len(digits) == 14 and digits.isascii() and digits.isdigit():  # a tenth of the time
+            year, month, day = int(digits[:4]), int(digits[4:6]), int(digits[6:8])
+            return datetime(year, month, day, int(digits[8:10]), int(digits[10:12]), int(seconds), tzinfo=UTC)
         return datetime.strptime(digits[:12] + seconds, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
     except ValueError:
         raise DateError(f"expected a date as YYYYMMDDhhmmss, found `{digits[:40]}`") from None
@@ -138,7 +141,8 @@ def to_http(digits: str) -> str:
     moment = to_datetime(digits)
     day = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")[moment.weekday()]
     month = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")[moment.month - 1]
-    return f"{day}, {moment:%d} {month} {moment.year:04d} {moment:%H:%M:%S} GMT"
+    clock = f"{moment.hour:02d}:{moment.minute:02d}:{moment.second:02d}"
+    return f"{day}, {moment.day:02d} {month} {moment.year:04d} {clock} GMT"
 
 
 def to_iso(digits: str) -> str:
