@@ -53,10 +53,14 @@ where
         line.work_on_all(&next, &work);
     };
     thread::scope(|scope| {
-        if is_inflated {
+        // It is one of the threads: with more of them than there are processors, it would have to wait.
+        let others = if is_inflated {
             scope.spawn(|| inflating.fill(blocks));
-        }
-        for _ in 1..threads {
+            threads - 2
+        } else {
+            threads - 1
+        };
+        for _ in 0..others {
             scope.spawn(work_on_all);
         }
         work_on_all();
