@@ -13,6 +13,7 @@ ORDER = [
     "_core",
     "clock",
     "dates",
+    "transactions",
     "uri",
     "formats",
     "pages",

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from unlost.errors import InputError
+from unlost.transactions import transaction
 
 T = TypeVar("T")
 
@@ -87,7 +88,7 @@ class AnswerFile:
         def write(connection: sqlite3.Connection) -> None:
             while left:
                 written = size = 0
-                with _transaction(connection):
+                with transaction(connection):
                     while written < len(left) and size <= self._max_bytes // 16:
                         row = left[written]
                         written += 1
@@ -103,7 +104,7 @@ class AnswerFile:
         """Remove answers."""
 
         def delete(connection: sqlite3.Connection) -> None:
-            with _transaction(connection):
+            with transaction(connection):
                 connection.executemany("DELETE FROM answer WHERE key = ?", ((key,) for key in keys))
 
         self._do(delete)
@@ -192,7 +193,7 @@ def _prepare(connection: sqlite3.Connection, file: Path) -> None:
     if not _is_known(connection, file):
         connection.execute(f"PRAGMA page_size = {_PAGE}")
         connection.execute("PRAGMA journal_mode = WAL")
-        with _transaction(connection):
+        with transaction(connection):
             if not _is_known(connection, file):  # another process may have been faster
                 for statement in _STATEMENTS:
                     connection.execute(statement)
@@ -216,18 +217,6 @@ def _is_known(connection: sqlite3.Connection, file: Path) -> bool:
     if application or version or tables:
         raise InputError(f"{file}: a database of something else: choose another file")
     return False
-
-
-@contextmanager
-def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
-    connection.execute("COMMIT")
 
 
 @contextmanager

@@ -5,12 +5,12 @@ from pathlib import Path
 from threading import Event
 
 from unlost.archives.local import file_tables
-from unlost.archives.local.file_tables import transaction
 from unlost.archives.local.file_walk import FoundFile
 from unlost.errors import InputError
 from unlost.formats.capture import Capture
 from unlost.formats.problems import Problem, Problems
 from unlost.formats.warcindex import is_archive, read_archive
+from unlost.transactions import transaction
 
 _BATCH_ROWS = 5_000
 _BATCH_BYTES = 4 << 20

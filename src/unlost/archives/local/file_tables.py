@@ -1,12 +1,11 @@
 """The tables of the index of archive files, and what is in a row of them."""
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from unlost.formats.capture import Capture
 from unlost.formats.problems import Problem, Problems
+from unlost.transactions import transaction
 
 VERSION = 1
 """Of the tables: an index of another version is made anew."""
@@ -47,19 +46,6 @@ class Found(NamedTuple):
     place: tuple[str, str, int]
     path: bytes
     member: str | None
-
-
-@contextmanager
-def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Do all that is done in the block, or nothing of it."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
-    connection.execute("COMMIT")
 
 
 def is_ours(connection: sqlite3.Connection) -> bool:

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from unlost.errors import InputError, UsageError
+from unlost.transactions import transaction
 
 VERSION = 1
 
@@ -151,14 +152,8 @@ class SampleState:
     @contextmanager
     def _change(self) -> Iterator[sqlite3.Connection]:
         """Make changes that are there all together or not at all."""
-        self._data.execute("BEGIN IMMEDIATE")
-        try:
+        with transaction(self._data):
             yield self._data
-        except BaseException:
-            if self._data.in_transaction:  # a full disk ends it by itself
-                self._data.execute("ROLLBACK")
-            raise
-        self._data.execute("COMMIT")
 
     # ---------------------------------------------------------------- what is asked
 
