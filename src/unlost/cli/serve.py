@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import click
 
 from unlost.cli.messages import say
-from unlost.cli.service_options import asking_options, options_of
+from unlost.cli.service_options import Asking, asking_options, options_of
 
 
 def _root(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
@@ -110,12 +110,7 @@ def command(
     explore: float,
     filter_age: float,
     log_upstream: Path | None,
-    archives: Path | None,
-    only: tuple[str, ...],
-    contact: str | None,
-    broadcast: bool,
-    top_k: int | None,
-    deadline: float,
+    asking: Asking,
 ) -> None:
     """Serve TimeMaps, TimeGates and a page for people, from all archives at once.
 
@@ -128,12 +123,7 @@ def command(
     from unlost.service.assembly import assembled  # noqa: PLC0415
 
     options = options_of(
-        archives,
-        only,
-        contact,
-        broadcast,
-        top_k,
-        deadline,
+        asking,
         root=root,
         published=publish_map,
         keep=keep,
@@ -149,7 +139,7 @@ def command(
         async def serve() -> int | None:
             async with assembled(options) as parts:
                 ready = partial(say, f"listening at {place}/", level="note")
-                return await server.serve(parts, listening, ready, deadline)
+                return await server.serve(parts, listening, ready, asking.deadline)
 
         ended_by = uvloop.run(serve())
     if ended_by == signal.SIGINT:

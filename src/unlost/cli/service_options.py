@@ -1,8 +1,8 @@
 """What commands that ask all archives at once have in common: which to ask, and for how long."""
 
 from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, fields, replace
+from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,29 +35,41 @@ deadline_option = click.option(
 )
 
 
-def asking_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command all of them."""
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """What somebody says of whom to ask, and how: the options by their names."""
+
+    archives: Path | None
+    only: tuple[str, ...]
+    contact: str | None
+    broadcast: bool
+    top_k: int | None
+    deadline: float
+
+
+def asking_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command all of them; it gets them as one argument, `asking`."""
+
+    @wraps(command)
+    def collected(*arguments: object, **values: Any) -> None:  # noqa: ANN401  those of click
+        asking = Asking(**{each.name: values.pop(each.name) for each in fields(Asking)})
+        command(*arguments, asking=asking, **values)
+
+    given: Callable[..., None] = collected
     for option in (deadline_option, top_k_option, broadcast_option, contact_option, only_option, archives_option):
-        command = option(command)
-    return command
+        given = option(given)
+    return given
 
 
-def options_of(
-    archives: Path | None,
-    only: tuple[str, ...],
-    contact: str | None,
-    broadcast: bool,
-    top_k: int | None,
-    deadline: float,
-    **more: Any,  # noqa: ANN401  as `Options` has them
-) -> "Options":
+def options_of(asking: Asking, **more: Any) -> "Options":  # noqa: ANN401  as `Options` has them
     """Return what a service is told. With --only, there are no other archives."""
     from unlost.aggregate.wish import Wish  # noqa: PLC0415  start-up
     from unlost.service.assembly import Options  # noqa: PLC0415
 
-    known = registry(archives)
+    known = registry(asking.archives)
     # Those that are named are on.
-    chosen = [replace(each, enabled=True) for each in known.only(only)] if only else known.archives
+    chosen = [replace(each, enabled=True) for each in known.only(asking.only)] if asking.only else known.archives
     tell = partial(say, level="note")
-    wish = Wish(None, broadcast, top_k)
-    return Options(chosen, config.state(), config.cache(), tell, deadline, wish=wish, contact=contact, **more)
+    wish = Wish(None, asking.broadcast, asking.top_k)
+    folders = config.state(), config.cache()
+    return Options(chosen, *folders, tell, asking.deadline, wish=wish, contact=asking.contact, **more)

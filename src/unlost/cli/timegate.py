@@ -1,14 +1,13 @@
 """`unlost timegate`: the copy of a page that is closest to a date, from all archives at once."""
 
 import asyncio
-from pathlib import Path
 
 import click
 
 from unlost import dates
 from unlost.cli.addresses import json_line, write
 from unlost.cli.messages import shown
-from unlost.cli.service_options import asking_options, options_of
+from unlost.cli.service_options import Asking, asking_options, options_of
 from unlost.cli.timemap import exit_code, find
 from unlost.errors import InputError
 
@@ -24,12 +23,7 @@ def command(
     uri: str,
     date: str | None,
     json: bool,
-    archives: Path | None,
-    only: tuple[str, ...],
-    contact: str | None,
-    broadcast: bool,
-    top_k: int | None,
-    deadline: float,
+    asking: Asking,
 ) -> None:
     """Print the address and the date of the copy of a page that is closest to a date.
 
@@ -37,7 +31,7 @@ def command(
     copy was found, 1 if there is none, 4 if archives failed: there may be a closer one.
     """
     moment = None if date is None else moment_of(date)
-    found = asyncio.run(find(uri, options_of(archives, only, contact, broadcast, top_k, deadline, stays=False)))
+    found = asyncio.run(find(uri, options_of(asking, stays=False)))
     place = len(found.mementos) - 1 if moment is None else found.mementos.closest(moment)
     memento = found.mementos[place] if place is not None and place >= 0 else None
     if json:

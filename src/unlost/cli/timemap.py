@@ -2,13 +2,12 @@
 
 import asyncio
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import click
 
 from unlost.cli.messages import say, shown
-from unlost.cli.service_options import asking_options, options_of
+from unlost.cli.service_options import Asking, asking_options, options_of
 from unlost.errors import ArchiveError
 
 if TYPE_CHECKING:
@@ -35,12 +34,7 @@ def command(
     ctx: click.Context,
     uri: str,
     format: str,  # noqa: A002  the flag's name
-    archives: Path | None,
-    only: tuple[str, ...],
-    contact: str | None,
-    broadcast: bool,
-    top_k: int | None,
-    deadline: float,
+    asking: Asking,
 ) -> None:
     """List all copies of a page that archives have, by date.
 
@@ -50,7 +44,7 @@ def command(
     from unlost.aggregate.places import Places  # noqa: PLC0415  start-up
     from unlost.aggregate.rendering import timemap  # noqa: PLC0415
 
-    found = asyncio.run(find(uri, options_of(archives, only, contact, broadcast, top_k, deadline, stays=False)))
+    found = asyncio.run(find(uri, options_of(asking, stays=False)))
     if len(found.mementos):
         sys.stdout.buffer.write(timemap(found, Places(OWN_ADDRESS), cast("Format", format)))
         sys.stdout.flush()
