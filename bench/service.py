@@ -12,12 +12,12 @@ from starlette.routing import Route
 
 from bench.measure import Report
 from unlost.aggregate.found import Found
-from unlost.aggregate.mementos import Memento, Mementos
 from unlost.aggregate.report import Report as ArchiveReport
 from unlost.aggregate.wish import Freshness, Wish
 from unlost.archives.asking.courier import Courier
 from unlost.archives.manners.limit_store import MemoryLimitStore
 from unlost.clock import SystemClock
+from unlost.formats.mementos import Memento, Mementos
 from unlost.service.application import Application
 from unlost.service.copies import Copies
 from unlost.service.parts import Parts

@@ -4,10 +4,9 @@ from bench.linkformat import ARCHIVES, MEMENTOS, bodies, plain
 from bench.measure import Report, best_of
 from unlost.aggregate.forms import Format
 from unlost.aggregate.found import Found
-from unlost.aggregate.mementos import Mementos
 from unlost.aggregate.places import Places
 from unlost.aggregate.rendering import timemap
-from unlost.formats.mementos import read_mementos
+from unlost.formats.mementos import Mementos, read_mementos
 from unlost.formats.problems import Problems
 
 PAGE = "http://www.example.com/news/2013/story.html?id=7"

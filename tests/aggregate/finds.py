@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 
 from unlost.aggregate.found import Found
-from unlost.aggregate.mementos import Memento, Mementos
 from unlost.aggregate.places import Places
 from unlost.aggregate.report import Report
+from unlost.formats.mementos import Memento, Mementos
 
 PLACES = Places("http://localhost:1208")
 

@@ -10,13 +10,21 @@ from unlost import dates
 from unlost.aggregate.aggregator import Aggregator
 from unlost.aggregate.asking import Asked
 from unlost.aggregate.found import Found
-from unlost.aggregate.mementos import Memento, Mementos
 from unlost.aggregate.route import Choice, Route
 from unlost.aggregate.wish import Wish
 from unlost.archives.archive import Archive, Kind
 from unlost.archives.asking.question import Question, Reply
+from unlost.formats.mementos import Memento, Mementos
 
 PAGE = "http://example.com/page"
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Let the others go on until it is so."""
+    async with asyncio.timeout(30):
+        while not condition():
+            await asyncio.sleep(0.001)
+
 
 Behaviour = Sequence[str] | Exception | bytes | Callable[[Question], Any]
 """What an archive does: lists copies of these dates, raises, says these bytes, or does whatever a function does."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.aggregate.stubs import Archives, an_archive, copies, hang, outcomes, timemap
+from tests.aggregate.stubs import Archives, an_archive, copies, hang, outcomes, timemap, until
 from tests.archives.asking.asking import HASTY
 from tests.archives.clients.sites import response
 from tests.archives.collected import a_courier
@@ -203,10 +203,11 @@ def test_the_deadline_is_an_answer_and_giving_up_is_not() -> None:
         late = await asked(an_archive("a"), Archives(a=hang), 0.1)
         assert (late.report.outcome, late.ended) == ("timeout", "timeout")
         assert 90 < late.report.duration_ms < 1000
-        until = asyncio.get_running_loop().time() + 10
-        asker = Asker(Archives(a=hang), VirtualClock())
-        task = asyncio.create_task(asker.ask(PAGE, Choice(an_archive("a"), "routed"), until))
-        await asyncio.sleep(0.01)
+        deadline = asyncio.get_running_loop().time() + 10
+        archives = Archives(a=hang)
+        asker = Asker(archives, VirtualClock())
+        task = asyncio.create_task(asker.ask(PAGE, Choice(an_archive("a"), "routed"), deadline))
+        await until(lambda: archives.going_on == 1)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -21,10 +21,10 @@ from tests.virtual_clock import VirtualClock
 from unlost.aggregate import packing
 from unlost.aggregate.disk_cache import DiskCache, scope_of
 from unlost.aggregate.found import Found
-from unlost.aggregate.mementos import Memento, Mementos
 from unlost.aggregate.report import Report
 from unlost.aggregate.wish import Freshness, Wish
 from unlost.errors import FailedError, InputError
+from unlost.formats.mementos import Memento, Mementos
 
 ROOT = Path(__file__).parents[2]
 

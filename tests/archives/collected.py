@@ -1,7 +1,7 @@
 """A courier for tests of clients, and what an archive lists, up to its end or up to what it raises."""
 
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, TypeVar
 
 from tests.virtual_clock import VirtualClock
 from unlost.archives.asking.courier import Courier
@@ -10,15 +10,17 @@ from unlost.clock import Clock
 from unlost.errors import ArchiveError
 from unlost.formats.capture import Capture
 
+Listed = TypeVar("Listed")
+
 
 def a_courier(clock: Clock | None = None, **options: Any) -> Courier:  # noqa: ANN401  those of Courier
     """Return a courier that waits on virtual time and has accounts of its own."""
     return Courier(MemoryLimitStore(), clock or VirtualClock(), "me@example.com", **options)
 
 
-async def collected(captures: AsyncIterator[Capture]) -> tuple[list[Capture], ArchiveError | None]:
-    """Return all captures, and what was raised behind them."""
-    found: list[Capture] = []
+async def collected(captures: AsyncIterator[Listed]) -> tuple[list[Listed], ArchiveError | None]:
+    """Return all captures or pages of them, and what was raised behind them."""
+    found: list[Listed] = []
     try:
         async for capture in captures:
             found.append(capture)  # noqa: PERF401  what came before an error is kept

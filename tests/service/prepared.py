@@ -14,7 +14,6 @@ import uvloop
 
 from unlost import uri as addresses
 from unlost.aggregate.found import Found
-from unlost.aggregate.mementos import Memento, Mementos
 from unlost.aggregate.report import Report
 from unlost.aggregate.wish import Freshness, Wish
 from unlost.archives.archive import Archive, Kind
@@ -22,6 +21,7 @@ from unlost.archives.repository import StoredCopy
 from unlost.clock import SystemClock
 from unlost.errors import BusyError, FailedError, NotKeptError, NotNowError, UsageError
 from unlost.formats.capture import Capture
+from unlost.formats.mementos import Memento, Mementos
 from unlost.service import connection, server
 from unlost.service.metrics import Metrics
 from unlost.service.monitor import Monitor

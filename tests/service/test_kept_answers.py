@@ -1,9 +1,9 @@
 """Lists that were rendered and are kept: in bounded memory, whatever they consist of."""
 
 from unlost.aggregate.found import Found
-from unlost.aggregate.mementos import Mementos
 from unlost.aggregate.report import Report
 from unlost.aggregate.wish import Wish
+from unlost.formats.mementos import Mementos
 from unlost.service.answers import Header
 from unlost.service.kept_answers import KeptAnswers
 

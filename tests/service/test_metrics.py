@@ -4,8 +4,8 @@ import re
 
 from tests.service.client import Client
 from unlost.aggregate.found import Found
-from unlost.aggregate.mementos import Mementos
 from unlost.aggregate.report import Report
+from unlost.formats.mementos import Mementos
 from unlost.service.metrics import Metrics
 
 _SAMPLE = re.compile(r'([a-z_]+)(?:\{((?:[a-z_]+="(?:[^"\\\n]|\\["\\n])*",?)*)\})? (-?[0-9.e+-]+|\+Inf|NaN)')

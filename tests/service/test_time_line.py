@@ -4,7 +4,7 @@ import asyncio
 import re
 
 from unlost.aggregate.found import Found
-from unlost.aggregate.mementos import Memento, Mementos
+from unlost.formats.mementos import Memento, Mementos
 from unlost.service.page import Choice, Page
 
 OPTIONS = {"uri": "http://example.com/"} | dict.fromkeys(("archives", "broadcast", "top_k", "archive", "year"), "")

@@ -7,7 +7,6 @@ from socket import gaierror
 from typing import TYPE_CHECKING, NamedTuple, cast
 from urllib.parse import quote
 
-from unlost.aggregate.mementos import Memento, Mementos
 from unlost.aggregate.report import Outcome, Report
 from unlost.aggregate.route import Choice
 from unlost.archives.archive import Archive, Kind
@@ -28,6 +27,7 @@ from unlost.errors import (
 )
 from unlost.formats import upstream
 from unlost.formats.capture import Capture
+from unlost.formats.mementos import Memento, Mementos
 from unlost.formats.problems import Problems
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from collections import OrderedDict
 from dataclasses import dataclass, replace
 
 from unlost.aggregate.found import Found
-from unlost.aggregate.mementos import Mementos
 from unlost.aggregate.report import Report
 from unlost.aggregate.wish import Wish
 from unlost.clock import Clock
+from unlost.formats.mementos import Mementos
 
 MAX_BYTES = 1 << 24
 """How much is kept in memory, unless somebody says otherwise: some 30,000 pages that no archive has."""

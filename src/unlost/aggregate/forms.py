@@ -10,8 +10,8 @@ from typing import Literal
 
 from unlost import dates
 from unlost.aggregate.found import Found
-from unlost.aggregate.mementos import Memento, Mementos
 from unlost.aggregate.places import Places, Span, harmless
+from unlost.formats.mementos import Memento, Mementos
 
 Format = Literal["link", "json", "cdxj", "text"]
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Protocol
 
-from unlost.aggregate.mementos import Mementos
 from unlost.aggregate.report import Report
 from unlost.aggregate.wish import Freshness, Wish
+from unlost.formats.mementos import Mementos
 
 
 @dataclass(frozen=True, slots=True)

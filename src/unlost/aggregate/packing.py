@@ -6,10 +6,10 @@ import zlib
 from hashlib import blake2b
 
 from unlost.aggregate.found import Found
-from unlost.aggregate.mementos import Mementos
 from unlost.aggregate.report import Report
 from unlost.aggregate.wish import Wish
 from unlost.errors import InputError
+from unlost.formats.mementos import Mementos
 
 _LARGE = 512  # bytes; what is smaller is not worth compressing
 _MAX_BYTES = 1 << 28  # of an answer, uncompressed; what is larger was not written by us

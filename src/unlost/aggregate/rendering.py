@@ -6,8 +6,8 @@ from unlost import dates
 from unlost.aggregate import forms
 from unlost.aggregate.forms import Format
 from unlost.aggregate.found import Found
-from unlost.aggregate.mementos import Mementos
 from unlost.aggregate.places import Places, Span, harmless
+from unlost.formats.mementos import Mementos
 
 PAGE_SIZE = 10_000
 """How many copies a page of a long TimeMap has, about; those of the largest archive have as many."""
@@ -18,7 +18,7 @@ def pages(mementos: Mementos, size: int = PAGE_SIZE) -> tuple[Span, ...]:
 
     Copies of one second stay together, so a page may have more than `size`.
 
-    >>> from unlost.aggregate.mementos import Memento
+    >>> from unlost.formats.mementos import Memento
     >>> copies = Mementos(Memento(f"2014020{day}000000", "a", "http://a/") for day in range(1, 6))
     >>> pages(copies, 3)
     (Span(start='20140201000000', until='20140203000000'), Span(start='20140204000000', until='20140205000000'))

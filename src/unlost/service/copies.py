@@ -5,13 +5,13 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, nullcontext
 
 from unlost import uri as addresses
-from unlost.aggregate.mementos import Memento
 from unlost.archives.archive import Archive
 from unlost.archives.asking.question import Asks
 from unlost.archives.opening import open_repository
 from unlost.archives.repository import Repository, StoredCopy
 from unlost.errors import FailedError, UnsupportedError
 from unlost.formats.capture import Capture
+from unlost.formats.mementos import Memento
 
 _AT_ONCE = 32  # copies that are fetched or passed on at the same time: each may take a quarter of a gigabyte of disk
 _SECONDS = 60.0  # for one of them to be there, waiting for its turn included

@@ -11,10 +11,10 @@ from urllib.parse import urlencode
 import jinja2
 
 from unlost.aggregate.found import Found
-from unlost.aggregate.mementos import Memento
 from unlost.aggregate.places import Places
 from unlost.dates import to_iso
 from unlost.errors import DateError
+from unlost.formats.mementos import Memento
 from unlost.service.lists import is_of_the_web
 
 POLICY = (

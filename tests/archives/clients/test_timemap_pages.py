@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
 
 import pytest
 
@@ -19,7 +18,7 @@ from tests.archives.clients.test_memento import (
     timemap,
     with_archive,
 )
-from tests.archives.collected import listed
+from tests.archives.collected import collected, listed
 from tests.archives.stubs import Answers, reply
 from tests.neighbours.scripted import Answer, Scripted
 from unlost.archives.archive import Archive, Kind
@@ -33,17 +32,6 @@ from unlost.formats.mementos import Listing, Memento, Mementos
 from unlost.formats.problems import Problem, Problems
 
 
-async def gathered(pages: AsyncIterator[Mementos]) -> tuple[list[Mementos], ArchiveError | None]:
-    """Return all pages, and what was raised behind them."""
-    found: list[Mementos] = []
-    try:
-        async for page in pages:
-            found.append(page)  # noqa: PERF401  what came before an error is kept
-    except ArchiveError as error:
-        return found, error
-    return found, None
-
-
 def test_the_copies_are_those_of_the_captures() -> None:
     """Either way gives the same addresses and dates; copies come sorted, and each once."""
     answers = {
@@ -53,7 +41,7 @@ def test_the_copies_are_those_of_the_captures() -> None:
 
     async def talk(server: Scripted, archive: Archive, courier: Courier) -> None:
         client = MementoArchive(archive, courier)
-        pages, error = await gathered(client.pages(PAGE))
+        pages, error = await collected(client.pages(PAGE))
         assert error is None
         assert list(pages[0]) == [
             Memento(OLD, "a", f"{server.base}/x/{OLD}/{PAGE}"),
@@ -79,7 +67,7 @@ def test_what_was_listed_before_a_failure_is_there() -> None:
             ("http://127.0.0.2:1/", ListCutError),
         ):  # fmt: skip
             server.answers[MAP] = timemap(memento(OLD), further(page))
-            pages, error = await gathered(client.pages(PAGE))
+            pages, error = await collected(client.pages(PAGE))
             assert [copy.datetime for copy in Mementos.merged(pages)] == [OLD]
             assert isinstance(error, expected), page
 
@@ -125,17 +113,17 @@ def test_pages_that_lead_ever_on_end(monkeypatch: pytest.MonkeyPatch) -> None:
     async def talk(server: Scripted, archive: Archive, courier: Courier) -> None:
         client = MementoArchive(archive, courier)
         server.answers[MAP] = timemap(memento(OLD), further("/1"))
-        pages, error = await gathered(client.pages(PAGE))
+        pages, error = await collected(client.pages(PAGE))
         assert (len(Mementos.merged(pages)), len(server.asked), error) == (1, 2, None)
         server.asked.clear()
         server.answers[MAP] = timemap(memento(OLD), further("/o1"))
-        pages, error = await gathered(client.pages(PAGE))
+        pages, error = await collected(client.pages(PAGE))
         assert len(Mementos.merged(pages)) == len(server.asked) == 5
         assert isinstance(error, ListCutError)
         # Nor may all of them together take more memory than is set.
         monkeypatch.setattr(timemaps, "MAX_BYTES", 300)
         server.asked.clear()
-        pages, error = await gathered(client.pages(PAGE))
+        pages, error = await collected(client.pages(PAGE))
         assert 1 <= len(server.asked) < 5
         assert len(pages) == len(server.asked)
         assert isinstance(error, ListCutError)
@@ -152,7 +140,7 @@ def test_an_index_of_pages_has_no_copies_of_its_own() -> None:
     }
 
     async def talk(server: Scripted, archive: Archive, courier: Courier) -> None:
-        pages, error = await gathered(MementoArchive(archive, courier).pages(PAGE))
+        pages, error = await collected(MementoArchive(archive, courier).pages(PAGE))
         assert [[copy.datetime for copy in page] for page in pages] == [[OLD], [NEW]]
         assert error is None
         assert server.asked == [MAP, "/2", "/3"]
@@ -165,22 +153,22 @@ def test_nothing_held_and_nothing_shown() -> None:
 
     async def talk(server: Scripted, archive: Archive, courier: Courier) -> None:
         client = MementoArchive(archive, courier)
-        assert await gathered(client.pages(PAGE)) == ([], None)
+        assert await collected(client.pages(PAGE)) == ([], None)
         server.answers[MAP] = timemap()
-        assert await gathered(client.pages(PAGE)) == ([], None)
+        assert await collected(client.pages(PAGE)) == ([], None)
         for body in (b"<!DOCTYPE html>", b"\xff\xfe" * 100_000, b"<" * 100_000, b"{}"):
             server.answers[MAP] = Answer(200, {}, body)
-            pages, error = await gathered(client.pages(PAGE))
+            pages, error = await collected(client.pages(PAGE))
             assert pages == []
             assert isinstance(error, FailedError)
             assert error.kind == "malformed"
         server.answers[MAP] = Answer(200, {}, b"org.archive.wayback.exception.RobotAccessControlException: no")
-        _, error = await gathered(client.pages(PAGE))
+        _, error = await collected(client.pages(PAGE))
         assert isinstance(error, ExcludedError)
         with pytest.raises(UriError):
-            await gathered(client.pages("dns:example.com"))
+            await collected(client.pages("dns:example.com"))
         nothing = Archive("b", "B", Kind.MEMENTO)
-        _, error = await gathered(MementoArchive(nothing, courier).pages(PAGE))
+        _, error = await collected(MementoArchive(nothing, courier).pages(PAGE))
         assert isinstance(error, UnsupportedError)
 
     with_archive({}, talk)
@@ -193,7 +181,7 @@ def test_a_timegate_alone_names_some_copies() -> None:
 
     async def talk(server: Scripted, archive: Archive, courier: Courier) -> None:
         alone = Archive("g", "G", Kind.MEMENTO, timegate=archive.timegate)
-        pages, error = await gathered(MementoArchive(alone, courier).pages(PAGE))
+        pages, error = await collected(MementoArchive(alone, courier).pages(PAGE))
         assert list(Mementos.merged(pages)) == [Memento(OLD, "g", f"{server.base}/{OLD}/{PAGE}")]
         assert isinstance(error, ListCutError)
 
@@ -206,7 +194,7 @@ def test_bad_entries_are_counted() -> None:
 
     async def talk(_: Scripted, archive: Archive, courier: Courier) -> None:
         client = MementoArchive(archive, courier)
-        pages, error = await gathered(client.pages(PAGE))
+        pages, error = await collected(client.pages(PAGE))
         assert [len(page) for page in pages] == [1]
         assert error is None
         assert client.problems.counts == {"bad-uri": 2}
@@ -227,7 +215,7 @@ def test_a_long_list_is_read_in_a_thread() -> None:
 
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(timemaps, "read_mementos", noticed)
-            pages, error = await gathered(MementoArchive(archive, courier).pages(PAGE))
+            pages, error = await collected(MementoArchive(archive, courier).pages(PAGE))
         assert (len(pages[0]), error) == (10_000, None)
         assert threads
         assert threading.main_thread() not in threads
@@ -245,7 +233,7 @@ def test_a_list_that_is_too_long_to_be_held_is_told() -> None:
 
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(timemaps, "read_mementos", cut)
-            pages, error = await gathered(MementoArchive(archive, courier).pages(PAGE))
+            pages, error = await collected(MementoArchive(archive, courier).pages(PAGE))
         assert [len(page) for page in pages] == [1]
         assert isinstance(error, ListCutError)
         assert server.asked == [MAP]

@@ -2,7 +2,6 @@
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
-use std::sync::Mutex;
 
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
@@ -11,13 +10,11 @@ use pyo3::types::{PyBytes, PyDict, PySlice, PyString, PyType};
 use unlost_core::formats::httpdate::{self, Digits};
 use unlost_core::formats::mementos::{self, Copy, Draft, Ends, Length, Room, Text};
 
-use super::linkformat::{List, SHORT, list, occurred};
+use super::linkformat::SHORT;
 use crate::errors::{raise_date, raise_input, raise_usage};
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Mementos>()?;
-    module.add_class::<SeenMementos>()?;
-    module.add_function(wrap_pyfunction!(read_mementos, module)?)
+    module.add_class::<Mementos>()
 }
 
 /// Copies that are read, merged or written in some hundred microseconds.
@@ -58,7 +55,7 @@ fn bytes_of(text: &Bound<'_, PyString>) -> PyResult<Vec<u8>> {
 /// are one.
 #[pyclass(frozen, module = "unlost._core")]
 pub struct Mementos {
-    inner: mementos::Mementos,
+    pub(super) inner: mementos::Mementos,
 }
 
 /// A way to write copies.
@@ -355,65 +352,4 @@ impl MementosIterator {
         self.place += 1;
         copy.map(|copy| memento(py, &copy)).transpose()
     }
-}
-
-/// Which copies were listed before.
-#[pyclass(frozen, module = "unlost._core")]
-#[derive(Default)]
-struct SeenMementos {
-    inner: Mutex<mementos::Seen>,
-}
-
-#[pymethods]
-impl SeenMementos {
-    #[new]
-    fn new() -> Self {
-        Self::default()
-    }
-
-    /// Add copies, and return how many of them are new.
-    fn add(&self, py: Python<'_>, copies: &Bound<'_, Mementos>) -> usize {
-        let copies = &copies.get().inner;
-        py.detach(|| {
-            self.inner
-                .lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner)
-                .add(copies)
-        })
-    }
-}
-
-type Listing<'py> = (
-    Mementos,
-    Option<Bound<'py, PyString>>,
-    Option<List<'py>>,
-    Option<Bound<'py, PyString>>,
-    Vec<List<'py>>,
-    usize,
-    Vec<(&'static str, usize, usize)>,
-);
-
-#[pyfunction]
-fn read_mementos<'py>(py: Python<'py>, body: &[u8], archive: &str, base: &str) -> Listing<'py> {
-    // Others run meanwhile; for a short list, letting them costs more than reading it.
-    let found = if body.len() < SHORT {
-        mementos::read(body, archive, base)
-    } else {
-        py.detach(|| mementos::read(body, archive, base))
-    };
-    (
-        Mementos {
-            inner: found.mementos,
-        },
-        found.original.as_deref().map(|uri| PyString::new(py, uri)),
-        found.itself.map(|link| list(py, link)),
-        found.timegate.as_deref().map(|uri| PyString::new(py, uri)),
-        found
-            .timemaps
-            .into_iter()
-            .map(|link| list(py, link))
-            .collect(),
-        found.others,
-        occurred(found.faults),
-    )
 }

@@ -1,0 +1,76 @@
+//! Bindings for reading lists of copies: `unlost_core::formats::mementos::read`, and what was listed before.
+
+use std::sync::Mutex;
+
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use unlost_core::formats::mementos;
+
+use super::linkformat::{List, SHORT, list, occurred};
+use super::mementos::Mementos;
+
+pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<SeenMementos>()?;
+    module.add_function(wrap_pyfunction!(read_mementos, module)?)
+}
+
+/// Which copies were listed before.
+#[pyclass(frozen, module = "unlost._core")]
+#[derive(Default)]
+struct SeenMementos {
+    inner: Mutex<mementos::Seen>,
+}
+
+#[pymethods]
+impl SeenMementos {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    /// Add copies, and return how many of them are new.
+    fn add(&self, py: Python<'_>, copies: &Bound<'_, Mementos>) -> usize {
+        let copies = &copies.get().inner;
+        py.detach(|| {
+            self.inner
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner)
+                .add(copies)
+        })
+    }
+}
+
+type Listing<'py> = (
+    Mementos,
+    Option<Bound<'py, PyString>>,
+    Option<List<'py>>,
+    Option<Bound<'py, PyString>>,
+    Vec<List<'py>>,
+    usize,
+    Vec<(&'static str, usize, usize)>,
+);
+
+#[pyfunction]
+fn read_mementos<'py>(py: Python<'py>, body: &[u8], archive: &str, base: &str) -> Listing<'py> {
+    // Others run meanwhile; for a short list, letting them costs more than reading it.
+    let found = if body.len() < SHORT {
+        mementos::read(body, archive, base)
+    } else {
+        py.detach(|| mementos::read(body, archive, base))
+    };
+    (
+        Mementos {
+            inner: found.mementos,
+        },
+        found.original.as_deref().map(|uri| PyString::new(py, uri)),
+        found.itself.map(|link| list(py, link)),
+        found.timegate.as_deref().map(|uri| PyString::new(py, uri)),
+        found
+            .timemaps
+            .into_iter()
+            .map(|link| list(py, link))
+            .collect(),
+        found.others,
+        occurred(found.faults),
+    )
+}
