@@ -1,0 +1,1 @@
+"""What is in a page: the links that lead on from it."""
