@@ -1,0 +1,52 @@
+"""Which archives are asked for now: not those that said to wait, whose quota is used up, or that always fail."""
+
+from dataclasses import dataclass
+
+from unlost.clock import Clock
+from unlost.errors import ArchiveError, NotNowError
+
+_FAILURES = 5  # in a row, after which an archive is left alone
+_REST_SECONDS = 600.0  # for which it is
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """Why an archive is not asked.
+
+    until: when it may be again, seconds since 1970.
+    reason: one word, as in NotNowError, or `failing`. message: for people.
+    """
+
+    until: float
+    reason: str
+    message: str
+
+
+class Doors:
+    """The archives that are closed, by id."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._failures: dict[str, int] = {}
+        self.closed: dict[str, Closing] = {}
+
+    def failed(self, archive: str, error: ArchiveError) -> bool:
+        """Take note of an error; return whether the archive is closed by it."""
+        if isinstance(error, NotNowError):
+            self.closed[archive] = Closing(error.until, error.reason, str(error))
+            return True
+        self._failures[archive] = self._failures.get(archive, 0) + 1
+        if self._failures[archive] < _FAILURES:
+            return False
+        message = f"{archive}: {_FAILURES} failures in a row, the last: {error}"
+        self.closed[archive] = Closing(self._clock.now() + _REST_SECONDS, "failing", message)
+        return True
+
+    def answered(self, archive: str) -> None:
+        """Forget its failures."""
+        self._failures.pop(archive, None)
+
+    def reopen(self, archive: str) -> None:
+        """Ask it again. One more failure closes it again."""
+        self.closed.pop(archive, None)
+        self._failures[archive] = _FAILURES - 1

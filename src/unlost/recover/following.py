@@ -1,0 +1,68 @@
+"""From links and lists to what is wanted: what is in scope, and no trap."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from unlost.errors import UriError
+from unlost.pages.link import Link, Use
+from unlost.recover import naming
+from unlost.recover.plan import Plan
+from unlost.recover.scope import Scope
+from unlost.recover.state.resources import Resource, Standing, Wanted
+from unlost.recover.state.state import State
+from unlost.recover.traps import Traps
+
+
+class Following:
+    """Puts into the queue what links lead to.
+
+    trapped: how many links were not followed since they look like a trap, by the reason.
+    """
+
+    def __init__(self, plan: Plan, scope: Scope, state: State) -> None:
+        self._plan = plan
+        self._scope = scope
+        self._state = state
+        self._traps = Traps()
+        self.trapped: Counter[str] = Counter()
+
+    def begin(self) -> None:
+        """Want the beginnings of the site."""
+        named = [(Link(uri, use), 0) for uri, use in self._scope.beginnings()]
+        self._state.resources.want(self._named(named, None))
+
+    def follow(self, source: Resource, links: Iterable[Link], date: str) -> None:
+        """Want what a resource links to and the scope admits. date: of the copy that has the links, 14 digits."""
+        admitted = []
+        for link in links:
+            hops = source.hops + (link.use is not Use.REQUISITE)
+            if self._scope.admits(link.uri, link.use, hops):
+                admitted.append((link, hops))
+        self._state.resources.want(self._named(admitted, date), source.id)
+
+    def redirect(self, source: Resource, target: str) -> None:
+        """Want what a resource redirects to, in its place."""
+        if self._scope.is_own(target) or self._scope.admits(target, source.use, source.hops):
+            self._state.resources.want(self._named([(Link(target, source.use), source.hops)], source.near), source.id)
+
+    def want_listed(self) -> None:
+        """Want everything in scope that is listed."""
+        wanted = []
+        for resource in self._state.resources.all(Standing.LISTED):
+            if self._scope.admits(resource.uri, resource.use, resource.hops):
+                wanted.append(Wanted(resource.name, resource.uri, resource.use, resource.hops))
+        self._state.resources.want(wanted)
+
+    def _named(self, links: list[tuple[Link, int]], date: str | None) -> list[Wanted]:
+        names = naming.names_of([link.uri for link, _ in links], ignore_case=self._plan.ignore_case)
+        known = self._state.resources.ids({name for name in names if not isinstance(name, UriError)})
+        wanted = []
+        for name, (link, hops) in zip(names, links, strict=True):
+            if isinstance(name, UriError):
+                continue
+            if name not in known and (reason := self._traps.reason(name)) is not None:
+                self.trapped[reason] += 1
+                continue
+            near = date if link.use is Use.REQUISITE else None
+            wanted.append(Wanted(name, link.uri, link.use, hops, near))
+        return wanted

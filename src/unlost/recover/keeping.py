@@ -1,0 +1,52 @@
+"""Keeps a copy, and reads the links in it."""
+
+import os
+import re
+from dataclasses import dataclass
+
+from unlost.archives.repository import StoredCopy
+from unlost.formats.capture import Capture
+from unlost.pages.link import Link
+from unlost.pages.links import links
+from unlost.recover.record import Record
+from unlost.recover.warcs import Warcs
+
+_MAX_READ = 32 << 20  # bytes of a page that are read for links; no page that people read is longer
+_CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]{1,40})", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What became of a copy. size: of its body, in bytes. links: those in it, resolved."""
+
+    record: Record
+    size: int
+    links: list[Link]
+
+
+def keep(warcs: Warcs, copy: StoredCopy, listed: Capture | None) -> Kept:
+    """Store a copy and read its links. It waits for the disk: call it in a thread, one at a time. Raises OSError."""
+    size = copy.body.seek(0, os.SEEK_END)
+    copy.body.seek(0)
+    record = warcs.store(copy, listed)
+    return Kept(record, size, _links(copy))
+
+
+def keep_same(warcs: Warcs, capture: Capture, of: Record) -> Kept:
+    """Store that a capture has the same bytes as a record, and read the links in them. As `keep`."""
+    record = warcs.store_same(capture, of)
+    return reread(warcs, record)
+
+
+def reread(warcs: Warcs, record: Record) -> Kept:
+    """Read the links of a record that was stored before."""
+    copy = warcs.open(record)
+    with copy.body:
+        size = copy.body.seek(0, os.SEEK_END)
+        return Kept(record, size, _links(copy))
+
+
+def _links(copy: StoredCopy) -> list[Link]:
+    copy.body.seek(0)
+    charset = _CHARSET.search(copy.header("content-type") or "")
+    return links(copy.body.read(_MAX_READ), copy.capture.mime, copy.capture.uri, charset[1] if charset else None)

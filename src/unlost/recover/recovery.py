@@ -1,0 +1,314 @@
+"""Recovers a site: asks archives what they hold, fetches what is wanted in order of its value, follows links."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import chain
+
+from unlost.archives.repository import Repository
+from unlost.clock import Clock
+from unlost.errors import UriError
+from unlost.recover import keeping, naming
+from unlost.recover.doors import Closing, Doors
+from unlost.recover.following import Following
+from unlost.recover.knowledge import Knowledge
+from unlost.recover.listing import ask_for_list, span_of
+from unlost.recover.plan import Plan, Policy
+from unlost.recover.scope import Scope
+from unlost.recover.serving import Serving
+from unlost.recover.state.listings import Listed
+from unlost.recover.state.resources import UNASSIGNED, Resource, Standing
+from unlost.recover.state.state import State
+from unlost.recover.telling import Tell
+from unlost.recover.warcs import Warcs
+
+LISTING_SECONDS = 120.0
+"""How long the first resource waits for lists; what is listed later is added."""
+
+_COMMIT_SECONDS = 0.5  # between two commits: what is killed in between is found again in the WARCs
+# What is looked at again when archives may have gained something; nobody is asked for what is known.
+_AGAIN = {False: "standing = 'missing'", True: "standing IN ('missing', 'recovered')"}
+_LOOK_SECONDS = 10.0  # between two looks at whether to stop, while waiting
+_ASSIGNED_AT_ONCE = 200  # resources, between two looks at anything else
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How a run ended.
+
+    counts: resources by standing. closed: archives that are not asked for now, and why.
+    unlisted: archives whose list is not whole, and why; those that have no lists are not among them.
+    failed: how many resources failed in some archive, and may be had, or be had in a better copy, another time.
+    trapped: links that were not followed, by reason.
+    is_stopped: whether somebody stopped it.
+    """
+
+    counts: Mapping[Standing, int]
+    closed: Mapping[str, Closing]
+    unlisted: Mapping[str, str]
+    failed: int
+    trapped: Mapping[str, int]
+    is_stopped: bool
+
+    @property
+    def is_done(self) -> bool:
+        """Return whether there is nothing left to do."""
+        return not (self.counts[Standing.QUEUED] or self.closed or self.unlisted or self.failed)
+
+
+class Recovery:
+    """One run.
+
+    repositories: the archives to ask, by id, in the order in which they are asked where nothing else decides.
+    connections: how many questions are on their way to one archive at once.
+    until_done: whether to wait for archives that are not to be asked now.
+    should_stop: whether somebody wants it to end; asked often.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        state: State,
+        warcs: Warcs,
+        repositories: Mapping[str, Repository],
+        clock: Clock,
+        tell: Tell,
+        *,
+        connections: int = 6,
+        until_done: bool = False,
+        should_stop: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._plan = plan
+        self._state = state
+        self._warcs = warcs
+        self._repositories = repositories
+        self._clock = clock
+        self._tell = tell
+        self._connections = connections
+        self._until_done = until_done
+        self._should_stop = should_stop
+        self._scope = Scope.of(plan)
+        self._doors = Doors(clock)
+        self._following = Following(plan, self._scope, state)
+        self._serving = Serving(
+            plan, self._scope, state, warcs, repositories, self._doors, self._following, clock, tell
+        )
+        self._busy: dict[str, set[int]] = {archive: set() for archive in repositories}
+        self._ready: set[str] = set()
+        self._wake = asyncio.Event()
+        self._lists = 0
+        self._is_begun = False
+        self._is_stopped = False
+        self._unlisted: dict[str, Closing] = {}
+
+    async def run(self) -> Result:
+        """Do all that can be done now. Raises OSError for a full disk; nothing that was stored is lost by that."""
+        self._state.keep_plan(self._plan)
+        self._adopt()
+        self._begin_round()
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                committing = tasks.create_task(self._commit_often())
+                await self._list_all(tasks)
+                self._following.begin()
+                await self._dispatch(tasks)
+                committing.cancel()
+        except BaseExceptionGroup as group:
+            raise group.exceptions[0] from None
+        finally:
+            self._state.commit()
+        return self._result()
+
+    async def list_only(self) -> None:
+        """Ask for lists, and for nothing else."""
+        self._state.keep_plan(self._plan)
+        async with asyncio.TaskGroup() as tasks:
+            await self._list_all(tasks, None)
+        self._state.commit()
+
+    # What was there before
+
+    def _adopt(self) -> None:
+        """Bring state and WARCs into agreement: whoever wrote them may have been killed between the two."""
+        known = dict(self._state.records.ends())
+        for file, end in known.items():
+            size = self._warcs.size_of(file)
+            if size < end:
+                self._tell("lost", {"file": file, "bytes": end - size})
+                for resource in self._state.records.forget_behind(file, size):
+                    left = self._state.records.of(resource)
+                    self._state.resources.choose(resource, left[0].id if left else None)
+                    self._state.resources.requeue("id = ?", resource)
+        for record in self._warcs.adopt(self._state.records.ends()):
+            try:
+                name = naming.name_of(record.capture.uri, ignore_case=self._plan.ignore_case)
+            except UriError:
+                continue
+            number = self._state.resources.ids([name]).get(name)
+            if number is not None:
+                self._serving.note(self._state.resources.get(number), keeping.reread(self._warcs, record))
+        self._state.commit()
+
+    def _begin_round(self) -> None:
+        """Ask again for what failed; and if the last run was done, for everything that archives may have gained."""
+        state = self._state
+        if state.fact("done") or state.fact("span") != span_of(self._plan):
+            state.listings.forget()
+            state.captures.forget_asked()
+        state.keep_fact("done", "")
+        state.keep_fact("span", span_of(self._plan))
+        for number in state.captures.ask_again():
+            state.resources.requeue("id = ?", number)
+        state.resources.requeue(_AGAIN[self._plan.all_versions])
+        for archive in state.resources.waiting():
+            state.resources.assign_all(archive)
+        state.commit()
+
+    # Lists
+
+    async def _list_all(self, tasks: asyncio.TaskGroup, seconds: float | None = LISTING_SECONDS) -> None:
+        """Ask all archives for their lists, and wait for them, so long at most."""
+        if self._plan.policy is not Policy.NAIVE:
+            before = {(each.archive, each.prefix): each.outcome for each in self._state.listings.all()}
+            lists = [
+                tasks.create_task(self._list(archive, prefix))
+                for archive in self._repositories
+                for prefix in self._scope.prefixes
+                if before.get((archive, prefix), Listed.FAILED) in (Listed.FAILED, Listed.NOT_NOW)
+            ]
+            if lists:
+                await asyncio.wait(lists, timeout=seconds)
+        self._learn()
+
+    async def _list(self, archive: str, prefix: str) -> None:
+        self._lists += 1
+        try:
+            listing = await ask_for_list(self._repositories[archive], prefix, self._plan, self._state)
+        finally:
+            self._lists -= 1
+        self._tell(
+            "listed",
+            {
+                "archive": archive,
+                "prefix": prefix,
+                "outcome": listing.outcome.value,
+                "captures": listing.captures,
+                **({"message": listing.message} if listing.message else {}),
+            },
+        )
+        if listing.outcome in (Listed.FAILED, Listed.NOT_NOW):
+            # Its captures are wanted all the same, where they were listed before; no page is asked for without a list.
+            until = listing.until or self._clock.now()
+            self._unlisted[archive] = Closing(until, "unlisted", listing.message or "")
+        if self._is_begun:
+            self._learn()
+            self._state.resources.requeue(_AGAIN[self._plan.all_versions])
+            self._wake.set()
+
+    def _learn(self) -> None:
+        """Make use of what was listed since the last time."""
+        archives = [each.archive for id, each in self._repositories.items() if id not in self._unlisted]
+        self._serving.knowledge = Knowledge(archives, self._state.listings.all())
+        if self._plan.policy is Policy.EXHAUSTIVE:
+            self._following.want_listed()
+
+    # Work
+
+    async def _dispatch(self, tasks: asyncio.TaskGroup) -> None:
+        """Keep every archive as busy as it may be, with the most valuable that it can give, until nothing is left."""
+        self._is_begun = True
+        self._ready.update(self._repositories)
+        while True:
+            self._wake.clear()
+            self._reopen()
+            has_more = self._assign()
+            for archive in self._ready.copy():
+                self._start(archive, tasks)
+            if has_more and not self._is_over():
+                await asyncio.sleep(0)
+            elif any(self._busy.values()) or (self._lists and not self._is_over()):
+                await self._wake.wait()
+            elif self._is_over() or not await self._waited():
+                return
+
+    def _is_over(self) -> bool:
+        """Return whether somebody stopped it, or there will be as much as was wanted: nothing more is begun."""
+        self._is_stopped = self._is_stopped or self._should_stop()
+        limit = self._plan.limit
+        coming = sum(map(len, self._busy.values()))
+        return self._is_stopped or (limit is not None and self._serving.recovered + coming >= limit)
+
+    def _assign(self) -> bool:
+        """Say whose turn it is for what is new in the queue; return whether there is more of that."""
+        out = set().union(*self._busy.values())
+        for _ in range(_ASSIGNED_AT_ONCE):
+            resource = self._state.resources.take(UNASSIGNED, out)
+            if resource is None:
+                return False
+            archive = self._serving.settle(resource)
+            if archive is not None:
+                self._ready.add(archive)
+        return True
+
+    def _start(self, archive: str, tasks: asyncio.TaskGroup) -> None:
+        """Begin as much for an archive as it may be asked at once."""
+        busy = self._busy[archive]
+        while len(busy) < self._connections and archive not in self._doors.closed and not self._is_over():
+            resource = self._state.resources.take(archive, busy)
+            if resource is None:
+                self._ready.discard(archive)
+                return
+            busy.add(resource.id)
+            tasks.create_task(self._serve(resource, archive))
+
+    async def _serve(self, resource: Resource, archive: str) -> None:
+        was_open = archive not in self._doors.closed
+        try:
+            turn = await self._serving.serve(resource, archive)
+        finally:
+            self._busy[archive].discard(resource.id)
+            self._wake.set()
+        self._ready.update((archive,) if turn is None else (archive, turn))
+        if was_open and (closing := self._doors.closed.get(archive)) is not None:
+            self._tell("waiting", {"archive": archive, "until": closing.until, "reason": closing.reason})
+            self._state.resources.assign_all(archive)  # others may have the same bytes
+
+    def _reopen(self) -> None:
+        """Ask those again whose time has come."""
+        now = self._clock.now()
+        for archive, closing in list(self._doors.closed.items()):
+            if closing.until <= now:
+                self._doors.reopen(archive)
+                self._ready.add(archive)
+
+    async def _waited(self) -> bool:
+        """Wait for the first archive that can be asked again, if somebody wants that; return whether it is to go on."""
+        waiting = self._state.resources.waiting()
+        times = [closing.until for archive, closing in self._doors.closed.items() if waiting.get(archive)]
+        if not times or not self._until_done:
+            return False
+        while (left := min(times) - self._clock.now()) > 0 and not self._is_over():
+            await self._clock.sleep(min(left, _LOOK_SECONDS))
+        return True
+
+    async def _commit_often(self) -> None:
+        while True:
+            await asyncio.sleep(_COMMIT_SECONDS)
+            self._state.commit()
+
+    def _result(self) -> Result:
+        state = self._state
+        unlisted = {
+            each.archive: each.message or ""
+            for each in state.listings.all()
+            if each.outcome in (Listed.FAILED, Listed.NOT_NOW) and each.archive in self._repositories
+        }
+        waiting = state.resources.waiting()
+        closed = {archive: closing for archive, closing in self._doors.closed.items() if waiting.get(archive)}
+        failed = state.resources.failed()
+        result = Result(
+            state.resources.counts(), closed, unlisted, failed, dict(self._following.trapped), self._is_stopped
+        )
+        state.keep_fact("done", "yes" if result.is_done else "")
+        state.commit()
+        return result

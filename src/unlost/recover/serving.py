@@ -1,0 +1,215 @@
+"""Takes one step for a resource: asks the archive whose turn it is, keeps what comes, and says what comes next."""
+
+import asyncio
+from collections.abc import Mapping
+
+from unlost import dates
+from unlost.archives.repository import Repository, StoredCopy
+from unlost.clock import Clock
+from unlost.errors import ArchiveError, ExcludedError, NotNowError, UriError
+from unlost.formats.capture import Capture
+from unlost.recover import choice, keeping, naming
+from unlost.recover.choice import Worth
+from unlost.recover.doors import Doors
+from unlost.recover.following import Following
+from unlost.recover.keeping import Kept
+from unlost.recover.knowledge import Knowledge
+from unlost.recover.listing import keep_captures
+from unlost.recover.plan import Plan
+from unlost.recover.record import Record
+from unlost.recover.scope import Scope
+from unlost.recover.state.captures import Outcome
+from unlost.recover.state.resources import Resource, Standing
+from unlost.recover.state.state import State
+from unlost.recover.steps import AskFor, Fetch, Step, Steps
+from unlost.recover.telling import Tell
+from unlost.recover.warcs import Warcs
+
+
+class Serving:
+    """Serves resources.
+
+    knowledge: what lists have shown; to be set anew when another list has ended.
+    recovered: how many resources are, over all runs.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        scope: Scope,
+        state: State,
+        warcs: Warcs,
+        repositories: Mapping[str, Repository],
+        doors: Doors,
+        following: Following,
+        clock: Clock,
+        tell: Tell,
+    ) -> None:
+        self._plan = plan
+        self._scope = scope
+        self._state = state
+        self._warcs = warcs
+        self._repositories = repositories
+        self._doors = doors
+        self._following = following
+        self._clock = clock
+        self._tell = tell
+        self._steps = Steps(plan, scope.is_own)
+        self._disk = asyncio.Lock()
+        self._coming: dict[str, asyncio.Event] = {}
+        self.knowledge = Knowledge([], [])
+        self.recovered = state.resources.counts()[Standing.RECOVERED]
+
+    def step(self, resource: Resource) -> Step | None:
+        """Return the next step for a resource; None if there is none."""
+        listed = self._state.captures.of(resource.id)
+        asked = self._state.captures.asked(resource.id)
+        stored = Worth(self._state.records.get(resource.record).worth) if resource.record is not None else None
+        return self._steps.next(resource, listed, asked, stored, self.knowledge, self._doors.closed)
+
+    def settle(self, resource: Resource) -> str | None:
+        """Return the archive whose turn is next; None if the resource is finished, and was said to be."""
+        resource = self._state.resources.get(resource.id)
+        step = self.step(resource)
+        if step is not None:
+            self._state.resources.assign(resource.id, step.archive)
+            return step.archive
+        kept = None if resource.record is None else self._state.records.get(resource.record)
+        now = dates.from_epoch(str(int(self._clock.now())))
+        if kept is not None and kept.worth <= Worth.REDIRECT:
+            self.recovered += 1
+            self._state.resources.finish(resource.id, Standing.RECOVERED, now)
+            capture = kept.record.capture
+            self._tell("recovered", {"uri": capture.uri, "archive": capture.archive, "datetime": capture.datetime})
+        else:
+            reason = self._why_missing(resource)
+            self._state.resources.finish(resource.id, Standing.MISSING, now, reason)
+            self._tell("missing", {"uri": resource.uri, "reason": reason})
+        return None
+
+    async def serve(self, resource: Resource, archive: str) -> str | None:
+        """Take one step, if it is still this archive's turn, and return as `settle` does. Raises OSError."""
+        step = self.step(resource)
+        if isinstance(step, AskFor) and step.archive == archive:
+            await self._ask(resource, archive)
+        elif isinstance(step, Fetch) and step.archive == archive:
+            await self._fetch(resource, step)
+        return self.settle(resource)
+
+    async def _ask(self, resource: Resource, archive: str) -> None:
+        """Ask an archive which captures it has of the page."""
+        found: list[Capture] = []
+        outcome = "done"
+        try:
+            async for capture in self._repositories[archive].captures(resource.uri):
+                found.append(capture)  # noqa: PERF401  what came before an error is kept
+            self._doors.answered(archive)
+        except NotNowError as error:
+            self._doors.failed(archive, error)
+            return
+        except ExcludedError:
+            outcome = "excluded"
+        except ArchiveError as error:
+            self._doors.failed(archive, error)
+            outcome = "failed"
+        self._keep_listed(resource, found)
+        self._state.captures.note_asked(resource.id, archive, outcome)
+
+    def _keep_listed(self, resource: Resource, found: list[Capture]) -> None:
+        """Keep captures with the resource; those that are of another by name, but that an archive takes for this one,
+        are taken for it, too, where it has no other."""
+        names = naming.names_of([capture.uri for capture in found], ignore_case=self._plan.ignore_case)
+        exact = [capture for capture, name in zip(found, names, strict=True) if name == resource.name]
+        self._state.captures.add((resource.id, capture) for capture in exact or found)
+        if exact:
+            others = [capture for capture, name in zip(found, names, strict=True) if name != resource.name]
+            keep_captures(others, self._state, self._plan)
+
+    async def _fetch(self, resource: Resource, step: Fetch) -> None:
+        capture = step.listed.capture
+        digest = capture.digest if capture.status is not None else None
+        while digest in self._coming:
+            await self._coming[digest].wait()
+        if digest is not None and (same := self._with_payload(digest, capture)) is not None:
+            async with self._disk:
+                kept = await asyncio.to_thread(keeping.keep_same, self._warcs, capture, same)
+            self._keep(resource, step, kept)
+            return
+        coming = asyncio.Event()
+        if digest is not None:
+            self._coming[digest] = coming
+        try:
+            await self._fetch_alone(resource, step)
+        finally:
+            if digest is not None:
+                del self._coming[digest]
+            coming.set()
+
+    def _with_payload(self, digest: str, capture: Capture) -> Record | None:
+        """Return a record that has the bytes of a capture; None if there is none that is known to.
+
+        An index is believed within its archive; between archives only what the bytes themselves say.
+        """
+        for kept in self._state.records.with_digest(digest):
+            record = kept.record
+            is_sure = record.capture.digest == digest or record.capture.archive == capture.archive
+            if is_sure and kept.worth <= Worth.MIGRATED and record.truncated is None and not record.capture.revisit:
+                return record
+        return None
+
+    async def _fetch_alone(self, resource: Resource, step: Fetch) -> None:
+        listed, archive = step.listed, step.archive
+        try:
+            copy = await self._repositories[archive].fetch(listed.capture)
+        except NotNowError as error:
+            self._doors.failed(archive, error)
+            return
+        except ExcludedError:
+            self._state.captures.tried(listed.id, Outcome.EXCLUDED)
+            return
+        except (ArchiveError, UriError) as error:
+            if isinstance(error, ArchiveError):
+                self._doors.failed(archive, error)
+            self._tell("failed", {"uri": listed.capture.uri, "archive": archive, "message": str(error)})
+            self._state.captures.tried(listed.id, Outcome.FAILED)
+            return
+        self._doors.answered(archive)
+        if copy is None or not self._is_wanted(copy):
+            self._state.captures.tried(listed.id, Outcome.ABSENT)
+            return
+        with copy.body:
+            async with self._disk:
+                # What the index says is said of the capture that was asked for, not of the closest one.
+                is_it = copy.capture.datetime == listed.capture.datetime
+                kept = await asyncio.to_thread(keeping.keep, self._warcs, copy, listed.capture if is_it else None)
+        self._keep(resource, step, kept)
+
+    def _is_wanted(self, copy: StoredCopy) -> bool:
+        """Return whether a copy that came for another date is of a time that is wanted."""
+        first, last = self._plan.first or "", self._plan.last or "9"
+        return first <= copy.capture.datetime <= last
+
+    def _keep(self, resource: Resource, step: Fetch, kept: Kept) -> None:
+        self.note(resource, kept)
+        self._state.captures.tried(step.listed.id, Outcome.STORED)
+
+    def note(self, resource: Resource, kept: Kept) -> None:
+        """Keep in the state that a record is there, and what it leads to."""
+        capture = kept.record.capture
+        worth = choice.worth_of_copy(capture, kept.size, kept.record.truncated, self._scope.is_own, resource.name)
+        self._state.records.add(resource.id, worth, kept.record)
+        best = self._state.records.of(resource.id)[0]
+        self._state.resources.choose(resource.id, best.id)
+        if worth <= Worth.PARTIAL:
+            self._following.follow(resource, kept.links, capture.datetime)
+        elif worth is Worth.REDIRECT and capture.redirect is not None:
+            self._following.redirect(resource, capture.redirect)
+
+    def _why_missing(self, resource: Resource) -> str:
+        outcomes = {each.outcome for each in self._state.captures.of(resource.id)}
+        asked = self._state.captures.asked(resource.id)
+        if Outcome.FAILED in outcomes or "failed" in asked.values():
+            return "failed"
+        if not outcomes:
+            return "not-held"
+        return "excluded" if outcomes == {Outcome.EXCLUDED} else "no-good-copy"

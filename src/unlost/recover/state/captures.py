@@ -1,0 +1,109 @@
+"""Captures that archives list, and what came of asking for them."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from unlost import uri as addresses
+from unlost.formats.capture import Capture
+from unlost.recover.state.file import StateFile
+
+
+class Outcome(StrEnum):
+    """What came of asking for a capture."""
+
+    STORED = "stored"
+    ABSENT = "absent"
+    """It is listed, and not there after all."""
+    EXCLUDED = "excluded"
+    """The archive does not show it."""
+    FAILED = "failed"
+    """It may be there another time: the next run asks again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A capture that an archive lists. outcome: None if it was not asked for yet."""
+
+    id: int
+    capture: Capture
+    outcome: Outcome | None
+
+
+_FIELDS = (
+    "archive, datetime, uri, status, mime, digest, length, redirect, urim, migrated, revisit, revisit_uri, "
+    "revisit_datetime, filename, offset, skip"
+)
+_MARKS = ", ".join("?" * (_FIELDS.count(",") + 2))
+_ADD = f"INSERT OR IGNORE INTO capture (resource, {_FIELDS}) VALUES ({_MARKS})"  # noqa: S608  no text of others in it
+_OF = f"SELECT id, outcome, {_FIELDS} FROM capture WHERE resource = ? ORDER BY id"  # noqa: S608
+
+
+class Captures:
+    """The tables of captures, and of pages that archives were asked for one by one."""
+
+    def __init__(self, file: StateFile) -> None:
+        self._file = file
+        self._run = file.connection.execute
+
+    def add(self, found: Iterable[tuple[int, Capture]]) -> int:
+        """Keep captures of resources; return how many were not known before."""
+        self._file.begin()
+        return max(
+            0, self._file.connection.executemany(_ADD, [_row(number, capture) for number, capture in found]).rowcount
+        )
+
+    def of(self, resource: int) -> list[Listed]:
+        """Return all captures of a resource, in the order in which they were listed."""
+        return [_listed(row) for row in self._run(_OF, (resource,))]
+
+    def tried(self, number: int, outcome: Outcome) -> None:
+        """Say what came of asking for a capture."""
+        self._file.begin()
+        self._run("UPDATE capture SET outcome = ? WHERE id = ?", (outcome.value, number))
+
+    def ask_again(self) -> Sequence[int]:
+        """Forget which captures and lists of single pages failed; return the resources that these are of."""
+        self._file.begin()
+        failed = {number for (number,) in self._run("SELECT resource FROM capture WHERE outcome = 'failed'")}
+        failed |= {number for (number,) in self._run("SELECT resource FROM asked WHERE outcome = 'failed'")}
+        self._run("UPDATE capture SET outcome = NULL WHERE outcome = 'failed'")
+        self._run("DELETE FROM asked WHERE outcome = 'failed'")
+        return sorted(failed)
+
+    def forget_asked(self) -> None:
+        """Forget all lists of single pages, so that archives are asked for them again."""
+        self._file.begin()
+        self._run("DELETE FROM asked")
+
+    def asked(self, resource: int) -> dict[str, str]:
+        """Return the archives that were asked for a list of this very page, and what came of it."""
+        return dict(self._run("SELECT archive, outcome FROM asked WHERE resource = ?", (resource,)))
+
+    def note_asked(self, resource: int, archive: str, outcome: str) -> None:
+        """Say that an archive was asked for a list of a page: `done`, `excluded` or `failed`."""
+        self._file.begin()
+        self._run("INSERT OR REPLACE INTO asked VALUES (?, ?, ?)", (resource, archive, outcome))
+
+
+def _row(resource: int, capture: Capture) -> tuple[object, ...]:
+    of = capture.revisit_of or (None, None)
+    return (
+        resource, capture.archive, capture.datetime, capture.uri, capture.status, capture.mime, capture.digest,
+        capture.length, capture.redirect, capture.urim, capture.migrated, capture.revisit, *of, capture.filename,
+        capture.offset, capture.skip,
+    )  # fmt: skip
+
+
+def _listed(row: tuple[Any, ...]) -> Listed:
+    number, outcome, archive, datetime, uri, status, mime, digest, length, redirect, urim, migrated, revisit, *more = (
+        row
+    )
+    of_uri, of_datetime, filename, offset, skip = more
+    capture = Capture(
+        uri, addresses.key(uri), datetime, status, mime, digest, length, redirect, archive, urim,
+        None if migrated is None else bool(migrated), bool(revisit),
+        None if of_uri is None else (of_uri, of_datetime), filename, offset, skip,
+    )  # fmt: skip
+    return Listed(number, capture, None if outcome is None else Outcome(outcome))

@@ -1,0 +1,96 @@
+"""Records: the copies that are kept in WARCs, as the state knows them."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+
+from unlost import uri as addresses
+from unlost.formats.capture import Capture
+from unlost.recover.record import Record
+from unlost.recover.state.file import StateFile
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A record of a resource. worth: as `choice.Worth` has it; the lower, the better."""
+
+    id: int
+    resource: int
+    worth: int
+    record: Record
+
+
+_FIELDS = "id, resource, worth, listed_digest, file, offset, size, data"
+
+
+class Records:
+    """The table of records."""
+
+    def __init__(self, file: StateFile) -> None:
+        self._file = file
+        self._run = file.connection.execute
+
+    def add(self, resource: int, worth: int, record: Record) -> int:
+        """Keep a record of a resource; return its id."""
+        self._file.begin()
+        row = (resource, worth, record.listed_digest, record.file, record.offset, record.size, _packed(record))
+        added = self._run(
+            f"INSERT INTO record ({_FIELDS.partition(', ')[2]}) VALUES (?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
+            row,
+        )
+        return int(added.lastrowid or 0)
+
+    def of(self, resource: int) -> list[Kept]:
+        """Return all records of a resource, the best first; of equally good ones, the first that came."""
+        rows = self._run(f"SELECT {_FIELDS} FROM record WHERE resource = ? ORDER BY worth, id", (resource,))  # noqa: S608
+        return [_kept(row) for row in rows]
+
+    def get(self, number: int) -> Kept:
+        """Return a record."""
+        return _kept(self._run(f"SELECT {_FIELDS} FROM record WHERE id = ?", (number,)).fetchone())  # noqa: S608
+
+    def with_digest(self, digest: str) -> list[Kept]:
+        """Return some records of which an index gives this digest."""
+        sql = f"SELECT {_FIELDS} FROM record WHERE listed_digest = ? ORDER BY id LIMIT 10"  # noqa: S608
+        return [_kept(row) for row in self._run(sql, (digest,))]
+
+    def ends(self) -> Mapping[str, int]:
+        """Return for each WARC up to which byte its records are known."""
+        return dict(self._run("SELECT file, max(offset + size) FROM record GROUP BY file"))
+
+    def all(self) -> Iterator[Kept]:
+        """Yield all, in the order in which they came."""
+        for row in self._run(f"SELECT {_FIELDS} FROM record ORDER BY id").fetchall():  # noqa: S608
+            yield _kept(row)
+
+    def forget_behind(self, file: str, end: int) -> list[int]:
+        """Forget the records of a file that end behind a byte; return their resources, which have lost them."""
+        self._file.begin()
+        where = "file = ? AND offset + size > ?"
+        lost = [number for (number,) in self._run(f"SELECT DISTINCT resource FROM record WHERE {where}", (file, end))]  # noqa: S608
+        self._run(f"DELETE FROM record WHERE {where}", (file, end))  # noqa: S608
+        return lost
+
+    def bytes(self) -> int:
+        """Return how many bytes there are in all WARCs."""
+        return int(self._run("SELECT coalesce(sum(size), 0) FROM record").fetchone()[0])
+
+
+def _packed(record: Record) -> str:
+    of_record = {
+        name: value
+        for name, value in asdict(record).items()
+        if name not in ("listed_digest", "file", "offset", "size", "capture")
+    }
+    of_capture = {name: value for name, value in asdict(record.capture).items() if value is not None and name != "key"}
+    return json.dumps({**of_record, "capture": of_capture})
+
+
+def _kept(row: tuple[int, int, int, str | None, str, int, int, str]) -> Kept:
+    number, resource, worth, listed_digest, file, offset, size, data = row
+    values = json.loads(data)
+    known = values.pop("capture")
+    if "revisit_of" in known:
+        known["revisit_of"] = tuple(known["revisit_of"])
+    capture = Capture(key=addresses.key(known["uri"]), **known)
+    return Kept(number, resource, worth, Record(capture, listed_digest, file=file, offset=offset, size=size, **values))

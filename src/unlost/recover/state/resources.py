@@ -1,0 +1,226 @@
+"""Resources: pages and parts of them, whether they are wanted, and whose turn it is to give them."""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import islice
+
+from unlost.pages.link import Use
+from unlost.recover import naming
+from unlost.recover.state.file import StateFile
+
+
+class Standing(StrEnum):
+    """What has become of a resource."""
+
+    LISTED = "listed"
+    """An archive lists it; nobody wants it."""
+    QUEUED = "queued"
+    RECOVERED = "recovered"
+    MISSING = "missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A page, or a part of one.
+
+    name: its identity, as `naming` has it. uri: an address of it, as somebody spelled it.
+    hops: how many links away from a beginning it is; of a requisite, as many as its page.
+    near: the date of the page that needs it, 14 digits; None if none does, or is known to.
+    record: the best of its records; None if there is none.
+    """
+
+    id: int
+    name: str
+    uri: str
+    use: Use
+    standing: Standing
+    hops: int
+    near: str | None
+    record: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What somebody wants: an address, and the place that it has among others, as in Resource."""
+
+    name: str
+    uri: str
+    use: Use
+    hops: int
+    near: str | None = None
+
+
+UNASSIGNED = ""
+"""In the place of an archive's id: nobody has looked yet whose turn it is."""
+
+_COLUMNS = "id, name, uri, use, standing, hops, near, record"
+_AT_ONCE = 400  # names that are looked up together
+
+# The lower, the sooner: what is near a beginning, and among that what many pages use. The parts of a page come before
+# the next pages do, so that a recovery cut short is a site that can be looked at.
+_RANK = """32 * {hops} + CASE {use} WHEN 'requisite' THEN 8 WHEN 'list' THEN 4 ELSE 0 END
+- CASE WHEN {uses} < 2 THEN 0 WHEN {uses} < 4 THEN 4 WHEN {uses} < 8 THEN 8 WHEN {uses} < 32 THEN 12 ELSE 16 END"""
+_NEW = _RANK.format(hops="?2", use="?3", uses="1")
+_AGAIN = _RANK.format(hops="min(hops, ?2)", use="min(use, ?3)", uses="(uses + 1)")
+# By the alphabet, `list` comes before `page` and `page` before `requisite`: what leads on is the stronger use. What was
+# only listed has had no place among others so far.
+_USE = f"""
+UPDATE resource SET
+    hops = CASE standing WHEN 'listed' THEN ?2 ELSE min(hops, ?2) END,
+    use = CASE standing WHEN 'listed' THEN ?3 ELSE min(use, ?3) END,
+    near = coalesce(near, ?4), uses = uses + 1,
+    rank = CASE standing WHEN 'listed' THEN {_NEW} ELSE {_AGAIN} END,
+    standing = CASE standing WHEN 'listed' THEN 'queued' ELSE standing END
+WHERE id = ?1
+"""  # noqa: S608  no text of others in it
+_ADD = """INSERT OR IGNORE INTO resource (name, folded, uri, use, hops, standing, archive)
+VALUES (?, ?, ?, ?, ?, 'listed', '')"""
+
+
+class Resources:
+    """The tables of resources, aliases and links."""
+
+    def __init__(self, file: StateFile) -> None:
+        self._file = file
+        self._run = file.connection.execute
+        self._run_many = file.connection.executemany
+
+    def want(self, wanted: Sequence[Wanted], source: int | None = None) -> list[int]:
+        """Put resources into the queue, or note that they are used once more; return their ids, in order.
+
+        source: the resource that has the links; what it links to twice is used once.
+        A name that nobody has listed, and that differs only in letter case or by the name of a default page from one
+        that somebody has, is taken for that one, and remembered so.
+        """
+        self._file.begin()
+        known = self.ids({each.name for each in wanted})
+        for each in wanted:
+            if each.name not in known:
+                known[each.name] = self._reconciled(each.name) or self._added(each)
+        before = self._targets(source) if source is not None else set()
+        fresh = {known[each.name]: each for each in reversed(wanted) if known[each.name] not in before}
+        self._run_many(_USE, [(number, each.hops, each.use.value, each.near) for number, each in fresh.items()])
+        if source is not None:
+            self._run_many("INSERT INTO link VALUES (?, ?)", [(source, number) for number in fresh])
+        return [known[each.name] for each in wanted]
+
+    def add(self, listed: Collection[Wanted]) -> dict[str, int]:
+        """Make resources of what archives list, unless they are there already; return their ids by name.
+
+        What is an alias of another one stays that.
+        """
+        self._file.begin()
+        known = self.ids({each.name for each in listed})
+        new = {each.name: each for each in listed if each.name not in known}
+        self._run_many(_ADD, [_row(each) for each in new.values()])
+        return known | self.ids(new)
+
+    def ids(self, names: Collection[str]) -> dict[str, int]:
+        """Return the ids of those that are known by these names."""
+        found: dict[str, int] = {}
+        left = iter(names)
+        while part := list(islice(left, _AT_ONCE)):
+            marks = ", ".join("?" * len(part))
+            found.update(self._run(f"SELECT name, id FROM resource WHERE name IN ({marks})", part))  # noqa: S608
+            if len(found) < len(names):
+                found.update(self._run(f"SELECT name, resource FROM alias WHERE name IN ({marks})", part))  # noqa: S608
+        return found
+
+    def take(self, archive: str, out: Collection[int]) -> Resource | None:
+        """Return the most valuable resource that an archive is to give next; None if there is none.
+
+        archive: its id, or `UNASSIGNED`. out: those that somebody is at work on already.
+        """
+        rows = self._run(
+            f"SELECT {_COLUMNS} FROM resource WHERE standing = 'queued' AND archive = ? ORDER BY rank, id LIMIT ?",  # noqa: S608
+            (archive, len(out) + 1),
+        )
+        return next((_resource(row) for row in rows if row[0] not in out), None)
+
+    def get(self, number: int) -> Resource:
+        """Return a resource."""
+        return _resource(self._run(f"SELECT {_COLUMNS} FROM resource WHERE id = ?", (number,)).fetchone())  # noqa: S608
+
+    def assign(self, number: int, archive: str) -> None:
+        """Say whose turn it is."""
+        self._file.begin()
+        self._run("UPDATE resource SET archive = ? WHERE id = ?", (archive, number))
+
+    def assign_all(self, before: str, archive: str = UNASSIGNED) -> None:
+        """Say that it is no longer one's turn but another's, for all that are queued."""
+        self._file.begin()
+        self._run("UPDATE resource SET archive = ? WHERE standing = 'queued' AND archive = ?", (archive, before))
+
+    def finish(self, number: int, standing: Standing, changed: str, reason: str | None = None) -> None:
+        """Say what has become of a resource, when (14 digits), and if it is missing, why."""
+        self._file.begin()
+        self._run(
+            "UPDATE resource SET standing = ?, changed = ?, reason = ? WHERE id = ?",
+            (standing.value, changed, reason, number),
+        )
+
+    def choose(self, number: int, record: int | None) -> None:
+        """Say which is the best of its records."""
+        self._file.begin()
+        self._run("UPDATE resource SET record = ? WHERE id = ?", (record, number))
+
+    def requeue(self, condition: str, *values: object) -> int:
+        """Put those back into the queue that meet a condition of ours on the table; return how many."""
+        self._file.begin()
+        changed = self._run(
+            f"UPDATE resource SET standing = 'queued', archive = '{UNASSIGNED}' WHERE standing != 'queued' AND {condition}",  # noqa: S608, E501
+            values,
+        )
+        return changed.rowcount
+
+    def counts(self) -> dict[Standing, int]:
+        """Return how many there are of each standing."""
+        found = dict(self._run("SELECT standing, count(*) FROM resource GROUP BY standing"))
+        return {standing: found.get(standing.value, 0) for standing in Standing}
+
+    def failed(self) -> int:
+        """Return how many are missing since an archive failed."""
+        return int(
+            self._run("SELECT count(*) FROM resource WHERE standing = 'missing' AND reason = 'failed'").fetchone()[0]
+        )
+
+    def waiting(self) -> dict[str, int]:
+        """Return how many are queued, by the archive whose turn it is."""
+        return dict(self._run("SELECT archive, count(*) FROM resource WHERE standing = 'queued' GROUP BY archive"))
+
+    def all(self, standing: Standing | None = None) -> Iterator[Resource]:
+        """Yield resources, by rank. The table may be changed meanwhile: what is yielded is as it was."""
+        where = "" if standing is None else f"WHERE standing = '{standing.value}'"
+        last = -1
+        ids = self._run(f"SELECT id FROM resource {where} ORDER BY rank, id").fetchall()  # noqa: S608
+        for (last,) in ids:
+            yield self.get(last)
+
+    def _targets(self, source: int) -> set[int]:
+        return {target for (target,) in self._run("SELECT target FROM link WHERE source = ?", (source,))}
+
+    def _reconciled(self, name: str) -> int | None:
+        """Return the one that a name stands for which differs from it as described in `want`; None if there is none."""
+        found = self._run("SELECT id FROM resource WHERE folded = ? LIMIT 1", (naming.folded(name),)).fetchone()
+        if found is None:
+            roots = [naming.folded(each) for each in naming.root_names(name)]
+            marks = ", ".join("?" * len(roots))
+            sql = f"SELECT id FROM resource WHERE folded IN ({marks}) AND standing != 'missing' ORDER BY id LIMIT 1"  # noqa: S608
+            found = self._run(sql, roots).fetchone()
+        if found is None:
+            return None
+        self._run("INSERT INTO alias VALUES (?, ?)", (name, found[0]))
+        return int(found[0])
+
+    def _added(self, wanted: Wanted) -> int:
+        return int(self._run(_ADD, _row(wanted)).lastrowid or 0)
+
+
+def _row(wanted: Wanted) -> tuple[object, ...]:
+    return wanted.name, naming.folded(wanted.name), wanted.uri, wanted.use.value, wanted.hops
+
+
+def _resource(row: tuple[int, str, str, str, str, int, str | None, int | None]) -> Resource:
+    number, name, uri, use, standing, hops, near, record = row
+    return Resource(number, name, uri, Use(use), Standing(standing), hops, near, record)

@@ -1,0 +1,110 @@
+"""What to do next for a resource: fetch a capture, ask an archive for its list of one page, or nothing more."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from unlost.pages.link import Use
+from unlost.recover import choice
+from unlost.recover.choice import Wish, Worth
+from unlost.recover.knowledge import Knowledge
+from unlost.recover.plan import Plan, Policy
+from unlost.recover.state.captures import Listed
+from unlost.recover.state.resources import Resource
+
+WORTH_FETCHING = Worth.REDIRECT
+"""What is worse than this in an index is not fetched: it tells that the page was gone, or empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """Fetch this capture, of which its index says so much."""
+
+    listed: Listed
+    worth: Worth
+
+    @property
+    def archive(self) -> str:
+        """Who has it."""
+        return self.listed.capture.archive or ""
+
+
+@dataclass(frozen=True, slots=True)
+class AskFor:
+    """Ask this archive which captures it has of the page."""
+
+    archive: str
+
+
+Step = Fetch | AskFor
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """The rules by which a plan goes on.
+
+    is_own: whether an address belongs to the site.
+    """
+
+    plan: Plan
+    is_own: Callable[[str], bool]
+
+    def next(
+        self,
+        resource: Resource,
+        listed: Sequence[Listed],
+        asked: Mapping[str, str],
+        stored: Worth | None,
+        knowledge: Knowledge,
+        closed: Collection[str] = (),
+    ) -> Step | None:
+        """Return the next step; None if nothing better than what is stored can be had.
+
+        listed: all captures of the resource. asked: the archives that were asked for it alone.
+        stored: the worth of the best copy that is stored; None if there is none.
+        closed: archives that are not asked for now: of two captures with the same bytes, the other's is fetched.
+        """
+        left = self._left(resource, listed, stored)
+        best = left[0] if left else None
+        is_good = best is not None and best.worth <= Worth.MIGRATED
+        if self._may_ask(resource, stored, is_good):
+            possible = knowledge.possible(resource.uri, asked)
+            if possible:
+                return AskFor(next((archive for archive in possible if archive not in closed), possible[0]))
+        if best is None:
+            return None
+        if best.archive in closed:
+            same = (each for each in left if each.worth == best.worth and _same(each, best))
+            return next((each for each in same if each.archive not in closed), best)
+        return best
+
+    def _left(self, resource: Resource, listed: Sequence[Listed], stored: Worth | None) -> list[Fetch]:
+        """Return the captures that would be better than what is stored, and were not tried yet, the best first."""
+        captures = choice.resolved([each.capture for each in listed])
+        by_capture = {id(capture): each for capture, each in zip(captures, listed, strict=True)}
+        plan = self.plan
+        is_requisite = resource.use is Use.REQUISITE
+        near = resource.near if plan.at is not None else None
+        wish = Wish(plan.at, near, plan.first, plan.last, plan.most_recent, is_requisite)
+        ranked = choice.ranked(captures, wish, self.is_own, resource.name)
+        if plan.all_versions:
+            chosen = choice.versions([each for each in ranked if each[0] <= WORTH_FETCHING])
+        else:
+            chosen = [each for each in ranked if each[0] <= WORTH_FETCHING and (stored is None or each[0] < stored)]
+        found = [Fetch(by_capture[id(capture)], worth) for worth, capture in chosen]
+        return [each for each in found if each.listed.outcome is None]
+
+    def _may_ask(self, resource: Resource, stored: Worth | None, is_good: bool) -> bool:
+        """Return whether archives are asked for captures that are not known yet.
+
+        The naive policy asks all, but for requisites, of which the first that is found will do. The others ask only
+        where no list has anything good.
+        """
+        if stored is not None and stored <= Worth.MIGRATED:
+            return False
+        if self.plan.policy is Policy.NAIVE and resource.use is not Use.REQUISITE:
+            return True
+        return self.plan.most_recent or self.plan.all_versions or not is_good
+
+
+def _same(one: Fetch, other: Fetch) -> bool:
+    return choice.same_payload(one.listed.capture, other.listed.capture)
