@@ -43,9 +43,18 @@ def _accounts() -> FileLimitStore:
     return FileLimitStore(config.state() / "limits", tell=partial(say, level="warning"))
 
 
-def open_courier(contact: str | None, patience: float) -> Courier:
+def open_courier(contact: str | None, patience: float, connections: int = 6, proxies: bool = False) -> Courier:
     """Return a courier that asks in somebody's name, and keeps limits together with all other commands.
 
-    patience: how many seconds a question may be kept waiting for limits.
+    patience: how many seconds a question may be kept waiting for limits. connections: to one host, at once.
+    proxies: whether to go through those of the environment.
     """
-    return Courier(_accounts(), SystemClock(), contact, patience=patience, tell=partial(say, level="note"))
+    return Courier(
+        _accounts(),
+        SystemClock(),
+        contact,
+        patience=patience,
+        connections_per_host=connections,
+        proxies=proxies,
+        tell=partial(say, level="note"),
+    )

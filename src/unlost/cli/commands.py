@@ -31,6 +31,7 @@ COMMANDS = {
     "profile": Command(
         "unlost.cli.profile", "Count what an archive holds under URI-Keys; merge, look up and check such profiles."
     ),
+    "recover": Command("unlost.cli.recover", "Bring a lost website back from all archives together."),
     "serve": Command("unlost.cli.serve", "Serve TimeMaps, TimeGates and a page for people, from all archives at once."),
     "synth": Command(
         "unlost.cli.synth", "Make up indexes of any size, the same ones everywhere, for benches and tests."

@@ -64,7 +64,7 @@ def progress(label: str, total: int | None = None, counted: str = "lines") -> It
     ...     list(bar.lines([b"a", b"b"]))
     [b'a', b'b']
     """
-    if not _is_wanted():
+    if not is_wanted():
         yield Bar(None, None)
         return
     shown = _drawn(total, counted)
@@ -80,7 +80,8 @@ def size_of(files: Sequence[Path]) -> int | None:
         return None
 
 
-def _is_wanted() -> bool:
+def is_wanted() -> bool:
+    """Return whether anybody would see a bar."""
     context = click.get_current_context(silent=True)
     if context is not None and context.find_root().params.get("log") == "json":
         return False

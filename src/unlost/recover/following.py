@@ -47,11 +47,9 @@ class Following:
 
     def want_listed(self) -> None:
         """Want everything in scope that is listed."""
-        wanted = []
-        for resource in self._state.resources.all(Standing.LISTED):
-            if self._scope.admits(resource.uri, resource.use, resource.hops):
-                wanted.append(Wanted(resource.name, resource.uri, resource.use, resource.hops))
-        self._state.resources.want(wanted)
+        for part in self._state.resources.parts(Standing.LISTED):
+            admitted = (each for each in part if self._scope.admits(each.uri, each.use, each.hops))
+            self._state.resources.want([Wanted(each.name, each.uri, each.use, each.hops) for each in admitted])
 
     def _named(self, links: list[tuple[Link, int]], date: str | None) -> list[Wanted]:
         names = naming.names_of([link.uri for link, _ in links], ignore_case=self._plan.ignore_case)

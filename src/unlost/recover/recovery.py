@@ -1,15 +1,17 @@
 """Recovers a site: asks archives what they hold, fetches what is wanted in order of its value, follows links."""
 
 import asyncio
+import random
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import chain
 
 from unlost.archives.repository import Repository
 from unlost.clock import Clock
 from unlost.errors import UriError
-from unlost.recover import keeping, naming
+from unlost.recover import estimate, keeping, naming
 from unlost.recover.doors import Closing, Doors
+from unlost.recover.estimate import Cost
 from unlost.recover.following import Following
 from unlost.recover.knowledge import Knowledge
 from unlost.recover.listing import ask_for_list, span_of
@@ -61,6 +63,7 @@ class Recovery:
 
     repositories: the archives to ask, by id, in the order in which they are asked where nothing else decides.
     connections: how many questions are on their way to one archive at once.
+    wait: seconds, more or less, between one answer of an archive and the next question, which then come one by one.
     until_done: whether to wait for archives that are not to be asked now.
     should_stop: whether somebody wants it to end; asked often.
     """
@@ -75,6 +78,7 @@ class Recovery:
         tell: Tell,
         *,
         connections: int = 6,
+        wait: float = 0.0,
         until_done: bool = False,
         should_stop: Callable[[], bool] = lambda: False,
     ) -> None:
@@ -84,7 +88,8 @@ class Recovery:
         self._repositories = repositories
         self._clock = clock
         self._tell = tell
-        self._connections = connections
+        self._connections = 1 if wait else connections
+        self._wait = wait
         self._until_done = until_done
         self._should_stop = should_stop
         self._scope = Scope.of(plan)
@@ -119,12 +124,16 @@ class Recovery:
             self._state.commit()
         return self._result()
 
-    async def list_only(self) -> None:
-        """Ask for lists, and for nothing else."""
+    async def costs(self, share: float) -> list[Cost]:
+        """Ask for lists, and for nothing else; return what is left to ask, as `estimate.costs` has it."""
         self._state.keep_plan(self._plan)
+        self._adopt()
+        self._begin_round()
         async with asyncio.TaskGroup() as tasks:
             await self._list_all(tasks, None)
         self._state.commit()
+        archives = {name: each.archive for name, each in self._repositories.items()}
+        return estimate.costs(archives, self._scope, self._serving, self._state, share)
 
     # What was there before
 
@@ -207,7 +216,7 @@ class Recovery:
 
     def _learn(self) -> None:
         """Make use of what was listed since the last time."""
-        archives = [each.archive for id, each in self._repositories.items() if id not in self._unlisted]
+        archives = [each.archive for name, each in self._repositories.items() if name not in self._unlisted]
         self._serving.knowledge = Knowledge(archives, self._state.listings.all())
         if self._plan.policy is Policy.EXHAUSTIVE:
             self._following.want_listed()
@@ -265,6 +274,8 @@ class Recovery:
         was_open = archive not in self._doors.closed
         try:
             turn = await self._serving.serve(resource, archive)
+            if self._wait:
+                await self._clock.sleep(self._wait * random.uniform(0.5, 1.5))  # noqa: S311  no secret
         finally:
             self._busy[archive].discard(resource.id)
             self._wake.set()
@@ -292,9 +303,15 @@ class Recovery:
         return True
 
     async def _commit_often(self) -> None:
+        pause = _COMMIT_SECONDS
         while True:
-            await asyncio.sleep(_COMMIT_SECONDS)
+            await asyncio.sleep(pause)
+            begun = time.monotonic()
             self._state.commit()
+            counts = self._state.resources.counts()
+            self._tell("progress", {standing.value: count for standing, count in counts.items()})
+            # Counting a million takes a while.
+            pause = max(_COMMIT_SECONDS, 20 * (time.monotonic() - begun))
 
     def _result(self) -> Result:
         state = self._state

@@ -116,8 +116,10 @@ class Serving:
         self._state.captures.note_asked(resource.id, archive, outcome)
 
     def _keep_listed(self, resource: Resource, found: list[Capture]) -> None:
-        """Keep captures with the resource; those that are of another by name, but that an archive takes for this one,
-        are taken for it, too, where it has no other."""
+        """Keep captures with the resource.
+
+        Those that an archive takes for it, though their name is another, are its own if there are no others.
+        """
         names = naming.names_of([capture.uri for capture in found], ignore_case=self._plan.ignore_case)
         exact = [capture for capture, name in zip(found, names, strict=True) if name == resource.name]
         self._state.captures.add((resource.id, capture) for capture in exact or found)

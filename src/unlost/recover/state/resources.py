@@ -28,6 +28,7 @@ class Resource:
     hops: how many links away from a beginning it is; of a requisite, as many as its page.
     near: the date of the page that needs it, 14 digits; None if none does, or is known to.
     record: the best of its records; None if there is none.
+    changed: when it got its standing, 14 digits; None if it is only listed or queued.
     """
 
     id: int
@@ -38,6 +39,7 @@ class Resource:
     hops: int
     near: str | None
     record: int | None
+    changed: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ class Wanted:
 UNASSIGNED = ""
 """In the place of an archive's id: nobody has looked yet whose turn it is."""
 
-_COLUMNS = "id, name, uri, use, standing, hops, near, record"
+_COLUMNS = "id, name, uri, use, standing, hops, near, record, changed"
 _AT_ONCE = 400  # names that are looked up together
 
 # The lower, the sooner: what is near a beginning, and among that what many pages use. The parts of a page come before
@@ -189,13 +191,17 @@ class Resources:
         """Return how many are queued, by the archive whose turn it is."""
         return dict(self._run("SELECT archive, count(*) FROM resource WHERE standing = 'queued' GROUP BY archive"))
 
-    def all(self, standing: Standing | None = None) -> Iterator[Resource]:
-        """Yield resources, by rank. The table may be changed meanwhile: what is yielded is as it was."""
-        where = "" if standing is None else f"WHERE standing = '{standing.value}'"
-        last = -1
-        ids = self._run(f"SELECT id FROM resource {where} ORDER BY rank, id").fetchall()  # noqa: S608
-        for (last,) in ids:
-            yield self.get(last)
+    def parts(self, *standings: Standing) -> Iterator[list[Resource]]:
+        """Yield the resources of these standings, some at a time, in the order in which they were found.
+
+        They may be changed meanwhile.
+        """
+        marks = ", ".join("?" * len(standings))
+        sql = f"SELECT {_COLUMNS} FROM resource WHERE id > ? AND standing IN ({marks}) ORDER BY id LIMIT {_AT_ONCE}"  # noqa: S608
+        last = 0
+        while rows := self._run(sql, (last, *standings)).fetchall():
+            yield [_resource(row) for row in rows]
+            last = rows[-1][0]
 
     def _targets(self, source: int) -> set[int]:
         return {target for (target,) in self._run("SELECT target FROM link WHERE source = ?", (source,))}
@@ -221,6 +227,6 @@ def _row(wanted: Wanted) -> tuple[object, ...]:
     return wanted.name, naming.folded(wanted.name), wanted.uri, wanted.use.value, wanted.hops
 
 
-def _resource(row: tuple[int, str, str, str, str, int, str | None, int | None]) -> Resource:
-    number, name, uri, use, standing, hops, near, record = row
-    return Resource(number, name, uri, Use(use), Standing(standing), hops, near, record)
+def _resource(row: tuple[int, str, str, str, str, int, str | None, int | None, str | None]) -> Resource:
+    number, name, uri, use, standing, *more = row
+    return Resource(number, name, uri, Use(use), Standing(standing), *more)

@@ -1,0 +1,182 @@
+"""`unlost recover`: crawls the archives for a lost site."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from unlost import dates
+from unlost.cli.asking import contact_option
+from unlost.cli.registry_options import archives_option, only_option, registry
+from unlost.errors import ArchiveError, InputError, UsageError
+from unlost.recover.plan import Plan, Policy
+
+if TYPE_CHECKING:
+    from unlost.archives.archive import Archive
+
+_FILE = click.Path(path_type=Path)
+_COUNT = click.IntRange(min=1)
+
+
+def _date(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
+    """Check a date of 1 to 14 digits, also with the dashes of ISO."""
+    if value is None:
+        return None
+    digits = value.replace("-", "")
+    dates.pad(digits)
+    return digits
+
+
+_OPTIONS = (
+    click.option("-o", "--output", type=_FILE, metavar="DIR", help="Where to keep it.  [default: HOST.recovery]"),
+    click.option(
+        "--policy",
+        type=click.Choice([each.value for each in Policy]),
+        default=Policy.KNOWLEDGEABLE.value,
+        show_default=True,
+        help="How to find pages: by links alone; by links, asking only archives that list them; or all that is listed.",
+    ),
+    click.option("--at", callback=_date, metavar="DATE", help="The site as of a date: 2014, 2014-05, 20140501."),
+    click.option("--from", callback=_date, metavar="DATE", help="No captures before."),
+    click.option("--to", callback=_date, metavar="DATE", help="No captures after."),
+    click.option("--most-recent", is_flag=True, help="The last capture, also if the archive changed its format."),
+    click.option("--all-versions", is_flag=True, help="Every version of every page."),
+    click.option("--page", is_flag=True, help="Only this page, with what is needed to show it."),
+    click.option("--subdomains", is_flag=True, help="The hosts below the host, too."),
+    click.option("--depth", type=click.IntRange(min=0), metavar="N", help="At most N links away from URL."),
+    click.option("--limit", type=_COUNT, metavar="N", help="At most N resources, over all runs."),
+    click.option("--include", multiple=True, metavar="REGEX", help="Only addresses in which this is found."),
+    click.option("--exclude", multiple=True, metavar="REGEX", help="No addresses in which this is found."),
+    click.option("--exclude-from", type=_FILE, metavar="FILE", help="The same, one a line."),
+    click.option("--ignore-case", is_flag=True, help="Addresses that differ in letter case only are one page."),
+    click.option("--requisites", is_flag=True, help="Images, style sheets and scripts on other hosts, too."),
+    click.option("--urls", type=_FILE, metavar="FILE", help="Further addresses to begin from, one a line."),
+    click.option("--dry-run", is_flag=True, help="Ask only what there is, and say what the rest would cost."),
+    click.option("--wait", type=click.FloatRange(min=0), default=0, metavar="SECONDS", help="Between two requests."),
+    click.option(
+        "--connections",
+        type=click.IntRange(1, 20),
+        default=6,
+        show_default=True,
+        metavar="N",
+        help="To one archive at once, as far as its limits allow.",
+    ),
+    click.option("--until-done", is_flag=True, help="Sleep until archives can be asked again, however long."),
+    click.option("--stop-file", type=_FILE, metavar="FILE", help="End in order when this file appears."),
+    click.option("--summary", type=_FILE, metavar="FILE", help="Write a line for each resource there."),
+    click.option("--proxy", is_flag=True, help="Go through the proxies that HTTP_PROXY and the like name."),
+    archives_option,
+    only_option,
+    contact_option,
+    click.option("--json", is_flag=True, help="What happens, as JSON, an object a line."),
+)
+
+
+def _with_options(command: Callable[..., None]) -> Callable[..., None]:
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@click.command(name="recover")
+@click.argument("url", metavar="URL")
+@_with_options
+@click.pass_context
+def command(ctx: click.Context, url: str, **given: Any) -> None:  # noqa: ANN401  the options, by their names
+    """Bring a lost website back from all archives together.
+
+    What comes back is kept in a folder, as WARC. The same command again goes on where the last one ended: it asks for
+    what failed, and for what archives have gained. The exit code is 4 if there is more to do.
+    """
+    from unlost.cli.recoverrun import Run  # noqa: PLC0415  start-up
+    from unlost.recover.state.state import State  # noqa: PLC0415
+
+    plan = _plan(url, given)
+    archives = _archives(given["archives"], given["only"])
+    folder = given["output"] or Path(_folder_of(plan.url))
+    with _made(folder), State(folder) as state:
+        run = Run(plan, folder, state, archives, given)
+        if given["dry_run"]:
+            run.dry()
+            return
+        is_done = run.whole()
+        if given["summary"] is not None:
+            run.write_summary(given["summary"])
+    ctx.exit(0 if is_done else ArchiveError.exit_code)
+
+
+def _plan(url: str, given: Mapping[str, Any]) -> Plan:
+    from unlost.archives.spelling import asked  # noqa: PLC0415  start-up
+    from unlost.recover.scope import Scope  # noqa: PLC0415
+
+    if given["most_recent"] and given["at"]:
+        raise UsageError("--most-recent and --at say different things: give one of them")
+    first, last = given["from"], given["to"]
+    plan = Plan(
+        asked(url),
+        urls=tuple(asked(line) for line in _lines(given["urls"])),
+        page=given["page"],
+        subdomains=given["subdomains"],
+        depth=given["depth"],
+        limit=given["limit"],
+        include=given["include"],
+        exclude=(*given["exclude"], *_lines(given["exclude_from"])),
+        ignore_case=given["ignore_case"],
+        requisites=given["requisites"],
+        policy=Policy(given["policy"]),
+        at=given["at"],
+        first=dates.pad(first) if first else None,
+        last=dates.pad(last, up=True) if last else None,
+        most_recent=given["most_recent"],
+        all_versions=given["all_versions"],
+    )
+    if plan.first and plan.last and plan.first > plan.last:
+        raise UsageError("--from is later than --to: nothing lies between")
+    Scope.of(plan)  # raises for expressions that are none
+    return plan
+
+
+def _lines(file: Path | None) -> list[str]:
+    """Return the lines of a file without those that are empty or begin with `#`. Raises InputError."""
+    from unlost.formats.problems import Problems  # noqa: PLC0415
+    from unlost.formats.textfile import read_lines  # noqa: PLC0415
+
+    if file is None:
+        return []
+    problems = Problems()
+    found = [line.text.decode("utf-8", "surrogateescape").strip() for line in read_lines(file, problems)]
+    if problems.total:
+        raise InputError(f"{file}: {next(iter(problems.first.values())).message}")
+    return [line for line in found if line and not line.startswith("#")]
+
+
+def _archives(file: Path | None, only: tuple[str, ...]) -> "dict[str, Archive]":
+    known = registry(file)
+    if only:
+        return {each.id: replace(each, enabled=True) for each in known.only(only)}
+    found = {each.id: each for each in known.archives if each.enabled}
+    if not found:
+        raise UsageError("no archive in the registry is on: name some by --only")
+    return found
+
+
+def _folder_of(url: str) -> str:
+    from urllib.parse import urlsplit  # noqa: PLC0415
+
+    host = urlsplit(url).netloc.rpartition("@")[2].lower()
+    return f"{host.translate(str.maketrans(':', '_', '[]'))}.recovery"
+
+
+@contextmanager
+def _made(folder: Path) -> Iterator[None]:
+    """Make the folder; where nothing came to be in it, take it away again."""
+    is_new = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    finally:
+        if is_new and not any(folder.iterdir()):
+            folder.rmdir()

@@ -1,0 +1,158 @@
+"""One run of `unlost recover`: puts its parts together, and says what came of it."""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import contextmanager
+from json import dumps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from unlost import dates
+from unlost._core import VERSION
+from unlost.archives.archive import Archive
+from unlost.archives.asking.courier import Courier
+from unlost.archives.manners.admission import SHARE, SHARE_WITHOUT_CONTACT
+from unlost.archives.opening import open_repository
+from unlost.cli.asking import open_courier
+from unlost.cli.messages import say
+from unlost.cli.recovershown import Shown
+from unlost.cli.table import print_table
+from unlost.clock import SystemClock
+from unlost.formats.output import whole_file
+from unlost.recover.counting import Counting
+from unlost.recover.estimate import Cost
+from unlost.recover.plan import Plan, Policy
+from unlost.recover.recovery import Recovery, Result
+from unlost.recover.state.resources import Standing
+from unlost.recover.state.state import State
+from unlost.recover.summary import entries
+from unlost.recover.warcs import Warcs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_PATIENCE_SECONDS = 900.0  # for which a question is kept waiting by rates; quotas and blocks end it at once
+
+
+class Run:
+    """A run of a plan in a folder, with the options that were given, by their names."""
+
+    def __init__(
+        self, plan: Plan, folder: Path, state: State, archives: Mapping[str, Archive], given: Mapping[str, Any]
+    ) -> None:
+        self._plan = plan
+        self._folder = folder
+        self._state = state
+        self._archives = archives
+        self._given = given
+        self._clock = SystemClock()
+
+    def whole(self) -> bool:
+        """Recover what can be recovered now; return whether there is nothing left to do."""
+        with Shown(is_json=self._given["json"]) as shown, self._warcs() as warcs:
+            result, counting = asyncio.run(self._recover(warcs, shown))
+        self._say(result, counting)
+        return result.is_done and not result.is_stopped
+
+    def dry(self) -> None:
+        """Print what it would cost."""
+        with Shown(is_json=False) as shown, self._warcs() as warcs:
+            costs = asyncio.run(self._estimate(warcs, shown))
+        rows = [each for each in costs if each.lists or each.copies]
+        if self._given["json"]:
+            for each in rows:
+                click.echo(
+                    dumps({"archive": each.archive, "index": each.lists, "replay": each.copies, "days": each.days})
+                )
+            return
+        self._print_costs(rows)
+
+    def write_summary(self, file: Path) -> None:
+        """Write a line for each resource."""
+        with whole_file(file) as output:
+            for entry in entries(self._state):
+                output.write(entry.line().encode("utf-8", "surrogateescape") + b"\n")
+
+    @contextmanager
+    def _warcs(self) -> "Iterator[Warcs]":
+        warcs = Warcs(self._folder / "warc", self._clock, f"unlost/{VERSION}")
+        try:
+            yield warcs
+        finally:
+            warcs.close()
+
+    def _courier(self) -> Courier:
+        given = self._given
+        return open_courier(given["contact"], _PATIENCE_SECONDS, given["connections"], given["proxy"])
+
+    def _recovery(self, courier: Counting, warcs: Warcs, shown: Shown) -> Recovery:
+        given = self._given
+        stop: Path | None = given["stop_file"]
+        return Recovery(
+            self._plan,
+            self._state,
+            warcs,
+            {name: open_repository(archive, courier) for name, archive in self._archives.items()},
+            self._clock,
+            shown.tell,
+            connections=given["connections"],
+            wait=given["wait"],
+            until_done=given["until_done"],
+            should_stop=lambda: stop is not None and stop.exists(),
+        )
+
+    async def _recover(self, warcs: Warcs, shown: Shown) -> tuple[Result, Counting]:
+        async with self._courier() as courier:
+            counting = Counting(courier)
+            shown.counting = counting
+            return await self._recovery(counting, warcs, shown).run(), counting
+
+    async def _estimate(self, warcs: Warcs, shown: Shown) -> list[Cost]:
+        share = SHARE if self._given["contact"] else SHARE_WITHOUT_CONTACT
+        async with self._courier() as courier:
+            return await self._recovery(Counting(courier), warcs, shown).costs(share)
+
+    def _print_costs(self, costs: list[Cost]) -> None:
+        if self._plan.policy is Policy.NAIVE:
+            say("without lists, each page costs one request to each archive, and one more for its copy", level="note")
+        rows = [
+            (each.archive, f"{each.lists:,}", f"{each.copies:,}", f"{each.days:,}" if each.days else "-")
+            for each in costs
+        ]
+        print_table(("archive", "lists of pages", "copies", "days"), rows)
+        total = sum(each.lists + each.copies for each in costs)
+        days = max((each.days for each in costs), default=0)
+        within = f", {days:,} days at the daily limits" if days else ""
+        say(f"at most {total:,} requests{within}; the lists are kept, and not asked for again", level="info")
+
+    def _say(self, result: Result, counting: Counting) -> None:
+        counts = result.counts
+        asked: dict[str, dict[str, int]] = {}
+        for (archive, work), count in counting.asked.items():
+            asked.setdefault(archive, {})[work.value] = count
+        if self._given["json"]:
+            closed = {
+                name: {"until": int(each.until) + 1, "reason": each.reason} for name, each in result.closed.items()
+            }
+            numbers = {standing.value: count for standing, count in counts.items()}
+            more = {"requests": asked, "closed": closed, "unlisted": result.unlisted, "trapped": result.trapped}
+            click.echo(
+                dumps({"event": "done", "folder": str(self._folder), **numbers, "failed": result.failed, **more})
+            )
+        for name, message in result.unlisted.items():
+            say(f"{name}: no whole list: {message}", level="warning", archive=name)
+        for reason, count in result.trapped.items():
+            say(f"{count:,} links were not followed: {reason}", level="note")
+        for name, closing in result.closed.items():
+            when = dates.to_iso(dates.from_epoch(str(int(closing.until) + 1)))
+            say(f"{name}: goes on at {when} ({closing.message})", level="warning", archive=name)
+        total = sum(counting.asked.values())
+        listed = counts[Standing.LISTED]
+        text = f"{counts[Standing.RECOVERED]:,} recovered, {counts[Standing.MISSING]:,} missing"
+        text += f", {counts[Standing.QUEUED]:,} to come" if counts[Standing.QUEUED] else ""
+        text += f", {listed:,} listed that nothing links to" if listed else ""
+        say(f"{text}; {total:,} requests; in {self._folder}", level="info")
+        if not result.is_done or result.is_stopped:
+            say("the same command goes on", level="info")

@@ -1,0 +1,102 @@
+"""How far a recovery has come: rows on the terminal, events as JSON, or nothing."""
+
+from collections.abc import Mapping
+from json import dumps
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+import click
+
+from unlost import dates
+from unlost.cli.messages import say
+from unlost.cli.progress import is_wanted
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from unlost.recover.counting import Counting
+
+_QUIET = ("recovered", "missing", "progress", "listed")
+
+
+class Shown:
+    """Tells people, or programs, what happens. Use it as a context manager.
+
+    counting: what counts requests, once there is one.
+    """
+
+    def __init__(self, *, is_json: bool) -> None:
+        self._is_json = is_json
+        self._rows: dict[str, TaskID] = {}
+        self._drawn: Progress | None = None
+        self.counting: Counting | None = None
+
+    def __enter__(self) -> Self:
+        """Begin to draw, on a terminal."""
+        if is_wanted() and not self._is_json:
+            self._drawn = _drawn()
+            self._drawn.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:
+        """Take it away; say to whoever interrupts that nothing is lost."""
+        if self._drawn is not None:
+            self._drawn.stop()
+        if kind is KeyboardInterrupt:
+            say("what came back so far is kept: the same command goes on", level="info")
+
+    def tell(self, event: str, fields: Mapping[str, object]) -> None:
+        """Show what happened."""
+        if self._is_json:
+            if event == "waiting":
+                fields = {**fields, "until": int(float(str(fields["until"]))) + 1}
+            click.echo(dumps({"event": event, **fields}))
+        if event == "progress":
+            self._draw({str(name): int(str(count)) for name, count in fields.items()})
+        elif event not in _QUIET and not self._is_json:
+            say(_sentence(event, fields), level="note")
+
+    def _draw(self, counts: Mapping[str, int]) -> None:
+        if self._drawn is None:
+            return
+        done = counts["recovered"] + counts["missing"]
+        text = f"{counts['recovered']:,} recovered, {counts['missing']:,} missing, {counts['queued']:,} queued"
+        self._row("all", text, done, done + counts["queued"])
+        if self.counting is None:
+            return
+        totals: dict[str, int] = {}
+        for (archive, _), count in self.counting.asked.items():
+            totals[archive] = totals.get(archive, 0) + count
+        for archive, count in totals.items():
+            self._row(archive, f"{count:,} requests", 0, None)
+
+    def _row(self, name: str, text: str, done: int, total: int | None) -> None:
+        if self._drawn is None:
+            return
+        if name not in self._rows:
+            self._rows[name] = self._drawn.add_task(name, total=total, text=text)
+        self._drawn.update(self._rows[name], completed=done, total=total, text=text)
+
+
+def _sentence(event: str, fields: Mapping[str, object]) -> str:
+    if event == "waiting":
+        when = dates.to_iso(dates.from_epoch(str(int(float(str(fields["until"]))) + 1)))
+        return f"{fields['archive']}: not asked before {when}: {fields['reason']}; the others go on"
+    if event == "failed":
+        return f"{fields['archive']}: {str(fields['uri'])[:200]}: {fields['message']}"
+    return f"{event}: " + ", ".join(f"{name} {value}" for name, value in fields.items())
+
+
+def _drawn() -> "Progress":
+    from rich import progress as parts  # noqa: PLC0415  nobody else waits for it
+    from rich.console import Console  # noqa: PLC0415
+
+    columns = (
+        parts.TextColumn("{task.description}", markup=False),
+        parts.TextColumn("{task.fields[text]}", markup=False),
+        parts.BarColumn(bar_width=20),
+        parts.TimeRemainingColumn(compact=True),
+    )
+    return parts.Progress(
+        *columns, console=Console(stderr=True), transient=True, redirect_stdout=False, redirect_stderr=False
+    )
