@@ -85,6 +85,7 @@ bench: bytecode $(VENV)/.tools $(NEIGHBOURS) ## Speeds as ratios to a baseline o
 	LC_ALL=C $(BIN)/python -m bench.budget
 	LC_ALL=C $(BIN)/python -m bench.ageing
 	LC_ALL=C $(BIN)/python -m bench.service
+	LC_ALL=C $(BIN)/python -m bench.recover
 
 bench-%: bytecode $(VENV)/.tools $(NEIGHBOURS) ## One of them: bench-holdings
 	LC_ALL=C $(BIN)/python -m bench.$*

@@ -85,7 +85,7 @@ def _with_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.argument("url", metavar="URL")
 @_with_options
 @click.pass_context
-def command(ctx: click.Context, url: str, **given: Any) -> None:  # noqa: ANN401  the options, by their names
+def command(ctx: click.Context, /, url: str, **given: Any) -> None:  # noqa: ANN401  the options, by their names
     """Bring a lost website back from all archives together.
 
     What comes back is kept in a folder, as WARC. The same command again goes on where the last one ended: it asks for

@@ -228,5 +228,5 @@ def _row(wanted: Wanted) -> tuple[object, ...]:
 
 
 def _resource(row: tuple[int, str, str, str, str, int, str | None, int | None, str | None]) -> Resource:
-    number, name, uri, use, standing, *more = row
-    return Resource(number, name, uri, Use(use), Standing(standing), *more)
+    number, name, uri, use, standing, hops, near, record, changed = row
+    return Resource(number, name, uri, Use(use), Standing(standing), hops, near, record, changed)

@@ -1,0 +1,96 @@
+"""An archive like pywb with a made-up site, each answer after so many milliseconds. A process of its own.
+
+usage: python -m bench.slow_archive PORT RESOURCES MILLISECONDS
+The site has a page for each hundred resources; the first one links to all of these. Ends with its standard input.
+`/asked` tells how many questions there were, by kind.
+"""
+
+import asyncio
+import base64
+import hashlib
+import json
+import sys
+from typing import cast
+
+HOST = "http://slow.example"
+DATE = "20140210000001"
+_STEP = 100
+
+
+def address(number: int) -> str:
+    """Return where a resource is: the first is the home page, every hundredth another page."""
+    if number == 0:
+        return f"{HOST}/"
+    return f"{HOST}/{number}.html" if number % _STEP == 0 else f"{HOST}/pictures/{number}.png"
+
+
+def body(number: int, resources: int) -> bytes:
+    """Return what it was: 4 KB or more."""
+    if number % _STEP:
+        return hashlib.sha256(str(number).encode()).digest() * 128
+    links = [f"<img src={address(each)}>" for each in range(number + 1, min(number + _STEP, resources))]
+    if number == 0:
+        links += [f"<a href={address(each)}>page</a>" for each in range(_STEP, resources, _STEP)]
+    return f"<!doctype html><title>{number}</title>{' '.join(links)}".encode()
+
+
+class Archive(asyncio.Protocol):
+    """Answers on one connection, one question after the other."""
+
+    def __init__(self, site: dict[str, bytes], rows: bytes, seconds: float, asked: dict[str, int]) -> None:
+        self._site = site
+        self._rows = rows
+        self._seconds = seconds
+        self._asked = asked
+        self._text = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep it."""
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Answer a question when it is whole."""
+        self._text += data
+        while b"\r\n\r\n" in self._text:
+            head, _, self._text = self._text.partition(b"\r\n\r\n")
+            path = head.split(b" ", 2)[1].decode()
+            asyncio.get_running_loop().call_later(self._seconds, self._answer, path)
+
+    def _answer(self, path: str) -> None:
+        status, kind, fields, text = "200 OK", "replay", "", b""
+        if path == "/asked":
+            kind, text = "asked", json.dumps(self._asked).encode()
+        elif path.startswith("/t/cdx"):
+            kind, text = "index", self._rows
+        else:
+            uri = path.partition("id_/")[2]
+            found = self._site.get(uri)
+            if found is None:
+                status = "404 Not Found"
+            else:
+                mime = "image/png" if uri.endswith("png") else "text/html"
+                fields = f"Memento-Datetime: Mon, 10 Feb 2014 00:00:01 GMT\r\nContent-Type: {mime}\r\n"
+                text = found
+        self._asked[kind] = self._asked.get(kind, 0) + 1
+        self._transport.write(f"HTTP/1.1 {status}\r\n{fields}Content-Length: {len(text)}\r\n\r\n".encode() + text)
+
+
+def _row(uri: str, text: bytes) -> str:
+    digest = base64.b32encode(hashlib.sha1(text, usedforsecurity=False).digest()).decode()
+    mime = "image/png" if uri.endswith("png") else "text/html"
+    return json.dumps({"url": uri, "timestamp": DATE, "mime": mime, "status": "200", "digest": digest})
+
+
+async def serve(port: int, resources: int, milliseconds: float) -> None:
+    """Serve until standard input ends."""
+    site = {address(number): body(number, resources) for number in range(resources)}
+    rows = "".join(_row(uri, text) + "\n" for uri, text in site.items()).encode()
+    asked: dict[str, int] = {}
+    loop = asyncio.get_running_loop()
+    async with await loop.create_server(lambda: Archive(site, rows, milliseconds / 1e3, asked), "127.0.0.1", port):
+        print("ready", flush=True)
+        await loop.run_in_executor(None, sys.stdin.read)
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])))
