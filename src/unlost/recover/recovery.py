@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from unlost.archives.repository import Repository
 from unlost.clock import Clock
 from unlost.errors import UriError
+from unlost.pages.link import Use
 from unlost.recover import estimate, keeping, naming
 from unlost.recover.doors import Closing, Doors
 from unlost.recover.estimate import Cost
@@ -19,7 +20,7 @@ from unlost.recover.plan import Plan, Policy
 from unlost.recover.scope import Scope
 from unlost.recover.serving import Serving
 from unlost.recover.state.listings import Listed
-from unlost.recover.state.resources import UNASSIGNED, Resource, Standing
+from unlost.recover.state.resources import UNASSIGNED, Resource, Standing, Wanted
 from unlost.recover.state.state import State
 from unlost.recover.telling import Tell
 from unlost.recover.warcs import Warcs
@@ -153,9 +154,8 @@ class Recovery:
                 name = naming.name_of(record.capture.uri, ignore_case=self._plan.ignore_case)
             except UriError:
                 continue
-            number = self._state.resources.ids([name]).get(name)
-            if number is not None:
-                self._serving.note(self._state.resources.get(number), keeping.reread(self._warcs, record))
+            number = self._state.resources.add([Wanted(name, record.capture.uri, Use.PAGE, name.count("/") + 1)])[name]
+            self._serving.note(self._state.resources.get(number), keeping.reread(self._warcs, record))
         self._state.commit()
 
     def _begin_round(self) -> None:

@@ -1,0 +1,102 @@
+"""An archive in memory, for tests of the crawl: it holds what a test says, and notes what it was asked."""
+
+import base64
+import hashlib
+import io
+from collections.abc import AsyncIterator, Callable, Iterable
+from dataclasses import dataclass, replace
+
+from unlost import uri as addresses
+from unlost.archives.archive import Archive, Kind
+from unlost.archives.prefix import Prefix
+from unlost.archives.repository import StoredCopy
+from unlost.errors import ArchiveError, UnsupportedError
+from unlost.formats.capture import Capture
+
+
+@dataclass(frozen=True)
+class Held:
+    """A stored copy. digest: as the index gives it; None for the true one, empty for none."""
+
+    uri: str
+    datetime: str
+    body: bytes = b"<p>a page"
+    mime: str = "text/html"
+    status: int = 200
+    redirect: str | None = None
+    digest: str | None = None
+
+
+def digest_of_bytes(body: bytes) -> str:
+    """Return the digest of a body, as indexes have it."""
+    return "sha1:" + base64.b32encode(hashlib.sha1(body, usedforsecurity=False).digest()).decode()
+
+
+class Stub:
+    """A repository. before: is called with each question before it is answered, and may raise.
+
+    asked: `list PREFIX`, `captures URI` and `fetch DATETIME URI`, in the order in which they came.
+    """
+
+    def __init__(
+        self, name: str, held: Iterable[Held], *, lister: bool = True, error: ArchiveError | None = None
+    ) -> None:
+        self.archive = Archive(name, name, Kind.PYWB)
+        self.held = list(held)
+        self.asked: list[str] = []
+        self.before: Callable[[str], None] = lambda _: None
+        self._lister = lister
+        self._list_error = error
+
+    def _ask(self, question: str) -> None:
+        self.asked.append(question)
+        self.before(question)
+
+    @property
+    def fetched(self) -> list[str]:
+        """The addresses of the copies that were fetched."""
+        return [question.split(" ", 2)[2] for question in self.asked if question.startswith("fetch")]
+
+    def _capture(self, held: Held) -> Capture:
+        digest = digest_of_bytes(held.body) if held.digest is None else held.digest or None
+        return Capture(
+            held.uri, addresses.key(held.uri), held.datetime, held.status, held.mime, digest, archive=self.archive.id,
+            urim=f"http://{self.archive.id}.example/{held.datetime}/{held.uri}",
+        )  # fmt: skip
+
+    async def captures(self, uri: str) -> AsyncIterator[Capture]:
+        """Yield what is held of a page."""
+        self._ask(f"captures {uri}")
+        key = addresses.key(uri)
+        for held in self.held:
+            if addresses.key(held.uri) == key:
+                yield self._capture(held)
+
+    async def under(self, prefix: str, first: str | None = None, last: str | None = None) -> AsyncIterator[Capture]:
+        """Yield what is held below a prefix."""
+        if not self._lister:
+            raise UnsupportedError("no lists", self.archive.id)
+        self._ask(f"list {prefix}")
+        wanted = Prefix.below(prefix)
+        for held in self.held:
+            if wanted.covers(addresses.key(held.uri)) and (first or "") <= held.datetime <= (last or "9"):
+                yield self._capture(held)
+        if self._list_error is not None:
+            raise self._list_error
+
+    async def fetch(self, capture: Capture) -> StoredCopy | None:
+        """Return the very copy."""
+        self._ask(f"fetch {capture.datetime} {capture.uri}")
+        for held in self.held:
+            if (held.uri, held.datetime) == (capture.uri, capture.datetime):
+                whole = replace(self._capture(held), redirect=held.redirect)
+                return StoredCopy(whole, (("Content-Type", held.mime),), io.BytesIO(held.body), source=whole.urim)
+        return None
+
+    async def get(self, uri: str, date: str | None = None) -> StoredCopy | None:
+        """Not asked by a recovery."""
+        raise NotImplementedError
+
+    async def crawl_date(self, uri: str) -> str | None:
+        """Not asked by a recovery."""
+        raise NotImplementedError
