@@ -1,0 +1,119 @@
+//! What a body refers to, as it is written there.
+
+use std::hash::{BuildHasher, Hash, RandomState};
+
+use hashbrown::HashTable;
+
+use super::Use;
+
+/// Different ones that are kept of one body, twice as many as there may be links: some lead to the same place, and
+/// resolving each takes as long as the base is long.
+const MAX_REFERENCES: usize = 2 * super::MAX_LINKS;
+
+/// Things in the order in which they came, each once. The hashes are keyed: who writes pages cannot make them collide.
+pub struct Distinct<T> {
+    all: Vec<T>,
+    places: HashTable<usize>,
+    hasher: RandomState,
+}
+
+impl<T> Default for Distinct<T> {
+    fn default() -> Self {
+        Self {
+            all: Vec::new(),
+            places: HashTable::new(),
+            hasher: RandomState::new(),
+        }
+    }
+}
+
+impl<T: Hash + Eq> Distinct<T> {
+    /// Adds what is not there yet, if there is room for it; says whether there was.
+    pub fn add(&mut self, item: T, room: usize) -> bool {
+        let hash = self.hasher.hash_one(&item);
+        let known = self
+            .places
+            .find(hash, |&place| self.all[place] == item)
+            .is_some();
+        if known {
+            return true;
+        }
+        if self.all.len() >= room {
+            return false;
+        }
+        let (all, hasher) = (&self.all, &self.hasher);
+        self.places
+            .insert_unique(hash, all.len(), |&place| hasher.hash_one(&all[place]));
+        self.all.push(item);
+        true
+    }
+
+    pub fn all(&self) -> &[T] {
+        &self.all
+    }
+
+    pub fn into_all(self) -> Vec<T> {
+        self.all
+    }
+}
+
+/// An address as it is written, what it is for, and what it is relative to beside the page's base.
+#[derive(PartialEq, Eq, Hash)]
+pub struct Reference {
+    pub written: Box<str>,
+    pub purpose: Use,
+    pub within: Option<Box<str>>,
+}
+
+/// All that a body refers to.
+#[derive(Default)]
+pub struct References {
+    pub found: Distinct<Reference>,
+    /// The first `<base href>`.
+    pub base: Option<Box<str>>,
+    /// How many were left out since there were too many.
+    pub left_out: usize,
+}
+
+impl References {
+    pub fn add(&mut self, written: &str, purpose: Use) {
+        self.add_within(written, purpose, None);
+    }
+
+    pub fn add_within(&mut self, written: &str, purpose: Use, within: Option<&str>) {
+        let written = written.trim_matches(|letter| letter <= ' ');
+        let written = written.split('#').next().unwrap_or_default();
+        // Nothing but a fragment leads into the page itself: the gradient of a drawing, the next heading.
+        if written.is_empty() || has_other_scheme(written) {
+            return;
+        }
+        let reference = Reference {
+            written: written.into(),
+            purpose,
+            within: within.map(Into::into),
+        };
+        if !self.found.add(reference, MAX_REFERENCES) {
+            self.left_out += 1;
+        }
+    }
+
+    pub fn set_base(&mut self, written: &str) {
+        if self.base.is_none() {
+            self.base = Some(written.into());
+        }
+    }
+}
+
+/// Whether an address is one of `data:`, `javascript:` or the like, so that it need not be kept to see that.
+fn has_other_scheme(written: &str) -> bool {
+    let scheme = written
+        .bytes()
+        .take(32)
+        .position(|byte| !(byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.')));
+    scheme.is_some_and(|end| {
+        written.as_bytes()[end] == b':'
+            && written.as_bytes()[0].is_ascii_alphabetic()
+            && !written[..end].eq_ignore_ascii_case("http")
+            && !written[..end].eq_ignore_ascii_case("https")
+    })
+}
