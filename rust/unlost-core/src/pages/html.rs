@@ -1,7 +1,9 @@
 //! HTML, as browsers read it.
 
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use lol_html::errors::RewritingError;
 use lol_html::html_content::{Element as Tag, TextChunk};
@@ -15,6 +17,14 @@ use super::references::References;
 
 /// What the parser may use, most of it for elements that were not closed: some hundred thousand of them.
 const MAX_MEMORY_BYTES: usize = 64 << 20;
+
+static EVERYTHING: LazyLock<Selector> = LazyLock::new(|| selector("*"));
+static STYLES: LazyLock<Selector> = LazyLock::new(|| selector("style"));
+static FALLBACKS: LazyLock<Selector> = LazyLock::new(|| selector("noscript, noframes, noembed"));
+
+fn selector(text: &str) -> Selector {
+    text.parse().expect("a selector")
+}
 
 /// Adds what a page refers to.
 pub fn walk(text: &str, out: &mut References) {
@@ -76,15 +86,15 @@ fn walk_part(text: &str, inner: bool, out: &mut References) -> Result<(), usize>
         .with_strict(false)
         .with_memory_settings(MemorySettings::new().with_max_allowed_memory_usage(MAX_MEMORY_BYTES))
         .append_element_content_handler((
-            selector("*"),
+            Cow::Borrowed(&*EVERYTHING),
             ElementContentHandlers::default().element(on_element),
         ))
         .append_element_content_handler((
-            selector("style"),
+            Cow::Borrowed(&*STYLES),
             ElementContentHandlers::default().text(on_style),
         ))
         .append_element_content_handler((
-            selector("noscript, noframes, noembed"),
+            Cow::Borrowed(&*FALLBACKS),
             ElementContentHandlers::default().text(on_fallback),
         ));
     let mut rewriter = HtmlRewriter::new(settings, |_: &[u8]| {});
@@ -95,10 +105,6 @@ fn walk_part(text: &str, inner: bool, out: &mut References) -> Result<(), usize>
         Err(RewritingError::MemoryLimitExceeded(_)) => Err(read.get()),
         _ => Ok(()),
     }
-}
-
-fn selector(text: &str) -> std::borrow::Cow<'static, Selector> {
-    std::borrow::Cow::Owned(text.parse().expect("a selector"))
 }
 
 fn name(tag: &str) -> &str {
