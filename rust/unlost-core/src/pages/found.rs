@@ -57,14 +57,16 @@ pub(super) fn resolved(
             continue;
         };
         url.set_fragment(None);
-        let address = String::from(url);
-        let length = address.len();
+        let length = url.as_str().len();
         if length > MAX_ADDRESS_BYTES || bytes + length > MAX_BYTES {
             left_out += 1;
             continue;
         }
         let before = links.all().len();
-        if !links.add((address, reference.purpose), MAX_LINKS) {
+        let key = (url.as_str(), reference.purpose);
+        let is = |(known, purpose): &(String, Use)| (known.as_str(), *purpose) == key;
+        let make = || (key.0.to_owned(), key.1);
+        if !links.add(&key, is, make, MAX_LINKS) {
             left_out += 1;
         }
         bytes += length * (links.all().len() - before);

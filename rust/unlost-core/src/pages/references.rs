@@ -13,7 +13,7 @@ const MAX_REFERENCES: usize = 2 * super::MAX_LINKS;
 /// Things in the order in which they came, each once. The hashes are keyed: who writes pages cannot make them collide.
 pub struct Distinct<T> {
     all: Vec<T>,
-    places: HashTable<usize>,
+    places: HashTable<(u64, usize)>,
     hasher: RandomState,
 }
 
@@ -27,24 +27,28 @@ impl<T> Default for Distinct<T> {
     }
 }
 
-impl<T: Hash + Eq> Distinct<T> {
-    /// Adds what is not there yet, if there is room for it; says whether there was.
-    pub fn add(&mut self, item: T, room: usize) -> bool {
-        let hash = self.hasher.hash_one(&item);
-        let known = self
-            .places
-            .find(hash, |&place| self.all[place] == item)
-            .is_some();
-        if known {
+impl<T> Distinct<T> {
+    /// Adds what is not there yet, if there is room for it; says whether there was. `key` is what tells things apart.
+    pub fn add<K: Hash>(
+        &mut self,
+        key: &K,
+        is: impl Fn(&T) -> bool,
+        make: impl FnOnce() -> T,
+        room: usize,
+    ) -> bool {
+        let hash = self.hasher.hash_one(key);
+        let known = self.places.find(hash, |&(other, place)| {
+            other == hash && is(&self.all[place])
+        });
+        if known.is_some() {
             return true;
         }
         if self.all.len() >= room {
             return false;
         }
-        let (all, hasher) = (&self.all, &self.hasher);
-        self.places
-            .insert_unique(hash, all.len(), |&place| hasher.hash_one(&all[place]));
-        self.all.push(item);
+        let place = (hash, self.all.len());
+        self.places.insert_unique(hash, place, |&(hash, _)| hash);
+        self.all.push(make());
         true
     }
 
@@ -58,7 +62,6 @@ impl<T: Hash + Eq> Distinct<T> {
 }
 
 /// An address as it is written, what it is for, and what it is relative to beside the page's base.
-#[derive(PartialEq, Eq, Hash)]
 pub struct Reference {
     pub written: Box<str>,
     pub purpose: Use,
@@ -87,12 +90,16 @@ impl References {
         if written.is_empty() || has_other_scheme(written) {
             return;
         }
-        let reference = Reference {
+        let is = |known: &Reference| {
+            (&*known.written, known.purpose, known.within.as_deref()) == (written, purpose, within)
+        };
+        let make = || Reference {
             written: written.into(),
             purpose,
             within: within.map(Into::into),
         };
-        if !self.found.add(reference, MAX_REFERENCES) {
+        let key = (written, purpose, within);
+        if !self.found.add(&key, is, make, MAX_REFERENCES) {
             self.left_out += 1;
         }
     }
