@@ -6,4 +6,5 @@
 pub mod formats;
 pub mod holdings;
 pub mod mapping;
+pub mod pages;
 pub mod uri;

@@ -3,6 +3,7 @@
 mod errors;
 mod formats;
 mod holdings;
+mod pages;
 mod uri;
 
 use pyo3::prelude::*;
@@ -12,5 +13,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
     uri::add_to(module)?;
     formats::add_to(module)?;
-    holdings::add_to(module)
+    holdings::add_to(module)?;
+    pages::add_to(module)
 }

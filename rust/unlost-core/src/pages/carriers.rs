@@ -1,0 +1,193 @@
+//! Which attributes of which elements carry links, and what for: the one place that knows.
+
+use super::Use;
+
+/// What the value of an attribute is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holds {
+    /// An address.
+    Address(Use),
+    /// Addresses of images with their sizes: `srcset`.
+    Candidates,
+    /// A CSS declaration list.
+    Style,
+    /// The address that others are relative to.
+    Base,
+    /// An address that is for what `rel` says.
+    ByRelation,
+    /// What `http-equiv`, `property` or `name` say.
+    ByMeta,
+    /// An address, if the element is a button with an image.
+    ImageButton,
+    /// An address, if the parameter is one that plug-ins take for it.
+    Parameter,
+    /// An address below the element's `codebase`.
+    Code,
+    /// Such addresses, with commas or blanks between them.
+    CodeList,
+    /// A page of its own.
+    Markup,
+}
+
+/// An attribute with the elements on which it holds something.
+pub struct Carrier {
+    /// Its name, in lower case.
+    pub attribute: &'static str,
+    /// Names of elements, in lower case; none for all.
+    pub elements: &'static [&'static str],
+    /// What its value is.
+    pub holds: Holds,
+}
+
+const fn carrier(
+    attribute: &'static str,
+    elements: &'static [&'static str],
+    holds: Holds,
+) -> Carrier {
+    Carrier {
+        attribute,
+        elements,
+        holds,
+    }
+}
+
+const PAGE: Holds = Holds::Address(Use::Page);
+const REQUISITE: Holds = Holds::Address(Use::Requisite);
+const DRAWN: &[&str] = &["image", "use", "feimage", "script"];
+
+/// The first that fits counts. Forms are not followed: what they would ask for nobody has filled in.
+pub const CARRIERS: &[Carrier] = &[
+    carrier("href", &["a", "area"], PAGE),
+    carrier("href", &["link"], Holds::ByRelation),
+    carrier("href", &["base"], Holds::Base),
+    carrier("href", DRAWN, REQUISITE),
+    carrier("xlink:href", &["a"], PAGE),
+    carrier("xlink:href", DRAWN, REQUISITE),
+    carrier("src", &["iframe", "frame"], PAGE),
+    carrier("src", &["input"], Holds::ImageButton),
+    carrier(
+        "src",
+        &[
+            "img", "script", "source", "image", "video", "audio", "track", "embed", "bgsound",
+        ],
+        REQUISITE,
+    ),
+    carrier("srcset", &["img", "source"], Holds::Candidates),
+    carrier("imagesrcset", &["link"], Holds::Candidates),
+    carrier("srcdoc", &["iframe"], Holds::Markup),
+    carrier("poster", &["video"], REQUISITE),
+    carrier("style", &[], Holds::Style),
+    carrier("content", &["meta"], Holds::ByMeta),
+    carrier(
+        "background",
+        &["body", "table", "td", "th", "tr", "thead", "tbody", "tfoot"],
+        REQUISITE,
+    ),
+    carrier("data-src", &["iframe", "frame"], PAGE),
+    carrier("data-src", &[], REQUISITE),
+    carrier("data-srcset", &[], Holds::Candidates),
+    carrier("longdesc", &["img", "iframe", "frame"], PAGE),
+    carrier("data", &["object"], Holds::Code),
+    carrier("code", &["applet"], Holds::Code),
+    carrier("archive", &["applet", "object"], Holds::CodeList),
+    carrier("value", &["param"], Holds::Parameter),
+    carrier("manifest", &["html"], REQUISITE),
+];
+
+/// The carriers with an attribute's name, in any case: their places in [`CARRIERS`].
+pub fn named(attribute: &str) -> impl Iterator<Item = (usize, &'static Carrier)> {
+    CARRIERS
+        .iter()
+        .enumerate()
+        .filter(move |(_, carrier)| carrier.attribute.eq_ignore_ascii_case(attribute))
+}
+
+impl Carrier {
+    /// Whether it is one on an element of this name, in any case.
+    #[must_use]
+    pub fn is_on(&self, element: &str) -> bool {
+        self.elements.is_empty()
+            || self
+                .elements
+                .iter()
+                .any(|name| name.eq_ignore_ascii_case(element))
+    }
+}
+
+/// What a `<link>` is for, by its `rel`, `as` and `type`; `None` if it leads nowhere.
+#[must_use]
+pub fn by_relation(rel: &str, destination: &str, mime: &str) -> Option<Use> {
+    let mut found = None;
+    for word in rel.split_ascii_whitespace() {
+        let word = word.to_ascii_lowercase();
+        match word.as_str() {
+            "stylesheet"
+            | "icon"
+            | "apple-touch-icon"
+            | "apple-touch-icon-precomposed"
+            | "apple-touch-startup-image"
+            | "mask-icon"
+            | "fluid-icon"
+            | "image_src"
+            | "manifest"
+            | "modulepreload" => return Some(Use::Requisite),
+            "preload" | "prefetch" => return Some(fetched_ahead(&word, destination)),
+            "sitemap" => return Some(Use::List),
+            "alternate" if is_feed(mime) => return Some(Use::List),
+            "preconnect" | "dns-prefetch" => {}
+            _ => found = Some(Use::Page),
+        }
+    }
+    found
+}
+
+fn fetched_ahead(relation: &str, destination: &str) -> Use {
+    // What may be next and does not say what it is, is a page.
+    let is_page = destination.eq_ignore_ascii_case("document")
+        || (destination.is_empty() && relation == "prefetch");
+    if is_page { Use::Page } else { Use::Requisite }
+}
+
+/// Whether a type is one of feeds, with or without parameters.
+#[must_use]
+pub fn is_feed(mime: &str) -> bool {
+    let essence = mime.split(';').next().unwrap_or_default().trim();
+    [
+        "application/rss+xml",
+        "application/atom+xml",
+        "application/rdf+xml",
+        "application/xml",
+        "text/xml",
+    ]
+    .iter()
+    .any(|feed| feed.eq_ignore_ascii_case(essence))
+}
+
+/// Whether a `<meta>` of this `property` or `name` has the address of a picture, a film or a sound.
+#[must_use]
+pub fn is_picture(property: &str) -> bool {
+    let property = property.trim().to_ascii_lowercase();
+    matches!(
+        property.as_str(),
+        "og:image"
+            | "og:image:url"
+            | "og:image:secure_url"
+            | "og:video"
+            | "og:video:url"
+            | "og:video:secure_url"
+            | "og:audio"
+            | "og:audio:url"
+            | "og:audio:secure_url"
+            | "twitter:image"
+            | "twitter:image:src"
+            | "msapplication-tileimage"
+    )
+}
+
+/// Whether plug-ins take the `<param>` of this name for the address of what they show.
+#[must_use]
+pub fn is_parameter(name: &str) -> bool {
+    ["movie", "src", "filename", "url"]
+        .iter()
+        .any(|known| known.eq_ignore_ascii_case(name.trim()))
+}

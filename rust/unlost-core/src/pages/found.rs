@@ -1,0 +1,118 @@
+//! References, resolved.
+
+use std::borrow::Cow;
+
+use encoding_rs::{EncoderResult, Encoding};
+use url::Url;
+
+use super::references::{Distinct, References};
+use super::{MAX_ADDRESS_BYTES, MAX_LINKS, Use};
+
+/// Bytes of all addresses together: a long base makes long addresses of short ones, a hundred thousand times.
+const MAX_BYTES: usize = 64 << 20;
+
+/// The links of a body.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// Addresses of http and https without fragments, in the order of appearance; each with a use once.
+    pub links: Vec<(String, Use)>,
+    /// How many were left out since they were too long or too many.
+    pub left_out: usize,
+    /// Whether the body was longer than what was read of it.
+    pub cut: bool,
+}
+
+impl Found {
+    pub(super) fn nothing(cut: bool) -> Self {
+        Self {
+            cut,
+            ..Self::default()
+        }
+    }
+}
+
+pub(super) fn resolved(
+    references: &References,
+    base: &str,
+    encoding: &'static Encoding,
+    cut: bool,
+) -> Found {
+    let own = Url::parse(base).ok().filter(is_web);
+    let base = references
+        .base
+        .as_deref()
+        .and_then(|written| join(own.as_ref(), written, encoding))
+        .filter(|base| base.as_str().len() <= MAX_ADDRESS_BYTES)
+        .or(own);
+    let mut links: Distinct<(String, Use)> = Distinct::default();
+    let mut left_out = references.left_out;
+    let mut bytes = 0;
+    for reference in references.found.all() {
+        let within = reference
+            .within
+            .as_deref()
+            .and_then(|written| join(base.as_ref(), written, encoding));
+        let within = within.as_ref().or(base.as_ref());
+        let Some(mut url) = join(within, &reference.written, encoding) else {
+            continue;
+        };
+        url.set_fragment(None);
+        let length = url.as_str().len();
+        if length > MAX_ADDRESS_BYTES || bytes + length > MAX_BYTES {
+            left_out += 1;
+            continue;
+        }
+        let before = links.all().len();
+        let key = (url.as_str(), reference.purpose);
+        let is = |(known, purpose): &(String, Use)| (known.as_str(), *purpose) == key;
+        let make = || (key.0.to_owned(), key.1);
+        if !links.add(&key, is, make, MAX_LINKS) {
+            left_out += 1;
+        }
+        bytes += length * (links.all().len() - before);
+    }
+    Found {
+        links: links.into_all(),
+        left_out,
+        cut,
+    }
+}
+
+fn is_web(url: &Url) -> bool {
+    matches!(url.scheme(), "http" | "https")
+}
+
+/// The address that is meant, if it is one of the web. In the query, letters are escaped as the page writes them.
+fn join(base: Option<&Url>, written: &str, encoding: &'static Encoding) -> Option<Url> {
+    let escape: &dyn Fn(&str) -> Cow<'_, [u8]> = &|text| Cow::Owned(encoded(text, encoding));
+    Url::options()
+        .base_url(base)
+        .encoding_override(Some(escape))
+        .parse(written)
+        .ok()
+        .filter(is_web)
+}
+
+/// The bytes of a query. A letter that the encoding does not have becomes its number, as browsers send it.
+fn encoded(text: &str, encoding: &'static Encoding) -> Vec<u8> {
+    let encoding = encoding.output_encoding();
+    if encoding == encoding_rs::UTF_8 {
+        return text.as_bytes().to_vec();
+    }
+    let mut encoder = encoding.new_encoder();
+    let mut out = Vec::with_capacity(text.len() + 16);
+    let mut rest = text;
+    loop {
+        out.reserve(rest.len() * 4 + 16);
+        let (result, read) =
+            encoder.encode_from_utf8_to_vec_without_replacement(rest, &mut out, true);
+        rest = &rest[read..];
+        match result {
+            EncoderResult::InputEmpty => return out,
+            EncoderResult::OutputFull => {}
+            EncoderResult::Unmappable(letter) => {
+                out.extend_from_slice(format!("%26%23{}%3B", u32::from(letter)).as_bytes());
+            }
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! What a body refers to, as it is written there.
+
+use std::hash::{BuildHasher, Hash, RandomState};
+
+use hashbrown::HashTable;
+
+use super::Use;
+
+/// Different ones that are kept of one body, twice as many as there may be links: some lead to the same place, and
+/// resolving each takes as long as the base is long.
+const MAX_REFERENCES: usize = 2 * super::MAX_LINKS;
+
+/// Things in the order in which they came, each once. The hashes are keyed: who writes pages cannot make them collide.
+pub struct Distinct<T> {
+    all: Vec<T>,
+    places: HashTable<(u64, usize)>,
+    hasher: RandomState,
+}
+
+impl<T> Default for Distinct<T> {
+    fn default() -> Self {
+        Self {
+            all: Vec::new(),
+            places: HashTable::new(),
+            hasher: RandomState::new(),
+        }
+    }
+}
+
+impl<T> Distinct<T> {
+    /// Adds what is not there yet, if there is room for it; says whether there was. `key` is what tells things apart.
+    pub fn add<K: Hash>(
+        &mut self,
+        key: &K,
+        is: impl Fn(&T) -> bool,
+        make: impl FnOnce() -> T,
+        room: usize,
+    ) -> bool {
+        let hash = self.hasher.hash_one(key);
+        let known = self.places.find(hash, |&(other, place)| {
+            other == hash && is(&self.all[place])
+        });
+        if known.is_some() {
+            return true;
+        }
+        if self.all.len() >= room {
+            return false;
+        }
+        let place = (hash, self.all.len());
+        self.places.insert_unique(hash, place, |&(hash, _)| hash);
+        self.all.push(make());
+        true
+    }
+
+    pub fn all(&self) -> &[T] {
+        &self.all
+    }
+
+    pub fn into_all(self) -> Vec<T> {
+        self.all
+    }
+}
+
+/// An address as it is written, what it is for, and what it is relative to beside the page's base.
+pub struct Reference {
+    pub written: Box<str>,
+    pub purpose: Use,
+    pub within: Option<Box<str>>,
+}
+
+/// All that a body refers to.
+#[derive(Default)]
+pub struct References {
+    pub found: Distinct<Reference>,
+    /// The first `<base href>`.
+    pub base: Option<Box<str>>,
+    /// How many were left out since there were too many.
+    pub left_out: usize,
+}
+
+impl References {
+    pub fn add(&mut self, written: &str, purpose: Use) {
+        self.add_within(written, purpose, None);
+    }
+
+    pub fn add_within(&mut self, written: &str, purpose: Use, within: Option<&str>) {
+        let written = written.trim_matches(|letter| letter <= ' ');
+        let written = written.split('#').next().unwrap_or_default();
+        // Nothing but a fragment leads into the page itself: the gradient of a drawing, the next heading.
+        if written.is_empty() || has_other_scheme(written) {
+            return;
+        }
+        let is = |known: &Reference| {
+            (&*known.written, known.purpose, known.within.as_deref()) == (written, purpose, within)
+        };
+        let make = || Reference {
+            written: written.into(),
+            purpose,
+            within: within.map(Into::into),
+        };
+        let key = (written, purpose, within);
+        if !self.found.add(&key, is, make, MAX_REFERENCES) {
+            self.left_out += 1;
+        }
+    }
+
+    pub fn set_base(&mut self, written: &str) {
+        if self.base.is_none() {
+            self.base = Some(written.into());
+        }
+    }
+}
+
+/// Whether an address is one of `data:`, `javascript:` or the like, so that it need not be kept to see that.
+fn has_other_scheme(written: &str) -> bool {
+    let scheme = written
+        .bytes()
+        .take(32)
+        .position(|byte| !(byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.')));
+    scheme.is_some_and(|end| {
+        written.as_bytes()[end] == b':'
+            && written.as_bytes()[0].is_ascii_alphabetic()
+            && !written[..end].eq_ignore_ascii_case("http")
+            && !written[..end].eq_ignore_ascii_case("https")
+    })
+}

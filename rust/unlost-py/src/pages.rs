@@ -1,0 +1,65 @@
+//! Bindings of `unlost_core::pages`.
+
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use unlost_core::pages::{self, MAX_ADDRESS_BYTES, MAX_BODY_BYTES, MAX_LINKS, MAX_UNPACKED_BYTES};
+
+pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("MAX_PAGE_BYTES", MAX_BODY_BYTES)?;
+    module.add("MAX_UNPACKED_PAGE_BYTES", MAX_UNPACKED_BYTES)?;
+    module.add("MAX_PAGE_LINKS", MAX_LINKS)?;
+    module.add("MAX_LINK_BYTES", MAX_ADDRESS_BYTES)?;
+    module.add_function(wrap_pyfunction!(find_links, module)?)?;
+    module.add_function(wrap_pyfunction!(srcset_addresses, module)?)?;
+    module.add_function(wrap_pyfunction!(css_addresses, module)?)?;
+    module.add_function(wrap_pyfunction!(refresh_address, module)?)
+}
+
+/// Bytes that are read in some hundred microseconds, unless they are packed ones.
+const SHORT: usize = 1 << 14;
+
+type Links<'py> = (Vec<(Bound<'py, PyString>, &'static str)>, usize, bool);
+
+#[pyfunction]
+fn find_links<'py>(
+    py: Python<'py>,
+    body: &[u8],
+    mime: Option<&str>,
+    base: &str,
+    charset: Option<&str>,
+) -> Links<'py> {
+    // Others run meanwhile; for a short page, letting them costs more than reading it.
+    let found = if body.len() < SHORT && !body.starts_with(b"\x1f\x8b") {
+        pages::find(body, mime, base, charset)
+    } else {
+        py.detach(|| pages::find(body, mime, base, charset))
+    };
+    let links = found.links.iter();
+    let links = links.map(|(uri, purpose)| (PyString::new(py, uri), purpose.name()));
+    (links.collect(), found.left_out, found.cut)
+}
+
+/// Spans are of bytes in UTF-8.
+#[pyfunction]
+fn srcset_addresses(value: &str) -> Vec<(usize, usize)> {
+    let spans = pages::spans::srcset::addresses(value).into_iter();
+    spans.map(|span| (span.start, span.end)).collect()
+}
+
+#[pyfunction]
+fn css_addresses(text: &str) -> Vec<(usize, usize, String)> {
+    let mut found = Vec::new();
+    pages::spans::css::addresses(text, |address| {
+        found.push((
+            address.span.start,
+            address.span.end,
+            address.value.to_string(),
+        ));
+    });
+    found
+}
+
+#[pyfunction]
+fn refresh_address(content: &str) -> Option<(usize, usize)> {
+    pages::spans::refresh::address(content).map(|span| (span.start, span.end))
+}
