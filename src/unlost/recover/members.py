@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 
 LEVEL = 6
-"""For texts: of a page of 10 KB, level 1 leaves 17 % more and saves 0.08 ms, level 9 leaves 2 % less for 0.14 ms more."""
+"""For texts: of a page of 10 KB, level 1 leaves 17 % more and saves 0.08 ms, level 9 takes 0.14 ms for 2 % less."""
 AS_IT_IS = 0
 """For what is compressed already: level 1 takes 0.2 ms for 10 KB and leaves as much."""
 

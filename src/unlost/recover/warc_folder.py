@@ -63,18 +63,17 @@ class WarcFolder:
 
     def make(self) -> None:
         """Make the folder if it is not there."""
-        with suppress(FileExistsError):
-            try:
-                self.path.mkdir()
-            except FileExistsError:
-                raise
-            except OSError as error:
-                raise InputError(f"{self.path}: cannot be made: {error.strerror}") from error
+        try:
+            self.path.mkdir()
+        except FileExistsError:
+            pass  # whatever it is: it is looked at when it is opened
+        except OSError as error:
+            raise InputError(f"{self.path}: cannot be made: {error.strerror}") from error
 
     def files(self) -> list[tuple[str, bool]]:
         """Return the final names of its files in their order, and of each whether it is still open."""
         with self._opened() as folder:
-            found = os.listdir(folder)
+            found = os.listdir(folder)  # noqa: PTH208  of the folder that was opened, whatever its name means now
         numbers: dict[int, bool] = {}
         for name in found:
             final = name.removesuffix(OPEN)

@@ -81,20 +81,21 @@ def response_head(record: Record, block_digest: str, length: int) -> bytes:
     return VERSION + warc_fields.written(fields) + b"\r\n"
 
 
-def revisit_head(record: Record, original: str, place: str, block_digest: str, length: int) -> bytes:
+def revisit_head(record: Record, original: tuple[str, str, int], block_digest: str, length: int) -> bytes:
     """Return the header of a revisit record, up to its block, which is the head of an answer or nothing.
 
-    original: the id of the record that has the body. place: as the field REFERS_TO has it. Raises as `response_head`.
+    original: of the record that has the body, its id, its file and its offset. Raises as `response_head`.
     """
+    number, file, offset = original
     uri, moment = record.capture.revisit_of or ("", "")
     fields = [
         ("WARC-Type", "revisit"),
         *_common(record),
         ("WARC-Profile", _REVISIT),
-        ("WARC-Refers-To", original),
+        ("WARC-Refers-To", number),
         ("WARC-Refers-To-Target-URI", address(uri)),
         ("WARC-Refers-To-Date", dates.to_iso(moment)),
-        (REFERS_TO, place),
+        (REFERS_TO, f"{file} {offset}"),
         ("WARC-Payload-Digest", record.capture.digest),
         ("WARC-Block-Digest", block_digest),
         *_provenance(record),
@@ -112,7 +113,7 @@ def _common(record: Record) -> warc_fields.Fields:
 
 
 def _provenance(record: Record) -> warc_fields.Fields:
-    """What must not be lost where somebody takes the record alone. pywb writes the first two when it asks archives."""
+    """Yield what must not be lost where a record is taken alone. pywb has the first two of what comes from archives."""
     capture = record.capture
     source = record.source or capture.urim
     yield "WARC-Source-URI", address(source) if source else None
