@@ -1,7 +1,9 @@
 """What the records of a recovery's WARCs say, docs/recovery-files.md has it; and the Record that they say it of."""
 
+import json
 import uuid
 from dataclasses import replace
+from functools import lru_cache
 
 from unlost import dates
 from unlost.formats.capture import Capture
@@ -33,8 +35,11 @@ _UNKNOWN = "unknown"
 
 
 def _id(*parts: str | None) -> str:
-    name = "\n".join("" if part is None else plain(part) for part in parts)
-    return f"<urn:uuid:{uuid.uuid5(_NAMESPACE, name)}>"
+    return f"<urn:uuid:{uuid.uuid5(_NAMESPACE, json.dumps(parts))}>"
+
+
+_iso = lru_cache(16)(dates.to_iso)
+"""Many records are kept in the same second, and copies of a page's parts were often stored in one."""
 
 
 def record_id(record: Record) -> str:
@@ -54,7 +59,7 @@ def warcinfo(file: str, software: str, moment: str) -> bytes:
     fields = [
         ("WARC-Type", "warcinfo"),
         ("WARC-Record-ID", _id("warcinfo", file, software, moment)),
-        ("WARC-Date", dates.to_iso(moment)),
+        ("WARC-Date", _iso(moment)),
         ("WARC-Filename", file),
         ("Content-Type", _FIELDS),
         ("Content-Length", str(len(block))),
@@ -62,15 +67,16 @@ def warcinfo(file: str, software: str, moment: str) -> bytes:
     return VERSION + warc_fields.written(fields) + b"\r\n" + block + END
 
 
-def response_head(record: Record, block_digest: str, length: int) -> bytes:
+def response_head(record: Record, number: str, block_digest: str, length: int) -> bytes:
     """Return the header of a response record, up to its block, which has that digest and that many bytes.
 
+    number: its id, as `record_id` has it.
     Raises UriError for an address that no record can have, DateError for a date that is none.
     """
     reason = record.truncated
     fields = [
         ("WARC-Type", "response"),
-        *_common(record),
+        *_common(record, number),
         ("WARC-Payload-Digest", record.capture.digest),
         ("WARC-Block-Digest", block_digest),
         ("WARC-Truncated", reason if reason is None or reason in _REASONS else "unspecified"),
@@ -81,20 +87,20 @@ def response_head(record: Record, block_digest: str, length: int) -> bytes:
     return VERSION + warc_fields.written(fields) + b"\r\n"
 
 
-def revisit_head(record: Record, original: tuple[str, str, int], block_digest: str, length: int) -> bytes:
+def revisit_head(record: Record, number: str, original: tuple[str, str, int], block_digest: str, length: int) -> bytes:
     """Return the header of a revisit record, up to its block, which is the head of an answer or nothing.
 
     original: of the record that has the body, its id, its file and its offset. Raises as `response_head`.
     """
-    number, file, offset = original
+    original_id, file, offset = original
     uri, moment = record.capture.revisit_of or ("", "")
     fields = [
         ("WARC-Type", "revisit"),
-        *_common(record),
+        *_common(record, number),
         ("WARC-Profile", _REVISIT),
-        ("WARC-Refers-To", number),
+        ("WARC-Refers-To", original_id),
         ("WARC-Refers-To-Target-URI", address(uri)),
-        ("WARC-Refers-To-Date", dates.to_iso(moment)),
+        ("WARC-Refers-To-Date", _iso(moment)),
         (REFERS_TO, f"{file} {offset}"),
         ("WARC-Payload-Digest", record.capture.digest),
         ("WARC-Block-Digest", block_digest),
@@ -105,11 +111,11 @@ def revisit_head(record: Record, original: tuple[str, str, int], block_digest: s
     return VERSION + warc_fields.written(fields) + b"\r\n"
 
 
-def _common(record: Record) -> warc_fields.Fields:
+def _common(record: Record, number: str) -> warc_fields.Fields:
     capture = record.capture
-    yield "WARC-Record-ID", record_id(record)
+    yield "WARC-Record-ID", number
     yield "WARC-Target-URI", address(capture.uri)
-    yield "WARC-Date", dates.to_iso(capture.datetime)
+    yield "WARC-Date", _iso(capture.datetime)
 
 
 def _provenance(record: Record) -> warc_fields.Fields:
@@ -117,14 +123,14 @@ def _provenance(record: Record) -> warc_fields.Fields:
     capture = record.capture
     source = record.source or capture.urim
     yield "WARC-Source-URI", address(source) if source else None
-    yield "WARC-Creation-Date", dates.to_iso(record.recovered)
+    yield "WARC-Creation-Date", _iso(record.recovered)
     yield "Unlost-Archive", None if capture.archive is None else plain(capture.archive)
     yield "Unlost-URI-M", address(capture.urim) if capture.urim else None
     yield "Unlost-Listed-Digest", None if record.listed_digest is None else plain(record.listed_digest)
 
 
-def metadata(record: Record, headers_left_out: int) -> bytes:
-    """Return the metadata record that belongs to a record: all that is known of it, so that it can be made again."""
+def metadata(record: Record, number: str, headers_left_out: int) -> bytes:
+    """Return the metadata record of the record with that id: all that is known of it, so that it can be made again."""
     capture = record.capture
     texts = {
         "archive": capture.archive,
@@ -158,13 +164,12 @@ def metadata(record: Record, headers_left_out: int) -> bytes:
             ("revisit-of-date", revisited[1]),
         ]
     )
-    told_of = record_id(record)
     fields = [
         ("WARC-Type", "metadata"),
-        ("WARC-Record-ID", _id("metadata", told_of)),
+        ("WARC-Record-ID", _id("metadata", number)),
         ("WARC-Target-URI", address(capture.uri)),
-        ("WARC-Date", dates.to_iso(record.recovered)),
-        ("WARC-Concurrent-To", told_of),
+        ("WARC-Date", _iso(record.recovered)),
+        ("WARC-Concurrent-To", number),
         ("Content-Type", _FIELDS),
         ("Content-Length", str(len(block))),
     ]

@@ -121,10 +121,12 @@ class Warcs:
         capture = replace(copy.capture, digest=digest, length=length, revisit=False, revisit_of=None)
         record = self._new(capture, listed.digest if listed else None, copy.source, copy.truncated)
         head, left_out = http_head(capture.status, copy.headers, length, capture.mime, capture.redirect)
+        number = warc_records.record_id(record)
         block = digest_of(chain([head], _pieces(body)))
-        begin = warc_records.response_head(record, block, len(head) + length) + head
+        begin = warc_records.response_head(record, number, block, len(head) + length) + head
         text = chain([begin], _pieces(body), [warc_records.END])
-        kept = self._append(record, text, len(begin) + length, _level(capture.mime), left_out)
+        about = warc_records.metadata(record, number, left_out)
+        kept = self._append(record, text, len(begin) + length, _level(capture.mime), about)
         copy.body.seek(0)
         return kept
 
@@ -151,8 +153,10 @@ class Warcs:
         # A head of its own only where the index knows better: that of the original has all headers.
         is_as_before = (status, same.mime, same.redirect) == (before.status, before.mime, before.redirect)
         head = b"" if is_as_before else http_head(status, (), None, same.mime, same.redirect)[0]
-        text = warc_records.revisit_head(record, original, digest_of([head]), len(head)) + head + warc_records.END
-        return self._append(record, [text], len(text), LEVEL, 0)
+        number = warc_records.record_id(record)
+        text = warc_records.revisit_head(record, number, original, digest_of([head]), len(head))
+        text += head + warc_records.END
+        return self._append(record, [text], len(text), LEVEL, warc_records.metadata(record, number, 0))
 
     def _new(self, capture: Capture, listed_digest: str | None, source: str | None, truncated: str | None) -> Record:
         """Return a record that has no place yet."""
@@ -161,11 +165,10 @@ class Warcs:
     def _now(self) -> str:
         return dates.from_epoch(str(int(self._clock.now())))
 
-    def _append(self, record: Record, text: Iterable[bytes], size: int, level: int, left_out: int) -> Record:
-        """Append a record of so many bytes, and its metadata, as one; return it with its place."""
+    def _append(self, record: Record, text: Iterable[bytes], size: int, level: int, about: bytes) -> Record:
+        """Append a record of so many bytes, and the one about it, as one; return it with its place."""
         if not self._is_ready:
             raise RuntimeError("exhaust `adopt` before anything is stored")
-        about = warc_records.metadata(record, left_out)
         file = self._file_for(size + (size >> 10) + len(about) + _OVERHEAD)
         offset = file.size
         file.append(chain(packed(text, size, level), packed([about], len(about))))
