@@ -21,12 +21,12 @@ class TornError(Exception):
 def packed(pieces: Iterable[bytes], size: int, level: int = LEVEL) -> Iterator[bytes]:
     r"""Yield a text as one gzip member, the same one for the same pieces.
 
-    size: how many bytes the text has, about: a window that is no larger saves most of what a short text costs.
+    size: how many bytes the text has, about: a window that is no larger saves half of what a page costs.
 
     >>> zlib.decompress(b"".join(packed([b"WARC/1.1", b"\r\n"], 10)), 31)
     b'WARC/1.1\r\n'
     """
-    window = min(max(size.bit_length(), _WINDOWS[0]), _WINDOWS[-1])
+    window = min(max(size.bit_length() - 1, _WINDOWS[0]), _WINDOWS[-1])
     packer = zlib.compressobj(level, zlib.DEFLATED, _GZIP + window, window - 7)
     for piece in pieces:
         if data := packer.compress(piece):
