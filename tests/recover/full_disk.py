@@ -15,10 +15,14 @@ def fill(folder: Path, size: int, make_room: Callable[[], object], said: str) ->
     """Store copies of a size until no more fit, see that nothing is broken, make room, and see that it goes on."""
     warcs, records = opened(folder)
     assert records == []
-    with pytest.raises(InputError, match=said):
+
+    def store_many() -> None:
         while len(records) < 10_000:
             of = capture(len(records), mime="image/png")
             records.append(warcs.store(copy(os.urandom(size), of=of), None))
+
+    with pytest.raises(InputError, match=said):
+        store_many()
     assert records
     (file,) = folder.iterdir()
     assert file.stat().st_size == records[-1].offset + records[-1].size
