@@ -15,7 +15,7 @@ from tests.recover.test_warcs import checked
 from unlost.recover.record import Record
 
 ROOT = Path(__file__).parents[2]
-KILLS = 60
+KILLS = 90
 A_FOLDER = 6  # so many of them in one folder, which every process finds as the one before it left it
 
 
@@ -57,11 +57,14 @@ def test_killed_at_any_point_nothing_that_was_stored_is_lost(tmp_path: Path) -> 
             if number % A_FOLDER == 0:
                 before: list[Record] = []
             told.touch()
-            delay = drawn.uniform(0, 0.06)
-            print(f"seed {seed}, point {number}: killed after {delay:.4f} s")
-            starter.stdin.write(f"{folder} {number} {told}\n")
+            # Two of three at a step, some of them the first: what was torn is then being cut off.
+            step, delay = drawn.choice([0, drawn.randint(1, 4), drawn.randint(1, 25)]), drawn.uniform(0, 0.06)
+            print(f"seed {seed}, point {number}: killed " + (f"at step {step}" if step else f"after {delay:.4f} s"))
+            starter.stdin.write(f"{folder} {number} {told} {step}\n")
             starter.stdin.flush()
-            Timer(delay, os.kill, (said(starter, "process"), signal.SIGKILL)).start()
+            process = said(starter, "process")
+            if not step:
+                Timer(delay, os.kill, (process, signal.SIGKILL)).start()
             assert said(starter, "ended") == -signal.SIGKILL
             if not folder.exists():
                 continue
@@ -76,4 +79,4 @@ def test_killed_at_any_point_nothing_that_was_stored_is_lost(tmp_path: Path) -> 
         starter.stdin.close()
     # It was at work, and some were killed in the middle of an append.
     assert stored > KILLS
-    assert torn > 0
+    assert torn > KILLS / 5
