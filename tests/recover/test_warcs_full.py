@@ -1,5 +1,7 @@
 """A full disk costs nothing but the copy that does not fit."""
 
+import errno
+import os
 import resource
 import subprocess
 import sys
@@ -10,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.recover.full_disk import fill
-from tests.recover.kept import copy, opened
+from tests.recover.kept import capture, copy, opened
 from unlost.errors import InputError
 
 ROOT = Path(__file__).parents[2]
@@ -78,3 +80,27 @@ def test_a_disk_that_is_really_full(tmp_path: Path, size: int) -> None:
     command = MOUNTED.format(place, sys.executable, place, size)
     done = subprocess.run([*alone, command], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stdout) == (0, "filled\n"), done.stderr
+
+
+@pytest.mark.parametrize("then_stored", [True, False])
+def test_a_disk_that_fails_while_the_rest_is_cut_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, then_stored: bool
+) -> None:
+    """What could not be cut off at once is before the next append, or before the file gets its final name."""
+    folder = tmp_path / "warc"
+    warcs, _ = opened(folder)
+    records = [warcs.store(copy(), None)]
+    size = (folder / "unlost-00001.warc.gz.open").stat().st_size
+
+    def failing(*_: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with small_files(size + 100), monkeypatch.context() as broken:
+        broken.setattr(os, "ftruncate", failing)
+        with pytest.raises(InputError, match="Input/output error"):
+            warcs.store(copy(os.urandom(1000), of=capture(2)), None)
+    assert (folder / "unlost-00001.warc.gz.open").stat().st_size == size + 100
+    if then_stored:
+        records.append(warcs.store(copy(b"three", of=capture(3)), None))
+    warcs.close()
+    assert opened(folder)[1] == records
