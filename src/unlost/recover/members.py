@@ -1,0 +1,68 @@
+"""Gzip members: each holds one record of a WARC, so that a record can be read alone."""
+
+import os
+import zlib
+from collections.abc import Iterable, Iterator
+
+LEVEL = 6
+"""For texts: of a page of 10 KB, level 1 leaves 17 % more and saves 0.08 ms, level 9 takes 0.14 ms for 2 % less."""
+AS_IT_IS = 0
+"""For what is compressed already: level 1 takes 0.2 ms for 10 KB and leaves as much."""
+
+_PIECE = 1 << 16
+_GZIP = 16  # what zlib wants added to the size of the window for a header of gzip, with no time and no name in it
+_WINDOWS = range(10, 16)  # sizes of windows, as powers of two
+
+
+class TornError(Exception):
+    """A member, or a record in it, that is not whole. Never seen by users: whoever reads says what that means."""
+
+
+def packed(pieces: Iterable[bytes], size: int, level: int = LEVEL) -> Iterator[bytes]:
+    r"""Yield a text as one gzip member, the same one for the same pieces.
+
+    size: how many bytes the text has, about: a window that is no larger saves half of what a page costs.
+
+    >>> zlib.decompress(b"".join(packed([b"WARC/1.1", b"\r\n"], 10)), 31)
+    b'WARC/1.1\r\n'
+    """
+    window = min(max(size.bit_length() - 1, _WINDOWS[0]), _WINDOWS[-1])
+    packer = zlib.compressobj(level, zlib.DEFLATED, _GZIP + window, window - 7)
+    for piece in pieces:
+        if data := packer.compress(piece):
+            yield data
+    yield packer.flush()
+
+
+class Member:
+    """The text of the member at an offset of an open file, read piece by piece, in bounded memory.
+
+    It may be read while the file grows: what lies behind the member is not looked at.
+    """
+
+    def __init__(self, file: int, offset: int) -> None:
+        self._file = file
+        self._place = offset
+        self._unpacker = zlib.decompressobj(_GZIP + _WINDOWS[-1])
+
+    def read(self) -> bytes:
+        """Return some more of the text; nothing at its end. Raises TornError if the member breaks off, or is none."""
+        while not self._unpacker.eof:
+            data = self._unpacker.unconsumed_tail
+            if not data:
+                data = os.pread(self._file, _PIECE, self._place)
+                self._place += len(data)
+                if not data:
+                    raise TornError
+            try:
+                text = self._unpacker.decompress(data, _PIECE)
+            except zlib.error:
+                raise TornError from None
+            if text:
+                return text
+        return b""
+
+    @property
+    def end(self) -> int:
+        """Where the next member begins, in bytes: once the text was read to its end."""
+        return self._place - len(self._unpacker.unused_data)

@@ -1,0 +1,90 @@
+"""The WARC that is being written: what is appended to it is there as a whole, or not at all."""
+
+import os
+from collections.abc import Iterator
+
+from unlost.recover.warc_folder import WarcFolder
+
+_AT_ONCE = 1 << 20  # bytes: what is smaller is appended by one write
+
+
+class WarcFile:
+    """A file that is not ended, open to append to it.
+
+    Nothing is forced to the disk with each record: a kill loses nothing that was written, and what a loss of power
+    takes, the last seconds, is missed when the recovery goes on, and asked for again.
+
+    name: its final name.
+    size: bytes that are whole; what lies behind them is cut off before anything is appended.
+    has_copies: whether it has a copy already, and not only its first record.
+
+    Raises InputError for whatever the system refuses.
+    """
+
+    def __init__(self, folder: WarcFolder, name: str, size: int | None = None, *, has_copies: bool = False) -> None:
+        """Open a file that has so many whole bytes, or without a size make one that is not there yet."""
+        self._folder = folder
+        self.name = name
+        self.size = size or 0
+        self.has_copies = has_copies
+        self._file = folder.appending(name, new=size is None)
+
+    def append(self, pieces: Iterator[bytes]) -> None:
+        """Append all pieces or none: if that fails, the file is cut back, and the next call finds it as it was."""
+        self.mend()
+        end = self.size
+        try:
+            for data in _gathered(pieces):
+                view = memoryview(data)
+                while view:
+                    count = os.write(self._file, view)
+                    view, end = view[count:], end + count
+        except OSError as error:
+            self.mend()
+            raise self._folder.unwritten(self.name, error) from error
+        except BaseException:
+            self.mend()
+            raise
+        self.size = end
+
+    def mend(self) -> int:
+        """Cut off what lies behind the last whole record, and return how many bytes that was."""
+        try:
+            torn = os.fstat(self._file).st_size - self.size
+            if torn > 0:
+                os.ftruncate(self._file, self.size)
+        except OSError as error:
+            raise self._folder.unwritten(self.name, error) from error
+        return max(0, torn)
+
+    def sync(self) -> None:
+        """Return when everything in it is on the disk."""
+        try:
+            os.fsync(self._file)
+        except OSError as error:
+            raise self._folder.unwritten(self.name, error) from error
+
+    def end(self) -> None:
+        """Give it its final name, once it is on the disk; one without a copy goes. It is closed in any case."""
+        try:
+            self.mend()
+            if self.has_copies:
+                self.sync()
+                self._folder.end(self.name)
+            else:
+                self._folder.remove(self.name)
+        finally:
+            os.close(self._file)
+
+
+def _gathered(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield pieces together, as much as is written at once."""
+    gathered: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        gathered.append(piece)
+        size += len(piece)
+        if size >= _AT_ONCE:
+            yield b"".join(gathered)
+            gathered, size = [], 0
+    yield b"".join(gathered)

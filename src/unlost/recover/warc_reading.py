@@ -1,0 +1,96 @@
+"""One record of a recovery's WARCs, read from where it is kept."""
+
+from collections.abc import Iterator
+
+from unlost.recover import warc_fields
+from unlost.recover.members import Member
+from unlost.recover.warc_records import END, VERSION
+
+_MAX_HEAD = 1 << 20  # bytes: five addresses of 64 KiB at most, or 64 KiB of headers and two more
+_MAX_BLOCK = 8 << 20  # bytes of fields: a dozen texts of 64 Ki characters, of which JSON makes six bytes each
+
+
+class ForeignError(Exception):
+    """A member that is whole, and not of a WARC that unlost wrote. Never seen by users."""
+
+
+class KeptRecord:
+    """A record, read in its order: its fields, then its block, then its end.
+
+    fields: those of its header.
+    length: bytes of its block.
+
+    Raises TornError where a member is not whole, ForeignError where it is and nothing of ours: each of its methods.
+    """
+
+    def __init__(self, file: int, offset: int) -> None:
+        self._member = Member(file, offset)
+        self._buffer = b""
+        head = self._until_empty_line(None)
+        if not head.startswith(VERSION):
+            raise ForeignError
+        try:
+            self.fields = warc_fields.read(head[len(VERSION) :])
+            self.length = int(self.fields["Content-Length"])
+        except (ValueError, KeyError):
+            raise ForeignError from None
+        self._left = self.length
+
+    @property
+    def kind(self) -> str:
+        """The type of the record: `response`, `revisit`, `metadata` or `warcinfo`."""
+        return self.fields.get("WARC-Type", "")
+
+    def _until_empty_line(self, most: int | None) -> bytes:
+        """Return what stands before the next empty line, with the end of the line before it.
+
+        most: how many bytes there can be, with the empty line.
+        """
+        while (end := self._buffer.find(END)) < 0:
+            if len(self._buffer) > _MAX_HEAD or (most is not None and len(self._buffer) >= most):
+                raise ForeignError
+            text = self._member.read()
+            if not text:
+                raise ForeignError
+            self._buffer += text
+        head, self._buffer = self._buffer[: end + 2], self._buffer[end + len(END) :]
+        if most is not None and end + len(END) > most:
+            raise ForeignError
+        return head
+
+    def http_head(self) -> bytes:
+        """Return the head of the HTTP answer in its block, without the empty line; nothing if the block is empty."""
+        if not self._left:
+            return b""
+        head = self._until_empty_line(self._left)
+        self._left -= len(head) + 2
+        return head
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield what is left of its block."""
+        while self._left:
+            piece = self._buffer or self._member.read()
+            if not piece:
+                raise ForeignError
+            piece, self._buffer = piece[: self._left], piece[self._left :]
+            self._left -= len(piece)
+            yield piece
+
+    def block(self) -> bytes:
+        """Return a block of fields."""
+        if self.length > _MAX_BLOCK:
+            raise ForeignError
+        return b"".join(self.pieces())
+
+    def end(self) -> int:
+        """Pass over what is left of it, and return where the next record begins, in bytes."""
+        for _ in self.pieces():
+            pass
+        rest = self._buffer
+        while text := self._member.read():
+            rest += text
+            if len(rest) > len(END):
+                break
+        if rest != END:
+            raise ForeignError
+        return self._member.end

@@ -1,0 +1,86 @@
+"""Processes that store copies until they are killed: `python -m tests.recover.keeping`.
+
+Each line of standard input is a folder, a seed, a file and a number; a process of its own then stores copies in the
+folder, and writes into the file, after each, what it was told of it. It kills itself at the step of that number, or
+waits to be killed if that is none. Forks of one process, so that each is ready at once.
+"""
+
+import json
+import os
+import random
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.recover.kept import capture, copy, opened
+
+MAX_BYTES = 2_500_000
+
+
+STEPS = ("write", "rename", "fsync", "ftruncate", "unlink")
+
+
+def die_at(step: int, drawn: random.Random) -> None:
+    """Let this process be killed at a call of the system that changes files: before it, after it, or in the middle."""
+    left = step
+
+    def dying(call: Callable[..., Any]) -> Callable[..., Any]:
+        def called(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401
+            nonlocal left
+            left -= 1
+            if left == 0:
+                if call.__name__ == "write":
+                    call(arguments[0], arguments[1][: drawn.randint(0, len(arguments[1]))])
+                elif drawn.random() < 0.5:
+                    call(*arguments, **options)
+                os.kill(os.getpid(), signal.SIGKILL)
+            return call(*arguments, **options)
+
+        return called
+
+    for name in STEPS:
+        setattr(os, name, dying(getattr(os, name)))
+
+
+def keep(folder: Path, seed: int, told: Path, step: int) -> None:
+    """Store copies without end, of all sizes; a large one is written piece by piece."""
+    drawn = random.Random(seed)  # noqa: S311
+    die_at(step, drawn)
+    said = [json.loads(line) for line in told.read_text().splitlines()]
+    # The state lags behind: it knows some of what was stored, and the rest is adopted.
+    known = {file: offset + size for file, offset, size, _ in said[: drawn.randint(0, len(said))]}
+    warcs, adopted = opened(folder, known, max_bytes=MAX_BYTES)
+    output = told.open("ab", buffering=0)
+    last = adopted[-1] if adopted else None
+    while True:
+        number = drawn.randrange(1 << 60)
+        if last is not None and drawn.random() < 0.2:
+            last = warcs.store_same(capture(number), last)
+        else:
+            body = drawn.randbytes(drawn.choice([0, 100, 10_000, 10_000, 100_000, 1_500_000]))
+            last = warcs.store(copy(body, of=capture(number)), None)
+        line = [last.file, last.offset, last.size, last.capture.digest]
+        output.write(f"{json.dumps(line)}\n".encode())
+
+
+def main() -> None:
+    """Start them as they are asked for."""
+    for line in sys.stdin:
+        folder, seed, told, step = line.split()
+        child = os.fork()
+        if child == 0:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            os.dup2(nowhere, 0)
+            os.dup2(nowhere, 1)
+            try:
+                keep(Path(folder), int(seed), Path(told), int(step))
+            finally:
+                os._exit(1)
+        print("process", child, flush=True)
+        print("ended", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+
+
+if __name__ == "__main__":
+    main()

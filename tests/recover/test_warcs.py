@@ -1,0 +1,276 @@
+"""Copies are kept in WARCs that every tool can read, and come back as they were."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from warcio.archiveiterator import ArchiveIterator
+
+from tests.recover.kept import body_of, capture, captures, copies, copy, kept_headers, opened, text_of
+from tests.virtual_clock import VirtualClock
+from unlost.archives.bodies.body import new_body
+from unlost.archives.repository import StoredCopy
+from unlost.errors import ArchiveFileError, DateError, InputError, UriError
+from unlost.formats import Problems
+from unlost.formats.capture import Capture
+from unlost.formats.warc import read_captures
+from unlost.recover.record import Record
+from unlost.recover.warcs import Warcs
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return where the WARCs go."""
+    return tmp_path / "warc"
+
+
+def checked(folder: Path) -> Iterator[tuple[str, str, bytes]]:
+    """Yield type, address and payload of every record that another reader finds; it checks all digests."""
+    for file in sorted(folder.iterdir()):
+        with file.open("rb") as opened_file:
+            for record in ArchiveIterator(opened_file, check_digests="raise"):
+                yield record.rec_type, record.rec_headers.get_header("WARC-Target-URI"), record.content_stream().read()
+
+
+@settings(max_examples=100)
+@given(st.lists(copies, min_size=1, max_size=4), captures)
+def test_what_is_stored_comes_back(given_copies: list[StoredCopy], index: Capture) -> None:
+    """Any copy opens as it was stored, and after a crash its record is known to be the very same."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place) / "warc"
+        warcs, adopted = opened(folder)
+        assert adopted == []
+        records = []
+        for each in given_copies:
+            body = each.body.read()
+            record = warcs.store(each, index)
+            assert each.body.tell() == 0
+            records.append(record)
+            again = warcs.open(record)
+            assert again.body.read() == body
+            assert again.headers == tuple(kept_headers(each.headers))
+            assert (again.truncated, again.source) == (each.truncated, each.source)
+            came = replace(each.capture, digest=record.capture.digest, length=len(body), revisit=False, revisit_of=None)
+            assert again.capture == record.capture == came
+            assert record.listed_digest == index.digest
+        records.append(warcs.store_same(index, records[0]))
+        assert opened(folder)[1] == records
+        assert opened(folder, {records[0].file: records[0].offset + records[0].size})[1] == records[1:]
+        warcs.close()
+        assert opened(folder)[1] == records
+        problems = Problems()
+        found = [each for file in folder.iterdir() for each in read_captures(file, problems)]
+        assert [each.offset for each in found] == [each.offset for each in records]
+        assert [each.digest for each in found] == [each.capture.digest for each in records]
+        assert set(problems.counts) <= {"bad-uri"}
+        assert [kind for kind, _, _ in checked(folder)].count("metadata") == len(records)
+
+
+def test_other_readers_find_what_was_stored(folder: Path) -> None:
+    """Both readers see addresses, dates, statuses, types and bodies; no digest is wrong."""
+    warcs, _ = opened(folder)
+    warcs.store(copy(b"first", of=capture(1)), None)
+    warcs.store(copy(b"", of=capture(2, status=301, redirect="http://lost.example/1")), None)
+    warcs.store(copy(b"x" * 100_000, of=capture(3, status=404, mime="image/png")), None)
+    warcs.close()
+    problems = Problems()
+    found = list(read_captures(folder / "unlost-00001.warc.gz", problems))
+    assert problems.counts == {}
+    assert [(each.uri, each.key, each.datetime, each.status) for each in found] == [
+        ("http://lost.example/1", "example,lost)/1", "20140210000001", 200),
+        ("http://lost.example/2", "example,lost)/2", "20140210000001", 301),
+        ("http://lost.example/3", "example,lost)/3", "20140210000001", 404),
+    ]
+    assert found[1].redirect == "http://lost.example/1"
+    records = list(checked(folder))
+    assert [kind for kind, _, _ in records] == ["warcinfo", *["response", "metadata"] * 3]
+    assert [payload for kind, _, payload in records if kind == "response"] == [b"first", b"", b"x" * 100_000]
+
+
+def test_a_record_says_where_it_is_from(folder: Path) -> None:
+    """Archive, URI-M, source, dates and the digest of the index stand in the record, and in its metadata."""
+    warcs, _ = opened(folder)
+    of = capture(1, digest="sha1:INDEX", migrated=True)
+    warcs.store(StoredCopy(of, (), copy().body, "damage", "http://raw.example/1"), of)
+    warcs.close()
+    text = text_of(folder / "unlost-00001.warc.gz")
+    for line in (
+        "WARC-Date: 2014-02-10T00:00:01Z",
+        "WARC-Truncated: unspecified",
+        "WARC-Source-URI: http://raw.example/1",
+        "WARC-Creation-Date: 2023-11-14T22:13:20Z",
+        "Unlost-Archive: a",
+        "Unlost-URI-M: http://a.example/20140210000001/1",
+        "Unlost-Listed-Digest: sha1:INDEX",
+    ):
+        assert text.count(f"\r\n{line}\r\n") == 1, line
+    about = text[text.index("WARC-Type: metadata") :]
+    for line in (
+        "archive: a",
+        "stored: 20140210000001",
+        "recovered: 20231114221320",
+        "migrated: yes",
+        "truncated: damage",
+    ):
+        assert f"\r\n{line}\r\n" in about, line
+
+
+def test_an_unknown_status_is_told_as_such(folder: Path) -> None:
+    """The head of the answer must have one; the metadata says that nobody knew."""
+    warcs, _ = opened(folder)
+    record = warcs.store(copy(of=capture(status=None)), None)
+    assert warcs.open(record).capture.status is None
+    warcs.close()
+    text = text_of(folder / record.file)
+    assert "HTTP/1.1 200 OK" in text
+    assert "\r\nstatus: unknown\r\n" in text
+
+
+def test_the_same_body_is_kept_once(folder: Path) -> None:
+    """A revisit has the body and the headers of its original, in whatever file; one of a revisit leads to the same."""
+    warcs, _ = opened(folder, max_bytes=1)
+    body = os.urandom(5000)
+    first = warcs.store(copy(body, (("Content-Type", "text/html; charset=x"), ("A", "b"))), None)
+    second = warcs.store_same(capture(2, status=None, mime=None, archive="b", digest="sha1:INDEX"), first)
+    third = warcs.store_same(capture(3), second)
+    warcs.close()
+    assert len({first.file, second.file, third.file}) == 3
+    assert second.size < 1000
+    for record in (second, third):
+        again = warcs.open(record)
+        assert again.body.read() == body
+        assert again.headers == (("Content-Type", "text/html; charset=x"), ("A", "b"))
+        assert (again.capture.status, again.capture.mime, again.capture.revisit) == (200, "text/html", True)
+        assert again.capture.revisit_of == (first.capture.uri, first.capture.datetime)
+        assert again.capture.digest == first.capture.digest
+    assert (second.listed_digest, second.capture.archive) == ("sha1:INDEX", "b")
+    assert opened(folder)[1] == [first, second, third]
+
+
+def test_an_empty_body_does_not_make_a_redirect_of_another(folder: Path) -> None:
+    """Captures that share a body, and differ in what the index says, keep that."""
+    warcs, _ = opened(folder)
+    first = warcs.store(copy(b"", (("A", "b"),), of=capture(1, status=301, redirect="http://lost.example/a")), None)
+    second = warcs.store_same(capture(2, status=302, mime=None, redirect="http://lost.example/b"), first)
+    third = warcs.store_same(capture(3, status=200), first)
+    assert warcs.open(second).header("Location") == "http://lost.example/b"
+    assert warcs.open(third).header("Location") is None
+    warcs.close()
+    found = list(read_captures(folder / first.file, Problems()))
+    assert [(each.status, each.redirect) for each in found] == [
+        (301, "http://lost.example/a"),
+        (302, "http://lost.example/b"),
+        (200, None),
+    ]
+
+
+def test_files_end_where_they_are_full(folder: Path) -> None:
+    """A file that is not ended has another name; one that is, is never changed."""
+    warcs, _ = opened(folder, max_bytes=60_000)
+    records = [warcs.store(copy(os.urandom(10_000), of=capture(n, mime="image/png")), None) for n in range(12)]
+    names = sorted(path.name for path in folder.iterdir())
+    assert names == ["unlost-00001.warc.gz", "unlost-00002.warc.gz", "unlost-00003.warc.gz.open"]
+    warcs.close()
+    assert all(path.stat().st_size <= 60_000 for path in folder.iterdir())
+    again, adopted = opened(folder)
+    assert adopted == records
+    again.store(copy(), None)
+    again.close()
+    assert max(path.name for path in folder.iterdir()) == "unlost-00004.warc.gz"
+    assert all(text_of(path).startswith("WARC/1.1\r\nWARC-Type: warcinfo\r\n") for path in folder.iterdir())
+
+
+def test_nothing_is_left_of_a_run_that_kept_nothing(folder: Path) -> None:
+    """Neither of one that stored nothing, nor of one whose only copy could not be."""
+    warcs, _ = opened(folder)
+    warcs.close()
+    with pytest.raises(DateError):
+        warcs.store(copy(of=replace(capture(), datetime="20140230000000")), None)
+    warcs.close()
+    assert list(folder.iterdir()) == []
+
+
+def test_the_same_run_makes_the_same_file(tmp_path: Path) -> None:
+    """No host, no process and no clock but the one that is given shows in it."""
+    texts = []
+    for name in ("a", "b"):
+        warcs, _ = opened(tmp_path / name)
+        record = warcs.store(copy(), None)
+        warcs.store_same(capture(2), record)
+        warcs.close()
+        texts.append((tmp_path / name / record.file).read_bytes())
+    assert texts[0] == texts[1]
+    assert os.uname().nodename.encode() not in texts[0]
+
+
+def test_a_large_body_goes_through_a_small_memory(folder: Path) -> None:
+    """A body of 64 MB takes a few, stored and opened."""
+    import tracemalloc
+
+    body = new_body()
+    for _ in range(64):
+        body.write(bytes(1 << 19) + os.urandom(1 << 19))
+    warcs, _ = opened(folder)
+    tracemalloc.start()
+    try:
+        record = warcs.store(StoredCopy(capture(mime="video/mp4"), (), body), None)
+        again = warcs.open(record)
+        assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    finally:
+        tracemalloc.stop()
+    assert again.body.seek(0, os.SEEK_END) == record.capture.length == 64 << 20
+    assert opened(folder)[1] == [record]
+    warcs.close()
+    body.close()
+    again.body.close()
+
+
+@pytest.mark.parametrize("uri", ["", "http://lost.example/" + "a" * 70_000, "\ud800" * 10_000])
+def test_an_address_that_no_record_can_have_is_refused(folder: Path, uri: str) -> None:
+    """It costs its copy, and nothing else."""
+    warcs, _ = opened(folder)
+    with pytest.raises(UriError):
+        warcs.store(copy(of=replace(capture(), uri=uri)), None)
+    with pytest.raises(UriError):
+        warcs.store(copy(of=capture(redirect="http://lost.example/" + "a" * 70_000)), None)
+    record = warcs.store(copy(), None)
+    warcs.close()
+    assert opened(folder)[1] == [record]
+
+
+def test_a_record_that_is_not_as_it_was_is_told(folder: Path) -> None:
+    """A changed byte, another record in its place, a file that went: never another page's body."""
+    warcs, _ = opened(folder)
+    record, other = warcs.store(copy(b"one"), None), warcs.store(copy(b"two", of=capture(2)), None)
+    warcs.close()
+    path = folder / record.file
+    with pytest.raises(ArchiveFileError, match="byte"):
+        warcs.open(replace(record, offset=other.offset))
+    with pytest.raises(ArchiveFileError, match="byte"):
+        warcs.open(replace(record, offset=record.offset + 1))
+    data = bytearray(path.read_bytes())
+    data[record.offset + 200] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(ArchiveFileError, match="damage"):
+        warcs.open(record)
+    assert body_of(warcs, other) == b"two"
+    path.unlink()
+    with pytest.raises(InputError, match="not there"):
+        warcs.open(other)
+
+
+def test_nothing_is_stored_before_the_rest_is_adopted(folder: Path) -> None:
+    """Or what is torn would stay in the middle of a file."""
+    warcs = Warcs(folder, VirtualClock(), "unlost/0")
+    adopting = warcs.adopt({})
+    with pytest.raises(RuntimeError):
+        warcs.store(copy(), None)
+    assert list(adopting) == []
+    assert isinstance(warcs.store(copy(), None), Record)
+    warcs.sync()
+    warcs.close()

@@ -1,0 +1,106 @@
+"""A full disk costs nothing but the copy that does not fit."""
+
+import errno
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.recover.full_disk import fill
+from tests.recover.kept import capture, copy, opened
+from unlost.errors import InputError
+
+ROOT = Path(__file__).parents[2]
+MOUNTED = "mount -t tmpfs -o size=4m none {} && exec {} -m tests.recover.full_disk {} {}"
+
+
+@contextmanager
+def small_files(size: int) -> Iterator[None]:
+    """Let no file grow beyond a size."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("size", [0, 3_000, 1_200_000])
+def test_a_file_that_may_not_grow_is_left_whole(tmp_path: Path, size: int) -> None:
+    """Also where half of a record was written: it is cut back, and goes on when it may."""
+    with small_files(60_000 + 2 * size) as _:
+        unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+        fill(
+            tmp_path / "warc",
+            size,
+            lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (unlimited, unlimited)),
+            "cannot be written: File too large",
+        )
+
+
+@pytest.mark.parametrize("size", [1, 100, 300])
+def test_a_file_that_cannot_be_begun_is_begun_later(tmp_path: Path, size: int) -> None:
+    """Not even its first record fits, or nothing behind it."""
+    folder = tmp_path / "warc"
+    warcs, _ = opened(folder)
+    with small_files(size):
+        for _ in range(2):
+            with pytest.raises(InputError, match="cannot be written"):
+                warcs.store(copy(), None)
+        assert next(folder.iterdir()).stat().st_size <= size
+    record = warcs.store(copy(), None)
+    warcs.close()
+    assert opened(folder)[1] == [record]
+
+
+def _mounting() -> list[str]:
+    """Return what runs a command with mounts of its own, if this machine lets us."""
+    alone = ["unshare", "--map-root-user", "--mount", "sh", "-c"]
+    try:
+        done = subprocess.run([*alone, "mount -t tmpfs none /mnt"], capture_output=True, check=False)
+    except FileNotFoundError:
+        return []
+    return alone if done.returncode == 0 else []
+
+
+@pytest.mark.parametrize("size", [3_000, 1_200_000])
+def test_a_disk_that_is_really_full(tmp_path: Path, size: int) -> None:
+    """A file system of 4 MB: the message says that there is no room, and when there is some, it goes on."""
+    alone = _mounting()
+    if not alone:
+        print("no file system of our own here: the limit of files stands for it")
+        return
+    place = tmp_path / "disk"
+    place.mkdir()
+    command = MOUNTED.format(place, sys.executable, place, size)
+    done = subprocess.run([*alone, command], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "filled\n"), done.stderr
+
+
+@pytest.mark.parametrize("then_stored", [True, False])
+def test_a_disk_that_fails_while_the_rest_is_cut_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, then_stored: bool
+) -> None:
+    """What could not be cut off at once is before the next append, or before the file gets its final name."""
+    folder = tmp_path / "warc"
+    warcs, _ = opened(folder)
+    records = [warcs.store(copy(), None)]
+    size = (folder / "unlost-00001.warc.gz.open").stat().st_size
+
+    def failing(*_: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with small_files(size + 100), monkeypatch.context() as broken:
+        broken.setattr(os, "ftruncate", failing)
+        with pytest.raises(InputError, match="Input/output error"):
+            warcs.store(copy(os.urandom(1000), of=capture(2)), None)
+    assert (folder / "unlost-00001.warc.gz.open").stat().st_size == size + 100
+    if then_stored:
+        records.append(warcs.store(copy(b"three", of=capture(3)), None))
+    warcs.close()
+    assert opened(folder)[1] == records
