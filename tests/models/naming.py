@@ -72,8 +72,8 @@ def query_name(query: str) -> str:
     if all(any(half.fullmatch(each) for each in parameters) for half in pair):
         parameters = [each for each in parameters if not any(half.fullmatch(each) for half in pair)]
     query = "&".join(each for each in parameters if not SESSION.fullmatch(each))
-    query = re.sub("%[0-9a-fA-F]{2}", lambda found: found[0].upper(), query)
-    query = "".join(char if "!" <= char <= "~" and char not in "\"#'<>" else escaped(char) for char in query)
+    query = re.sub("%([0-9a-fA-F]{2})?", lambda found: "%25" if found[1] is None else found[0].upper(), query)
+    query = "".join(char if "!" <= char <= "~" and char not in "\"#'<>[\\]^`{|}" else escaped(char) for char in query)
     return f"?{query}" if query else ""
 
 

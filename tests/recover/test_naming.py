@@ -67,6 +67,7 @@ RULES = [
     ("IPv6", "http://[2001:DB8::0:1]:81/", "[2001:db8::1]:81/"),
     ("an empty query", "http://foo.org/a?", "foo.org/a"),
     ("the order of parameters stays", "http://foo.org/?b=1&a=2", "foo.org/?b=1&a=2"),
+    ("what may not stand in a query", "http://foo.org/?a[]='{x|y}' 5%", "foo.org/?a%5B%5D=%27%7Bx%7Cy%7D%27%205%25"),
     ("backslash", "http://foo.org/a\\b%5Cc", "foo.org/a/b/c"),
 ]
 

@@ -87,29 +87,28 @@ fn write_path(path: &[u8], out: &mut Vec<u8>) {
 
 /// Decodes once what is printable and has no meaning in a path; a space becomes `+`. What stays escaped has capitals.
 fn decode(path: &[u8], out: &mut Vec<u8>) {
-    let mut rest = path;
-    while let [byte, behind @ ..] = rest {
-        rest = behind;
-        match (*byte, escaped_byte(behind)) {
-            (b'%', Some(value)) => {
-                rest = &behind[2..];
-                match value {
-                    b'#' | b'%' | b'/' | b'?' => push_escape(value, false, out),
-                    _ => push_path_byte(value, out),
-                }
-            }
-            // No escape: it stands for itself.
-            (b'%', None) => push_escape(b'%', false, out),
-            (byte, _) => push_path_byte(byte, out),
-        }
-    }
-}
-
-fn push_path_byte(byte: u8, out: &mut Vec<u8>) {
-    match byte {
+    for_each_byte(path, |byte, is_escaped| match byte {
+        b'#' | b'%' | b'/' | b'?' if is_escaped => push_escape(byte, false, out),
         b' ' => out.push(b'+'),
         b'!'..=b'~' => out.push(byte),
         _ => push_escape(byte, false, out),
+    });
+}
+
+/// Takes each byte that a text stands for, and whether it was escaped. A percent sign that begins no escape stands for
+/// itself, as if it were.
+fn for_each_byte(text: &[u8], mut take: impl FnMut(u8, bool)) {
+    let mut rest = text;
+    while let [byte, behind @ ..] = rest {
+        rest = behind;
+        if *byte != b'%' {
+            take(*byte, false);
+        } else if let Some(value) = escaped_byte(behind) {
+            rest = &behind[2..];
+            take(value, true);
+        } else {
+            take(b'%', true);
+        }
     }
 }
 
@@ -121,7 +120,7 @@ fn escaped_byte(digits: &[u8]) -> Option<u8> {
     Some(hex_value(*high)? << 4 | hex_value(*low)?)
 }
 
-/// The query as the standard's parser writes it, without session ids; nothing is decoded in it.
+/// The query without session ids; not even a `?` if nothing else is in it.
 fn write_query(query: &[u8], out: &mut Vec<u8>) {
     let start = out.len();
     out.push(b'?');
@@ -142,28 +141,17 @@ fn write_query(query: &[u8], out: &mut Vec<u8>) {
     }
 }
 
+/// Nothing is decoded, since servers tell `%26` from `&`. What may not stand in a query (RFC 3986, and `'`, which browsers
+/// escape) is escaped, since clients differ in whether they do so.
 fn write_parameter(parameter: &[u8], out: &mut Vec<u8>) {
-    for (i, &byte) in parameter.iter().enumerate() {
-        match byte {
-            b'%' => match escaped_byte(&parameter[i + 1..]) {
-                Some(value) => push_escape(value, false, out),
-                None => out.push(byte),
-            },
-            // The digits of an escape are written with its percent sign.
-            _ if is_digit_of_escape(parameter, i) => {}
-            b'"' | b'#' | b'\'' | b'<' | b'>' => push_escape(byte, false, out),
-            b'!'..=b'~' => out.push(byte),
-            _ => push_escape(byte, false, out),
+    for_each_byte(parameter, |byte, is_escaped| {
+        let is_plain = matches!(byte, b'!'..=b'~') && !b"\"#'<>[\\]^`{|}".contains(&byte);
+        if is_plain && !is_escaped {
+            out.push(byte);
+        } else {
+            push_escape(byte, false, out);
         }
-    }
-}
-
-fn is_digit_of_escape(text: &[u8], at: usize) -> bool {
-    let begins = |back: usize| {
-        at.checked_sub(back)
-            .is_some_and(|start| text[start] == b'%' && escaped_byte(&text[start + 1..]).is_some())
-    };
-    begins(1) || begins(2)
+    });
 }
 
 #[cfg(test)]
@@ -185,7 +173,7 @@ mod tests {
             ("http://www.com/", "www.com/"),
             ("http://a.com/%4%31/%2541/100%", "a.com/%2541/%2541/100%25"),
             ("http://a.com/a%5C..%5Cb", "a.com/b"),
-            ("http://a.com/?q=%c3%zz '", "a.com/?q=%C3%zz%20%27"),
+            ("http://a.com/?q=%c3%zz '", "a.com/?q=%C3%25zz%20%27"),
             ("http://1.2.3.4../", "1.2.3.4/"),
         ] {
             let found = name_of(address);
