@@ -19,8 +19,7 @@ SHAPES = 200_000
 """Shapes that are counted, of names and of folders: some 25 MB. Who has more makes them up."""
 
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
-# At least one digit and one letter, so that neither years nor words such as `facade` are taken for it.
-_HEX = re.compile(r"(?<![0-9a-z])(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{8,}(?![0-9a-z])", re.IGNORECASE)
+_HEX = re.compile(r"[0-9A-Fa-f]{8,}")
 _DIGITS = re.compile(r"\d+")
 _VALUE = re.compile(r"=[^&]*")
 
@@ -78,7 +77,15 @@ def shape(path: str) -> str:
     >>> shape("example.com/2014/05/page12.html"), shape("example.com/s/3f2504e04f8911d39a0c0305e82c3301")
     ('example.com/0/0/page0.html', 'example.com/s/x')
     """
-    return _DIGITS.sub("0", _HEX.sub("x", _UUID.sub("x", path)))
+    if _HEX.search(path):  # also in every UUID
+        path = _HEX.sub(_token, _UUID.sub("x", path))
+    return _DIGITS.sub("0", path)
+
+
+def _token(found: re.Match[str]) -> str:
+    """Return what stands for a run of hexadecimal digits: neither dates nor words are random."""
+    run = found[0]
+    return run if run.isdigit() or run.isalpha() else "x"
 
 
 def _repeats(segments: list[str]) -> bool:
