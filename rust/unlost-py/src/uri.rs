@@ -23,6 +23,8 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(foreign_scheme, module)?)?;
     module.add_function(wrap_pyfunction!(key, module)?)?;
     module.add_function(wrap_pyfunction!(key_many, module)?)?;
+    module.add_function(wrap_pyfunction!(name_of, module)?)?;
+    module.add_function(wrap_pyfunction!(names_of, module)?)?;
     module.add_function(wrap_pyfunction!(policy_name, module)?)?;
     module.add_function(wrap_pyfunction!(row_key, module)?)?;
     module.add_function(wrap_pyfunction!(segments, module)?)?;
@@ -134,6 +136,14 @@ pub fn rule_set(py: Python<'_>, name: &str) -> PyResult<RuleSet> {
         .map_err(|error| raise_usage(py, format!("{name}: {error}")))
 }
 
+fn name_form(text: &[u8], ignore_case: bool, out: &mut Vec<u8>) -> Result<(), UriError> {
+    uri::name(&Address::read(text)?, out)?;
+    if ignore_case {
+        out.make_ascii_lowercase();
+    }
+    Ok(())
+}
+
 fn one<'py>(form: Form, uri: &Bound<'py, PyAny>, rules: &str) -> PyResult<Bound<'py, PyString>> {
     let py = uri.py();
     let mut out = Vec::new();
@@ -142,13 +152,21 @@ fn one<'py>(form: Form, uri: &Bound<'py, PyAny>, rules: &str) -> PyResult<Bound<
 }
 
 fn many<'py>(form: Form, uris: &Bound<'py, PyAny>, rules: &str) -> PyResult<Bound<'py, PyList>> {
+    let rules = rule_set(uris.py(), rules)?;
+    each(uris, |text, out| form(text, rules, out))
+}
+
+/// For each address what is made of it, or the error that it would have raised.
+fn each<'py>(
+    uris: &Bound<'py, PyAny>,
+    form: impl Fn(&[u8], &mut Vec<u8>) -> Result<(), UriError>,
+) -> PyResult<Bound<'py, PyList>> {
     let py = uris.py();
-    let rules = rule_set(py, rules)?;
     let results = PyList::empty(py);
     let mut out = Vec::new();
     for uri in uris.try_iter()? {
         out.clear();
-        match form(&text(&uri?)?, rules, &mut out) {
+        match form(&text(&uri?)?, &mut out) {
             Ok(()) => results.append(string(py, &out))?,
             Err(error) => results.append(uri_error(py, &error)?)?,
         }
@@ -202,6 +220,21 @@ fn key<'py>(uri: &Bound<'py, PyAny>, rules: &str) -> PyResult<Bound<'py, PyStrin
 #[pyo3(signature = (uris, rules="wayback"))]
 fn key_many<'py>(uris: &Bound<'py, PyAny>, rules: &str) -> PyResult<Bound<'py, PyList>> {
     many(uri::key_of_uri, uris, rules)
+}
+
+#[pyfunction]
+#[pyo3(signature = (uri, ignore_case=false))]
+fn name_of<'py>(uri: &Bound<'py, PyAny>, ignore_case: bool) -> PyResult<Bound<'py, PyString>> {
+    let py = uri.py();
+    let mut out = Vec::new();
+    name_form(&text(uri)?, ignore_case, &mut out).map_err(|error| raise_uri(py, &error))?;
+    Ok(string(py, &out))
+}
+
+#[pyfunction]
+#[pyo3(signature = (uris, ignore_case=false))]
+fn names_of<'py>(uris: &Bound<'py, PyAny>, ignore_case: bool) -> PyResult<Bound<'py, PyList>> {
+    each(uris, |text, out| name_form(text, ignore_case, out))
 }
 
 #[pyfunction]

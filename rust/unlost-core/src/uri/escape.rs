@@ -1,6 +1,6 @@
 //! Percent escapes: all of them decoded, then only the necessary ones written.
 
-const fn hex_value(digit: u8) -> Option<u8> {
+pub(super) const fn hex_value(digit: u8) -> Option<u8> {
     match digit {
         b'0'..=b'9' => Some(digit - b'0'),
         b'a'..=b'f' => Some(digit - b'a' + 10),

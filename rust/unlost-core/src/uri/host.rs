@@ -31,7 +31,8 @@ fn write_name(name: &[u8], usage: Use, out: &mut Vec<u8>) -> Result<(), UriError
     let top = labels.next().ok_or(UriError::NoHost)?;
     // `1.2.3.4..` gets past the parser as a name; without its dots it is an address after all.
     if is_number(top) {
-        return write_number(name, out);
+        write_ipv4(number(name)?, out);
+        return Ok(());
     }
     write_label(top, usage, out);
     for label in labels {
@@ -66,22 +67,22 @@ pub(super) fn is_www(label: &[u8]) -> bool {
 }
 
 /// The standard's test for the last label of what must be an IPv4 address or nothing.
-fn is_number(label: &[u8]) -> bool {
+pub(super) fn is_number(label: &[u8]) -> bool {
     let hex = label
         .strip_prefix(b"0x")
         .is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit));
     hex || label.iter().all(u8::is_ascii_digit)
 }
 
-fn write_number(name: &[u8], out: &mut Vec<u8>) -> Result<(), UriError> {
+/// The IPv4 address that is written in any of its old notations, perhaps with dots around it.
+pub(super) fn number(name: &[u8]) -> Result<Ipv4Addr, UriError> {
     let text = std::str::from_utf8(name).unwrap_or_default();
-    let Ok(Host::Ipv4(address)) = Host::parse(text.trim_matches('.')) else {
-        return Err(UriError::BadHost {
+    match Host::parse(text.trim_matches('.')) {
+        Ok(Host::Ipv4(address)) => Ok(address),
+        _ => Err(UriError::BadHost {
             reason: "invalid IPv4 address".to_owned(),
-        });
-    };
-    write_ipv4(address, out);
-    Ok(())
+        }),
+    }
 }
 
 /// A label with what has a meaning in SURTs, addresses and map files escaped. The host of a parsed address holds few of

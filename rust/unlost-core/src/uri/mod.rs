@@ -12,6 +12,7 @@ mod error;
 mod escape;
 mod host;
 mod key;
+mod name;
 mod policy;
 mod rules;
 mod segments;
@@ -27,6 +28,7 @@ pub use key::{
     key_of_row, key_of_uri, looks_like_surt, normal_key, plain_page, plain_page_from, spellings,
     surt_of_uri,
 };
+pub use name::name;
 pub use policy::{ALL_POLICIES, Policy, PolicyError};
 pub use rules::{RuleSet, UnknownRuleSet};
 pub use segments::Segments;

@@ -62,8 +62,13 @@ fn named_token(text: &[u8]) -> Option<usize> {
     // Longer names before those that they end in.
     [&b"jsessionid="[..], b"phpsessid=", b"sid="]
         .into_iter()
-        .find_map(|name| before.strip_suffix(name))
-        .map(<[u8]>::len)
+        .find_map(|name| start_of_end(before, name))
+}
+
+/// Where an end begins that a text has, in whatever letter case.
+fn start_of_end(text: &[u8], end: &[u8]) -> Option<usize> {
+    let start = text.len().checked_sub(end.len())?;
+    text[start..].eq_ignore_ascii_case(end).then_some(start)
 }
 
 /// `aspsessionid`, 8 letters, `=` and 24 letters.
@@ -71,7 +76,7 @@ fn asp_session(text: &[u8]) -> Option<usize> {
     let (before, value) = text.split_at(text.len().checked_sub(33)?);
     let letters = |text: &[u8]| text.iter().all(u8::is_ascii_alphabetic);
     let fits = letters(&value[..8]) && value[8] == b'=' && letters(&value[9..]);
-    let start = before.strip_suffix(b"aspsessionid")?.len();
+    let start = start_of_end(before, b"aspsessionid")?;
     fits.then_some(start)
 }
 
@@ -88,7 +93,44 @@ fn cold_fusion_pair(text: &[u8], starts: &[usize]) -> Option<usize> {
     (has_value && !value.is_empty()).then_some(id + start)
 }
 
-/// Whether a lower-case path segment is an ASP.NET session, `(s(24 letters or digits))` or `(24 letters or digits)`.
+/// Whether a parameter of a query, in whatever letter case, is a session id and nothing else.
+pub(super) fn is_parameter(parameter: &[u8]) -> bool {
+    named_token(parameter) == Some(0) || asp_session(parameter) == Some(0)
+}
+
+/// Whether a parameter is one of the two that make a session id together.
+pub(super) fn is_cold_fusion_parameter(parameter: &[u8]) -> bool {
+    has_value_of(parameter, b"cfid=") || has_value_of(parameter, b"cftoken=")
+}
+
+/// Whether both are in a query.
+pub(super) fn has_cold_fusion_pair(query: &[u8]) -> bool {
+    let has = |name: &[u8]| {
+        let mut parameters = query.split(|&byte| byte == b'&');
+        parameters.any(|parameter| has_value_of(parameter, name))
+    };
+    has(b"cfid=") && has(b"cftoken=")
+}
+
+fn has_value_of(parameter: &[u8], name: &[u8]) -> bool {
+    parameter.len() > name.len() && parameter[..name.len()].eq_ignore_ascii_case(name)
+}
+
+/// A path segment without the session ids that Java servers put behind it: `;jsessionid=` and 32 letters or digits.
+pub(super) fn without_java_session(segment: &[u8]) -> &[u8] {
+    let mut kept = segment;
+    while let Some(token) = kept.len().checked_sub(32) {
+        let (before, value) = kept.split_at(token);
+        let start = start_of_end(before, b";jsessionid=");
+        match start.filter(|_| value.iter().all(u8::is_ascii_alphanumeric)) {
+            Some(start) => kept = &kept[..start],
+            None => break,
+        }
+    }
+    kept
+}
+
+/// Whether a path segment is an ASP.NET session, `(s(24 letters or digits))` or `(24 letters or digits)`.
 pub(super) fn is_asp_segment(segment: &[u8]) -> bool {
     let Some(inner) = segment
         .strip_prefix(b"(")

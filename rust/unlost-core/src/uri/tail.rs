@@ -64,7 +64,7 @@ pub(super) fn is_plain_rest(mut last: u8, rest: &[u8]) -> bool {
 }
 
 /// Path, and what stands behind the first `?`; empty if there is none.
-fn split_query(tail: &[u8]) -> (&[u8], &[u8]) {
+pub(super) fn split_query(tail: &[u8]) -> (&[u8], &[u8]) {
     match memchr::memchr(b'?', tail) {
         Some(mark) => (&tail[..mark], &tail[mark + 1..]),
         None => (tail, &[]),
@@ -179,9 +179,12 @@ impl Writer {
     }
 }
 
-/// Drops ASP.NET session segments that stand before an `.aspx` page.
-fn drop_asp_segments(segments: &mut Vec<&[u8]>) {
-    let is_page = |segment: &&[u8]| memchr::memmem::find(segment, b".aspx").is_some();
+/// Drops ASP.NET session segments that stand before an `.aspx` page, in whatever letter case.
+pub(super) fn drop_asp_segments(segments: &mut Vec<&[u8]>) {
+    let is_page = |segment: &&[u8]| {
+        let mut parts = segment.windows(b".aspx".len());
+        parts.any(|part| part.eq_ignore_ascii_case(b".aspx"))
+    };
     let Some(page) = segments.iter().rposition(is_page) else {
         return;
     };

@@ -1,0 +1,184 @@
+//! The name of a page while a site is being recovered: what all its spellings have in common.
+//!
+//! A name is an address without its scheme, `example.com/a/b?x=1`, so that `http://` before it makes it one again, which
+//! has the same name. It drops less than a SURT does: letter case and the order of parameters can tell pages apart.
+
+use url::Host;
+
+use super::escape::{hex_value, push_escape};
+use super::session;
+use super::tail::{drop_asp_segments, split_query};
+use super::{Address, UriError, host};
+
+/// What servers show for a folder and links name or not. Other names (`index.php`) are told by what archives list.
+const DEFAULT_PAGES: [&[u8]; 3] = [b"index.html", b"index.htm", b"default.htm"];
+
+/// Appends the name of the page that an address leads to.
+pub fn name(address: &Address<'_>, out: &mut Vec<u8>) -> Result<(), UriError> {
+    match address.host().ok_or(UriError::NoHost)? {
+        Host::Domain(name) => write_domain(name, out)?,
+        Host::Ipv4(ip) => out.extend_from_slice(ip.to_string().as_bytes()),
+        Host::Ipv6(ip) => host::write_ipv6(ip, out),
+    }
+    // Without a scheme, a port that is the own one of either tells nothing.
+    if let Some(port) = address.port().filter(|port| !matches!(port, 80 | 443)) {
+        out.extend_from_slice(format!(":{port}").as_bytes());
+    }
+    let (path, query) = split_query(address.tail());
+    write_path(path, out);
+    write_query(query, out);
+    Ok(())
+}
+
+/// A host's labels without a leading `www`, unless nothing but a top-level domain would be left.
+fn write_domain(name: &[u8], out: &mut Vec<u8>) -> Result<(), UriError> {
+    let dots = name.split(|&byte| byte == b'.');
+    let labels: Vec<&[u8]> = dots.filter(|label| !label.is_empty()).collect();
+    let (top, mut rest) = labels.split_last().ok_or(UriError::NoHost)?;
+    // `1.2.3.4..` gets past the parser as a name; without its dots it is an address after all.
+    if host::is_number(top) {
+        let ip = host::number(&labels.join(&b'.'))?;
+        out.extend_from_slice(ip.to_string().as_bytes());
+        return Ok(());
+    }
+    while let [b"www", behind @ ..] = rest {
+        if behind.is_empty() {
+            break;
+        }
+        rest = behind;
+    }
+    for label in rest {
+        out.extend_from_slice(label);
+        out.push(b'.');
+    }
+    out.extend_from_slice(top);
+    Ok(())
+}
+
+fn write_path(path: &[u8], out: &mut Vec<u8>) {
+    let mut decoded = Vec::with_capacity(path.len());
+    decode(path, &mut decoded);
+    let mut segments: Vec<&[u8]> = Vec::with_capacity(8);
+    for segment in decoded.split(|&byte| byte == b'/' || byte == b'\\') {
+        match session::without_java_session(segment) {
+            b"" | b"." => {}
+            b".." => {
+                segments.pop();
+            }
+            kept => segments.push(kept),
+        }
+    }
+    drop_asp_segments(&mut segments);
+    let is_default = |segment: &&[u8]| {
+        let mut pages = DEFAULT_PAGES.iter();
+        pages.any(|page| segment.eq_ignore_ascii_case(page))
+    };
+    while segments.last().is_some_and(is_default) {
+        segments.pop();
+    }
+    if segments.is_empty() {
+        out.push(b'/');
+    }
+    for segment in segments {
+        out.push(b'/');
+        out.extend_from_slice(segment);
+    }
+}
+
+/// Decodes once what is printable and has no meaning in a path; a space becomes `+`. What stays escaped has capitals.
+fn decode(path: &[u8], out: &mut Vec<u8>) {
+    for_each_byte(path, |byte, is_escaped| match byte {
+        b'#' | b'%' | b'/' | b'?' if is_escaped => push_escape(byte, false, out),
+        b' ' => out.push(b'+'),
+        b'!'..=b'~' => out.push(byte),
+        _ => push_escape(byte, false, out),
+    });
+}
+
+/// Takes each byte that a text stands for, and whether it was escaped. A percent sign that begins no escape stands for
+/// itself, as if it were.
+fn for_each_byte(text: &[u8], mut take: impl FnMut(u8, bool)) {
+    let mut rest = text;
+    while let [byte, behind @ ..] = rest {
+        rest = behind;
+        if *byte != b'%' {
+            take(*byte, false);
+        } else if let Some(value) = escaped_byte(behind) {
+            rest = &behind[2..];
+            take(value, true);
+        } else {
+            take(b'%', true);
+        }
+    }
+}
+
+/// The byte whose two digits stand here, behind a percent sign.
+fn escaped_byte(digits: &[u8]) -> Option<u8> {
+    let [high, low, ..] = digits else {
+        return None;
+    };
+    Some(hex_value(*high)? << 4 | hex_value(*low)?)
+}
+
+/// The query without session ids; not even a `?` if nothing else is in it.
+fn write_query(query: &[u8], out: &mut Vec<u8>) {
+    let start = out.len();
+    out.push(b'?');
+    let has_pair = session::has_cold_fusion_pair(query);
+    let parameters = query.split(|&byte| byte == b'&');
+    let kept = parameters.filter(|parameter| {
+        !(session::is_parameter(parameter)
+            || has_pair && session::is_cold_fusion_parameter(parameter))
+    });
+    for (i, parameter) in kept.enumerate() {
+        if i > 0 {
+            out.push(b'&');
+        }
+        write_parameter(parameter, out);
+    }
+    if out.len() == start + 1 {
+        out.truncate(start);
+    }
+}
+
+/// Nothing is decoded, since servers tell `%26` from `&`. What may not stand in a query (RFC 3986, and `'`, which browsers
+/// escape) is escaped, since clients differ in whether they do so.
+fn write_parameter(parameter: &[u8], out: &mut Vec<u8>) {
+    for_each_byte(parameter, |byte, is_escaped| {
+        let is_plain = matches!(byte, b'!'..=b'~') && !b"\"#'<>[\\]^`{|}".contains(&byte);
+        if is_plain && !is_escaped {
+            out.push(byte);
+        } else {
+            push_escape(byte, false, out);
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name_of(text: &str) -> String {
+        let mut out = Vec::new();
+        let address = Address::read(text.as_bytes()).expect("an address");
+        name(&address, &mut out).expect("a name");
+        String::from_utf8(out).expect("ascii")
+    }
+
+    #[test]
+    fn names_are_their_own_names() {
+        for (address, expected) in [
+            ("http://www.Example.com:80/", "example.com/"),
+            ("https://www.example.com/A/index.html#top", "example.com/A"),
+            ("http://www.com/", "www.com/"),
+            ("http://a.com/%4%31/%2541/100%", "a.com/%2541/%2541/100%25"),
+            ("http://a.com/a%5C..%5Cb", "a.com/b"),
+            ("http://a.com/?q=%c3%zz '", "a.com/?q=%C3%25zz%20%27"),
+            ("http://1.2.3.4../", "1.2.3.4/"),
+        ] {
+            let found = name_of(address);
+            assert_eq!(found, expected, "{address}");
+            assert_eq!(name_of(&format!("http://{found}")), found, "{address}");
+        }
+    }
+}

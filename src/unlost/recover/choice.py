@@ -1,0 +1,244 @@
+"""Which capture: what archives say of their copies of one page, put in the order in which to fetch them."""
+
+import hashlib
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from urllib.parse import urljoin
+
+from unlost.archives.closeness import between, rank, span
+from unlost.errors import DateError, UriError
+from unlost.formats.capture import Capture
+from unlost.formats.digests import normal_digest
+from unlost.recover.naming import name_of
+
+# The digests of no bytes at all.
+_NOTHING = frozenset(
+    normal_digest(f"{each}:{hashlib.new(each, usedforsecurity=False).hexdigest()}")
+    for each in ("md5", "sha1", "sha256", "sha512")
+)
+
+
+class Worth(IntEnum):
+    """What a capture is good for, the best first."""
+
+    GOOD = 0
+    """The page as it was captured."""
+    MIGRATED = 1
+    """The page in another format, or with something of the archive's in it."""
+    UNKNOWN = 2
+    """Nothing says: it must be fetched to know."""
+    PARTIAL = 3
+    """A piece of the page."""
+    REDIRECT = 4
+    """It leads to another page of the site, or does not say where."""
+    ELSEWHERE = 5
+    """It leads away from the site."""
+    ERROR = 6
+    """The server had no such page, or an accident."""
+    EMPTY = 7
+    """Nothing is in it."""
+    SELF = 8
+    """It leads to the very same page in another spelling: whatever it was, it is not here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """Which captures of a page are wanted.
+
+    at: the date, 1 to 14 digits, to be close to; None for the last.
+    near: of a requisite, when the page that needs it was captured, 14 digits; it counts before `at`.
+    first, last: 1 to 14 digits; captures before and after are left out.
+    most_recent: take the last capture, also where the archive changed its format and another did not.
+    is_requisite: whether it is for an image, a style sheet or the like; `near` counts only then.
+    """
+
+    at: str | None = None
+    near: str | None = None
+    first: str | None = None
+    last: str | None = None
+    most_recent: bool = False
+    is_requisite: bool = False
+
+
+def worth(capture: Capture, is_own: Callable[[str], bool], name: str, *, ignore_case: bool = False) -> Worth:
+    """Return what a capture is good for, by what its index says.
+
+    is_own: whether an address belongs to the site, as `Scope.is_own` says.
+    name: of the page, as `name_of` has it with the same `ignore_case`.
+    """
+    if capture.status is None or (capture.status == 304 and capture.revisit):
+        return Worth.EMPTY if _is_told_empty(capture) else Worth.UNKNOWN
+    known = _of_status(capture, is_own, name, ignore_case=ignore_case)
+    return Worth.EMPTY if known <= Worth.PARTIAL and _is_told_empty(capture) else known
+
+
+def worth_of_copy(
+    capture: Capture,
+    is_own: Callable[[str], bool],
+    name: str,
+    *,
+    size: int,
+    truncated: str | None = None,
+    ignore_case: bool = False,
+) -> Worth:
+    """Return what a copy is good for that has come; never UNKNOWN.
+
+    capture: what came back. size: how many bytes its body has. truncated: as in StoredCopy.
+    """
+    # What was stored without HTTP has no status, and is what it is.
+    status = 200 if capture.status is None else capture.status
+    known = _of_status(replace(capture, status=status), is_own, name, ignore_case=ignore_case)
+    if known > Worth.PARTIAL:
+        return known
+    if size == 0:
+        return Worth.EMPTY
+    return Worth.PARTIAL if truncated is not None else known
+
+
+def resolved(captures: Iterable[Capture]) -> list[Capture]:
+    """Return captures, in their order, in which revisits have the status and type of what they repeat.
+
+    That is the capture which they name, or one of the same digest: of the same archive before others, the last before
+    it rather than a later one. A revisit of which there is none stays as it is.
+    """
+    captures = list(captures)
+    if not any(each.revisit for each in captures):
+        return captures
+    originals: dict[tuple[str, ...], list[Capture]] = {}
+    for each in captures:
+        if each.status is not None and not each.revisit:
+            for mark in _marks(each.archive, (each.uri, each.datetime), each.digest):
+                originals.setdefault(mark, []).append(each)
+    for candidates in originals.values():
+        candidates.sort(key=_sorting)
+    return [_resolved(each, originals) if each.revisit else each for each in captures]
+
+
+def ranked(
+    captures: Sequence[Capture],
+    wish: Wish,
+    is_own: Callable[[str], bool],
+    name: str,
+    *,
+    ignore_case: bool = False,
+) -> list[tuple[Worth, Capture]]:
+    """Return captures of one page with their worth, in the order in which to fetch them until one is good.
+
+    By worth; then those closest to the date that is wished for, or without one the last; then by archive. Those out of
+    the wished time are left out. So nothing that is known to be an error, a redirect or empty comes before a capture
+    that is good, however old. The order in which they were given does not matter. Raises DateError for a bad wish.
+    """
+    low, high = between(wish.first, wish.last)
+    date = (wish.near if wish.is_requisite else None) or wish.at
+    first, last = span(date)
+
+    def order(found: tuple[Worth, Capture]) -> tuple[object, ...]:
+        value, capture = found
+        value = Worth.GOOD if wish.most_recent and value is Worth.MIGRATED else value
+        # Without a date the last is the closest, and comparing digits does.
+        distance = 0.0 if date is None else _distance(capture, first, last)
+        return value, distance, -int(capture.datetime), *_sorting(capture)[1:]
+
+    wanted = [capture for capture in resolved(captures) if low <= capture.datetime <= high]
+    return sorted(((worth(each, is_own, name, ignore_case=ignore_case), each) for each in wanted), key=order)
+
+
+def versions(ranked: Iterable[tuple[Worth, Capture]]) -> list[tuple[Worth, Capture]]:
+    """Return the best capture of each payload, in their order: every version of a page once.
+
+    Without a digest nothing tells whether a capture is the same, and it is a version. Redirects, whose bodies say
+    little, are told apart by where they lead, too.
+    """
+    found: dict[object, tuple[Worth, Capture]] = {}
+    for i, (value, capture) in enumerate(ranked):
+        leads_on = value in (Worth.REDIRECT, Worth.ELSEWHERE, Worth.SELF)
+        found.setdefault((_payload(capture) or i, leads_on and capture.redirect), (value, capture))
+    return list(found.values())
+
+
+def same_payload(one: Capture, other: Capture) -> bool:
+    """Return whether two captures are known to have the same body: one digest of one algorithm.
+
+    A digest whose algorithm is not told is compared only inside one archive.
+    """
+    return _payload(one) is not None and _payload(one) == _payload(other)
+
+
+def _payload(capture: Capture) -> object:
+    if capture.digest is None or ":" in capture.digest:
+        return capture.digest
+    return capture.archive, capture.digest
+
+
+def _is_told_empty(capture: Capture) -> bool:
+    # A revisit's record is small; its digest is that of the body which it stands for.
+    return capture.digest in _NOTHING or (capture.length == 0 and not capture.revisit)
+
+
+def _of_status(capture: Capture, is_own: Callable[[str], bool], name: str, *, ignore_case: bool) -> Worth:
+    status = capture.status or 0
+    if status in (204, 205, 304):  # by definition without a body
+        return Worth.EMPTY
+    if status == 206:
+        return Worth.PARTIAL
+    if 200 <= status < 300:
+        return Worth.MIGRATED if capture.migrated else Worth.GOOD
+    if 300 <= status < 400:
+        return _of_redirect(capture, is_own, name, ignore_case=ignore_case)
+    return Worth.ERROR
+
+
+def _of_redirect(capture: Capture, is_own: Callable[[str], bool], name: str, *, ignore_case: bool) -> Worth:
+    if not capture.redirect:
+        return Worth.REDIRECT
+    try:
+        target = urljoin(capture.uri, capture.redirect.strip())
+        if name_of(target, ignore_case=ignore_case) == name:
+            return Worth.SELF
+    except (UriError, ValueError):
+        return Worth.ELSEWHERE
+    return Worth.REDIRECT if is_own(target) else Worth.ELSEWHERE
+
+
+def _marks(archive: str | None, named: tuple[str, str] | None, digest: str | None) -> list[tuple[str, ...]]:
+    """Return by what a revisit finds its original, the surest first."""
+    own = archive or ""
+    marks = [("named", own, *named), ("named", *named)] if named else []
+    if digest is not None:
+        marks.append(("alike", own, digest))
+        if ":" in digest:
+            marks.append(("alike", digest))
+    return marks
+
+
+def _resolved(revisit: Capture, originals: dict[tuple[str, ...], list[Capture]]) -> Capture:
+    found = (originals.get(mark) for mark in _marks(revisit.archive, revisit.revisit_of, revisit.digest))
+    candidates = next((each for each in found if each), None)
+    if candidates is None:
+        return revisit
+    position = bisect_right(candidates, revisit.datetime, key=lambda each: each.datetime)
+    original = candidates[max(position - 1, 0)]
+    is_told = revisit.status not in (None, 304)  # 304 is what the second visit was told, not the first
+    return replace(
+        revisit,
+        status=revisit.status if is_told else original.status,
+        redirect=revisit.redirect if is_told else revisit.redirect or original.redirect,
+        mime=revisit.mime or original.mime,
+    )
+
+
+def _distance(capture: Capture, first: str, last: str) -> float:
+    try:
+        return rank(capture.datetime, first, last)[0]
+    except DateError:
+        return math.inf
+
+
+def _sorting(capture: Capture) -> tuple[str | int, ...]:
+    """Return what brings captures into one order, however they came: the oldest first, then by archive."""
+    texts = (capture.datetime, capture.archive, capture.uri, capture.urim, capture.filename, capture.digest)
+    numbers = (capture.offset, capture.skip, capture.length, capture.status)
+    return *(text or "" for text in texts), *(-1 if number is None else number for number in numbers)

@@ -1,0 +1,103 @@
+"""Addresses without end: calendars, sessions, paths that repeat."""
+
+import re
+
+LONGEST = 2_000
+"""Characters. Internet Explorer opened no address of more than 2,083, so pages have none; traps grow theirs."""
+
+DEEPEST = 20
+"""Path segments. The dissertation's crawls of 300 sites stopped at 15; this is above what sites have by intention."""
+
+ALIKE = 10_000
+"""Unlisted names of one shape. That is as many as the largest site had that the dissertation recovered whole, and less
+than half an hour of requests to an archive that takes eight a second."""
+
+IN_FOLDER = 50_000
+"""Unlisted names in one folder shape, of however many shapes: the same for traps that make up words."""
+
+SHAPES = 200_000
+"""Shapes that are counted, of names and of folders: some 25 MB. Who has more makes them up."""
+
+_UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
+_HEX = re.compile(r"[0-9A-Fa-f]{8,}")
+_DIGITS = re.compile(r"\d+")
+_VALUE = re.compile(r"=[^&]*")
+
+
+class Traps:
+    """Says of names that links lead to, and that no archive lists, whether they are part of a trap.
+
+    It counts: ask once for each name. What it has counted is not kept anywhere; feed it the same names again, in
+    whatever order, to go on where another left off. Memory is bounded by `shapes`.
+
+    alike, in_folder, shapes: how many it lets through, as the constants above explain.
+    """
+
+    def __init__(self, alike: int = ALIKE, in_folder: int = IN_FOLDER, shapes: int = SHAPES) -> None:
+        self._alike = alike
+        self._in_folder = in_folder
+        self._shapes = shapes
+        # By hash, which is as good as the text here and much smaller; Python salts it, so nobody can aim at it.
+        self._counts: dict[int, int] = {}
+
+    def reason(self, name: str) -> str | None:
+        """Return why not to go there, in words for people; None if nothing speaks against it, and count it then.
+
+        >>> Traps().reason("example.com/a/b/a/b/a/b/c"), Traps().reason("example.com/a/b")
+        ('its path repeats itself', None)
+        """
+        if len(name) > LONGEST:
+            return f"longer than {LONGEST:,} characters"
+        path, _, query = name.partition("?")
+        segments = path.split("/")[1:]
+        if len(segments) > DEEPEST:
+            return f"more than {DEEPEST} folders deep"
+        if _repeats(segments):
+            return "its path repeats itself"
+        place = shape(path)
+        whole = f"{place}?{_DIGITS.sub('0', _VALUE.sub('=', query))}"
+        # A folder is told from a page by having no question mark.
+        folder = place.rpartition("/")[0]
+        return self._counted((hash(whole), self._alike, "alike"), (hash(folder), self._in_folder, "in one folder"))
+
+    def _counted(self, *kinds: tuple[int, int, str]) -> str | None:
+        for key, most, what in kinds:
+            if self._counts.get(key, 0) >= most:
+                return f"more than {most:,} unlisted addresses {what}"
+        if len(self._counts) + sum(key not in self._counts for key, _, _ in kinds) > self._shapes:
+            return f"more than {self._shapes:,} kinds of unlisted addresses"
+        for key, _, _ in kinds:
+            self._counts[key] = self._counts.get(key, 0) + 1
+        return None
+
+
+def shape(path: str) -> str:
+    """Return a path with what counters, calendars and random numbers change made equal.
+
+    >>> shape("example.com/2014/05/page12.html"), shape("example.com/s/3f2504e04f8911d39a0c0305e82c3301")
+    ('example.com/0/0/page0.html', 'example.com/s/x')
+    """
+    if _HEX.search(path):  # also in every UUID
+        path = _HEX.sub(_token, _UUID.sub("x", path))
+    return _DIGITS.sub("0", path)
+
+
+def _token(found: re.Match[str]) -> str:
+    """Return what stands for a run of hexadecimal digits: neither dates nor words are random."""
+    run = found[0]
+    return run if run.isdigit() or run.isalpha() else "x"
+
+
+def _repeats(segments: list[str]) -> bool:
+    """Return whether some segments stand there three times in a row, unless they are numbers, as in dates.
+
+    As crawlers count it: twice is frequent (`/news/news/`), three times is a link relative to the wrong folder.
+    """
+    if len(segments) - len(set(segments)) < 2:
+        return False
+    for size in range(1, len(segments) // 3 + 1):
+        for start in range(len(segments) - 3 * size + 1):
+            first, second, third = (segments[start + i * size : start + (i + 1) * size] for i in range(3))
+            if first == second == third and not all(segment.isdecimal() for segment in first):
+                return True
+    return False

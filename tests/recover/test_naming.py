@@ -1,0 +1,171 @@
+"""Addresses of one page have one name; the core agrees with the slow model."""
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from tests.models import naming as model
+from tests.uri import strategies
+from unlost.errors import ForeignSchemeError, UriError
+from unlost.recover.naming import address_of, folded, folder_name, name_of, names_of, root_names
+
+ID = strategies.ID
+
+# The rules of "Canonical URIs while crawling", each with what it does and what it must leave alone.
+RULES = [
+    ("lower-case host", "http://Foo.ORG/Bar", "foo.org/Bar"),
+    ("index.html at the end", "http://foo.org/a/index.html", "foo.org/a"),
+    ("index.htm at the end", "http://foo.org/index.htm", "foo.org/"),
+    ("default.htm at the end", "http://foo.org/a/default.htm", "foo.org/a"),
+    ("in capitals, as of Windows", "http://foo.org/Default.htm", "foo.org/"),
+    ("before a query", "http://foo.org/a/index.html?x=1", "foo.org/a?x=1"),
+    ("not in the middle", "http://foo.org/index.html/a", "foo.org/index.html/a"),
+    ("not the end of a longer name", "http://foo.org/myindex.html", "foo.org/myindex.html"),
+    ("not index.php", "http://foo.org/index.php", "foo.org/index.php"),
+    ("fragment", "http://foo.org/a#b", "foo.org/a"),
+    ("fragment with a question mark", "http://foo.org/a#b?c", "foo.org/a"),
+    ("./", "http://foo.org/./a/./b", "foo.org/a/b"),
+    ("../", "http://foo.org/a/../b/c/..", "foo.org/b"),
+    ("../ above the root", "http://foo.org/../a", "foo.org/a"),
+    ("../ escaped", "http://foo.org/a/%2e%2E/b", "foo.org/b"),
+    ("doubled slashes", "http://foo.org//a///b", "foo.org/a/b"),
+    ("not in the query", "http://foo.org/?u=http://a//b/../c", "foo.org/?u=http://a//b/../c"),
+    ("%21 to %7E decoded", "http://foo.org/%21%41%7euser%7E", "foo.org/!A~user~"),
+    ("a space becomes +", "http://foo.org/a%20b c+d", "foo.org/a+b+c+d"),
+    ("not in the query", "http://foo.org/?a=%41%20b", "foo.org/?a=%41%20b"),
+    ("never the reserved", "http://foo.org/%23%25%2F%3F", "foo.org/%23%25%2F%3F"),
+    ("never twice", "http://foo.org/%2541", "foo.org/%2541"),
+    ("upper-case hex", "http://foo.org/%2f%c3%bc?a=%c3%bc", "foo.org/%2F%C3%BC?a=%C3%BC"),
+    ("as if it were escaped", "http://foo.org/ü?a=ü", "foo.org/%C3%BC?a=%C3%BC"),
+    ("other bytes than UTF-8", "http://foo.org/%fc", "foo.org/%FC"),
+    ("a lone percent sign", "http://foo.org/100%", "foo.org/100%25"),
+    ("session id of PHP", f"http://foo.org/?a=1&PHPSESSID={ID}&b=2", "foo.org/?a=1&b=2"),
+    ("session id alone", f"http://foo.org/a?sid={ID}", "foo.org/a"),
+    ("session id of Java", f"http://foo.org/a.jsp?jsessionid={ID}", "foo.org/a.jsp"),
+    ("session id of Java in the path", f"http://foo.org/a.jsp;jsessionid={ID}?b=1", "foo.org/a.jsp?b=1"),
+    ("session id of ASP", f"http://foo.org/?ASPSESSIONID{'ABCDEFGH'}={'abcdefghijkl' * 2}", "foo.org/"),
+    ("session id of ASP.NET", f"http://foo.org/{strategies.ASP}/Page.ASPX", "foo.org/Page.ASPX"),
+    ("session id of ColdFusion", "http://foo.org/?CFID=1&a=2&CFTOKEN=3", "foo.org/?a=2"),
+    ("not half of one", "http://foo.org/?cfid=1", "foo.org/?cfid=1"),
+    ("not what only ends like one", f"http://foo.org/?osid={ID}&b=1", f"foo.org/?osid={ID}&b=1"),
+    ("not a short number", "http://foo.org/?sid=17", "foo.org/?sid=17"),
+    ("www", "http://www.foo.org/", "foo.org/"),
+    ("not www2", "http://www2.foo.org/", "www2.foo.org/"),
+    ("not all of a host", "http://www.org/", "www.org/"),
+    ("letter case stays", "http://foo.org/BAR.html", "foo.org/BAR.html"),
+    ("a final slash", "http://foo.org/bar/", "foo.org/bar"),
+    ("a final slash before a query", "http://foo.org/bar/?x", "foo.org/bar?x"),
+    ("the slash of the root stays", "http://foo.org", "foo.org/"),
+    ("scheme", "https://foo.org/", "foo.org/"),
+    ("port of http", "http://foo.org:80/", "foo.org/"),
+    ("port of https", "https://foo.org:443/", "foo.org/"),
+    ("another port stays", "http://foo.org:8080/", "foo.org:8080/"),
+    ("user info", "http://me:secret@foo.org/", "foo.org/"),
+    ("international names", "http://Bücher.example/", "xn--bcher-kva.example/"),
+    ("dots around the host", "http://foo.org./", "foo.org/"),
+    ("IPv4", "http://0x7f.1/a/", "127.0.0.1/a"),
+    ("IPv6", "http://[2001:DB8::0:1]:81/", "[2001:db8::1]:81/"),
+    ("an empty query", "http://foo.org/a?", "foo.org/a"),
+    ("the order of parameters stays", "http://foo.org/?b=1&a=2", "foo.org/?b=1&a=2"),
+    ("what may not stand in a query", "http://foo.org/?a[]='{x|y}' 5%", "foo.org/?a%5B%5D=%27%7Bx%7Cy%7D%27%205%25"),
+    ("backslash", "http://foo.org/a\\b%5Cc", "foo.org/a/b/c"),
+]
+
+
+@pytest.mark.parametrize(("uri", "name"), [rule[1:] for rule in RULES], ids=[f"{r[0]}: {r[1]}"[:60] for r in RULES])
+def test_every_rule_of_crawling(uri: str, name: str) -> None:
+    """Each rule does what it says, and what has been named by it keeps its name."""
+    assert name_of(uri) == name
+    assert name_of(address_of(name)) == name
+    assert model.name(uri) == name
+
+
+@given(strategies.uris())
+@example(f"http://a.com/..;jsessionid={ID}/b")
+@example(f"http://a.com/b;jsessionid={ID};JSESSIONID={ID}/index.html/Default.HTM/")
+@example("http://a.com/%4%31")
+@example("http://a.com/%2%35/%%34%31")
+@example("http://a.com/a%5C..%5Cb")
+@example("http://a.com/x//../y")
+@example(f"http://a.com/?cfid=1&sid={ID}&cftoken=2")
+@example("http://www.www.com/")
+@example("https://a.com:80/")
+@example("http://a.com/?%C3%bC%zz%4")
+def test_names_agree_with_the_model_and_are_their_own(uri: str) -> None:
+    """Core and model give the same name, and the address made of a name has that name."""
+    name = name_of(uri)
+    assert name == model.name(uri)
+    assert name_of(address_of(name)) == name
+    small = name_of(uri, ignore_case=True)
+    assert small == folded(name) == model.name(uri, ignore_case=True)
+    assert name_of(address_of(small), ignore_case=True) == small
+
+
+@given(strategies.uris())
+def test_plain_addresses_are_named_as_the_parser_reads_them(uri: str) -> None:
+    """The fast way for plain addresses ends where the URL parser ends: a scheme in capitals is not plain."""
+    plain = "http://" + uri.partition(":")[2].lstrip("/\\")
+    assert name_of(plain) == name_of(plain.replace("http:", "HTTP:", 1))
+
+
+@given(st.lists(st.one_of(st.text(), strategies.uris()), max_size=8), st.booleans())
+def test_no_text_is_too_strange(texts: list[str], ignore_case: bool) -> None:
+    """Any text has a name of printable ASCII, or is refused with one line; many are named as one is."""
+    names = names_of(texts, ignore_case=ignore_case)
+    assert len(names) == len(texts)
+    for text, name in zip(texts, names, strict=True):
+        if isinstance(name, UriError):
+            assert str(name).isprintable()
+            with pytest.raises(type(name)):
+                name_of(text, ignore_case=ignore_case)
+            continue
+        assert name.isascii()
+        assert name.isprintable()
+        assert " " not in name
+        assert "/" in name
+        assert name_of(text, ignore_case=ignore_case) == name
+        assert name_of(address_of(name), ignore_case=ignore_case) == name
+
+
+@pytest.mark.parametrize("text", ["", "/a", "http://", "http://a b/", "http://a.com:99999/", "http://256.1.1.1/"])
+def test_what_is_no_address_is_refused(text: str) -> None:
+    """Nothing is guessed from what no browser would open."""
+    with pytest.raises(UriError):
+        name_of(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["mailto:me@foo.org", "ftp://foo.org/", "javascript:void(0)", "data:,a", "dns:foo.org"]
+)
+def test_what_is_no_page_is_refused(text: str) -> None:
+    """Other schemes have no names."""
+    with pytest.raises(ForeignSchemeError):
+        name_of(text)
+
+
+def test_a_hostile_address_takes_no_long() -> None:
+    """Work grows with the length: two million bytes of the worst take no noticeable time."""
+    for piece in (f";jsessionid={ID}", "../", "%25", "%2", "&cfid=1", "&sid=", "/index.html", "(a("):
+        assert name_of("http://a.com/?" + piece * (2_000_000 // len(piece)))
+        assert name_of("http://a.com/" + piece * (2_000_000 // len(piece)))
+
+
+def test_names_in_other_letters_fold_to_one() -> None:
+    """What a Windows server took for one file has one folded name."""
+    assert folded(name_of("http://foo.org/bar.html")) == folded(name_of("http://www.foo.org/BAR.html"))
+
+
+@given(strategies.uris())
+def test_root_names_lead_back_to_their_folder(uri: str) -> None:
+    """Every default page is a name, and its folder is the one that was asked about."""
+    name = name_of(uri)
+    for root in () if strategies.ASP in name else root_names(name):  # a session before a page is dropped
+        assert name_of(address_of(root)) == root
+        assert folder_name(root) == name
+
+
+def test_what_is_no_default_page_has_no_folder() -> None:
+    """Only the pages of the list stand for their folder."""
+    assert folder_name("foo.org/a/page.php") is None
+    assert folder_name("foo.org/") is None
+    assert len(set(root_names("foo.org/"))) == len(root_names("foo.org/"))

@@ -1,0 +1,126 @@
+"""Sites without end come to one; sites with an end are not cut."""
+
+import itertools
+import sys
+import uuid
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from unlost.recover.traps import ALIKE, DEEPEST, LONGEST, Traps, shape
+
+FREE = [
+    "example.com/",
+    "example.com/a?b=1",
+    "example.com/news/news/today",
+    "example.com/a/b/a/b/c",
+    "example.com/11/11/11",
+    "example.com/2011/11/11/11/11",
+    "example.com/a/x/a/y/a/z",
+    "example.com/" + "/".join(map(chr, range(ord("a"), ord("a") + DEEPEST))),
+    "example.com/" + "x" * (LONGEST - 12),
+]
+CAUGHT = [
+    ("example.com/a/b/a/b/a/b", "repeats"),
+    ("example.com/x/images/images/images/logo.png", "repeats"),
+    ("example.com/1/a/1/a/1/a?b", "repeats"),
+    ("example.com/" + "/".join(map(chr, range(ord("a"), ord("a") + DEEPEST + 1))), "folders deep"),
+    ("example.com/" + "x" * LONGEST, "characters"),
+    ("example.com/?" + "x" * LONGEST, "characters"),
+]
+
+
+@pytest.mark.parametrize("name", FREE)
+def test_what_sites_have_is_let_through(name: str) -> None:
+    """No rule for traps hits an ordinary address."""
+    assert Traps().reason(name) is None
+
+
+@pytest.mark.parametrize(("name", "word"), CAUGHT)
+def test_an_address_can_tell_that_it_is_a_trap(name: str, word: str) -> None:
+    """Too long, too deep, going round in circles: one look is enough, and the reason is said."""
+    assert word in (Traps().reason(name) or "")
+
+
+ENDLESS = {
+    "calendar": lambda i: f"example.com/cal/{2000 + i // 372}/{i // 31 % 12 + 1}/{i % 31 + 1}",
+    "calendar in the query": lambda i: f"example.com/cal?month={i}&view=day",
+    "sessions": lambda i: f"example.com/s/{uuid.UUID(int=i)}/index.php",
+    "tokens": lambda i: f"example.com/{(i + 1) * 0x1234567890ABCDEF:032x}a1/page",
+    "words made up": lambda i: "example.com/wiki/" + "".join(chr(97 + int(c)) for c in str(i)),
+    "folders made up": lambda i: "example.com/" + "".join(chr(97 + int(c)) for c in str(i)) + "/page",
+    "values made up": lambda i: "example.com/?q=" + "".join(chr(97 + int(c)) for c in str(i)),
+    "hosts made up": lambda i: "".join(chr(97 + int(c)) for c in str(i)) + ".example.com/",
+}
+
+
+@pytest.mark.parametrize("kind", ENDLESS)
+def test_what_has_no_end_is_ended(kind: str) -> None:
+    """Whatever a site makes up, it is refused at last, and stays refused."""
+    traps = Traps(alike=100, in_folder=300, shapes=1_000)
+    reasons = [traps.reason(ENDLESS[kind](i)) for i in range(2_000)]
+    let_through = [reason for reason in reasons if reason is None]
+    assert 50 <= len(let_through) <= 1_000
+    assert all(reasons[len(let_through) :])
+
+
+def test_a_trap_does_not_spoil_the_rest() -> None:
+    """When a calendar is used up, other pages of the site are still looked for."""
+    traps = Traps(alike=10)
+    for i in range(20):
+        traps.reason(f"example.com/cal/{i}")
+    assert traps.reason("example.com/cal/20") is not None
+    assert traps.reason("example.com/cal/about") is None
+    assert traps.reason("example.com/a.html") is None
+
+
+def test_a_large_site_is_not_a_trap() -> None:
+    """As many numbered pages as the largest sites of the dissertation had are all let through, and one more is not."""
+    traps = Traps()
+    assert all(traps.reason(f"example.com/viewtopic.php?t={i}") is None for i in range(ALIKE))
+    assert traps.reason("example.com/viewtopic.php?t=x") is not None
+
+
+def test_memory_has_a_bound() -> None:
+    """However many kinds of names come, no more are counted than was said."""
+    traps = Traps(shapes=500)
+    for i in range(5_000):
+        traps.reason(ENDLESS["folders made up"](i))
+    assert len(traps._counts) <= 500
+    assert sys.getsizeof(traps._counts) < 100_000
+
+
+names = st.builds(
+    lambda path, query: "example.com/" + "/".join(path) + query,
+    st.lists(st.sampled_from(["a", "b", "1", "23", "2014", "deadbeef12", "x.html"]), max_size=6),
+    st.sampled_from(["", "?a=1", "?a=b", "?a=2&b=3"]),
+)
+
+
+@given(st.lists(names, unique=True, max_size=60), st.randoms(use_true_random=False))
+def test_feeding_the_same_names_again_restores_the_count(seen: list[str], random: object) -> None:
+    """In whatever order names that were let through come again, the next verdicts are the same."""
+    first = Traps(alike=3, in_folder=5, shapes=40)
+    let_through = [name for name in seen if first.reason(name) is None]
+    again = Traps(alike=3, in_folder=5, shapes=40)
+    random.shuffle(let_through)  # type: ignore[attr-defined]
+    assert all(again.reason(name) is None for name in let_through)
+    for name in ("example.com/9", "example.com/a/b/zz", "example.com/x.html?a=9", "example.com/q/q.html"):
+        assert again.reason(name) == first.reason(name)
+
+
+@given(st.text(max_size=300), st.text(max_size=300))
+def test_any_text_is_judged(path: str, query: str) -> None:
+    """Nothing that stands in a name breaks the rules, and shapes have shapes of their own."""
+    verdict = Traps().reason(f"example.com/{path}?{query}")
+    assert verdict is None or verdict
+    assert shape(shape(path)) == shape(path) or any(char.isdigit() for char in path)
+
+
+def test_kinds_of_changing_parts_have_one_shape() -> None:
+    """Numbers and random tokens do not make a name another one; words do."""
+    for one, other in itertools.pairwise(["a/1/p2.html", "a/12/p345.html", "a/2024/p0.html"]):
+        assert shape(one) == shape(other)
+    assert shape("a/3f2504e0-4f89-11d3-9a0c-0305e82c3301") == shape("a/deadbeef01")
+    assert shape("a/facade") != shape("a/decade")
