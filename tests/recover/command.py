@@ -33,7 +33,8 @@ class Done:
 class Command:
     """One recovery, which may be run again and again.
 
-    registry: the archives. folder: what is recovered into; its parent is this test's own. home: where limits are counted.
+    registry: the archives. folder: what is recovered into; its parent is this test's own.
+    home: where limits are counted.
     """
 
     registry: Path
@@ -88,7 +89,7 @@ def ended(code: int, out: bytes, said: bytes) -> Done:
 def options(run: Run, urls: Path | None = None) -> list[str]:
     """Return a run's options as the command has them."""
     named = {
-        "--policy": run.policy if run.policy != Run.policy else None,
+        "--policy": run.policy if run.policy != "knowledgeable" else None,
         "--at": run.at,
         "--from": run.first if run.first != "0" else None,
         "--to": run.last if run.last != "9" else None,

@@ -75,9 +75,8 @@ class _Walk:
         if not run.page and self.groups.get(f"{HOST}/robots.txt"):
             self.queue.append((f"{HOST}/robots.txt", LIST, 0, None))
         if run.policy == "exhaustive":
-            self.queue.extend(
-                (name, PAGE, 0, None) for name in self.groups if _is_below(name, run) and self._best(name)
-            )
+            wanted = [name for name in self.groups if _admits(name, PAGE, 0, run) and self._best(name)]
+            self.queue.extend((name, PAGE, 0, None) for name in wanted)
         while self.queue:
             self._want(*self.queue.popleft())
 

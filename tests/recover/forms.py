@@ -1,4 +1,4 @@
-"""The quarter of the lost site where links stand in every form that pages have for them, and bodies come in every coding."""
+"""The quarter of the lost site where links stand in every form that pages have, and bodies come in every coding."""
 
 import gzip
 import random
@@ -40,7 +40,7 @@ def links(site: Site) -> list[Ref]:
     images = [_image(site, name) for name in ("style-element", "inline", "small", "medium", "large", "wide", "in-svg")]
     images += [_image(site, name, "c") for name in ("object", "poster")]
     pages = ["refreshed.html", "framed.html", "based.html", "from-svg.html", "?query=only"]
-    refs = tuple([*images, part("/forms/base/embedded.css"), *(a(f"/forms/base/{page}") for page in pages)])
+    refs = (*images, part("/forms/base/embedded.css"), *(a(f"/forms/base/{page}") for page in pages))
     for page in pages:
         case(site, f"/forms/base/{page}", "a link of a form of its own", ("a", 2008), on("a", 2008))
     case(
@@ -135,7 +135,8 @@ def lists(site: Site) -> list[Ref]:
     case(site, "/robots.txt", "says where the sitemap is", ("a", 2010),
          on("a", 2010, robots, mime="text/plain", refs=(Ref(f"{HOST}{index}", LIST, index),)))  # fmt: skip
     namespace = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
-    of_maps = f'<?xml version="1.0"?><sitemapindex {namespace}><sitemap><loc>{ROOT[:-1]}{sitemap}</loc></sitemap></sitemapindex>'
+    entry = f"<sitemap><loc>{ROOT[:-1]}{sitemap}</loc></sitemap>"
+    of_maps = f'<?xml version="1.0"?><sitemapindex {namespace}>{entry}</sitemapindex>'
     case(site, index, "a packed sitemap index", ("b", 2010),
          on("b", 2010, gzip.compress(of_maps.encode(), mtime=0), mime="application/x-gzip",
             refs=(Ref(f"{HOST}{sitemap}", LIST, sitemap),)))  # fmt: skip
@@ -143,12 +144,14 @@ def lists(site: Site) -> list[Ref]:
     entries = "".join(f"<url><loc>{ROOT[:-1]}{path}</loc></url>" for path in hidden)
     of_pages = f'<?xml version="1.0"?><urlset {namespace}>{entries}</urlset>'.encode()
     case(site, sitemap, "a packed sitemap", ("c", 2010),
-         on("c", 2010, gzip.compress(of_pages, mtime=0), mime="application/x-gzip", refs=tuple(a(path) for path in hidden)))  # fmt: skip
+         on("c", 2010, gzip.compress(of_pages, mtime=0), mime="application/x-gzip",
+            refs=tuple(a(path) for path in hidden)))  # fmt: skip
     for number, path in enumerate(hidden):
         case(site, path, "only in the sitemap", ("abc"[number % 3], 2008), on("abc"[number % 3], 2008))
     news = [f"/news/{number}.html" for number in range(8)]
     items = "".join(f"<item><title>News</title><link>{ROOT[:-1]}{path}</link></item>" for path in news)
-    feed = f'<?xml version="1.0"?><rss version="2.0"><channel><title>News</title><link>{ROOT}</link>{items}</channel></rss>'
+    channel = f"<channel><title>News</title><link>{ROOT}</link>{items}</channel>"
+    feed = f'<?xml version="1.0"?><rss version="2.0">{channel}</rss>'
     case(site, "/feed.xml", "a feed", ("b", 2011),
          on("b", 2011, feed, mime="application/rss+xml", refs=(a("/", ROOT), *(a(path) for path in news))))  # fmt: skip
     for number, path in enumerate(news):

@@ -1,14 +1,14 @@
 """Reads what a recovery left: its summary, and its WARCs by warcio, which checks every digest."""
 
-import base64
-import hashlib
 import io
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from warcio.archiveiterator import ArchiveIterator
-from warcio.exceptions import ArchiveLoadFailed
+
+from tests.recover.archives import digest_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def files(folder: Path) -> list[Path]:
 
 
 def kept(folder: Path, *, may_be_torn: bool = False) -> dict[tuple[str, int], Kept]:
-    """Return the records of all WARCs by file and offset, and check each of them.
+    """Return the copies in all WARCs by file and offset, and check every record.
 
     may_be_torn: whether the last file may end in the middle of a record, which then does not count; nor does a copy
         behind which its provenance is missing.
@@ -67,45 +67,65 @@ def kept(folder: Path, *, may_be_torn: bool = False) -> dict[tuple[str, int], Ke
     found: dict[tuple[str, int], Kept] = {}
     bodies: dict[str, bytes] = {}
     for path in files(folder):
-        try:
-            for offset, record in _records(path, bodies):
-                if record is not None:
-                    found[path.name.removesuffix(".open"), offset] = record
-                last = record is not None
-        except (ArchiveLoadFailed, EOFError, OSError):
-            if not may_be_torn or path != files(folder)[-1]:
-                raise
-            last = bool(found)
-        if may_be_torn and found and last:
+        is_copy = False
+        for offset, text in _members(path.read_bytes()):
+            if text is None:
+                assert may_be_torn, f"{path.name} is torn at {offset}"
+                assert path == files(folder)[-1], f"{path.name} is torn at {offset} and is not the last"
+                break
+            record = _record(text, bodies)
+            is_copy = record is not None
+            if record is not None:
+                found[path.name.removesuffix(".open"), offset] = record
+        if may_be_torn and is_copy:
             found.popitem()
     return found
 
 
-def _records(path: Path, bodies: dict[str, bytes]) -> Iterator[tuple[int, Kept | None]]:
-    """Yield the offset of every record, and what is kept in it if it is a copy."""
-    with io.BytesIO(path.read_bytes()) as file:
-        records = ArchiveIterator(file, check_digests="raise")
-        for record in records:
-            offset, head = records.get_record_offset(), record.rec_headers
-            if record.rec_type not in ("response", "revisit"):
-                record.content_stream().read()
-                yield offset, None
-                continue
-            digest, body = head.get_header("WARC-Payload-Digest"), record.content_stream().read()
-            if record.rec_type == "revisit":
-                body = bodies[digest]
-            else:
-                assert digest == "sha1:" + base64.b32encode(hashlib.sha1(body, usedforsecurity=False).digest()).decode()
-                bodies[digest] = body
-            http = record.http_headers
-            yield offset, Kept(
-                head.get_header("WARC-Target-URI"),
-                "".join(filter(str.isdigit, head.get_header("WARC-Date")))[:14],
-                int(http.get_statuscode()),
-                body,
-                http.get_header("Location"),
-                {name.lower(): value for name, value in head.headers},
-            )
+def _members(data: bytes) -> Iterator[tuple[int, bytes | None]]:
+    """Yield the offset and the text of every gzip member; None for the text of one that is not whole.
+
+    Not left to warcio, which takes what is cut off for the end.
+    """
+    offset = 0
+    while offset < len(data):
+        unpacking = zlib.decompressobj(31)
+        try:
+            text = unpacking.decompress(data[offset:])
+        except zlib.error:
+            unpacking, text = zlib.decompressobj(31), b""
+        if not unpacking.eof:
+            yield offset, None
+            return
+        yield offset, text
+        offset = len(data) - len(unpacking.unused_data)
+
+
+def _record(text: bytes, bodies: dict[str, bytes]) -> Kept | None:
+    """Return what is kept in a record if it is a copy."""
+    found: list[Kept | None] = []
+    for record in ArchiveIterator(io.BytesIO(text), check_digests="raise"):
+        head, body = record.rec_headers, record.content_stream().read()
+        found.append(None)
+        if record.rec_type not in ("response", "revisit"):
+            continue
+        digest = head.get_header("WARC-Payload-Digest")
+        if record.rec_type == "revisit":
+            body = bodies[digest]
+        else:
+            assert digest == digest_of(body)
+            bodies[digest] = body
+        http = record.http_headers
+        found[-1] = Kept(
+            head.get_header("WARC-Target-URI"),
+            "".join(filter(str.isdigit, head.get_header("WARC-Date")))[:14],
+            int(http.get_statuscode()),
+            body,
+            http.get_header("Location"),
+            {name.lower(): value for name, value in head.headers},
+        )
+    assert len(found) == 1, "expected one record in each gzip member"
+    return found[0]
 
 
 def listed_only(folder: Path) -> set[str]:

@@ -20,7 +20,7 @@ def on(archive: str, year: int, body: str | bytes = "", *, uri: str | None = Non
     def make(path: str) -> Held:
         text = body.encode() if isinstance(body, str) else body
         refs = more.get("refs", ())
-        told = text or html(f"{path} of {year} in {archive}", *refs)  # type: ignore[misc, arg-type]
+        told = text or html(f"{path} of {year} in {archive}", *refs)  # type: ignore[misc]
         place = uri or ROOT.rstrip("/") + quote(path, safe="/%?&=:+~")
         return Held(archive, f"{year}0601000000", place, told, **more)  # type: ignore[arg-type]
 
@@ -102,7 +102,8 @@ def versions(site: Site) -> list[Ref]:
     case(site, "/special/dated.html", "requisites close to their page", ("a", 2008),
          on("a", 2008, refs=(part("/img/dated.gif"),)))  # fmt: skip
     case(site, "/img/dated.gif", "requisites close to their page", ("b", 2011),
-         on("a", 2007, b"GIF89a of 2007", mime="image/gif"), on("b", 2011, b"GIF89a of 2011", mime="image/gif"))  # fmt: skip
+         on("a", 2007, b"GIF89a of 2007", mime="image/gif"),
+         on("b", 2011, b"GIF89a of 2011", mime="image/gif"))  # fmt: skip
     return [*(a(each) for each in cases), part("/img/seal.png"), part("/img/seal-copy.png"), a("/special/dated.html")]
 
 
