@@ -1,8 +1,8 @@
-"""A small lost site in two cheap archives, which a test can watch, stop, kill and let hang while a command asks them."""
+"""A small lost site in two cheap archives, which a test can watch, stop and let hang while a command asks them."""
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -134,7 +134,7 @@ class Village:
         assert self.loop is not None
         asyncio.run_coroutine_threadsafe(task, self.loop).result(30)
 
-    def when(self, number: int, act: Callable[[], None]) -> threading.Event:
+    def when(self, number: int, act: Callable[[], object]) -> threading.Event:
         """Do something once, when so many more requests have come; return what is set then."""
         end, done = len(self.asked) + number, threading.Event()
 
@@ -148,11 +148,10 @@ class Village:
 
 
 @asynccontextmanager
-async def _open(site: Site) -> AsyncIterator[Village]:
+async def _open(site: Site, fakes: Mapping[str, FakeWayback]) -> AsyncIterator[Village]:
     village_ = Village(site, loop=asyncio.get_running_loop())
-    for name in NAMES:
-        held = [stored(held) for _, held in site.captures() if held.archive == name]
-        village_.archives[name] = Watched(name, FakeWayback(held), village_)
+    for name, fake in fakes.items():
+        village_.archives[name] = Watched(name, fake, village_)
     try:
         for archive in village_.archives.values():
             await archive.open()
@@ -165,5 +164,13 @@ async def _open(site: Site) -> AsyncIterator[Village]:
 @contextmanager
 def running(site: Site) -> Iterator[Village]:
     """Run the archives of a small site."""
-    with aside(_open(site)) as found:
+    held = {name: [stored(held) for _, held in site.captures() if held.archive == name] for name in NAMES}
+    with serving(site, {name: FakeWayback(each) for name, each in held.items()}) as found:
+        yield found
+
+
+@contextmanager
+def serving(site: Site, fakes: Mapping[str, FakeWayback]) -> Iterator[Village]:
+    """Run any archives."""
+    with aside(_open(site, fakes)) as found:
         yield found

@@ -42,7 +42,7 @@ SAMPLING = ("unlost.archives.clients.memento", "unlost.cli.mapsample")
 
 @contextmanager
 def commands(*modules: str) -> Iterator[Commands]:
-    """Be ready to start commands. modules: what they import, so that it is there at once; of samples if none is given."""
+    """Be ready to start commands. modules: what they import, so that it is there at once; if none, that of samples."""
     command = [sys.executable, "-m", "tests.archives.sampling.killed", *(modules or SAMPLING)]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         yield Commands(process)
