@@ -15,6 +15,7 @@ from warcio.warcwriter import WARCWriter
 from tests.cli.run import unlost
 from tests.neighbours import pywb
 from tests.neighbours.fault_proxy import Proxy, proxying
+from tests.neighbours.faults import Answering, Talk
 from tests.recover.aside import aside
 from tests.recover.registry import registry
 from tests.recover.site import Held, Site
@@ -53,23 +54,39 @@ def _write(writer: WARCWriter, held: Held) -> None:
 
 
 def write_warc(path: Path, captures: Iterable[Held]) -> list[int]:
-    """Write captures into a WARC; return where those are that are to be damaged."""
+    """Write captures into a WARC; return the places to damage: the heads of some, the middles of others."""
     damaged = []
     with path.open("wb") as file:
         writer = WARCWriter(file, gzip=True)
         for held in sorted(captures, key=lambda held: held.date):
-            if held.damaged:
-                damaged.append(file.tell())
+            begin = file.tell()
             _write(writer, held)
+            if held.damaged:
+                damaged.append(begin if held.damaged == "lost" else (begin + file.tell()) // 2)
     return damaged
 
 
 def damage(path: Path, offsets: Iterable[int]) -> None:
-    """Make records unreadable; an index that was made before still names them."""
+    """Overwrite some bytes; an index that was made before still names what they belong to."""
     with path.open("r+b") as file:
         for offset in offsets:
             file.seek(offset)
-            file.write(b"\0" * 32)
+            file.write(b"\0" * 64)
+
+
+def _passing(proxy: Proxy, lost: frozenset[str]) -> Answering:
+    """Return what a proxy does: a record that cannot be read is an error of the server.
+
+    pywb itself says 503, as if it had too much to do, and is then left in peace for a minute, too long for tests.
+    """
+
+    async def answering(talk: Talk) -> None:
+        if any(talk.path.endswith(f"id_/{uri}") for uri in lost):
+            await talk.answer(500, b"cannot read it")
+        else:
+            await proxy.answer(talk)
+
+    return answering
 
 
 @dataclass(slots=True)
@@ -118,5 +135,7 @@ def archives(site: Site, folder: Path) -> Iterator[Archives]:
             damage(warc, damaged)
             servers[name] = stack.enter_context(pywb.serving(index, place, place))
             proxies[name] = stack.enter_context(aside(proxying(servers[name].port, SystemClock(), [])))
+            lost = {held.uri for _, held in site.captures() if held.archive == name and held.damaged == "lost"}
+            proxies[name].server.answering = _passing(proxies[name], frozenset(lost))
             entries.append(proxies[name].before(servers[name].archive(name)))
         yield Archives(servers, proxies, registry(folder / "archives.toml", *entries))

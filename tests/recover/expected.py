@@ -4,6 +4,7 @@ It walks the links that are declared beside each capture; nothing of `unlost` is
 decided here, each decision in one place:
 
 - of a resource that archives have only as an error, as empty or as a redirect elsewhere, nothing is wanted: MISSING;
+- a copy that comes with other bytes than its archive lists is cut: an older one that is whole is taken instead;
 - a redirect within the site is kept if there is nothing better, and what it leads to is wanted in its place;
 - the steps from list to list count for the depth as all links do, but only pages are ever too deep;
 - requisites are close to the page that they are found by only if a date is asked for (`at`), else the last ones.

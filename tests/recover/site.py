@@ -33,7 +33,8 @@ class Held:
     capture that it refers to.
     location: of a redirect, as the header says it; target: the name of what it leads to, None if it is another site.
     coding: what the stored bytes are in: gzip, br or chunked; revisit_of: the address and date of the original.
-    damaged: whether the archive lists it and can never give it.
+    damaged: how the archive's own file of it is damaged: `lost`, it can never give it; `cut`, it gives other bytes
+        than it lists, and does not say so. Empty if it is not.
     """
 
     archive: str
@@ -46,7 +47,7 @@ class Held:
     target: str | None = None
     coding: str = ""
     revisit_of: tuple[str, str] | None = None
-    damaged: bool = False
+    damaged: str = ""
     refs: tuple[Ref, ...] = ()
 
     @property

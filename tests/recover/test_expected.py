@@ -76,8 +76,14 @@ def test_what_is_missing_is_in_no_archive(running_archives: Archives) -> None:
 
 
 def test_what_is_damaged_is_listed_and_never_served(running_archives: Archives) -> None:
-    """An index names a capture, and its archive has only an error for it."""
-    ((_, held),) = [pair for pair in town().captures() if pair[1].damaged]
+    """An index names a capture, and its archive has only an error for it, or serves other bytes as if all were well."""
+    (cut,) = [held for _, held in town().captures() if held.damaged == "cut"]
+    answer = running_archives.servers[cut.archive].fetch(cut.date, cut.uri)
+    assert (answer.status, answer.headers["x-town"]) == (200, f"{cut.archive} {cut.date}")
+    assert answer.body[:1000] == cut.body[:1000]
+    assert answer.body != cut.body
+
+    (held,) = [held for _, held in town().captures() if held.damaged == "lost"]
     server = running_archives.servers[held.archive]
     assert [row["timestamp"] for row in server.rows(held.uri)] == [held.date]
     answer = server.fetch(held.date, held.uri)
