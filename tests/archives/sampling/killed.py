@@ -3,6 +3,7 @@
 Run as a module it reads one command a line, as JSON, and for each writes the number of the process, then how it ended.
 """
 
+import importlib
 import json
 import os
 import subprocess
@@ -36,10 +37,13 @@ class Commands:
         return int(self._process.stdout.readline())
 
 
+SAMPLING = ("unlost.archives.clients.memento", "unlost.cli.mapsample")
+
+
 @contextmanager
-def commands() -> Iterator[Commands]:
-    """Be ready to start commands."""
-    command = [sys.executable, "-m", "tests.archives.sampling.killed"]
+def commands(*modules: str) -> Iterator[Commands]:
+    """Be ready to start commands. modules: what they import, so that it is there at once; if none, that of samples."""
+    command = [sys.executable, "-m", "tests.archives.sampling.killed", *(modules or SAMPLING)]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         yield Commands(process)
         assert process.stdin
@@ -48,10 +52,10 @@ def commands() -> Iterator[Commands]:
 
 def main() -> None:
     """Start what standard input says."""
-    from unlost.archives.clients import memento  # noqa: F401
-    from unlost.cli import mapsample  # noqa: F401
     from unlost.cli.main import run
 
+    for module in sys.argv[1:]:
+        importlib.import_module(module)
     for line in sys.stdin:
         home, arguments = json.loads(line)
         process = os.fork()

@@ -1,0 +1,141 @@
+"""The lost site in three real archives: a WARC each, a pywb each, before each a proxy that counts what it is asked."""
+
+import base64
+import hashlib
+import io
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+
+from warcio.statusandheaders import StatusAndHeaders
+from warcio.warcwriter import WARCWriter
+
+from tests.cli.run import unlost
+from tests.neighbours import pywb
+from tests.neighbours.fault_proxy import Proxy, proxying
+from tests.neighbours.faults import Answering, Talk
+from tests.recover.aside import aside
+from tests.recover.registry import registry
+from tests.recover.site import Held, Site
+from tests.recover.streets import ARCHIVES
+from unlost.clock import SystemClock
+
+
+def digest_of(body: bytes) -> str:
+    """Return the digest of a payload as WARCs have it."""
+    return "sha1:" + base64.b32encode(hashlib.sha1(body, usedforsecurity=False).digest()).decode()
+
+
+def _iso(date: str) -> str:
+    day, time = (date[:4], date[4:6], date[6:8]), (date[8:10], date[10:12], date[12:14])
+    return f"{'-'.join(day)}T{':'.join(time)}Z"
+
+
+def _write(writer: WARCWriter, held: Held) -> None:
+    fields = [("Content-Type", held.mime), ("X-Town", f"{held.archive} {held.date}")]
+    if held.location is not None:
+        fields.append(("Location", held.location))
+    if held.coding == "chunked":
+        fields.append(("Transfer-Encoding", "chunked"))
+    elif held.coding:
+        fields.append(("Content-Encoding", held.coding))
+    head = StatusAndHeaders(f"{held.status} {HTTPStatus(held.status).phrase}", fields, protocol="HTTP/1.1")
+    dated = {"WARC-Date": _iso(held.date)}
+    if held.revisit_of is not None:
+        uri, date = held.revisit_of
+        record = writer.create_revisit_record(held.uri, digest_of(held.body), uri, _iso(date), head, dated)
+    else:
+        body = io.BytesIO(held.stored())
+        record = writer.create_warc_record(held.uri, "response", body, http_headers=head, warc_headers_dict=dated)
+    writer.write_record(record)
+    record.raw_stream.close()  # warcio would leave it to the garbage collector
+
+
+def write_warc(path: Path, captures: Iterable[Held]) -> list[int]:
+    """Write captures into a WARC; return the places to damage: the heads of some, the middles of others."""
+    damaged = []
+    with path.open("wb") as file:
+        writer = WARCWriter(file, gzip=True)
+        for held in sorted(captures, key=lambda held: held.date):
+            begin = file.tell()
+            _write(writer, held)
+            if held.damaged:
+                damaged.append(begin if held.damaged == "lost" else (begin + file.tell()) // 2)
+    return damaged
+
+
+def damage(path: Path, offsets: Iterable[int]) -> None:
+    """Overwrite some bytes; an index that was made before still names what they belong to."""
+    with path.open("r+b") as file:
+        for offset in offsets:
+            file.seek(offset)
+            file.write(b"\0" * 64)
+
+
+def _passing(proxy: Proxy, lost: frozenset[str]) -> Answering:
+    """Return what a proxy does: a record that cannot be read is an error of the server.
+
+    pywb itself says 503, as if it had too much to do, and is then left in peace for a minute, too long for tests.
+    """
+
+    async def answering(talk: Talk) -> None:
+        if any(talk.path.endswith(f"id_/{uri}") for uri in lost):
+            await talk.answer(500, b"cannot read it")
+        else:
+            await proxy.answer(talk)
+
+    return answering
+
+
+@dataclass(slots=True)
+class Archives:
+    """The running archives.
+
+    servers: by id, asked directly. proxies: by id, as the command asks them. registry: the file that names them.
+    """
+
+    servers: dict[str, pywb.Pywb]
+    proxies: dict[str, Proxy]
+    registry: Path
+
+    def forget(self) -> None:
+        """Forget what was asked until now."""
+        for proxy in self.proxies.values():
+            proxy.server.asked.clear()
+
+    def lists(self) -> dict[str, list[str]]:
+        """Return the questions to each index."""
+        return {name: [path for path in proxy.server.paths if "/cdx" in path] for name, proxy in self.proxies.items()}
+
+    def replays(self) -> list[tuple[str, str]]:
+        """Return the archive and the path of every request for a copy."""
+        return [
+            (name, path)
+            for name, proxy in self.proxies.items()
+            for path in proxy.server.paths
+            if "/cdx" not in path and "/timemap/" not in path
+        ]
+
+
+@contextmanager
+def archives(site: Site, folder: Path) -> Iterator[Archives]:
+    """Run three pywb that hold the site."""
+    with ExitStack() as stack:
+        servers, proxies, entries = {}, {}, []
+        for name in ARCHIVES:
+            place = folder / name
+            place.mkdir()
+            warc, index = place / "held.warc.gz", place / "index.cdxj"
+            damaged = write_warc(warc, (held for _, held in site.captures() if held.archive == name))
+            done = unlost("index", "build", str(warc), "-o", str(index))
+            if done.returncode != 0:
+                raise RuntimeError(done.stderr.decode())
+            damage(warc, damaged)
+            servers[name] = stack.enter_context(pywb.serving(index, place, place))
+            proxies[name] = stack.enter_context(aside(proxying(servers[name].port, SystemClock(), [])))
+            lost = {held.uri for _, held in site.captures() if held.archive == name and held.damaged == "lost"}
+            proxies[name].server.answering = _passing(proxies[name], frozenset(lost))
+            entries.append(proxies[name].before(servers[name].archive(name)))
+        yield Archives(servers, proxies, registry(folder / "archives.toml", *entries))

@@ -1,0 +1,46 @@
+"""Runs a server of the test's in a thread, so that a command, which is another process, can ask it."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+@contextmanager
+def aside(server: AbstractAsyncContextManager[T]) -> Iterator[T]:
+    """Yield what a server's own block yields, while it runs in the loop of another thread.
+
+    Its lists may be read from here at any time; its coroutines must not be called.
+    """
+    ready, loop = threading.Event(), asyncio.new_event_loop()
+    ended, yielded, errors = asyncio.Event(), [], []
+
+    async def run() -> None:
+        async with server as value:
+            yielded.append(value)
+            ready.set()
+            await ended.wait()
+
+    def work() -> None:
+        try:
+            loop.run_until_complete(run())
+        except BaseException as error:  # noqa: BLE001  it is raised where the block ends
+            errors.append(error)
+        finally:
+            ready.set()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    ready.wait()
+    try:
+        if yielded:
+            yield yielded[0]
+    finally:
+        loop.call_soon_threadsafe(ended.set)
+        thread.join()
+        loop.close()
+    if errors:
+        raise errors[0]

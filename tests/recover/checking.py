@@ -1,0 +1,73 @@
+"""Compares what a recovery left with what was expected of it, resource by resource."""
+
+from pathlib import Path
+
+from tests.recover.expected import Run, outcome
+from tests.recover.reading import Line, kept, summary
+from tests.recover.site import HOST, Held, Site, bare
+
+GUESSED = {f"{HOST}/sitemap.xml", f"{HOST}/favicon.ico"}
+"""What nobody links to and a recovery may look for all the same: it may be said to be missing or not."""
+
+
+def told(site: Site, run: Run, path: Path) -> dict[str, Line]:
+    """Return the lines of a summary by the names of the resources; none may be there twice, or be unknown."""
+    names = site.names()
+    found: dict[str, Line] = {}
+    for line in summary(path):
+        if bare(line.uri) in GUESSED:
+            continue
+        assert bare(line.uri) in names, f"nobody links to or holds {line.uri}"
+        name = names[bare(line.uri)]
+        name = name.lower() if run.ignore_case else name
+        assert name not in found, f"{name} is there twice"
+        found[name] = line
+    return found
+
+
+def brief(line: Line | None) -> str:
+    """Return archive and date of a line, to compare many at a glance."""
+    if line is None:
+        return "not wanted"
+    return "MISSING" if line.is_missing else f"{line.archive} {line.date}"
+
+
+def wanted(held: Held | None) -> str:
+    """Return the same of what is expected."""
+    return "MISSING" if held is None else f"{held.archive} {held.date}"
+
+
+def check(site: Site, run: Run, folder: Path, path: Path, except_for: frozenset[str] = frozenset()) -> None:
+    """Compare archive, date and bytes of every resource. except_for: names of what may come out in any way."""
+    found = told(site, run, path)
+    expected = outcome(site, run)
+    differences = {
+        name: (brief(found.get(name)), wanted(expected[name]) if name in expected else "not wanted")
+        for name in (expected.keys() | found.keys()) - except_for
+        if name not in expected or brief(found.get(name)) != wanted(expected[name])
+    }
+    assert differences == {}, f"{len(differences)} came out otherwise (first what came): {differences}"
+    check_bytes({name: expected[name] for name in expected if name not in except_for}, found, folder)
+
+
+def check_bytes(
+    expected: dict[str, Held | None], found: dict[str, Line], folder: Path, *, is_listed: bool = True
+) -> None:
+    """Compare what the lines of a summary lead to with the bytes that archives hold.
+
+    is_listed: whether the archive's own spelling of the address is known.
+    """
+    records = kept(folder)
+    for name, held in expected.items():
+        if held is None:
+            continue
+        record = records[found[name].file, found[name].offset]
+        assert (record.date, record.status) == (held.date, held.status), name
+        assert record.uri == held.uri or not is_listed, name
+        assert found[name].mime == held.mime.partition(";")[0], name
+        if held.target is not None:
+            # Of a redirect the place counts, not the page that came with it.
+            assert record.location is not None, name
+            assert bare(record.location).endswith(held.target.removeprefix(HOST)), name
+        else:
+            assert record.body == held.body, name

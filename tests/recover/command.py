@@ -1,0 +1,110 @@
+"""`unlost recover` as its users run it: a process, with a home of its own."""
+
+import json
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.cli.run import UNLOST
+from tests.recover.expected import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """How it ended. events: the objects of `--json`, in order; said: what it said to people."""
+
+    code: int
+    events: list[dict[str, Any]]
+    said: str
+
+    def of(self, kind: str) -> list[dict[str, Any]]:
+        """Return the events of one kind."""
+        return [event for event in self.events if event["event"] == kind]
+
+    @property
+    def requests(self) -> int:
+        """How many copies it says that it asked for."""
+        return sum(int(each["replay"]) for each in self.of("done")[-1]["requests"].values())
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One recovery, which may be run again and again.
+
+    registry: the archives. folder: what is recovered into; its parent is this test's own.
+    home: where limits are counted.
+    """
+
+    registry: Path
+    folder: Path
+    home: Path
+
+    @property
+    def summary(self) -> Path:
+        """The file with a line for each resource."""
+        return self.folder.parent / f"{self.folder.name}.tsv"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What the process is told beside its arguments."""
+        plain = {name: value for name, value in os.environ.items() if not name.startswith(("UNLOST_", "XDG_"))}
+        return plain | {"UNLOST_HOME": str(self.home), "UNLOST_CONTACT": "me@example.org", "PYTHONUTF8": "1"}
+
+    def arguments(self, start: str, *more: str) -> list[str]:
+        """Return what stands behind `unlost`."""
+        places = ["--archives", str(self.registry), "-o", str(self.folder), "--summary", str(self.summary)]
+        return ["recover", start, *places, "--json", *more]
+
+    def run(self, start: str, *more: str, before: tuple[str, ...] = (), timeout: float = 120) -> Done:
+        """Run it to its end. before: what runs it, such as `prlimit`."""
+        done = subprocess.run(
+            [*before, UNLOST, *self.arguments(start, *more)],
+            capture_output=True,
+            check=False,
+            env=self.environment,
+            timeout=timeout,
+            cwd=self.folder.parent,
+        )
+        return ended(done.returncode, done.stdout, done.stderr)
+
+    def start(self, start: str, *more: str) -> subprocess.Popen[bytes]:
+        """Start it, and leave it running."""
+        return subprocess.Popen(
+            [UNLOST, *self.arguments(start, *more)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=self.environment,
+            cwd=self.folder.parent,
+        )
+
+
+def ended(code: int, out: bytes, said: bytes) -> Done:
+    """Return how a process ended. An event that was cut off by a signal is left out."""
+    lines = out.decode().splitlines(keepends=True)
+    return Done(code, [json.loads(line) for line in lines if line.endswith("\n")], said.decode())
+
+
+def options(run: Run, urls: Path | None = None) -> list[str]:
+    """Return a run's options as the command has them."""
+    named = {
+        "--policy": run.policy if run.policy != "knowledgeable" else None,
+        "--at": run.at,
+        "--from": run.first if run.first != "0" else None,
+        "--to": run.last if run.last != "9" else None,
+        "--include": run.include,
+        "--exclude": run.exclude,
+        "--depth": None if run.depth is None else str(run.depth),
+        "--only": ",".join(run.only) if len(run.only) < 3 else None,
+        "--urls": str(urls) if urls else None,
+    }
+    flags = {
+        "--page": run.page,
+        "--ignore-case": run.ignore_case,
+        "--requisites": run.requisites,
+        "--subdomains": run.subdomains,
+        "--most-recent": run.most_recent,
+    }
+    told = [text for name, value in named.items() if value is not None for text in (name, value)]
+    return [*told, *(name for name, is_on in flags.items() if is_on)]

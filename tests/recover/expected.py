@@ -1,0 +1,153 @@
+"""What must come of the lost site, told from its data alone: a slow, obvious reading of the rules.
+
+It walks the links that are declared beside each capture; nothing of `unlost` is used. What the rules leave open is
+decided here, each decision in one place:
+
+- of a resource that archives have only as an error, as empty or as a redirect elsewhere, nothing is wanted: MISSING;
+- a copy that comes with other bytes than its archive lists is cut: an older one that is whole is taken instead;
+- a redirect within the site is kept if there is nothing better, and what it leads to is wanted in its place;
+- the steps from list to list count for the depth as all links do, but only pages are ever too deep;
+- requisites are close to the page that they are found by only if a date is asked for (`at`), else the last ones.
+"""
+
+import re
+from collections import deque
+from dataclasses import dataclass
+from datetime import datetime
+
+from tests.recover.site import HOST, LIST, PAGE, REQUISITE, ROOT, Held, Site, bare
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What the command is asked for; the fields are its options. migrated: archives whose pages are changed."""
+
+    start: str = ROOT
+    policy: str = "knowledgeable"
+    at: str | None = None
+    first: str = "0"
+    last: str = "9"
+    page: bool = False
+    ignore_case: bool = False
+    requisites: bool = False
+    subdomains: bool = False
+    include: str | None = None
+    exclude: str | None = None
+    depth: int | None = None
+    only: tuple[str, ...] = ("a", "b", "c")
+    urls: tuple[str, ...] = ()
+    most_recent: bool = False
+    migrated: tuple[str, ...] = ()
+
+    @property
+    def folder(self) -> str:
+        """The beginning of the names of its pages."""
+        return bare(self.start)
+
+
+MISSING = None
+
+
+def outcome(site: Site, run: Run) -> dict[str, Held | None]:
+    """Return for each resource that is wanted the capture that must be recovered, or MISSING."""
+    walk = _Walk(site, run)
+    walk.go()
+    return walk.found
+
+
+def listed_only(site: Site, run: Run) -> set[str]:
+    """Return the names that archives list in the scope and that must not be fetched."""
+    found = outcome(site, run)
+    held = {name for name, captures in _groups(site, run).items() if captures}
+    return {name for name in held if name not in found and _is_below(name, run)}
+
+
+class _Walk:
+    def __init__(self, site: Site, run: Run) -> None:
+        self.run = run
+        self.groups = _groups(site, run)
+        self.found: dict[str, Held | None] = {}
+        self.queue: deque[tuple[str, str, int, str | None]] = deque()
+
+    def go(self) -> None:
+        run = self.run
+        for uri in (run.start, *run.urls):
+            self.queue.append((bare(uri), PAGE, 0, None))
+        if not run.page and self.groups.get(f"{HOST}/robots.txt"):
+            self.queue.append((f"{HOST}/robots.txt", LIST, 0, None))
+        if run.policy == "exhaustive":
+            wanted = [name for name in self.groups if _admits(name, PAGE, 0, run) and self._best(name)]
+            self.queue.extend((name, PAGE, 0, None) for name in wanted)
+        while self.queue:
+            self._want(*self.queue.popleft())
+
+    def _want(self, name: str, use: str, hops: int, page_date: str | None) -> None:
+        name = name.lower() if self.run.ignore_case else name
+        if name in self.found:
+            return
+        near = page_date if self.run.at and use == REQUISITE else None
+        best = self.found[name] = self._best(name, near)
+        if best is None:
+            return
+        if best.target is not None:
+            self._link(best.target, use, hops, page_date)
+        date = best.date if page_date is None or use != REQUISITE else page_date
+        for ref in best.refs:
+            self._link(ref.name, ref.use, hops + 1, date)
+
+    def _link(self, name: str, use: str, hops: int, date: str | None) -> None:
+        if _admits(name, use, hops, self.run):
+            self.queue.append((name, use, hops, date))
+
+    def _best(self, name: str, near: str | None = None) -> Held | None:
+        run = self.run
+        captures = [
+            held
+            for held in self.groups.get(name.lower() if run.ignore_case else name, ())
+            if held.archive in run.only and run.first <= held.date <= run.last
+        ]
+        good = [held for held in captures if held.is_good]
+        if not run.most_recent:
+            canonical = [held for held in good if held.archive not in run.migrated or "html" not in held.mime]
+            good = canonical or good
+        good = good or [held for held in captures if held.target is not None and held.target != name]
+        wanted = near or run.at
+        if not good:
+            return None
+        if wanted:
+            return min(good, key=lambda held: abs(_moment(held.date) - _moment(wanted)))
+        return max(good, key=lambda held: held.date)
+
+
+def _groups(site: Site, run: Run) -> dict[str, tuple[Held, ...]]:
+    groups: dict[str, tuple[Held, ...]] = {}
+    for resource in site.resources.values():
+        name = resource.name.lower() if run.ignore_case else resource.name
+        groups[name] = groups.get(name, ()) + resource.held
+    return groups
+
+
+def _moment(date: str) -> datetime:
+    return datetime.strptime(date.ljust(14, "0") if len(date) == 14 else f"{date}0000000000"[:14], "%Y%m%d%H%M%S")  # noqa: DTZ007
+
+
+def _is_below(name: str, run: Run) -> bool:
+    """Return whether a page is in the folder that was begun from, or on another host of the domain if those count."""
+    if run.subdomains and name.partition("/")[0].endswith(f".{HOST}"):
+        return True
+    return name == run.folder or name.startswith((f"{run.folder}/", f"{run.folder}?"))
+
+
+def _admits(name: str, use: str, hops: int, run: Run) -> bool:
+    address = f"http://{name}"
+    if run.exclude and re.search(run.exclude, address):
+        return False
+    if run.include and not re.search(run.include, address):
+        return False
+    if use == PAGE:
+        return not run.page and _is_below(name, run) and (run.depth is None or hops <= run.depth)
+    host = name.partition("/")[0]
+    is_own = host == HOST or (run.subdomains and host.endswith(f".{HOST}"))
+    if use == LIST:
+        return is_own and not run.page
+    return is_own or run.requisites

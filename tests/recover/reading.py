@@ -1,0 +1,134 @@
+"""Reads what a recovery left: its summary, and its WARCs by warcio, which checks every digest."""
+
+import io
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from warcio.archiveiterator import ArchiveIterator
+
+from tests.recover.archives import digest_of
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of the summary; of what is missing there is only the address."""
+
+    uri: str
+    is_missing: bool
+    mime: str = ""
+    file: str = ""
+    offset: int = 0
+    archive: str = ""
+    date: str = ""
+    others: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A record of a WARC. body: of a revisit, that of the record with the same digest; date: 14 digits."""
+
+    uri: str
+    date: str
+    status: int
+    body: bytes
+    location: str | None
+    headers: dict[str, str]
+
+
+def summary(path: Path) -> list[Line]:
+    """Return the lines of a summary."""
+    return [_line(text) for text in path.read_text().splitlines()]
+
+
+def _line(text: str) -> Line:
+    fields = text.split("\t")
+    assert fields[0][4] == "-", f"expected an ISO date first: {text!r}"
+    if fields[2] == "MISSING":
+        assert len(fields) == 3, f"expected time, address and MISSING: {text!r}"
+        return Line(fields[1], is_missing=True)
+    _, uri, mime, place, archive, date, others = fields
+    file, _, offset = place.rpartition(":")
+    return Line(uri, False, mime, file, int(offset), archive, date, others)
+
+
+def files(folder: Path) -> list[Path]:
+    """Return the WARCs of a recovery, in order; the last one may be open."""
+    return sorted((folder / "warc").glob("*.warc.gz*"))
+
+
+def kept(folder: Path, *, may_be_torn: bool = False) -> dict[tuple[str, int], Kept]:
+    """Return the copies in all WARCs by file and offset, and check every record.
+
+    may_be_torn: whether the last file may end in the middle of a record, which then does not count; nor does a copy
+        behind which its provenance is missing.
+    """
+    found: dict[tuple[str, int], Kept] = {}
+    bodies: dict[str, bytes] = {}
+    for path in files(folder):
+        is_copy = False
+        for offset, text in _members(path.read_bytes()):
+            if text is None:
+                assert may_be_torn, f"{path.name} is torn at {offset}"
+                assert path == files(folder)[-1], f"{path.name} is torn at {offset} and is not the last"
+                break
+            record = _record(text, bodies)
+            is_copy = record is not None
+            if record is not None:
+                found[path.name.removesuffix(".open"), offset] = record
+        if may_be_torn and is_copy:
+            found.popitem()
+    return found
+
+
+def _members(data: bytes) -> Iterator[tuple[int, bytes | None]]:
+    """Yield the offset and the text of every gzip member; None for the text of one that is not whole.
+
+    Not left to warcio, which takes what is cut off for the end.
+    """
+    offset = 0
+    while offset < len(data):
+        unpacking = zlib.decompressobj(31)
+        try:
+            text = unpacking.decompress(data[offset:])
+        except zlib.error:
+            unpacking, text = zlib.decompressobj(31), b""
+        if not unpacking.eof:
+            yield offset, None
+            return
+        yield offset, text
+        offset = len(data) - len(unpacking.unused_data)
+
+
+def _record(text: bytes, bodies: dict[str, bytes]) -> Kept | None:
+    """Return what is kept in a record if it is a copy."""
+    found: list[Kept | None] = []
+    for record in ArchiveIterator(io.BytesIO(text), check_digests="raise"):
+        head, body = record.rec_headers, record.content_stream().read()
+        found.append(None)
+        if record.rec_type not in ("response", "revisit"):
+            continue
+        digest = head.get_header("WARC-Payload-Digest")
+        if record.rec_type == "revisit":
+            body = bodies[digest]
+        else:
+            assert digest == digest_of(body)
+            bodies[digest] = body
+        http = record.http_headers
+        found[-1] = Kept(
+            head.get_header("WARC-Target-URI"),
+            "".join(filter(str.isdigit, head.get_header("WARC-Date")))[:14],
+            int(http.get_statuscode()),
+            body,
+            http.get_header("Location"),
+            {name.lower(): value for name, value in head.headers},
+        )
+    assert len(found) == 1, "expected one record in each gzip member"
+    return found[0]
+
+
+def listed_only(folder: Path) -> set[str]:
+    """Return the names that archives listed and that were not fetched, as the state of a recovery has them."""
+    # TODO(lead): read them from the state, once it is known which table they are in.
+    raise NotImplementedError(folder)
