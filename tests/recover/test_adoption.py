@@ -92,6 +92,20 @@ def test_any_changed_byte_in_the_last_record_is_survived(folder: Path, tmp_path:
     assert gone > records[2].size - 30
 
 
+@pytest.mark.parametrize("offset", [16, 20, 60, 700, 100_000, -5])
+def test_damage_is_not_taken_for_a_file_of_somebody_else(folder: Path, offset: int) -> None:
+    """A large record is looked into before its checksum is reached: it is torn all the same."""
+    warcs, records = unfinished(folder)
+    last = warcs.store(copy(os.urandom(300_000), of=capture(5, mime="image/png")), None)
+    path = folder / f"{FIRST}.open"
+    data = bytearray(path.read_bytes())
+    data[last.offset + offset if offset > 0 else offset] ^= 0x08
+    path.write_bytes(data)
+    warcs, adopted = opened(folder)
+    assert (adopted, warcs.cut) == (records, last.size)
+    warcs.close()
+
+
 @pytest.mark.parametrize("rest", [b"\0" * 4096, b"\x1f\x8b\x08\0\0\0\0\0\0\3" + b"\xff" * 300, b"WARC/1.1\r\n"])
 def test_what_a_loss_of_power_leaves_is_cut_off(folder: Path, rest: bytes) -> None:
     """Zeros and rubbish behind the last record."""
