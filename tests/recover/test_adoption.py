@@ -76,6 +76,36 @@ def test_torn_in_its_first_record(folder: Path) -> None:
         (folder / FIRST).unlink()
 
 
+def test_any_changed_byte_in_the_last_record_is_survived(folder: Path, tmp_path: Path) -> None:
+    """A disk that lost what it was writing: the record goes, or nothing of it has changed."""
+    _, records = unfinished(folder)
+    data = (folder / f"{FIRST}.open").read_bytes()
+    place, gone = tmp_path / "changed", 0
+    place.mkdir()
+    for offset in range(records[2].offset, len(data)):
+        changed = bytearray(data)
+        changed[offset] ^= 1 << offset % 8
+        (place / f"{FIRST}.open").write_bytes(changed)
+        _, adopted = opened(place)
+        assert adopted in (records[:2], records), offset  # a gzip header has no checksum, and its date means nothing
+        gone += adopted != records
+    assert gone > records[2].size - 30
+
+
+@pytest.mark.parametrize("offset", [16, 20, 60, 700, 100_000, -5])
+def test_damage_is_not_taken_for_a_file_of_somebody_else(folder: Path, offset: int) -> None:
+    """A large record is looked into before its checksum is reached: it is torn all the same."""
+    warcs, records = unfinished(folder)
+    last = warcs.store(copy(os.urandom(300_000), of=capture(5, mime="image/png")), None)
+    path = folder / f"{FIRST}.open"
+    data = bytearray(path.read_bytes())
+    data[last.offset + offset if offset > 0 else offset] ^= 0x08
+    path.write_bytes(data)
+    warcs, adopted = opened(folder)
+    assert (adopted, warcs.cut) == (records, last.size)
+    warcs.close()
+
+
 @pytest.mark.parametrize("rest", [b"\0" * 4096, b"\x1f\x8b\x08\0\0\0\0\0\0\3" + b"\xff" * 300, b"WARC/1.1\r\n"])
 def test_what_a_loss_of_power_leaves_is_cut_off(folder: Path, rest: bytes) -> None:
     """Zeros and rubbish behind the last record."""

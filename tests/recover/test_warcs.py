@@ -3,8 +3,10 @@
 import os
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from queue import SimpleQueue
 
 import pytest
 from hypothesis import given, settings
@@ -228,6 +230,30 @@ def test_a_large_body_goes_through_a_small_memory(folder: Path) -> None:
     warcs.close()
     body.close()
     again.body.close()
+
+
+def test_copies_are_opened_while_others_are_stored(folder: Path) -> None:
+    """By another thread, also in the moment in which a file gets its final name."""
+    warcs, _ = opened(folder, max_bytes=30_000)
+    stored: SimpleQueue[tuple[Record, bytes] | None] = SimpleQueue()
+
+    def open_all() -> int:
+        count = 0
+        for record, body in iter(stored.get, None):
+            for _ in range(3):
+                assert body_of(warcs, record) == body
+            count += 1
+        return count
+
+    with ThreadPoolExecutor(1) as threads:
+        counted = threads.submit(open_all)
+        for number in range(100):
+            body = os.urandom(5000)
+            stored.put((warcs.store(copy(body, of=capture(number)), None), body))
+        warcs.close()
+        stored.put(None)
+        assert counted.result(30) == 100
+    assert len(list(folder.iterdir())) > 20
 
 
 @pytest.mark.parametrize("uri", ["", "http://lost.example/" + "a" * 70_000, "\ud800" * 10_000])

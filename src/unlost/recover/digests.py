@@ -14,13 +14,14 @@ def sha1_digest(hashed: "_Hash") -> str:
     return f"sha1:{base64.b32encode(hashed.digest()).decode()}"
 
 
-def digest_of(pieces: Iterable[bytes]) -> str:
-    """Return the digest of all pieces together.
+def digests_of(head: bytes, pieces: Iterable[bytes]) -> tuple[str, str]:
+    """Return the digest of all pieces together, and that of a head with them behind it.
 
-    >>> digest_of([])
+    >>> digests_of(b"", [])[0]
     'sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ'
     """
-    hashed = hashlib.sha1(usedforsecurity=False)
+    payload, block = hashlib.sha1(usedforsecurity=False), hashlib.sha1(head, usedforsecurity=False)
     for piece in pieces:
-        hashed.update(piece)
-    return sha1_digest(hashed)
+        payload.update(piece)
+        block.update(piece)
+    return sha1_digest(payload), sha1_digest(block)

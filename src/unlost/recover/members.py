@@ -21,7 +21,7 @@ class TornError(Exception):
 def packed(pieces: Iterable[bytes], size: int, level: int = LEVEL) -> Iterator[bytes]:
     r"""Yield a text as one gzip member, the same one for the same pieces.
 
-    size: how many bytes the text has, about: a window that is no larger saves half of what a page costs.
+    size: bytes of the text, about: with a window that is no larger, a page of 10 KB takes two thirds of the time.
 
     >>> zlib.decompress(b"".join(packed([b"WARC/1.1", b"\r\n"], 10)), 31)
     b'WARC/1.1\r\n'

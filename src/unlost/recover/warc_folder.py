@@ -14,7 +14,7 @@ from unlost.formats.output import NO_ROOM
 OPEN = ".open"
 """What stands behind the name of a file that is being written."""
 
-_NAME = re.compile(r"unlost-([0-9]{5,12})\.warc\.gz", re.ASCII)
+_NAME = re.compile(r"unlost-([0-9]{5,})\.warc\.gz", re.ASCII)
 _SAFE = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # a pipe of that name must not keep us waiting
 
 
@@ -115,7 +115,7 @@ class WarcFolder:
                 os.close(file)
                 raise InputError(f"{self.path / name}{OPEN}: it has other names, as well: put a copy in its place")
             if new:
-                os.fsync(folder)
+                _sync(folder)
             return file
 
     def _regular(self, name: str, flags: int, folder: int) -> int:
@@ -139,9 +139,9 @@ class WarcFolder:
                 raise InputError(f"{self.path / name}: there already: another process works on this recovery")
             try:
                 os.rename(name + OPEN, name, src_dir_fd=folder, dst_dir_fd=folder)
-                os.fsync(folder)
             except OSError as error:
                 raise self.unwritten(name, error) from error
+            _sync(folder)
 
     def remove(self, name: str) -> None:
         """Remove a file that is open and holds nothing."""
@@ -164,3 +164,9 @@ def _is_there(name: str, folder: int) -> bool:
     except FileNotFoundError:
         return False
     return True
+
+
+def _sync(folder: int) -> None:
+    """Have names on the disk, where a file system can do that. If not, what a loss of power takes is only the name."""
+    with suppress(OSError):
+        os.fsync(folder)

@@ -9,6 +9,8 @@ from unlost.recover.warc_records import END, VERSION
 _MAX_HEAD = 1 << 20  # bytes: five addresses of 64 KiB at most, or 64 KiB of headers and two more
 _MAX_BLOCK = 8 << 20  # bytes of fields: a dozen texts of 64 Ki characters, of which JSON makes six bytes each
 
+_MAX_DRAINED = 2 << 30  # bytes: twice the largest body
+
 
 class ForeignError(Exception):
     """A member that is whole, and not of a WARC that unlost wrote. Never seen by users."""
@@ -28,18 +30,26 @@ class KeptRecord:
         self._buffer = b""
         head = self._until_empty_line(None)
         if not head.startswith(VERSION):
-            raise ForeignError
+            raise self._foreign()
         try:
             self.fields = warc_fields.read(head[len(VERSION) :])
             self.length = int(self.fields["Content-Length"])
         except (ValueError, KeyError):
-            raise ForeignError from None
+            raise self._foreign() from None
         self._left = self.length
 
     @property
     def kind(self) -> str:
         """The type of the record: `response`, `revisit`, `metadata` or `warcinfo`."""
         return self.fields.get("WARC-Type", "")
+
+    def _foreign(self) -> ForeignError:
+        """Return what to raise for a text that is not ours. Raises TornError if it is damage that made it so."""
+        self._buffer = b""
+        left = _MAX_DRAINED
+        while left > 0 and (text := self._member.read()):  # its checksum stands at its end
+            left -= len(text)
+        return ForeignError()
 
     def _until_empty_line(self, most: int | None) -> bytes:
         """Return what stands before the next empty line, with the end of the line before it.
@@ -48,14 +58,14 @@ class KeptRecord:
         """
         while (end := self._buffer.find(END)) < 0:
             if len(self._buffer) > _MAX_HEAD or (most is not None and len(self._buffer) >= most):
-                raise ForeignError
+                raise self._foreign()
             text = self._member.read()
             if not text:
-                raise ForeignError
+                raise self._foreign()
             self._buffer += text
         head, self._buffer = self._buffer[: end + 2], self._buffer[end + len(END) :]
         if most is not None and end + len(END) > most:
-            raise ForeignError
+            raise self._foreign()
         return head
 
     def http_head(self) -> bytes:
@@ -71,7 +81,7 @@ class KeptRecord:
         while self._left:
             piece = self._buffer or self._member.read()
             if not piece:
-                raise ForeignError
+                raise self._foreign()
             piece, self._buffer = piece[: self._left], piece[self._left :]
             self._left -= len(piece)
             yield piece
@@ -79,7 +89,7 @@ class KeptRecord:
     def block(self) -> bytes:
         """Return a block of fields."""
         if self.length > _MAX_BLOCK:
-            raise ForeignError
+            raise self._foreign()
         return b"".join(self.pieces())
 
     def end(self) -> int:
@@ -92,5 +102,5 @@ class KeptRecord:
             if len(rest) > len(END):
                 break
         if rest != END:
-            raise ForeignError
+            raise self._foreign()
         return self._member.end

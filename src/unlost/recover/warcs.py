@@ -16,7 +16,7 @@ from unlost.errors import ArchiveFileError, InputError
 from unlost.formats.capture import Capture
 from unlost.recover import warc_records
 from unlost.recover.adoption import check_known, records_behind
-from unlost.recover.digests import digest_of
+from unlost.recover.digests import digests_of
 from unlost.recover.http_head import http_head
 from unlost.recover.kept_copies import open_copy, original_of
 from unlost.recover.members import AS_IT_IS, LEVEL, packed
@@ -25,7 +25,7 @@ from unlost.recover.warc_file import WarcFile
 from unlost.recover.warc_folder import WarcFolder, name_of, number_of
 from unlost.recover.warc_reading import ForeignError
 
-_IN_MEMORY = 1 << 20  # bytes of a body that is read once; a larger one is read from its file three times
+_IN_MEMORY = 1 << 20  # bytes of a body that is read once; a larger one is read from its file twice
 _OVERHEAD = 1 << 13  # bytes: more than gzip adds to what it cannot make smaller, beside one in a thousand
 
 # Types that are compressed by themselves: to do it again takes time and saves nothing.
@@ -117,12 +117,12 @@ class Warcs:
         InputError says that nothing can be written now: the file is as before, and takes more once there is room.
         """
         body, length = _body(copy.body)
-        digest = digest_of(_pieces(body))
-        capture = replace(copy.capture, digest=digest, length=length, revisit=False, revisit_of=None)
+        told = copy.capture
+        head, left_out = http_head(told.status, copy.headers, length, told.mime, told.redirect)
+        digest, block = digests_of(head, _pieces(body))
+        capture = replace(told, digest=digest, length=length, revisit=False, revisit_of=None)
         record = self._new(capture, listed.digest if listed else None, copy.source, copy.truncated)
-        head, left_out = http_head(capture.status, copy.headers, length, capture.mime, capture.redirect)
         number = warc_records.record_id(record)
-        block = digest_of(chain([head], _pieces(body)))
         begin = warc_records.response_head(record, number, block, len(head) + length) + head
         text = chain([begin], _pieces(body), [warc_records.END])
         about = warc_records.metadata(record, number, left_out)
@@ -154,7 +154,7 @@ class Warcs:
         is_as_before = (status, same.mime, same.redirect) == (before.status, before.mime, before.redirect)
         head = b"" if is_as_before else http_head(status, (), None, same.mime, same.redirect)[0]
         number = warc_records.record_id(record)
-        text = warc_records.revisit_head(record, number, original, digest_of([head]), len(head))
+        text = warc_records.revisit_head(record, number, original, digests_of(head, ())[1], len(head))
         text += head + warc_records.END
         return self._append(record, [text], len(text), LEVEL, warc_records.metadata(record, number, 0))
 
