@@ -62,7 +62,15 @@ def speed(report: Report) -> None:
         with tempfile.TemporaryDirectory() as name, slow_archive(RESOURCES, LATENCY_MS) as port:
             folder = Path(name)
             environment = {**os.environ, "UNLOST_HOME": str(folder / "home"), "UNLOST_CONTACT": "bench@example.com"}
-            command = [UNLOST, "recover", f"{HOST}/", "--archives", registry(port, folder), "-o", folder / "out"]
+            command: list[str | Path] = [
+                UNLOST,
+                "recover",
+                f"{HOST}/",
+                "--archives",
+                registry(port, folder),
+                "-o",
+                folder / "out",
+            ]
             command += ["--connections", str(CONNECTIONS), "--json"]
             begun = time.perf_counter()
             done = subprocess.run(command, env=environment, check=True, capture_output=True)

@@ -182,7 +182,7 @@ def test_the_same_command_goes_on(tmp_path: Path) -> None:
     a.held.append(page("three"))
     a.held.append(page("none"))
     assert run().is_done
-    assert a.asked == ["list http://lost.example/"]  # nothing leads to what is new
+    assert a.asked == ["list http://lost.example"]  # nothing leads to what is new
     a.held[0] = page("", "one", "two", "three")
     run.plan = Plan(SITE, urls=(f"{SITE}three",))
     a.asked.clear()
@@ -285,7 +285,7 @@ def test_an_archive_that_does_not_show_the_site_is_not_asked_again(tmp_path: Pat
     b = Stub("b", [page("", "none")])
     run = Run(tmp_path, a, b)
     assert run().is_done
-    assert a.asked == ["list http://lost.example/"]
+    assert a.asked == ["list http://lost.example"]
 
 
 def test_policies(tmp_path: Path) -> None:
@@ -333,7 +333,7 @@ def test_requisites_are_taken_close_to_their_page(tmp_path: Path) -> None:
     )
     run = Run(tmp_path, a, at="2014")
     run()
-    assert run.outcome()["i.png"] == "a 20110101000000"
+    assert run.outcome()["i.png"] == "a 20100101000000"
 
 
 def test_the_most_valuable_comes_first(tmp_path: Path) -> None:
@@ -344,9 +344,10 @@ def test_the_most_valuable_comes_first(tmp_path: Path) -> None:
     more = [Held(f"{SITE}1.png", "20140101000000", b"i", "image/png"), page("1/deep")]
     a = Stub("a", [*more, two, one, home, Held(f"{SITE}s.css", "20140101000000", b"p {}", "text/css")])
     Run(tmp_path, a)(connections=1)
-    assert [uri.removeprefix(SITE) for uri in a.fetched] == ["", "s.css", "1", "1.png", "2", "1/deep"] or [
-        uri.removeprefix(SITE) for uri in a.fetched
-    ] == ["", "s.css", "1", "2", "1.png", "1/deep"]
+    fetched = [uri.removeprefix(SITE) for uri in a.fetched]
+    assert fetched[:2] == ["", "s.css"]
+    assert set(fetched[2:4]) == {"1", "2"}
+    assert fetched[4:] == ["1.png", "1/deep"]
 
 
 def test_a_limit_holds(tmp_path: Path) -> None:
@@ -395,5 +396,5 @@ def test_without_its_state_a_recovery_is_asked_for_again_and_nothing_is_lost(tmp
     a.asked.clear()
     run()
     assert run.outcome().keys() == {"", "one"}
-    assert a.asked == ["list http://lost.example/"]
+    assert a.asked == ["list http://lost.example"]
     assert _texts(tmp_path)[: len(before)] == before

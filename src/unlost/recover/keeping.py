@@ -11,7 +11,7 @@ from unlost.pages.links import links
 from unlost.recover.record import Record
 from unlost.recover.warcs import Warcs
 
-_MAX_READ = 32 << 20  # bytes of a page that are read for links; no page that people read is longer
+_MAX_READ = 32 << 20  # bytes: more are not read for links anyway
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]{1,40})", re.IGNORECASE)
 
 

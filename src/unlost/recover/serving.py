@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from unlost import dates
 from unlost.archives.repository import Repository, StoredCopy
 from unlost.clock import Clock
-from unlost.errors import ArchiveError, ExcludedError, NotNowError, UriError
+from unlost.errors import ArchiveError, DateError, ExcludedError, NotNowError, UriError
 from unlost.formats.capture import Capture
 from unlost.recover import choice, keeping, naming
 from unlost.recover.choice import Worth
@@ -179,11 +179,16 @@ class Serving:
         if copy is None or not self._is_wanted(copy):
             self._state.captures.tried(listed.id, Outcome.ABSENT)
             return
-        with copy.body:
-            async with self._disk:
-                # What the index says is said of the capture that was asked for, not of the closest one.
-                is_it = copy.capture.datetime == listed.capture.datetime
-                kept = await asyncio.to_thread(keeping.keep, self._warcs, copy, listed.capture if is_it else None)
+        # What the index says is said of the capture that was asked for, not of the closest one.
+        told = listed.capture if copy.capture.datetime == listed.capture.datetime else None
+        try:
+            with copy.body:
+                async with self._disk:
+                    kept = await asyncio.to_thread(keeping.keep, self._warcs, copy, told)
+        except (UriError, DateError) as error:  # no record can have such an address, or date
+            self._tell("failed", {"uri": listed.capture.uri, "archive": archive, "message": str(error)})
+            self._state.captures.tried(listed.id, Outcome.ABSENT)
+            return
         self._keep(resource, step, kept)
 
     def _is_wanted(self, copy: StoredCopy) -> bool:
@@ -198,7 +203,14 @@ class Serving:
     def note(self, resource: Resource, kept: Kept) -> None:
         """Keep in the state that a record is there, and what it leads to."""
         capture = kept.record.capture
-        worth = choice.worth_of_copy(capture, kept.size, kept.record.truncated, self._scope.is_own, resource.name)
+        worth = choice.worth_of_copy(
+            capture,
+            self._scope.is_own,
+            resource.name,
+            size=kept.size,
+            truncated=kept.record.truncated,
+            ignore_case=self._plan.ignore_case,
+        )
         self._state.records.add(resource.id, worth, kept.record)
         best = self._state.records.of(resource.id)[0]
         self._state.resources.choose(resource.id, best.id)

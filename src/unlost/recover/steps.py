@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from unlost.formats.capture import Capture
 from unlost.pages.link import Use
 from unlost.recover import choice
 from unlost.recover.choice import Wish, Worth
@@ -79,18 +80,18 @@ class Steps:
 
     def _left(self, resource: Resource, listed: Sequence[Listed], stored: Worth | None) -> list[Fetch]:
         """Return the captures that would be better than what is stored, and were not tried yet, the best first."""
-        captures = choice.resolved([each.capture for each in listed])
-        by_capture = {id(capture): each for capture, each in zip(captures, listed, strict=True)}
         plan = self.plan
+        captures = [each.capture for each in listed]
+        by_mark = {_mark(each.capture): each for each in listed}
         is_requisite = resource.use is Use.REQUISITE
         near = resource.near if plan.at is not None else None
         wish = Wish(plan.at, near, plan.first, plan.last, plan.most_recent, is_requisite)
-        ranked = choice.ranked(captures, wish, self.is_own, resource.name)
+        ranked = choice.ranked(captures, wish, self.is_own, resource.name, ignore_case=plan.ignore_case)
         if plan.all_versions:
             chosen = choice.versions([each for each in ranked if each[0] <= WORTH_FETCHING])
         else:
             chosen = [each for each in ranked if each[0] <= WORTH_FETCHING and (stored is None or each[0] < stored)]
-        found = [Fetch(by_capture[id(capture)], worth) for worth, capture in chosen]
+        found = [Fetch(by_mark[_mark(capture)], worth) for worth, capture in chosen]
         return [each for each in found if each.listed.outcome is None]
 
     def _may_ask(self, resource: Resource, stored: Worth | None, is_good: bool) -> bool:
@@ -104,6 +105,11 @@ class Steps:
         if self.plan.policy is Policy.NAIVE and resource.use is not Use.REQUISITE:
             return True
         return self.plan.most_recent or self.plan.all_versions or not is_good
+
+
+def _mark(capture: Capture) -> tuple[str | None, str, str]:
+    """Return what tells captures of a resource apart."""
+    return capture.archive, capture.datetime, capture.uri
 
 
 def _same(one: Fetch, other: Fetch) -> bool:

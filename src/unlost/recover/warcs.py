@@ -197,6 +197,11 @@ class Warcs:
         """
         return open_copy(self._folder, record)
 
+    def size_of(self, name: str) -> int:
+        """Return how many bytes a file has, by its final name. Raises InputError if it is not there."""
+        with self._folder.reading(name) as file:
+            return os.fstat(file).st_size
+
     def sync(self) -> None:
         """Return when everything that was stored is on the disk: after that, a loss of power takes none of it."""
         if self._writing is not None:
