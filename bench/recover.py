@@ -90,12 +90,11 @@ def speed(report: Report) -> None:
 
 def frontier() -> None:
     """Keep a million listed addresses, want them all, and print the most memory that it took."""
-    from unlost.recover.scope import Scope  # noqa: PLC0415
-
     from unlost.formats.capture import Capture  # noqa: PLC0415
     from unlost.recover.following import Following  # noqa: PLC0415
     from unlost.recover.listing import keep_captures  # noqa: PLC0415
     from unlost.recover.plan import Plan, Policy  # noqa: PLC0415
+    from unlost.recover.scope import Scope  # noqa: PLC0415
     from unlost.recover.state.state import State  # noqa: PLC0415
 
     plan = Plan(f"{HOST}/", policy=Policy.EXHAUSTIVE)

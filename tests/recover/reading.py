@@ -1,8 +1,10 @@
 """Reads what a recovery left: its summary, and its WARCs by warcio, which checks every digest."""
 
 import io
+import sqlite3
 import zlib
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -115,13 +117,13 @@ def _record(text: bytes, bodies: dict[str, bytes]) -> Kept | None:
         else:
             assert digest == digest_of(body)
             bodies[digest] = body
-        http = record.http_headers
+        http = record.http_headers  # a revisit has them only if they differ
         found[-1] = Kept(
             head.get_header("WARC-Target-URI"),
             "".join(filter(str.isdigit, head.get_header("WARC-Date")))[:14],
-            int(http.get_statuscode()),
+            int(http.get_statuscode()) if http else 200,
             body,
-            http.get_header("Location"),
+            http.get_header("Location") if http else None,
             {name.lower(): value for name, value in head.headers},
         )
     assert len(found) == 1, "expected one record in each gzip member"
@@ -130,5 +132,5 @@ def _record(text: bytes, bodies: dict[str, bytes]) -> Kept | None:
 
 def listed_only(folder: Path) -> set[str]:
     """Return the names that archives listed and that were not fetched, as the state of a recovery has them."""
-    # TODO(lead): read them from the state, once it is known which table they are in.
-    raise NotImplementedError(folder)
+    with closing(sqlite3.connect(folder / "state.sqlite")) as state:
+        return {name for (name,) in state.execute("SELECT name FROM resource WHERE standing = 'listed'")}

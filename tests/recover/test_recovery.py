@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from unlost.recover.warcs import Warcs
 
 from tests.recover.stubs import Held, Stub
 from tests.virtual_clock import VirtualClock
@@ -16,6 +15,7 @@ from unlost.recover.recovery import Recovery, Result
 from unlost.recover.state.resources import Standing
 from unlost.recover.state.state import State
 from unlost.recover.summary import entries
+from unlost.recover.warcs import Warcs
 
 SITE = "http://lost.example/"
 

@@ -11,7 +11,7 @@ import click
 from unlost import dates
 from unlost.cli.asking import contact_option
 from unlost.cli.registry_options import archives_option, only_option, registry
-from unlost.errors import ArchiveError, InputError, UsageError
+from unlost.errors import ArchiveError, DateError, InputError, UsageError
 from unlost.recover.plan import Plan, Policy
 
 if TYPE_CHECKING:
@@ -26,7 +26,10 @@ def _date(_ctx: click.Context, _param: click.Parameter, value: str | None) -> st
     if value is None:
         return None
     digits = value.replace("-", "")
-    dates.pad(digits)
+    try:
+        dates.pad(digits)
+    except DateError as error:
+        raise click.BadParameter(str(error)) from None
     return digits
 
 

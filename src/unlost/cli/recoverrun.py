@@ -17,11 +17,10 @@ from unlost.archives.manners.admission import SHARE, SHARE_WITHOUT_CONTACT
 from unlost.archives.opening import open_repository
 from unlost.cli.asking import open_courier
 from unlost.cli.messages import say
-from unlost.cli.recovershown import Shown
+from unlost.cli.recovershown import Sent, Shown
 from unlost.cli.table import print_table
 from unlost.clock import SystemClock
 from unlost.formats.output import whole_file
-from unlost.recover.counting import Counting
 from unlost.recover.estimate import Cost
 from unlost.recover.plan import Plan, Policy
 from unlost.recover.recovery import Recovery, Result
@@ -52,8 +51,8 @@ class Run:
     def whole(self) -> bool:
         """Recover what can be recovered now; return whether there is nothing left to do."""
         with Shown(is_json=self._given["json"]) as shown, self._warcs() as warcs:
-            result, counting = asyncio.run(self._recover(warcs, shown))
-        self._say(result, counting)
+            result, sent = asyncio.run(self._recover(warcs, shown))
+        self._say(result, sent)
         return result.is_done and not result.is_stopped
 
     def dry(self) -> None:
@@ -87,7 +86,7 @@ class Run:
         given = self._given
         return open_courier(given["contact"], _PATIENCE_SECONDS, given["connections"], given["proxy"])
 
-    def _recovery(self, courier: Counting, warcs: Warcs, shown: Shown) -> Recovery:
+    def _recovery(self, courier: Courier, warcs: Warcs, shown: Shown) -> Recovery:
         given = self._given
         stop: Path | None = given["stop_file"]
         return Recovery(
@@ -103,16 +102,15 @@ class Run:
             should_stop=lambda: stop is not None and stop.exists(),
         )
 
-    async def _recover(self, warcs: Warcs, shown: Shown) -> tuple[Result, Counting]:
+    async def _recover(self, warcs: Warcs, shown: Shown) -> tuple[Result, Sent]:
         async with self._courier() as courier:
-            counting = Counting(courier)
-            shown.counting = counting
-            return await self._recovery(counting, warcs, shown).run(), counting
+            shown.sent = courier.sent
+            return await self._recovery(courier, warcs, shown).run(), courier.sent
 
     async def _estimate(self, warcs: Warcs, shown: Shown) -> list[Cost]:
         share = SHARE if self._given["contact"] else SHARE_WITHOUT_CONTACT
         async with self._courier() as courier:
-            return await self._recovery(Counting(courier), warcs, shown).costs(share)
+            return await self._recovery(courier, warcs, shown).costs(share)
 
     def _print_costs(self, costs: list[Cost]) -> None:
         if self._plan.policy is Policy.NAIVE:
@@ -127,10 +125,10 @@ class Run:
         within = f", {days:,} days at the daily limits" if days else ""
         say(f"at most {total:,} requests{within}; the lists are kept, and not asked for again", level="info")
 
-    def _say(self, result: Result, counting: Counting) -> None:
+    def _say(self, result: Result, sent: Sent) -> None:
         counts = result.counts
         asked: dict[str, dict[str, int]] = {}
-        for (archive, work), count in counting.asked.items():
+        for (archive, work), count in sent.items():
             asked.setdefault(archive, {})[work.value] = count
         if self._given["json"]:
             closed = {
@@ -148,7 +146,7 @@ class Run:
         for name, closing in result.closed.items():
             when = dates.to_iso(dates.from_epoch(str(int(closing.until) + 1)))
             say(f"{name}: goes on at {when} ({closing.message})", level="warning", archive=name)
-        total = sum(counting.asked.values())
+        total = sum(sent.values())
         listed = counts[Standing.LISTED]
         text = f"{counts[Standing.RECOVERED]:,} recovered, {counts[Standing.MISSING]:,} missing"
         text += f", {counts[Standing.QUEUED]:,} to come" if counts[Standing.QUEUED] else ""

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Self
 import click
 
 from unlost import dates
+from unlost.archives.archive import Work
 from unlost.cli.messages import say
 from unlost.cli.progress import is_wanted
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from unlost.recover.counting import Counting
+Sent = Mapping[tuple[str, Work], int]
+"""How many requests went to which archive, by kind."""
 
 _QUIET = ("recovered", "missing", "progress", "listed")
 
@@ -22,14 +24,14 @@ _QUIET = ("recovered", "missing", "progress", "listed")
 class Shown:
     """Tells people, or programs, what happens. Use it as a context manager.
 
-    counting: what counts requests, once there is one.
+    sent: the requests so far; to be set once there is who counts them.
     """
 
     def __init__(self, *, is_json: bool) -> None:
         self._is_json = is_json
         self._rows: dict[str, TaskID] = {}
         self._drawn: Progress | None = None
-        self.counting: Counting | None = None
+        self.sent: Sent = {}
 
     def __enter__(self) -> Self:
         """Begin to draw, on a terminal."""
@@ -62,10 +64,8 @@ class Shown:
         done = counts["recovered"] + counts["missing"]
         text = f"{counts['recovered']:,} recovered, {counts['missing']:,} missing, {counts['queued']:,} queued"
         self._row("all", text, done, done + counts["queued"])
-        if self.counting is None:
-            return
         totals: dict[str, int] = {}
-        for (archive, _), count in self.counting.asked.items():
+        for (archive, _), count in self.sent.items():
             totals[archive] = totals.get(archive, 0) + count
         for archive, count in totals.items():
             self._row(archive, f"{count:,} requests", 0, None)

@@ -12,16 +12,24 @@ from unlost.recover.record import Record
 from unlost.recover.warcs import Warcs
 
 _MAX_READ = 32 << 20  # bytes: more are not read for links anyway
+_CODINGS = tuple(
+    prefix + name for prefix in ("", "x-archive-orig-") for name in ("content-encoding", "transfer-encoding")
+)
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]{1,40})", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What became of a copy. size: of its body, in bytes. links: those in it, resolved."""
+    """What became of a copy.
+
+    size: of its body, in bytes. links: those in it, resolved.
+    is_as_listed: whether it has the digest that its archive's index gives; None if nobody can tell.
+    """
 
     record: Record
     size: int
     links: list[Link]
+    is_as_listed: bool | None
 
 
 def keep(warcs: Warcs, copy: StoredCopy, listed: Capture | None) -> Kept:
@@ -29,7 +37,7 @@ def keep(warcs: Warcs, copy: StoredCopy, listed: Capture | None) -> Kept:
     size = copy.body.seek(0, os.SEEK_END)
     copy.body.seek(0)
     record = warcs.store(copy, listed)
-    return Kept(record, size, _links(copy))
+    return Kept(record, size, _links(copy), _is_as_listed(copy, record))
 
 
 def keep_same(warcs: Warcs, capture: Capture, of: Record) -> Kept:
@@ -43,7 +51,16 @@ def reread(warcs: Warcs, record: Record) -> Kept:
     copy = warcs.open(record)
     with copy.body:
         size = copy.body.seek(0, os.SEEK_END)
-        return Kept(record, size, _links(copy))
+        return Kept(record, size, _links(copy), _is_as_listed(copy, record))
+
+
+def _is_as_listed(copy: StoredCopy, record: Record) -> bool | None:
+    """Indexes have the digest of what was sent, in whatever codings; a body of another digest was cut, most likely."""
+    listed, own = record.listed_digest, record.capture.digest
+    is_coded = any(copy.header(name) for name in _CODINGS)
+    if listed is None or is_coded or record.capture.revisit or not listed.startswith("sha1:"):
+        return None
+    return listed == own
 
 
 def _links(copy: StoredCopy) -> list[Link]:

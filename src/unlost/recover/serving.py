@@ -1,6 +1,7 @@
 """Takes one step for a resource: asks the archive whose turn it is, keeps what comes, and says what comes next."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping
 
 from unlost import dates
@@ -8,6 +9,7 @@ from unlost.archives.repository import Repository, StoredCopy
 from unlost.clock import Clock
 from unlost.errors import ArchiveError, DateError, ExcludedError, NotNowError, UriError
 from unlost.formats.capture import Capture
+from unlost.pages.link import Use
 from unlost.recover import choice, keeping, naming
 from unlost.recover.choice import Worth
 from unlost.recover.doors import Doors
@@ -56,6 +58,8 @@ class Serving:
         self._tell = tell
         self._steps = Steps(plan, scope.is_own)
         self._disk = asyncio.Lock()
+        # Copies that are as their index says, less those that are not: some have digests of something else.
+        self._believed: Counter[str] = Counter()
         self._coming: dict[str, asyncio.Event] = {}
         self.knowledge = Knowledge([], [])
         self.recovered = state.resources.counts()[Standing.RECOVERED]
@@ -81,6 +85,8 @@ class Serving:
             self._state.resources.finish(resource.id, Standing.RECOVERED, now)
             capture = kept.record.capture
             self._tell("recovered", {"uri": capture.uri, "archive": capture.archive, "datetime": capture.datetime})
+        elif resource.use is Use.LIST and not self._state.resources.is_linked(resource.id):
+            self._state.resources.drop(resource.id)  # it was only looked for
         else:
             reason = self._why_missing(resource)
             self._state.resources.finish(resource.id, Standing.MISSING, now, reason)
@@ -208,7 +214,7 @@ class Serving:
             self._scope.is_own,
             resource.name,
             size=kept.size,
-            truncated=kept.record.truncated,
+            truncated=kept.record.truncated or ("other-digest" if self._is_other(kept) else None),
             ignore_case=self._plan.ignore_case,
         )
         self._state.records.add(resource.id, worth, kept.record)
@@ -218,6 +224,14 @@ class Serving:
             self._following.follow(resource, kept.links, capture.datetime)
         elif worth is Worth.REDIRECT and capture.redirect is not None:
             self._following.redirect(resource, capture.redirect)
+
+    def _is_other(self, kept: Kept) -> bool:
+        """Return whether a copy is not what its index says, and the index is usually right."""
+        if kept.is_as_listed is None:
+            return False
+        archive = kept.record.capture.archive or ""
+        self._believed[archive] += 1 if kept.is_as_listed else -1
+        return not kept.is_as_listed and self._believed[archive] > 0
 
     def _why_missing(self, resource: Resource) -> str:
         outcomes = {each.outcome for each in self._state.captures.of(resource.id)}

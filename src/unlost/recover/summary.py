@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from unlost import dates
 from unlost.recover.state.resources import Resource, Standing
 from unlost.recover.state.state import State
 
@@ -27,11 +28,12 @@ class Entry:
 
     def line(self) -> str:
         """Return its fields with tabs between them; of a missing one, the time, the address and `MISSING`."""
+        when = dates.to_iso(self.when)
         if self.archive is None:
-            return "\t".join((self.when, _plain(self.uri), MISSING))
+            return "\t".join((when, _plain(self.uri), MISSING))
         others = ",".join(f"{archive}:{datetime}" for archive, datetime in self.others)
         fields = (
-            self.when,
+            when,
             self.uri,
             self.mime or "-",
             self.file or "-",

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -10,7 +11,7 @@ from typing import Self
 from weakref import WeakValueDictionary
 
 from unlost._core import VERSION
-from unlost.archives.archive import Archive
+from unlost.archives.archive import Archive, Work
 from unlost.archives.asking.addresses import (
     Address,
     Place,
@@ -58,6 +59,7 @@ class Courier:
     proxies: whether to go through the proxies that the environment names (HTTP_PROXY and the like).
     tell: gets a line for people, once, if there is no contact; by default the log of this module.
     resolver: what looks names up; by default the system.
+    sent: how many requests went to each archive, by kind: also those that were sent again, and to where it redirects.
     """
 
     def __init__(
@@ -91,6 +93,7 @@ class Courier:
         self._told = contact is not None
         self._resolver = resolver
         self._pools: dict[bool, Pool] = {}
+        self.sent: Counter[tuple[str, Work]] = Counter()
 
     async def __aenter__(self) -> Self:
         """Open the pools: one for registered places, one for others."""
@@ -164,6 +167,7 @@ class Courier:
         if slot is None:
             slot = self._slots[place] = asyncio.Semaphore(self._connections)
         turn = await self._turns.take(archive, errand.question.work, slot, errand.patience)
+        self.sent[archive.id, errand.question.work] += 1
         passage = errand.passage = Passage(turn.hold, turn.sent)
         loop = asyncio.get_running_loop()
         begun = loop.time()

@@ -162,6 +162,18 @@ class Resources:
             (standing.value, changed, reason, number),
         )
 
+    def is_linked(self, number: int) -> bool:
+        """Return whether any other has a link to it."""
+        return self._run("SELECT 1 FROM link WHERE target = ? LIMIT 1", (number,)).fetchone() is not None
+
+    def drop(self, number: int) -> None:
+        """Want it no longer: it is only listed, if any archive lists it, and else forgotten."""
+        self._file.begin()
+        self._run("UPDATE resource SET standing = 'listed', uses = 0 WHERE id = ?", (number,))
+        self._run(
+            "DELETE FROM resource WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM capture WHERE resource = ?1)", (number,)
+        )
+
     def choose(self, number: int, record: int | None) -> None:
         """Say which is the best of its records."""
         self._file.begin()
