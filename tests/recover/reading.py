@@ -130,5 +130,5 @@ def _record(text: bytes, bodies: dict[str, bytes]) -> Kept | None:
 
 def listed_only(folder: Path) -> set[str]:
     """Return the names that archives listed and that were not fetched, as the state of a recovery has them."""
-    # TODO(lead): read them from the state, once it is known which table they are in.
+    # TODO: read them from the state, once it is known which table they are in.
     raise NotImplementedError(folder)

@@ -1,5 +1,6 @@
 """The whole command against three real archives that hold a lost site: each resource comes out as it must."""
 
+import shutil
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -137,6 +138,37 @@ def test_each_option_changes_what_it_says(name: str, make: Callable[[], Command]
         urls = command.folder.parent / "urls.txt"
         urls.write_text("".join(f"{uri}\n" for uri in run.urls))
     done = command.run(run.start, *options(run, urls))
+    assert done.code == 0, done.said
+    check(SITE, run, command.folder, command.summary)
+
+
+def test_what_is_excluded_may_stand_in_a_file(make: Callable[[], Command]) -> None:
+    """`--exclude-from` takes a regular expression from each line."""
+    command = make()
+    patterns = command.folder.parent / "patterns.txt"
+    patterns.write_text("/street/\n(?i)/special/[a-o]\n")
+    done = command.run(ROOT, "--exclude-from", str(patterns))
+    assert done.code == 0, done.said
+    check(SITE, RUNS["excluded"], command.folder, command.summary)
+
+
+@pytest.mark.long
+def test_damage_that_an_archive_calls_too_much_work_ends(
+    make: Callable[[], Command], running_archives: Archives
+) -> None:
+    """pywb says 503 for a record that it cannot read, for ever: the other archive's copy is taken at last."""
+    run, command = Run(include="damaged|robots|/maps/"), make()
+    proxy = running_archives.proxies["a"]
+    before = proxy.server.answering
+    proxy.server.answering = proxy.answer
+    try:
+        for _ in range(5):
+            done = command.run(run.start, *options(run), timeout=600)
+            if done.code != 4:
+                break
+            shutil.rmtree(command.home)  # as if the time had passed
+    finally:
+        proxy.server.answering = before
     assert done.code == 0, done.said
     check(SITE, run, command.folder, command.summary)
 
