@@ -156,7 +156,7 @@ def test_what_is_excluded_may_stand_in_a_file(make: Callable[[], Command]) -> No
 def test_damage_that_an_archive_calls_too_much_work_ends(
     make: Callable[[], Command], running_archives: Archives
 ) -> None:
-    """pywb says 503 for a record that it cannot read, for ever: the other archive's copy is taken at last."""
+    """A record that cannot be read is 503 from pywb, for ever: the other archive's copy is taken at last."""
     run, command = Run(include="damaged|robots|/maps/"), make()
     proxy = running_archives.proxies["a"]
     before = proxy.server.answering
