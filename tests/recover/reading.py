@@ -51,7 +51,7 @@ def _line(text: str) -> Line:
         assert len(fields) == 3, f"expected time, address and MISSING: {text!r}"
         return Line(fields[1], is_missing=True)
     _, uri, mime, place, archive, date, others = fields
-    file, _, offset = place.rpartition(":")
+    file, _, offset = place.removeprefix("warc/").rpartition(":")
     return Line(uri, False, mime, file, int(offset), archive, date, others)
 
 

@@ -1,5 +1,6 @@
 """The whole command against three real archives that hold a lost site: each resource comes out as it must."""
 
+import shutil
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -141,6 +142,37 @@ def test_each_option_changes_what_it_says(name: str, make: Callable[[], Command]
     check(SITE, run, command.folder, command.summary)
 
 
+def test_what_is_excluded_may_stand_in_a_file(make: Callable[[], Command]) -> None:
+    """`--exclude-from` takes a regular expression from each line."""
+    command = make()
+    patterns = command.folder.parent / "patterns.txt"
+    patterns.write_text("/street/\n(?i)/special/[a-o]\n")
+    done = command.run(ROOT, "--exclude-from", str(patterns))
+    assert done.code == 0, done.said
+    check(SITE, RUNS["excluded"], command.folder, command.summary)
+
+
+@pytest.mark.long
+def test_damage_that_an_archive_calls_too_much_work_ends(
+    make: Callable[[], Command], running_archives: Archives
+) -> None:
+    """A record that cannot be read is 503 from pywb, for ever: the other archive's copy is taken at last."""
+    run, command = Run(include="damaged|robots|/maps/"), make()
+    proxy = running_archives.proxies["a"]
+    before = proxy.server.answering
+    proxy.server.answering = proxy.answer
+    try:
+        for _ in range(5):
+            done = command.run(run.start, *options(run), timeout=600)
+            if done.code != 4:
+                break
+            shutil.rmtree(command.home)  # as if the time had passed
+    finally:
+        proxy.server.answering = before
+    assert done.code == 0, done.said
+    check(SITE, run, command.folder, command.summary)
+
+
 @pytest.mark.parametrize("most_recent", [False, True])
 def test_what_an_archive_changed_comes_last(
     most_recent: bool, make: Callable[[], Command], running_archives: Archives
@@ -216,13 +248,15 @@ def test_a_limit_ends_it_with_the_most_valuable(make: Callable[[], Command]) -> 
 
 
 def test_a_dry_run_asks_only_for_lists(make: Callable[[], Command], running_archives: Archives) -> None:
-    """`--dry-run` says what it would ask, asks for no copy and leaves nothing behind."""
+    """`--dry-run` says what it would ask, and asks for no copy; the lists are kept, and not asked for again."""
     command = make()
     running_archives.forget()
     done = command.run(ROOT, "--dry-run")
     assert done.code == 0, done.said
     assert running_archives.replays() == []
-    assert not command.folder.exists()
+    running_archives.forget()
+    assert command.run(ROOT).code == 0
+    assert not any(running_archives.lists().values())
     assert done.events or done.said
 
 
@@ -241,7 +275,9 @@ def test_what_cannot_be_meant_is_said_at_once(
     assert done.code == 2
     assert wrong[1] in done.said
     assert running_archives.replays() == []
-    assert not command.folder.exists()
+    running_archives.forget()
+    assert command.run(ROOT).code == 0
+    assert not any(running_archives.lists().values())
 
 
 def test_a_folder_of_another_recovery_is_refused(make: Callable[[], Command], tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """A small lost site in two cheap archives, which a test can watch, stop and let hang while a command asks them."""
 
 import asyncio
+import random
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -23,7 +24,7 @@ NAMES = ("a", "b")
 
 def village() -> Site:
     """Return a front page, pages with an image each, and one page that nobody has: half of it in each archive."""
-    site = Site()
+    site, noise = Site(), random.Random(4)  # noqa: S311
     pages = [f"/{number}.html" for number in range(PAGES)]
     front = (*(a(path) for path in pages), a("/nowhere.html"))
     site.add(HOST, Held("a", "20100101000000", ROOT, html("The village", *front), refs=front))
@@ -33,7 +34,7 @@ def village() -> Site:
         body = html(f"Page {number}", *refs, text="<p>words</p>" * 50)
         uri = ROOT.rstrip("/")
         site.add(f"{HOST}{path}", Held(archive, f"201101010000{number:02}", uri + path, body, refs=refs))
-        picture = b"GIF89a" + bytes([number]) * 2_000
+        picture = b"GIF89a" + noise.randbytes(20_000)
         site.add(
             f"{HOST}{image}",
             Held(NAMES[number // 2 % 2], f"201102010000{number:02}", uri + image, picture, "image/gif"),

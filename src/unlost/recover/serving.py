@@ -171,6 +171,9 @@ class Serving:
             copy = await self._repositories[archive].fetch(listed.capture)
         except NotNowError as error:
             self._doors.failed(archive, error)
+            if error.reason == "told-to-wait":
+                is_again = listed.outcome is Outcome.PUT_OFF
+                self._state.captures.tried(listed.id, Outcome.FAILED if is_again else Outcome.PUT_OFF)
             return
         except ExcludedError:
             self._state.captures.tried(listed.id, Outcome.EXCLUDED)

@@ -9,7 +9,7 @@ from unlost.recover import choice
 from unlost.recover.choice import Wish, Worth
 from unlost.recover.knowledge import Knowledge
 from unlost.recover.plan import Plan, Policy
-from unlost.recover.state.captures import Listed
+from unlost.recover.state.captures import Listed, Outcome
 from unlost.recover.state.resources import Resource
 
 WORTH_FETCHING = Worth.REDIRECT
@@ -92,7 +92,7 @@ class Steps:
         else:
             chosen = [each for each in ranked if each[0] <= WORTH_FETCHING and (stored is None or each[0] < stored)]
         found = [Fetch(by_mark[_mark(capture)], worth) for worth, capture in chosen]
-        return [each for each in found if each.listed.outcome is None]
+        return [each for each in found if each.listed.outcome in (None, Outcome.PUT_OFF)]
 
     def _may_ask(self, resource: Resource, stored: Worth | None, is_good: bool) -> bool:
         """Return whether archives are asked for captures that are not known yet.

@@ -18,6 +18,8 @@ class Outcome(StrEnum):
     """It is listed, and not there after all."""
     EXCLUDED = "excluded"
     """The archive does not show it."""
+    PUT_OFF = "put-off"
+    """The archive said to wait when it was asked for: it is asked for once more. Some say so of what is damaged."""
     FAILED = "failed"
     """It may be there another time: the next run asks again."""
 

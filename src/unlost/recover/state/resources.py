@@ -170,6 +170,7 @@ class Resources:
         """Want it no longer: it is only listed, if any archive lists it, and else forgotten."""
         self._file.begin()
         self._run("UPDATE resource SET standing = 'listed', uses = 0 WHERE id = ?", (number,))
+        self._run("DELETE FROM asked WHERE resource = ?", (number,))
         self._run(
             "DELETE FROM resource WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM capture WHERE resource = ?1)", (number,)
         )
