@@ -165,7 +165,8 @@ def test_styles(sheet: str, expected: str) -> None:
 
 XHTML = (
     '<?xml version="1.0"?><?xml-stylesheet href="s.css" type="text/css"?><!DOCTYPE html [<!ENTITY x "<a href=no>">]>'
-    '<html xmlns="http://www.w3.org/1999/xhtml"><head><script src="x"/><title/><style><![CDATA[a { b: url(y) }]]></style></head>'
+    '<html xmlns="http://www.w3.org/1999/xhtml"><head><script src="x"/><title/>'
+    "<style><![CDATA[a { b: url(y) }]]></style></head>"
     '<body><a href="z?1&amp;2">z</a><![CDATA[<a href="no">]]><!-- <a href="no"> --></body></html>'
 )
 
@@ -194,7 +195,8 @@ LISTS = {
     "</item></channel></rss>": "l:f p:x p:y r:z.mp3 p:w r:v p:u",
     "<rdf:RDF><channel rdf:about='no'><link>x</link></channel><item><link>y</link></item></rdf:RDF>": "p:x p:y",
     "<feed xml:base='/b/'><link rel='self' href='f'/><link href='x'/><icon>i</icon><entry>"
-    "<link rel='enclosure' href='e'/><link rel='alternate' href='y'/><link rel='edit' href='no'/><content type='html'>&lt;a href='z'></content>"
+    "<link rel='enclosure' href='e'/><link rel='alternate' href='y'/>"
+    "<link rel='edit' href='no'/><content type='html'>&lt;a href='z'></content>"
     "<content type='xhtml'><div><img src='w'/></div></content></entry></feed>": (
         "l:http://h.example/b/f p:http://h.example/b/x r:http://h.example/b/i r:http://h.example/b/e "
         "p:http://h.example/b/y p:http://h.example/b/z r:http://h.example/b/w"

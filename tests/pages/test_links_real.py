@@ -34,7 +34,7 @@ def bodies(path: Path) -> Iterator[tuple[str, str, bytes]]:
                 yield address, record.http_headers.get_header("Content-Type") or "", body
 
 
-# Each file: pages with status 200 or not, the links of all its bodies by use, and how much of what the model finds is found.
+# Each file: how many links lead from its bodies to pages, to what shows them, and to lists.
 FILES = {
     "archive-org-2008.warc.gz": (0, 0, 0),
     "iana-2020.warc.gz": (0, 0, 0),
@@ -48,15 +48,14 @@ def test_real_pages(name: str) -> None:
     """As many links as were counted once, none left out, and nearly all that Python's parser finds, too."""
     counts = dict.fromkeys(Use, 0)
     expected = missed = 0
-    for address, mime, body in bodies(WARCS / name):
+    for number, (address, mime, body) in enumerate(bodies(WARCS / name)):
         found = find_links(body, mime, address)
         assert (found.left_out, found.cut) == (0, False), address
         for link in found.links:
             counts[link.use] += 1
-        if mime.startswith("text/html"):
+        if mime.startswith("text/html") and number % 8 == 0:  # Python's parser takes its time
             simple = {uri for uri, _ in model.page(body.decode("utf-8", "replace"), address) if is_plain(uri)}
             lost = simple - {link.uri for link in found.links}
-            if lost: print(address, sorted(lost)[:5])
             expected += len(simple)
             missed += len(lost)
     assert tuple(counts.values()) == FILES[name]
@@ -66,4 +65,10 @@ def test_real_pages(name: str) -> None:
 def is_plain(uri: str) -> bool:
     """Whether an address is one that Python and browsers spell alike."""
     host, slash, _ = uri.partition("://")[2].partition("/")
-    return bool(slash) and host == host.lower() and uri.isascii() and not set(uri) & set(" \\\"'<>[]{}|^`\t\n\r") and "/." not in uri
+    return (
+        bool(slash)
+        and host == host.lower()
+        and uri.isascii()
+        and not set(uri) & set(" \\\"'<>[]{}|^`\t\n\r")
+        and "/." not in uri
+    )
