@@ -36,10 +36,10 @@ def bodies(path: Path) -> Iterator[tuple[str, str, bytes]]:
 
 # Each file: how many links lead from its bodies to pages, to what shows them, and to lists.
 FILES = {
-    "archive-org-2008.warc.gz": (0, 0, 0),
-    "iana-2020.warc.gz": (0, 0, 0),
-    "iana-2021.warc.gz": (0, 0, 0),
-    "magazine.warc.gz": (0, 0, 0),
+    "archive-org-2008.warc.gz": (21_269, 1_512, 10),
+    "iana-2020.warc.gz": (1_865, 49, 0),
+    "iana-2021.warc.gz": (1_892, 49, 0),
+    "magazine.warc.gz": (7_400, 3_942, 53),
 }
 
 
