@@ -9,7 +9,7 @@ BLANK = " \t\n\f\r"
 
 def srcset(value: str) -> list[str]:
     """Return the addresses of a `srcset`, step by step as the HTML standard says."""
-    found = []
+    found: list[str] = []
     rest = value
     while True:
         rest = rest.lstrip(BLANK + ",")
