@@ -99,7 +99,7 @@ TAGS = st.one_of(
 
 
 @given(st.lists(TAGS).map("".join))
-@example("<a class=c href='x'><base href='/b/'>")
+@example("<a class=c href='x'><base href='/b/'><base href='/c/'>")
 def test_pages(text: str) -> None:
     """Links of a well-formed page are those that Python's own parser and its joining of addresses yield."""
     found = [(link.uri, link.use.value) for link in links(text.encode(), "text/html", BASE)]
