@@ -9,7 +9,7 @@ BLANK = " \t\n\f\r"
 
 def srcset(value: str) -> list[str]:
     """Return the addresses of a `srcset`, step by step as the HTML standard says."""
-    found = []
+    found: list[str] = []
     rest = value
     while True:
         rest = rest.lstrip(BLANK + ",")
@@ -57,12 +57,9 @@ CSS = re.compile(
 
 def css(text: str) -> list[str]:
     """Return the addresses of a well-formed style sheet, by one pattern."""
-    found = []
-    for match in CSS.finditer(text):
-        for name in ("id", "is", "ud", "us", "bare"):
-            if match[name] is not None:
-                found.append(re.sub(r"\\(.)", r"\1", match[name]))
-    return found
+    names = ("id", "is", "ud", "us", "bare")
+    found = [match[name] for match in CSS.finditer(text) for name in names if match[name] is not None]
+    return [re.sub(r"\\(.)", r"\1", each) for each in found]
 
 
 ATTRIBUTES = {
@@ -100,7 +97,7 @@ class Page(HTMLParser):
 
 
 def page(text: str, base: str) -> list[tuple[str, str]]:
-    """Return address and use of the links of a page, of those attributes that the model knows; addresses of ASCII only."""
+    """Return address and use of the links of a page, of the attributes that the model knows; in ASCII only."""
     reader = Page()
     reader.feed(text)
     reader.close()

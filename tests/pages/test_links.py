@@ -165,7 +165,8 @@ def test_styles(sheet: str, expected: str) -> None:
 
 XHTML = (
     '<?xml version="1.0"?><?xml-stylesheet href="s.css" type="text/css"?><!DOCTYPE html [<!ENTITY x "<a href=no>">]>'
-    '<html xmlns="http://www.w3.org/1999/xhtml"><head><script src="x"/><title/><style><![CDATA[a { b: url(y) }]]></style></head>'
+    '<html xmlns="http://www.w3.org/1999/xhtml"><head><script src="x"/><title/>'
+    "<style><![CDATA[a { b: url(y) }]]></style></head>"
     '<body><a href="z?1&amp;2">z</a><![CDATA[<a href="no">]]><!-- <a href="no"> --></body></html>'
 )
 
@@ -177,9 +178,9 @@ def test_xhtml_is_xml() -> None:
 
 def test_drawings() -> None:
     """An SVG file is read like the drawings in pages."""
-    body = '<svg xmlns:xlink="q"><image xlink:href="x"/><style>a { b: url(y) }</style><a xlink:href="z"/><script href="w"/></svg>'
-    assert found(body, "image/svg+xml") == "r:x r:y p:z r:w"
-    assert found(body, None) == "r:x r:y p:z r:w"
+    body = '<svg xmlns:xlink="q"><image xlink:href="x"/><style>a { b: url(y) }</style><a xlink:href="z"/></svg>'
+    assert found(body, "image/svg+xml") == "r:x r:y p:z"
+    assert found(body, None) == "r:x r:y p:z"
 
 
 LISTS = {
@@ -190,11 +191,12 @@ LISTS = {
     "</channel></rss>": "p:x r:y p:z p:w",
     "<rss version='2.0'><channel><atom:link rel='self' href='f'/><item><link>x</link><guid>http://h.example/d/y</guid>"
     "<guid isPermaLink='false'>http://h.example/d/no</guid><enclosure url='z.mp3'/><comments>w</comments>"
-    "<description>&lt;img src=&quot;v&quot;&gt;</description><content:encoded><![CDATA[<a href='u'>]]></content:encoded>"
+    "<description>&lt;img src='v'&gt;</description><content:encoded><![CDATA[<a href='u'>]]></content:encoded>"
     "</item></channel></rss>": "l:f p:x p:y r:z.mp3 p:w r:v p:u",
     "<rdf:RDF><channel rdf:about='no'><link>x</link></channel><item><link>y</link></item></rdf:RDF>": "p:x p:y",
-    "<feed xml:base='/b/'><link rel='self' href='f'/><link href='x'/><icon>i</icon><entry><link rel='enclosure' href='e'/>"
-    "<link rel='alternate' href='y'/><link rel='edit' href='no'/><content type='html'>&lt;a href='z'></content>"
+    "<feed xml:base='/b/'><link rel='self' href='f'/><link href='x'/><icon>i</icon><entry>"
+    "<link rel='enclosure' href='e'/><link rel='alternate' href='y'/>"
+    "<link rel='edit' href='no'/><content type='html'>&lt;a href='z'></content>"
     "<content type='xhtml'><div><img src='w'/></div></content></entry></feed>": (
         "l:http://h.example/b/f p:http://h.example/b/x r:http://h.example/b/i r:http://h.example/b/e "
         "p:http://h.example/b/y p:http://h.example/b/z r:http://h.example/b/w"

@@ -31,13 +31,14 @@ def find_links(body: bytes, mime: str | None, base: str, charset: str | None = N
 def links(body: bytes, mime: str | None, base: str, charset: str | None = None) -> list[Link]:
     """Return the links of a body, each address with a use once, in the order of appearance.
 
-    body: HTML, XHTML, SVG, CSS, a sitemap, RSS, Atom, `robots.txt` or a list of addresses `sitemap.txt`; gzipped or not.
-        In anything else nothing is found, and nothing is ever raised for what is in it.
-    mime: its type as it was told, with or without parameters; None if it was not. The body's first bytes and its address
-        correct it.
-    base: the address that the body was found at, which relative addresses are relative to. A `<base>` in it goes before.
-    charset: what the body was said to be written in; None if that was not said. A byte order mark goes before, a name that
-        nobody knows does not count; what the document itself says comes next.
+    body: HTML, XHTML, SVG, CSS, a sitemap, RSS, Atom, `robots.txt` or a list of addresses `sitemap.txt`; gzipped or
+        not. In anything else nothing is found, and nothing is ever raised for what is in it.
+    mime: its type as it was told, with or without parameters; None if it was not. The body's first bytes and its
+        address correct it.
+    base: the address that the body was found at, which relative addresses are relative to. A `<base>` in it goes
+        before.
+    charset: what the body was said to be written in; None if that was not said. A byte order mark goes before, a name
+        that nobody knows does not count; what the document itself says comes next.
 
     Addresses are of http or https, without fragment, spelled as a browser would ask for them. Limits are in
     docs/pages.md. May be called from several threads; others run while a long body is read.

@@ -57,13 +57,14 @@ pub(super) fn resolved(
             continue;
         };
         url.set_fragment(None);
-        let length = url.as_str().len();
+        let address = as_asked_for(url.as_str());
+        let length = address.len();
         if length > MAX_ADDRESS_BYTES || bytes + length > MAX_BYTES {
             left_out += 1;
             continue;
         }
         let before = links.all().len();
-        let key = (url.as_str(), reference.purpose);
+        let key = (&*address, reference.purpose);
         let is = |(known, purpose): &(String, Use)| (known.as_str(), *purpose) == key;
         let make = || (key.0.to_owned(), key.1);
         if !links.add(&key, is, make, MAX_LINKS) {
@@ -76,6 +77,17 @@ pub(super) fn resolved(
         left_out,
         cut,
     }
+}
+
+/// The address as Chromium asks for it, which escapes two characters in paths that the parser does not: `^`, as the
+/// standard now says, and `|`.
+fn as_asked_for(url: &str) -> Cow<'_, str> {
+    let path = url.split('?').next().unwrap_or_default();
+    if memchr::memchr2(b'^', b'|', path.as_bytes()).is_none() {
+        return Cow::Borrowed(url);
+    }
+    let query = &url[path.len()..];
+    Cow::Owned(path.replace('^', "%5E").replace('|', "%7C") + query)
 }
 
 fn is_web(url: &Url) -> bool {

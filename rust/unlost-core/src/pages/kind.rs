@@ -127,7 +127,13 @@ fn seen(head: &[u8]) -> Option<Kind> {
         } else if is_tag(rest, b"!doctype html") {
             return Some(Kind::Html);
         } else if rest.starts_with(b"<!") {
-            rest = skip(b">");
+            // A document type may declare things, in brackets.
+            let end = memchr::memchr2(b'[', b'>', rest);
+            let declares = end.is_some_and(|at| rest[at] == b'[');
+            rest = skip(if declares { b"]" } else { b">" });
+            if declares {
+                rest = memchr::memchr(b'>', rest).map_or(b"", |at| &rest[at + 1..]);
+            }
         } else {
             return root(rest);
         }

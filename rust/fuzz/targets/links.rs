@@ -1,0 +1,45 @@
+//! Any bytes as a page: an answer of whole addresses of the web, each with a use once.
+#![no_main]
+
+use std::collections::HashSet;
+
+use libfuzzer_sys::fuzz_target;
+use unlost_core::pages::{self, MAX_ADDRESS_BYTES, spans};
+
+const TYPES: [Option<&str>; 6] = [
+    None,
+    Some("text/html"),
+    Some("text/html; charset=shift_jis"),
+    Some("application/xhtml+xml"),
+    Some("text/css"),
+    Some("text/xml"),
+];
+
+fuzz_target!(|body: &[u8]| {
+    // The first byte says what the others are said to be.
+    let Some((first, body)) = body.split_first() else {
+        return;
+    };
+    let mime = TYPES[usize::from(*first) % TYPES.len()];
+    let found = pages::find(body, mime, "http://h.example/d/", None);
+    let mut seen = HashSet::new();
+    for link in &found.links {
+        assert!(link.0.starts_with("http://") || link.0.starts_with("https://"));
+        assert!(!link.0.contains('#') && link.0.is_ascii() && link.0.len() <= MAX_ADDRESS_BYTES);
+        assert!(seen.insert(link));
+    }
+    assert!(!found.cut || body.starts_with(b"\x1f\x8b"));
+    let text = String::from_utf8_lossy(body);
+    for span in spans::srcset::addresses(&text) {
+        assert!(!text[span].is_empty());
+    }
+    if let Some(span) = spans::refresh::address(&text) {
+        assert!(!text[span].is_empty());
+    }
+    let mut end = 0;
+    spans::css::addresses(&text, |address| {
+        assert!(end <= address.span.start && address.span.start < address.span.end);
+        assert!(text.get(address.span.clone()).is_some());
+        end = address.span.end;
+    });
+});

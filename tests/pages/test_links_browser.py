@@ -1,0 +1,122 @@
+"""What Chromium makes of tricky spellings, and what we make of them."""
+
+import shutil
+from collections.abc import Iterator
+from urllib.parse import urljoin
+
+import pytest
+from playwright.sync_api import BrowserContext, Route, sync_playwright
+
+from tests.models import pages as model
+from unlost.pages.links import links
+
+pytestmark = pytest.mark.browser
+
+BASE = "http://h.example/d/p.html?q"
+
+# What the page refers to, each in the order of the document, without fragments; what is empty leads nowhere.
+SCRIPT = """() => {
+    const all = (selector, name) => [...document.querySelectorAll(selector)].map(element => element[name]);
+    const found = {
+        links: [...document.links].map(link => link.href),
+        images: all('img:not([src=""])', 'src'),
+        sheets: all('link[rel~=stylesheet i]', 'href'),
+        scripts: all('script[src]', 'src'),
+        frames: all('iframe[src]', 'src'),
+        objects: all('object[data]', 'data'),
+        backgrounds: [...document.querySelectorAll('[style]')].map(element =>
+            (getComputedStyle(element).backgroundImage.match(/url\\("(.*?)"\\)/) || ['', ''])[1]),
+    };
+    const web = address => /^https?:/.test(address) && URL.canParse(address) ? [address.replace(/#.*/s, '')] : [];
+    return Object.fromEntries(Object.entries(found).map(([name, each]) => [name, each.flatMap(web)]));
+}"""
+
+SPELLINGS = r"""
+<a href=" x
+y	z ">1</a><a href='x?a&amp;b&copy=1&notit;&lt'>2</a><a href=&#x78;&eacute;&#0;&#128;>3</a><a href="..\..\..\w">4</a>
+<a href=//Other.EXAMPLE:80/%7e/./a/../b//c>5</a><a href='HTTP:x'>6</a><a href='https:x'>7</a><a href=http:///three>8
+</a>
+<a href='?r'>9</a><a href='x y"<>`{}|^[]'>10</a><a href="x?y z'&quot;<>`{}|^[]é日">11</a>
+<a href=http://u:p@o.example:8080/>12</a>
+<a href='http://0x7f.1/'>13</a><a href='http://b&uuml;cher.example/ü'>14</a><a href='http://x.example:99999/'>15</a>
+<a href='java
+script:x'>16</a><a href='mailto:x'>17</a><a href='x%zz%41%2e%2E/'>18</a><a href='.%2e/x'>19</a>
+<a href='http://[::1]:80/'>20</a>
+<a href=x#é>21</a><A HREF=x HREF=y>22</A><a/href='z'>23</a><a href=a<b>24</a><a href='C|/x'>25</a><a href='//'>26</a>
+<a href='http://ex%41mple.example/'>27</a><a href='http://a<b/'>28</a><a href="\\o.example\x">29</a>
+<a href='x?&#128512;'>30</a>
+<a href='http://xn--bcher-kva.example/'>31</a><a href='http://faß.example'>32</a><a href='http://1.2.3/'>33</a>
+<a href="x　y">34</a>
+<area href=area><template><a href=hidden></template>
+<img src=' i.png '><img src=''><img src='i.png?ä'><img src=data:,x><image src=j.png>
+<link rel='StyleSheet' href=a.css><link rel='alternate stylesheet' title=t href='b.css?é'><script src=s.js></script>
+<iframe src=f.html></iframe><object data=o.swf></object>
+<p style="background: url( 'b\67 .png' )"></p><p style='background: url(c\)d.png)'></p>
+<p style='background:URL(&quot;e é.png&quot;)'></p>
+<textarea><a href=no></textarea><!-- <a href=no> --><!--><a href=after-a-short-comment>35</a><script>'<a href=no>'
+</script>
+<title><a href=no></title><a title='>' href=after-a-bracket>36</a><a href='x
+'>37</a></a href=no><a href=unclosed
+"""
+
+PAGES = {
+    "utf-8": SPELLINGS,
+    "windows-1252": "<base href='/b/c'><base href=/no/>" + SPELLINGS.replace("日", "").replace("\u3000", ""),
+    "shift_jis": SPELLINGS.translate({ord(letter): f"&#{ord(letter)};" for letter in "éüäß"}),
+    "gb18030": SPELLINGS,
+}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[BrowserContext]:
+    """Start a browser that reaches nothing: every request is answered here."""
+    program = shutil.which("chromium")
+    assert program is not None, "chromium: run `make test`, which installs it"
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=program, headless=True, args=["--no-sandbox"])
+        try:
+            yield running.new_context()
+        finally:
+            running.close()
+
+
+def said(browser: BrowserContext, body: bytes, mime: str) -> dict[str, list[str]]:
+    """Return what the browser says that a page at BASE refers to."""
+
+    def answer(route: Route) -> None:
+        if route.request.url == BASE:
+            route.fulfill(body=body, content_type=mime)
+        else:
+            route.abort()
+
+    page = browser.new_page()
+    try:
+        page.route("**/*", answer)
+        page.goto(BASE, wait_until="domcontentloaded")
+        found = page.evaluate(SCRIPT)
+    finally:
+        page.close()
+    assert isinstance(found, dict)
+    return found
+
+
+@pytest.mark.parametrize("charset", PAGES)
+def test_a_browser_finds_the_same(browser: BrowserContext, charset: str) -> None:
+    """Links, images, style sheets, scripts and frames of a page of tricky spellings lead where Chromium would go."""
+    body = PAGES[charset].encode(charset)
+    found = said(browser, body, f"text/html; charset={charset}")
+    assert len(found["links"]) > 30, "the browser did not read the page"
+    assert all(found.values())
+    # What is in a template is in no document, but may well come into one.
+    hidden = {urljoin(found["links"][0], "hidden")}
+    ours = {(link.uri, link.use.value) for link in links(body, "text/html", BASE, charset) if link.uri not in hidden}
+    pages = {(uri, "page") for name in ("links", "frames") for uri in found[name]}
+    requisites = {(uri, "requisite") for name in found if name not in {"links", "frames"} for uri in found[name]}
+    assert sorted(ours) == sorted(pages | requisites)
+
+
+def test_the_comparison_sees_what_a_simple_reader_gets_wrong(browser: BrowserContext) -> None:
+    """Python's own parser and joining of addresses would not pass."""
+    found = said(browser, SPELLINGS.encode(), "text/html; charset=utf-8")
+    simple = {uri for uri, use in model.page(SPELLINGS, BASE) if use == "page"}
+    assert len(set(found["links"]) - simple) > 5
