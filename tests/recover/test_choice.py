@@ -114,7 +114,7 @@ captures = st.builds(
     revisit_of=st.sampled_from([None, None, (PAGE, "20100101000000")]),
     uri=st.sampled_from([PAGE, NAME, "https://lost.example/a/page.html"]),
 )
-lists = st.lists(captures, max_size=12)
+lists = st.lists(captures, max_size=8)
 days = st.one_of(st.none(), moments, moments.map(lambda moment: moment[:4]))
 wishes = st.builds(Wish, days, days, days, days, st.booleans(), st.booleans())
 
@@ -231,7 +231,7 @@ def resolved_slowly(found: list[Capture]) -> list[Capture]:
     return [mended(each) if each.revisit else each for each in found]
 
 
-@given(st.lists(captures, max_size=12, unique_by=lambda each: (each.datetime, each.archive)))
+@given(st.lists(captures, max_size=8, unique_by=lambda each: (each.datetime, each.archive)))
 def test_revisits_are_resolved_as_by_looking_at_all(found: list[Capture]) -> None:
     """Every revisit has status and type of what it names or of its own digest, its own archive's first."""
     assert resolved(found) == resolved_slowly(found)
