@@ -239,6 +239,8 @@ def _distance(capture: Capture, first: str, last: str) -> float:
 
 def _sorting(capture: Capture) -> tuple[str | int, ...]:
     """Return what brings captures into one order, however they came: the oldest first, then by archive."""
-    texts = (capture.datetime, capture.archive, capture.uri, capture.urim, capture.filename, capture.digest)
-    numbers = (capture.offset, capture.skip, capture.length, capture.status)
+    places = (capture.datetime, capture.archive, capture.uri, capture.urim, capture.filename)
+    texts = (*places, capture.digest, capture.mime, capture.redirect, *(capture.revisit_of or ("", "")))
+    flags = (capture.revisit, capture.migrated)
+    numbers = (capture.offset, capture.skip, capture.length, capture.status, *flags)
     return *(text or "" for text in texts), *(-1 if number is None else number for number in numbers)
