@@ -84,6 +84,7 @@ def test_every_rule_of_crawling(uri: str, name: str) -> None:
 @example(f"http://a.com/..;jsessionid={ID}/b")
 @example(f"http://a.com/b;jsessionid={ID};JSESSIONID={ID}/index.html/Default.HTM/")
 @example("http://a.com/%4%31")
+@example("http://a.com/a%2Fb%3fc%23d%25e")
 @example("http://a.com/%2%35/%%34%31")
 @example("http://a.com/a%5C..%5Cb")
 @example("http://a.com/x//../y")

@@ -12,7 +12,7 @@ from unlost.archives.closeness import between, rank, span
 from unlost.errors import DateError, UriError
 from unlost.formats.capture import Capture
 from unlost.formats.digests import normal_digest
-from unlost.recover.naming import name_of
+from unlost.recover.naming import address_of, name_of
 
 # The digests of no bytes at all.
 _NOTHING = frozenset(
@@ -195,7 +195,7 @@ def _of_redirect(capture: Capture, is_own: Callable[[str], bool], name: str, *, 
     if not capture.redirect:
         return Worth.REDIRECT
     try:
-        target = urljoin(capture.uri, capture.redirect.strip())
+        target = urljoin(capture.uri or address_of(name), capture.redirect.strip())
         if name_of(target, ignore_case=ignore_case) == name:
             return Worth.SELF
     except (UriError, ValueError):
@@ -239,6 +239,8 @@ def _distance(capture: Capture, first: str, last: str) -> float:
 
 def _sorting(capture: Capture) -> tuple[str | int, ...]:
     """Return what brings captures into one order, however they came: the oldest first, then by archive."""
-    texts = (capture.datetime, capture.archive, capture.uri, capture.urim, capture.filename, capture.digest)
-    numbers = (capture.offset, capture.skip, capture.length, capture.status)
+    places = (capture.datetime, capture.archive, capture.uri, capture.urim, capture.filename)
+    texts = (*places, capture.digest, capture.mime, capture.redirect, *(capture.revisit_of or ("", "")))
+    flags = (capture.revisit, capture.migrated)
+    numbers = (capture.offset, capture.skip, capture.length, capture.status, *flags)
     return *(text or "" for text in texts), *(-1 if number is None else number for number in numbers)
