@@ -6,7 +6,8 @@ decided here, each decision in one place:
 - of a resource that archives have only as an error, as empty or as a redirect elsewhere, nothing is wanted: MISSING;
 - a copy that comes with other bytes than its archive lists is cut: an older one that is whole is taken instead;
 - a redirect within the site is kept if there is nothing better, and what it leads to is wanted in its place;
-- the steps from list to list count for the depth as all links do, but only pages are ever too deep;
+- the steps from list to list count for the depth as all links do, and lists may be too deep, too;
+- of a requisite that no list can have, since it is outside the folder, the first archive's will do;
 - requisites are close to the page that they are found by only if a date is asked for (`at`), else the last ones.
 """
 
@@ -86,7 +87,7 @@ class _Walk:
         if name in self.found:
             return
         near = page_date if self.run.at and use == REQUISITE else None
-        best = self.found[name] = self._best(name, near)
+        best = self.found[name] = self._best(name, near, is_unlisted=use == REQUISITE and not self._is_listed(name))
         if best is None:
             return
         if best.target is not None:
@@ -99,7 +100,10 @@ class _Walk:
         if _admits(name, use, hops, self.run):
             self.queue.append((name, use, hops, date))
 
-    def _best(self, name: str, near: str | None = None) -> Held | None:
+    def _is_listed(self, name: str) -> bool:
+        return not self.run.page and _is_below(name, self.run)
+
+    def _best(self, name: str, near: str | None = None, *, is_unlisted: bool = False) -> Held | None:
         run = self.run
         captures = [
             held
@@ -114,6 +118,9 @@ class _Walk:
         wanted = near or run.at
         if not good:
             return None
+        if is_unlisted and not run.most_recent:
+            first = min(held.archive for held in good)
+            good = [held for held in good if held.archive == first]
         if wanted:
             return min(good, key=lambda held: abs(_moment(held.date) - _moment(wanted)))
         return max(good, key=lambda held: held.date)
@@ -149,5 +156,5 @@ def _admits(name: str, use: str, hops: int, run: Run) -> bool:
     host = name.partition("/")[0]
     is_own = host == HOST or (run.subdomains and host.endswith(f".{HOST}"))
     if use == LIST:
-        return is_own and not run.page
+        return is_own and not run.page and (run.depth is None or hops <= run.depth)
     return is_own or run.requisites

@@ -139,7 +139,9 @@ def test_each_option_changes_what_it_says(name: str, make: Callable[[], Command]
         urls.write_text("".join(f"{uri}\n" for uri in run.urls))
     done = command.run(run.start, *options(run, urls))
     assert done.code == 0, done.said
-    check(SITE, run, command.folder, command.summary)
+    # Which letter case is meant, only lists tell: these two are not in those of that time.
+    untold = {f"{HOST}/special/harbour.html", f"{HOST}/special/Twin.html"} if run.first != "0" else set()
+    check(SITE, run, command.folder, command.summary, except_for=frozenset(untold))
 
 
 def test_what_is_excluded_may_stand_in_a_file(make: Callable[[], Command]) -> None:
@@ -197,14 +199,16 @@ def _last_of_each(site: Site) -> Site:
 
 
 def test_without_lists_links_are_enough(make: Callable[[], Command], running_archives: Archives) -> None:
-    """The naive policy asks no list, and gets for each resource the best that archives give first, or one better."""
+    """The naive policy asks for lists of single pages only, and gets the best that archives give first, or better."""
     run, command = Run(start=SPECIAL, policy="naive"), make()
     running_archives.forget()
     done = command.run(run.start, *options(run))
     assert done.code in (0, 4), done.said  # 4: an archive's error for a redirect to itself may heal
-    assert not [path for paths in running_archives.lists().values() for path in paths if "matchType" in path]
+    assert not [path for paths in running_archives.lists().values() for path in paths if "=exact" not in path]
     # Which page a folder's is, which of two spellings is meant, and whether a copy is whole, only lists tell.
-    unknown = {f"{HOST}/special/{name}" for name in ("root", "folder", "Twin.html", "twin.html", "cut.html")}
+    unknown = {
+        f"{HOST}/special/{name}" for name in ("root", "folder", "Twin.html", "twin.html", "cut.html", "harbour.html")
+    }
     found = told(SITE, run, command.summary)
     modest, best = outcome(_last_of_each(SITE), run), outcome(SITE, run)
     expected: dict[str, Held | None] = {}
@@ -275,9 +279,8 @@ def test_what_cannot_be_meant_is_said_at_once(
     assert done.code == 2
     assert wrong[1] in done.said
     assert running_archives.replays() == []
-    running_archives.forget()
-    assert command.run(ROOT).code == 0
     assert not any(running_archives.lists().values())
+    assert not command.folder.exists()
 
 
 def test_a_folder_of_another_recovery_is_refused(make: Callable[[], Command], tmp_path: Path) -> None:

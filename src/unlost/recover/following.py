@@ -33,12 +33,18 @@ class Following:
 
     def follow(self, source: Resource, links: Iterable[Link], date: str) -> None:
         """Want what a resource links to and the scope admits. date: of the copy that has the links, 14 digits."""
-        admitted = []
-        for link in links:
-            hops = source.hops + (link.use is not Use.REQUISITE)
-            if self._scope.admits(link.uri, link.use, hops):
-                admitted.append((link, hops))
+        found = ((link, source.hops + (link.use is not Use.REQUISITE)) for link in links)
+        admitted = [(link, hops) for link, hops in found if self._admits(link, hops)]
         self._state.resources.want(self._named(admitted, date), source.id)
+
+    def _admits(self, link: Link, hops: int) -> bool:
+        """Return whether a link is in scope, or is only spelled otherwise than what is listed there."""
+        if self._scope.admits(link.uri, link.use, hops):
+            return True
+        if not self._scope.is_own(link.uri):
+            return False
+        meant = self._state.resources.meant(naming.name_of(link.uri, ignore_case=self._plan.ignore_case))
+        return meant is not None and self._scope.admits(meant, link.use, hops)
 
     def redirect(self, source: Resource, target: str) -> None:
         """Want what a resource redirects to, in its place."""

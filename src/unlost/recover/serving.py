@@ -220,6 +220,8 @@ class Serving:
             truncated=kept.record.truncated or ("other-digest" if self._is_other(kept) else None),
             ignore_case=self._plan.ignore_case,
         )
+        if worth is Worth.MIGRATED and self._plan.most_recent:
+            worth = Worth.GOOD  # it is as good as any
         self._state.records.add(resource.id, worth, kept.record)
         best = self._state.records.of(resource.id)[0]
         self._state.resources.choose(resource.id, best.id)

@@ -67,7 +67,7 @@ class Steps:
         left = self._left(resource, listed, stored)
         best = left[0] if left else None
         is_good = best is not None and best.worth <= Worth.MIGRATED
-        if self._may_ask(resource, stored, is_good):
+        if self._may_ask(resource, stored, is_good, is_asked=bool(asked)):
             possible = knowledge.possible(resource.uri, asked)
             if possible:
                 return AskFor(next((archive for archive in possible if archive not in closed), possible[0]))
@@ -94,17 +94,17 @@ class Steps:
         found = [Fetch(by_mark[_mark(capture)], worth) for worth, capture in chosen]
         return [each for each in found if each.listed.outcome in (None, Outcome.PUT_OFF)]
 
-    def _may_ask(self, resource: Resource, stored: Worth | None, is_good: bool) -> bool:
+    def _may_ask(self, resource: Resource, stored: Worth | None, is_good: bool, *, is_asked: bool) -> bool:
         """Return whether archives are asked for captures that are not known yet.
 
-        The naive policy asks all, but for requisites, of which the first that is found will do. The others ask only
-        where no list has anything good.
+        Where no list has anything good, all are that may have something; of a requisite the first that is found will
+        do. The naive policy asks all of them for every page.
         """
         if stored is not None and stored <= Worth.MIGRATED:
             return False
-        if self.plan.policy is Policy.NAIVE and resource.use is not Use.REQUISITE:
+        if self.plan.most_recent or self.plan.all_versions or not is_good:
             return True
-        return self.plan.most_recent or self.plan.all_versions or not is_good
+        return resource.use is not Use.REQUISITE and (is_asked or self.plan.policy is Policy.NAIVE)
 
 
 def _mark(capture: Capture) -> tuple[str | None, str, str]:

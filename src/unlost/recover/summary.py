@@ -39,7 +39,7 @@ class Entry:
             self.file or "-",
             self.archive,
             self.datetime or "-",
-            others or "-",
+            others,
         )
         return "\t".join(map(_plain, fields))
 

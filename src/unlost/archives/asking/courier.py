@@ -11,7 +11,7 @@ from typing import Self
 from weakref import WeakValueDictionary
 
 from unlost._core import VERSION
-from unlost.archives.archive import Archive, Work
+from unlost.archives.archive import Archive, Kind, Work
 from unlost.archives.asking.addresses import (
     Address,
     Place,
@@ -201,7 +201,9 @@ class Courier:
         is_capture = head.header("memento-datetime") is not None
         # Where an archive redirects to and is told that this is too much, it has been told, too; that another host is
         # out of order says nothing about the archive.
-        throttled = head.status == 429 or (head.status == 503 and its_host)
+        throttled = head.status == 429 or (
+            head.status == 503 and its_host and not _is_unreadable(archive, question, head)
+        )
         if throttled and not is_capture:
             now = self._clock.now()
             wait = admission.seconds_to_wait(head.header("retry-after"), head.header("date"), now)
@@ -222,6 +224,12 @@ class Courier:
         read = head.read_if_it_comes if is_told else head.read
         body, size = await read(question.max_bytes, archive.id)
         return Reply(head.url, head.status, head.headers, body, size)
+
+
+def _is_unreadable(archive: Archive, question: Question, head: Head) -> bool:
+    """Return whether this is how pywb says that it cannot read a stored record: to wait for that would not help."""
+    is_copy = archive.kind is Kind.PYWB and question.work is Work.REPLAY
+    return is_copy and head.header("retry-after") is None
 
 
 @dataclass(slots=True)

@@ -162,6 +162,11 @@ class Resources:
             (standing.value, changed, reason, number),
         )
 
+    def meant(self, name: str) -> str | None:
+        """Return the address of one whose name differs only in letter case; None if there is none."""
+        found = self._run("SELECT uri FROM resource WHERE folded = ? LIMIT 1", (naming.folded(name),)).fetchone()
+        return None if found is None else str(found[0])
+
     def is_linked(self, number: int) -> bool:
         """Return whether any other has a link to it."""
         return self._run("SELECT 1 FROM link WHERE target = ? LIMIT 1", (number,)).fetchone() is not None
