@@ -53,6 +53,15 @@ class Hostile(FakeWayback):
         transport.close()
         return web.Response()
 
+    def _index(self, query: dict[str, str]) -> web.Response:
+        made_up = self.endless(query["url"]) if query.get("matchType") == "exact" else None
+        before = self.stored
+        self.stored = [*before, made_up] if made_up else before
+        try:
+            return super()._index(query)
+        finally:
+            self.stored = before
+
     def _copies(self, address: str) -> list[Stored]:
         found = super()._copies(address)
         made_up = self.endless(address)
@@ -196,7 +205,7 @@ def test_what_has_no_end_ends(name: str, tmp_path: Path) -> None:
     with hostile(tmp_path, page("/", first, "/last.html"), page("/last.html"), endless=endless) as (village, command):
         done = command.run(ROOT, "--policy", "naive", "--connections", "20", timeout=240)
         assert done.code in (0, 4), done.said
-        assert 20 < len(village.asked) < 12_000
+        assert 8 < len(village.asked) < 12_000
         assert f"{ROOT}last.html" in {line.uri for line in summary(command.summary) if not line.is_missing}
 
 

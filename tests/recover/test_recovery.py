@@ -238,8 +238,12 @@ def test_a_dead_archive_spoils_nothing(tmp_path: Path) -> None:
     run = Run(tmp_path, a, b)
     result = run()
     assert (result.is_done, list(result.unlisted)) == (False, ["a"])
-    assert run.outcome() == {"": "b 20140101000000", "none": None}
+    assert run.outcome() == {"": "b 20140101000000"}  # what nobody else has, it may have
+    assert result.counts[Standing.QUEUED] == 3  # that page, and where sitemaps may be
     assert len(a.asked) == 1
+    a.before = lambda _: None
+    assert run().is_done
+    assert run.outcome()["none"] is None
 
 
 def test_an_archive_that_always_fails_is_left_alone(tmp_path: Path) -> None:

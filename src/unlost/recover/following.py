@@ -12,6 +12,8 @@ from unlost.recover.state.resources import Resource, Standing, Wanted
 from unlost.recover.state.state import State
 from unlost.recover.traps import Traps
 
+_CHAIN = 20  # redirects that are followed one behind the other; browsers follow as many
+
 
 class Following:
     """Puts into the queue what links lead to.
@@ -24,6 +26,7 @@ class Following:
         self._scope = scope
         self._state = state
         self._traps = Traps()
+        self._chains: dict[int, int] = {}  # how many redirects led to a resource
         self.trapped: Counter[str] = Counter()
 
     def begin(self) -> None:
@@ -48,8 +51,15 @@ class Following:
 
     def redirect(self, source: Resource, target: str) -> None:
         """Want what a resource redirects to, in its place."""
-        if self._scope.is_own(target) or self._scope.admits(target, source.use, source.hops):
-            self._state.resources.want(self._named([(Link(target, source.use), source.hops)], source.near), source.id)
+        if not self._scope.is_own(target) and not self._scope.admits(target, source.use, source.hops):
+            return
+        length = self._chains.pop(source.id, 0) + 1
+        if length > _CHAIN:
+            self.trapped["redirects that lead on and on"] += 1
+            return
+        wanted = self._named([(Link(target, source.use), source.hops)], source.near)
+        for number in self._state.resources.want(wanted, source.id):
+            self._chains[number] = length
 
     def want_listed(self) -> None:
         """Want everything in scope that is listed."""

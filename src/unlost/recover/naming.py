@@ -82,6 +82,24 @@ def address_of(name: str) -> str:
     return f"http://{name}"
 
 
+def asked_as(uri: str, name: str) -> str:
+    """Return how archives are asked for an address: as it is spelled, without user, fragment and session ids.
+
+    name: of that address.
+
+    >>> asked_as("https://me:secret@www.example.com/a/?b=1&sid=0123456789abcdef0123456789abcdef", "example.com/a?b=1")
+    'https://www.example.com/a/?b=1'
+    """
+    place, _, query = uri.partition("#")[0].partition("?")
+    scheme, mark, rest = place.partition("://")
+    host, slash, path = rest.partition("/")
+    if not mark or ";" in path:
+        return address_of(name)
+    # The name has the query in one spelling, and without what belongs to a single visit.
+    named = name.partition("?")[2]
+    return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}" + (f"?{named}" if query and named else "")
+
+
 def root_names(name: str) -> tuple[str, ...]:
     """Return the names that the default page of a folder may have, the most frequent first, if this is a folder.
 

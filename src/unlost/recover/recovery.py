@@ -1,10 +1,11 @@
 """Recovers a site: asks archives what they hold, fetches what is wanted in order of its value, follows links."""
 
 import asyncio
+import math
 import random
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from unlost.archives.repository import Repository
 from unlost.clock import Clock
@@ -28,6 +29,10 @@ from unlost.recover.warcs import Warcs
 LISTING_SECONDS = 120.0
 """How long the first resource waits for lists; what is listed later is added."""
 
+UNLISTED = "unlisted"
+"""Why an archive is closed that gave no whole list."""
+
+_REST_SECONDS = 600.0  # after which it is asked for it again, if the run still goes on
 _COMMIT_SECONDS = 0.5  # between two commits: what is killed in between is found again in the WARCs
 # What is looked at again when archives may have gained something; nobody is asked for what is known.
 _AGAIN = {False: "standing = 'missing'", True: "standing IN ('missing', 'recovered')"}
@@ -105,7 +110,7 @@ class Recovery:
         self._lists = 0
         self._is_begun = False
         self._is_stopped = False
-        self._unlisted: dict[str, Closing] = {}
+        self._announced: dict[str, Closing] = {}
 
     async def run(self) -> Result:
         """Do all that can be done now. Raises OSError for a full disk; nothing that was stored is lost by that."""
@@ -206,17 +211,20 @@ class Recovery:
             },
         )
         if listing.outcome in (Listed.FAILED, Listed.NOT_NOW):
-            # Its captures are wanted all the same, where they were listed before; no page is asked for without a list.
-            until = listing.until or self._clock.now()
-            self._unlisted[archive] = Closing(until, "unlisted", listing.message or "")
+            # It is not asked page by page: what it may have waits until it can be asked for its list.
+            until = listing.until or self._clock.now() + _REST_SECONDS
+            self._doors.closed[archive] = Closing(until, UNLISTED, listing.message or "")
+        elif archive in self._doors.closed:
+            self._doors.reopen(archive)
         if self._is_begun:
+            self._ready.add(archive)
             self._learn()
             self._state.resources.requeue(_AGAIN[self._plan.all_versions])
             self._wake.set()
 
     def _learn(self) -> None:
         """Make use of what was listed since the last time."""
-        archives = [each.archive for name, each in self._repositories.items() if name not in self._unlisted]
+        archives = [each.archive for each in self._repositories.values()]
         self._serving.knowledge = Knowledge(archives, self._state.listings.all())
         if self._plan.policy is Policy.EXHAUSTIVE:
             self._following.want_listed()
@@ -229,7 +237,7 @@ class Recovery:
         self._ready.update(self._repositories)
         while True:
             self._wake.clear()
-            self._reopen()
+            self._reopen(tasks)
             has_more = self._assign()
             for archive in self._ready.copy():
                 self._start(archive, tasks)
@@ -271,7 +279,6 @@ class Recovery:
             tasks.create_task(self._serve(resource, archive))
 
     async def _serve(self, resource: Resource, archive: str) -> None:
-        was_open = archive not in self._doors.closed
         try:
             turn = await self._serving.serve(resource, archive)
             if self._wait:
@@ -280,15 +287,28 @@ class Recovery:
             self._busy[archive].discard(resource.id)
             self._wake.set()
         self._ready.update((archive,) if turn is None else (archive, turn))
-        if was_open and (closing := self._doors.closed.get(archive)) is not None:
-            self._tell("waiting", {"archive": archive, "until": closing.until, "reason": closing.reason})
-            self._state.resources.assign_all(archive)  # others may have the same bytes
+        if archive in self._doors.closed:
+            self._announce(archive)
 
-    def _reopen(self) -> None:
-        """Ask those again whose time has come."""
+    def _announce(self, archive: str) -> None:
+        """Say that an archive is closed, unless that was said; others may have the same bytes."""
+        closing = self._doors.closed[archive]
+        if self._announced.get(archive) != closing:
+            self._announced[archive] = closing
+            self._tell("waiting", {"archive": archive, "until": closing.until, "reason": closing.reason})
+            self._state.resources.assign_all(archive)
+
+    def _reopen(self, tasks: asyncio.TaskGroup) -> None:
+        """Ask those again whose time has come; those without a list, for that."""
         now = self._clock.now()
         for archive, closing in list(self._doors.closed.items()):
-            if closing.until <= now:
+            if closing.until > now:
+                continue
+            if closing.reason == UNLISTED:
+                self._doors.closed[archive] = replace(closing, until=math.inf)
+                for prefix in self._scope.prefixes:
+                    tasks.create_task(self._list(archive, prefix))
+            else:
                 self._doors.reopen(archive)
                 self._ready.add(archive)
 

@@ -107,7 +107,7 @@ class Serving:
         found: list[Capture] = []
         outcome = "done"
         try:
-            async for capture in self._repositories[archive].captures(resource.uri):
+            async for capture in self._repositories[archive].captures(naming.asked_as(resource.uri, resource.name)):
                 found.append(capture)  # noqa: PERF401  what came before an error is kept
             self._doors.answered(archive)
         except NotNowError as error:

@@ -1,0 +1,72 @@
+"""Tests of `unlost recover` as people meet it first."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run import unlost
+
+ROOT = Path(__file__).parents[2]
+ARCHIVES = ROOT / "docs" / "examples" / "lost" / "archives.toml"
+SITE = "http://lost.example/"
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Work in a folder of the test."""
+    monkeypatch.chdir(tmp_path)
+
+
+def test_the_example_comes_back(tmp_path: Path) -> None:
+    """From two archives, the newest good copies; the folder is named after the host."""
+    done = unlost("recover", SITE, "--archives", str(ARCHIVES), "--summary", "s.tsv")
+    assert done.returncode == 0
+    assert done.stdout == b""
+    assert done.stderr == b"unlost: 4 recovered, 1 missing; 0 requests; in lost.example.recovery\n"
+    assert (tmp_path / "lost.example.recovery" / "warc" / "unlost-00001.warc.gz").exists()
+    rows = [line.split("\t") for line in (tmp_path / "s.tsv").read_text().splitlines()]
+    found = {row[1]: row[4] + " " + row[5] for row in rows if row[2] != "MISSING"}
+    assert found == {
+        SITE: "first 20090504100000",
+        f"{SITE}style.css": "first 20090504100005",
+        "http://www.lost.example/roses.html": "second 20140801090000",
+        "http://www.lost.example/herbs/index.html": "second 20140801090020",
+    }
+    assert [row[1] for row in rows if row[2] == "MISSING"] == [f"{SITE}pond.html"]
+
+
+def test_a_dry_run_says_what_it_costs() -> None:
+    """By archive, for people and for programs."""
+    words = ("recover", SITE, "--archives", str(ARCHIVES), "--dry-run")
+    assert unlost(*words).stdout == b"first\t0\t2\t-\nsecond\t0\t2\t-\n"
+    lines = [json.loads(line) for line in unlost(*words, "--json").stdout.splitlines()]
+    assert [(each["archive"], each["replay"], each["days"]) for each in lines] == [("first", 2, 0), ("second", 2, 0)]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("mailto:me@example.com",), 3, "not a web page"),
+        ((SITE, "--from", "2015", "--to", "2014"), 2, "--from is later than --to"),
+        ((SITE, "--at", "2014", "--most-recent"), 2, "--most-recent and --at"),
+        ((SITE, "--urls", "nowhere.txt"), 3, "nowhere.txt"),
+        ((SITE, "--connections", "1000"), 2, "--connections"),
+        ((SITE, "-o", "a-file"), 3, "a-file"),
+    ],
+)
+def test_what_is_wrong_is_said(words: tuple[str, ...], code: int, said: str, tmp_path: Path) -> None:
+    """In a line, before anything is done; nothing is left behind."""
+    (tmp_path / "a-file").write_text("mine")
+    done = unlost("recover", *words, "--archives", str(ARCHIVES))
+    assert (done.returncode, said in done.stderr.decode()) == (code, True), done.stderr
+    assert done.stderr.count(b"\n") <= 4
+    assert [path.name for path in tmp_path.iterdir() if path.name != "home"] == ["a-file"]
+
+
+def test_a_folder_of_another_site_is_not_mixed_up() -> None:
+    """It says whose it is."""
+    assert unlost("recover", SITE, "--archives", str(ARCHIVES), "-o", "mine").returncode == 0
+    done = unlost("recover", "http://other.example/", "--archives", str(ARCHIVES), "-o", "mine")
+    assert done.returncode == 2
+    assert b"http://lost.example/" in done.stderr
