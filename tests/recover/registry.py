@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from unlost.archives.archive import Archive, Limit
+from unlost.archives.archive import Archive, Kind, Limit
 
 
 def registry(path: Path, *archives: Archive) -> Path:
@@ -22,6 +22,7 @@ def _entry(archive: Archive) -> str:
         "timegate": archive.timegate,
         "cdx": archive.cdx,
         "replay": archive.replay,
+        "folder": archive.folder,
     }
     lines = ["[[archive]]", *(f"{name} = {json.dumps(value)}" for name, value in fields.items() if value is not None)]
     if archive.migrated:
@@ -30,8 +31,9 @@ def _entry(archive: Archive) -> str:
     if lister is not None:
         rows = f"{{ value = {int(lister.rows_per_page.value)}, source = {json.dumps(lister.rows_per_page.source)} }}"
         lines.append(f"lister = {{ matches = {json.dumps(lister.matches)}, rows_per_page = {rows} }}")
-    lines.append(f"limits = [{_limits(archive.limits, is_quota=False)}]")
-    lines.append(f"quotas = [{_limits(archive.quotas, is_quota=True)}]")
+    if archive.kind is not Kind.FILES:
+        lines.append(f"limits = [{_limits(archive.limits, is_quota=False)}]")
+        lines.append(f"quotas = [{_limits(archive.quotas, is_quota=True)}]")
     return "\n".join(lines) + "\n\n"
 
 

@@ -313,6 +313,16 @@ def test_policies(tmp_path: Path) -> None:
     assert set(run.outcome()) == {"", "one", "unlinked"}
 
 
+def test_without_a_front_page_all_that_is_listed_comes(tmp_path: Path) -> None:
+    """Nothing leads to it, and it is all there is."""
+    a = Stub("a", [page("one", "two"), page("two"), page("three")])
+    run = Run(tmp_path, a)
+    assert run().is_done
+    assert set(run.outcome()) == {"", "one", "two", "three"}
+    assert run.outcome()[""] is None
+    assert run.told("no-start") == [{"uri": SITE}]
+
+
 def test_a_redirect_within_the_site_leads_on(tmp_path: Path) -> None:
     """It is kept, and its target wanted."""
     a = Stub(

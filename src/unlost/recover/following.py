@@ -34,6 +34,17 @@ class Following:
         named = [(Link(uri, use), 0) for uri, use in self._scope.beginnings()]
         self._state.resources.want(self._named(named, None))
 
+    def begin_from_lists(self) -> bool:
+        """Want everything that is listed if nothing of the beginnings came back; return whether that is so.
+
+        Nothing leads to the pages of a site whose front page no archive has.
+        """
+        counts = self._state.resources.counts()
+        if self._plan.page or counts[Standing.QUEUED] or counts[Standing.RECOVERED] or not counts[Standing.LISTED]:
+            return False
+        self.want_listed()
+        return self._state.resources.counts()[Standing.QUEUED] > 0
+
     def follow(self, source: Resource, links: Iterable[Link], date: str) -> None:
         """Want what a resource links to and the scope admits. date: of the copy that has the links, 14 digits."""
         found = ((link, source.hops + (link.use is not Use.REQUISITE)) for link in links)

@@ -4,6 +4,7 @@ import os
 import re
 from dataclasses import dataclass
 
+from unlost.archives.bodies.digest_check import has_digest
 from unlost.archives.repository import StoredCopy
 from unlost.formats.capture import Capture
 from unlost.pages.link import Link
@@ -56,11 +57,11 @@ def reread(warcs: Warcs, record: Record) -> Kept:
 
 def _is_as_listed(copy: StoredCopy, record: Record) -> bool | None:
     """Indexes have the digest of what was sent, in whatever codings; a body of another digest was cut, most likely."""
-    listed, own = record.listed_digest, record.capture.digest
-    is_coded = any(copy.header(name) for name in _CODINGS)
-    if listed is None or is_coded or record.capture.revisit or not listed.startswith("sha1:"):
+    listed = record.listed_digest
+    if listed is None or record.capture.revisit or any(copy.header(name) for name in _CODINGS):
         return None
-    return listed == own
+    # That of the record is SHA-1, as nearly every index has it: then it need not be computed again.
+    return listed == record.capture.digest or has_digest(copy.body, listed)
 
 
 def _links(copy: StoredCopy) -> list[Link]:

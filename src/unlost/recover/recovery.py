@@ -123,6 +123,9 @@ class Recovery:
                 await self._list_all(tasks)
                 self._following.begin()
                 await self._dispatch(tasks)
+                if self._following.begin_from_lists():
+                    self._tell("no-start", {"uri": self._plan.url})
+                    await self._dispatch(tasks)
                 committing.cancel()
         except BaseExceptionGroup as group:
             raise group.exceptions[0] from None

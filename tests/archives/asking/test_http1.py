@@ -173,6 +173,29 @@ def test_what_is_no_answer_is_told_as_such(run: Run, answer: bytes) -> None:
     run(ask)
 
 
+@pytest.mark.parametrize("end", ["\r\n", "\n"])
+def test_a_length_that_is_too_short_can_be_passed_over(run: Run, end: str) -> None:
+    """Asked to the end, the body is all that comes, in whatever pieces the head does; else it is as long as told."""
+    head = end.join(
+        ["HTTP/1.1 200 OK", "Content-Type: text/plain", "Content-Length : 3", "X-A: content-length: 9", "", ""]
+    )
+
+    async def answering(talk: Talk) -> None:
+        text = head.encode() + b"whole"
+        for piece in (text[:20], text[20:50], text[50:]):
+            await talk.say(piece)
+        talk.writer.close()
+
+    async def ask() -> None:
+        async with asking(answering) as it:
+            for to_end, expected in ((False, b"who"), (True, b"whole"), (False, b"who")):
+                reply = await it.ask(to_end=to_end)
+                with reply.body:
+                    assert (reply.body.read(), reply.header("x-a")) == (expected, "content-length: 9")
+
+    run(ask)
+
+
 def test_a_reader_that_waits_makes_the_server_wait(run: Run) -> None:
     """No more than some pieces of a body are held, however much is sent."""
     endless = Flood(b"HTTP/1.1 200 OK\r\n\r\n")

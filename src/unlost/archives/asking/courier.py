@@ -174,7 +174,8 @@ class Courier:
         try:
             headers = self._headers(errand, url, archive)
             until = begun + errand.seconds
-            async with Exchange(pool, url, headers, passage, self._deadlines, until, archive.id) as head:
+            to_end = errand.question.to_end
+            async with Exchange(pool, url, headers, passage, self._deadlines, until, archive.id, to_end=to_end) as head:
                 return await self._judge(archive, head, turn, its_host, errand.question)
         except FailedError as error:
             # Who has no limits is a server of one's own, and refuses only while it is not running.

@@ -174,7 +174,7 @@ def _too_large(max_bytes: int, archive: str) -> FailedError:
 class Exchange:
     """A request and its answer, as an async context manager that gives the Head.
 
-    until: a time of the event loop at which everything must be over.
+    until: a time of the event loop at which everything must be over. to_end: as in Question.
     Raises FailedError, also out of the block, where NotHttpError, TimeoutError and broken connections become one.
     """
 
@@ -187,7 +187,10 @@ class Exchange:
         deadlines: Deadlines,
         until: float,
         archive: str,
+        *,
+        to_end: bool = False,
     ) -> None:
+        self._to_end = to_end
         self._pool, self._url, self._headers, self._passage = pool, url, headers, passage
         self._deadlines, self._until, self._archive = deadlines, until, archive
         self._connection: Connection | None = None
@@ -202,7 +205,7 @@ class Exchange:
             connection = await self._open(proxy, min(self._deadlines.connect, self._until - loop.time()))
         self._connection = connection
         try:
-            connection.send(self._request(proxy))
+            connection.send(self._request(proxy), to_end=self._to_end)
             self._passage.reused = connection.was_used
             self._passage.sent()
             await connection.head(min(loop.time() + self._deadlines.first_byte, self._until))
@@ -239,6 +242,8 @@ class Exchange:
             target = str(url)
             if proxy.authorization:
                 more += f"Proxy-Authorization: {proxy.authorization}\r\n"
+        if self._to_end:
+            more += "Connection: close\r\n"
         head = f"GET {target} HTTP/1.1\r\nHost: {url.host}\r\n{more}\r\n"
         return head.encode("utf-8", "surrogateescape")
 

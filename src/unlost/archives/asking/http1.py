@@ -1,6 +1,7 @@
 """One connection that speaks HTTP/1.1: a question at a time, its answer in pieces as they are asked for."""
 
 import asyncio
+import re
 import ssl
 from collections import deque
 from contextlib import suppress
@@ -14,6 +15,8 @@ MAX_HEAD_BYTES = 1 << 18
 _A_DAY = 86_400.0
 _LOST = "closed before the end"
 _LENGTHS = ("content-length", "transfer-encoding")
+_END_OF_HEAD = re.compile(rb"\r?\n\r?\n")
+_LENGTH = re.compile(rb"(?im)^content-length[ \t]*:[^\n]*\n")
 _MAX_WAITING = 1 << 19  # bytes of a body that wait to be fetched; then the other side has to
 
 
@@ -42,6 +45,7 @@ class Connection(asyncio.Protocol):
         self._waiting = 0
         self._is_paused = False
         self._bodiless = 0
+        self._unread: bytes | None = None  # the head as far as it came, if its length is not to be believed
         self._has_head = self._has_ended = False
         self._ends_with_connection = False
         self._keeps = True
@@ -63,9 +67,13 @@ class Connection(asyncio.Protocol):
         """Whether the question on its way is not the first one: the other side may have closed it meanwhile."""
         return self.asked > 1
 
-    def send(self, request: bytes) -> None:
-        """Send a question. It is on its way when this returns; whether it could be sent, `head` tells."""
+    def send(self, request: bytes, *, to_end: bool = False) -> None:
+        """Send a question. It is on its way when this returns; whether it could be sent, `head` tells.
+
+        to_end: whether the body is all that comes until the other side closes the connection, whatever length it tells.
+        """
         self.asked += 1
+        self._unread = b"" if to_end else None
         self.headers = []
         self._bodiless = 0
         self._has_head = self._has_ended = False
@@ -163,7 +171,7 @@ class Connection(asyncio.Protocol):
             return
         count = len(self._pieces)
         try:
-            self._parser.feed_data(data)
+            self._parser.feed_data(data if self._unread is None else self._without_length(data))
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             self._fail(NotHttpError(str(error)))
         if len(self._pieces) == count:
@@ -171,6 +179,17 @@ class Connection(asyncio.Protocol):
             self._bodiless += len(data)
             if self._bodiless > MAX_HEAD_BYTES:
                 self._fail(NotHttpError(f"fields of more than {MAX_HEAD_BYTES} bytes"))
+
+    def _without_length(self, data: bytes) -> bytes:
+        """Return what came up to here without the field that tells a length, once the head is whole."""
+        text = (self._unread or b"") + data
+        end = _END_OF_HEAD.search(text)
+        if end is None and len(text) <= MAX_HEAD_BYTES:
+            self._unread = text
+            return b""
+        self._unread = None
+        place = end.end() if end else len(text)
+        return _LENGTH.sub(b"", text[:place]) + text[place:]
 
     def _fail(self, failure: Exception) -> None:
         self._keeps = False

@@ -15,6 +15,7 @@ class Question:
     headers: in addition to those that every request has.
     max_bytes: the largest answer, uncompressed, that is of any use.
     redirects: how many redirects may be followed; with 0 the redirect itself is the answer.
+    to_end: whether the body is all that comes until the connection closes, whatever length is told.
     """
 
     url: str
@@ -22,6 +23,7 @@ class Question:
     headers: Mapping[str, str] = field(default_factory=dict)
     max_bytes: int = 1 << 26
     redirects: int = 5
+    to_end: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import BinaryIO
+from functools import partial
 
 from unlost import dates
 from unlost import uri as addresses
@@ -138,15 +138,32 @@ class Replay:
             migrated=self.archive.is_migrated(mime or listed.mime),
         )
         is_coded = any(name.lower() == "content-encoding" for name, _ in (*reply.headers, *headers))
-        body = await asyncio.to_thread(self._body, reply, capture, is_coded)
-        return StoredCopy(capture, headers, body, source=reply.url)
+        if not is_coded and capture.digest and await asyncio.to_thread(has_digest, reply.body, capture.digest) is False:
+            whole = await self._whole(reply, capture.digest)
+            if whole is None:
+                message = f"{capture.urim or capture.uri}: another body than the index says: cut short, most likely"
+                self.problems.add(Problem("other-digest", f"{self.archive.id} copy", None, 0, message[:400]))
+            reply = whole or reply
+        unpack = partial(unpacked, reply.body, capture.mime, self.archive, MAX_COPY_BYTES, self.problems)
+        return StoredCopy(capture, headers, await asyncio.to_thread(unpack), source=reply.url)
 
-    def _body(self, reply: Reply, capture: Capture, is_coded: bool) -> BinaryIO:
-        """Return the body without codings. If it had none, it must be what the index says, else that is counted."""
-        if not is_coded and capture.digest and has_digest(reply.body, capture.digest) is False:
-            message = f"{capture.urim or capture.uri}: another body than the index says: cut short, most likely"
-            self.problems.add(Problem("other-digest", f"{self.archive.id} copy", None, 0, message[:400]))
-        return unpacked(reply.body, capture.mime, self.archive, MAX_COPY_BYTES, self.problems)
+    async def _whole(self, reply: Reply, digest: str) -> Reply | None:
+        """Return the same answer with all that comes behind the length that it tells, if that is what the index says.
+
+        Some archives, pywb among them, pass on a captured length that is not the body's: that of its coding, for one.
+        """
+        if reply.header("content-length") != str(reply.size):
+            return None
+        question = Question(reply.url, Work.REPLAY, max_bytes=MAX_COPY_BYTES, redirects=0, to_end=True)
+        try:
+            again = await self.courier.ask(self.archive, question)
+        except FailedError:
+            return None
+        if again.size > reply.size and await asyncio.to_thread(has_digest, again.body, digest) is True:
+            reply.body.close()
+            return again
+        again.body.close()
+        return None
 
     def _moment(self, reply: Reply) -> str | None:
         """Return the Memento-Datetime, without which nothing is a copy."""
