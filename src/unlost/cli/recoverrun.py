@@ -1,6 +1,5 @@
 """One run of `unlost recover`: puts its parts together, and says what came of it."""
 
-import asyncio
 from collections.abc import Mapping
 from contextlib import contextmanager
 from json import dumps
@@ -8,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import uvloop
 
 from unlost import dates
 from unlost._core import VERSION
@@ -51,14 +51,14 @@ class Run:
     def whole(self) -> bool:
         """Recover what can be recovered now; return whether there is nothing left to do."""
         with Shown(is_json=self._given["json"]) as shown, self._warcs() as warcs:
-            result, sent = asyncio.run(self._recover(warcs, shown))
+            result, sent = uvloop.run(self._recover(warcs, shown))
         self._say(result, sent)
         return result.is_done and not result.is_stopped
 
     def dry(self) -> None:
         """Print what it would cost."""
         with Shown(is_json=False) as shown, self._warcs() as warcs:
-            costs = asyncio.run(self._estimate(warcs, shown))
+            costs = uvloop.run(self._estimate(warcs, shown))
         rows = [each for each in costs if each.lists or each.copies]
         if self._given["json"]:
             for each in rows:

@@ -27,6 +27,8 @@ from unlost.recover.steps import AskFor, Fetch, Step, Steps
 from unlost.recover.telling import Tell
 from unlost.recover.warcs import Warcs
 
+_PLANNED = 1000  # steps that are remembered: as many as may be served soon
+
 
 class Serving:
     """Serves resources.
@@ -61,6 +63,7 @@ class Serving:
         # Copies that are as their index says, less those that are not: some have digests of something else.
         self._believed: Counter[str] = Counter()
         self._coming: dict[str, asyncio.Event] = {}
+        self._planned: dict[int, Step] = {}  # the next steps of some resources, so as not to look twice
         self.knowledge = Knowledge([], [])
         self.recovered = state.resources.counts()[Standing.RECOVERED]
 
@@ -73,12 +76,14 @@ class Serving:
 
     def settle(self, resource: Resource) -> str | None:
         """Return the archive whose turn is next; None if the resource is finished, and was said to be."""
-        resource = self._state.resources.get(resource.id)
-        step = self.step(resource)
+        kept = None if resource.record is None else self._state.records.get(resource.record)
+        is_best = kept is not None and kept.worth == Worth.GOOD and not self._plan.all_versions
+        step = None if is_best else self.step(resource)
         if step is not None:
             self._state.resources.assign(resource.id, step.archive)
+            if len(self._planned) < _PLANNED:
+                self._planned[resource.id] = step
             return step.archive
-        kept = None if resource.record is None else self._state.records.get(resource.record)
         now = dates.from_epoch(str(int(self._clock.now())))
         if kept is not None and kept.worth <= Worth.REDIRECT:
             self.recovered += 1
@@ -95,12 +100,14 @@ class Serving:
 
     async def serve(self, resource: Resource, archive: str) -> str | None:
         """Take one step, if it is still this archive's turn, and return as `settle` does. Raises OSError."""
-        step = self.step(resource)
+        step = self._planned.pop(resource.id, None)
+        if step is None or step.archive != archive or archive in self._doors.closed:
+            step = self.step(resource)
         if isinstance(step, AskFor) and step.archive == archive:
             await self._ask(resource, archive)
         elif isinstance(step, Fetch) and step.archive == archive:
             await self._fetch(resource, step)
-        return self.settle(resource)
+        return self.settle(self._state.resources.get(resource.id))
 
     async def _ask(self, resource: Resource, archive: str) -> None:
         """Ask an archive which captures it has of the page."""
@@ -222,9 +229,9 @@ class Serving:
         )
         if worth is Worth.MIGRATED and self._plan.most_recent:
             worth = Worth.GOOD  # it is as good as any
-        self._state.records.add(resource.id, worth, kept.record)
-        best = self._state.records.of(resource.id)[0]
-        self._state.resources.choose(resource.id, best.id)
+        number = self._state.records.add(resource.id, worth, kept.record)
+        if resource.record is None or worth < self._state.records.get(resource.record).worth:
+            self._state.resources.choose(resource.id, number)
         if worth <= Worth.PARTIAL:
             self._following.follow(resource, kept.links, capture.datetime)
         elif worth is Worth.REDIRECT and capture.redirect is not None:

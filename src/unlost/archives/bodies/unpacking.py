@@ -21,6 +21,14 @@ def is_text(mime: str | None) -> bool:
     return mime is not None and (mime.startswith(_TEXTS) or mime.endswith(_TEXT_ENDINGS))
 
 
+def is_packed(body: BinaryIO) -> bool:
+    """Return whether a body, which is left at its beginning, begins as gzip does."""
+    body.seek(0)
+    head = body.read(len(_MAGIC))
+    body.seek(0)
+    return head == _MAGIC
+
+
 def unpacked(body: BinaryIO, mime: str | None, archive: Archive, limit: int, problems: Problems) -> BinaryIO:
     """Return the body of a text without gzip coding, at its beginning; the same one if it has none, or is no text.
 
@@ -30,10 +38,7 @@ def unpacked(body: BinaryIO, mime: str | None, archive: Archive, limit: int, pro
     Raises FailedError of kind `too-large` if it has more than `limit` bytes.
     """
     for _ in range(_LAYERS):
-        body.seek(0)
-        head = body.read(len(_MAGIC))
-        body.seek(0)
-        if head != _MAGIC or not is_text(mime):
+        if not is_packed(body) or not is_text(mime):
             break
         decoder = Decoder(["gzip"])
         with body:

@@ -3,14 +3,13 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 
 from unlost import dates
 from unlost import uri as addresses
 from unlost.archives.archive import Archive, Work
 from unlost.archives.asking.question import Asks, Question, Reply
 from unlost.archives.bodies.digest_check import has_digest
-from unlost.archives.bodies.unpacking import unpacked
+from unlost.archives.bodies.unpacking import is_packed, unpacked
 from unlost.archives.clients.statuses import holds_something
 from unlost.archives.clients.urims import Copy, host_of, hosts, joined, raw_address, read_copy, same_page, urim
 from unlost.archives.repository import StoredCopy
@@ -23,6 +22,7 @@ from unlost.formats.problems import Problem, Problems
 MAX_COPY_BYTES = 1 << 28
 """A larger copy is not fetched: the answer is FailedError of kind `too-large`. It is kept on disk, not in memory."""
 
+_SMALL = 1 << 16  # bytes of a body that is read in less time than it takes to have another thread do it
 _HOPS = 5  # redirects from one address to a copy; two are usual: to the host, to the closest date
 
 _PREFIX = "x-archive-orig-"
@@ -138,14 +138,16 @@ class Replay:
             migrated=self.archive.is_migrated(mime or listed.mime),
         )
         is_coded = any(name.lower() == "content-encoding" for name, _ in (*reply.headers, *headers))
-        if not is_coded and capture.digest and await asyncio.to_thread(has_digest, reply.body, capture.digest) is False:
+        if not is_coded and capture.digest and await _has_digest(reply, capture.digest) is False:
             whole = await self._whole(reply, capture.digest)
             if whole is None:
                 message = f"{capture.urim or capture.uri}: another body than the index says: cut short, most likely"
                 self.problems.add(Problem("other-digest", f"{self.archive.id} copy", None, 0, message[:400]))
             reply = whole or reply
-        unpack = partial(unpacked, reply.body, capture.mime, self.archive, MAX_COPY_BYTES, self.problems)
-        return StoredCopy(capture, headers, await asyncio.to_thread(unpack), source=reply.url)
+        body = reply.body
+        if is_packed(body):
+            body = await asyncio.to_thread(unpacked, body, capture.mime, self.archive, MAX_COPY_BYTES, self.problems)
+        return StoredCopy(capture, headers, body, source=reply.url)
 
     async def _whole(self, reply: Reply, digest: str) -> Reply | None:
         """Return the same answer with all that comes behind the length that it tells, if that is what the index says.
@@ -159,7 +161,7 @@ class Replay:
             again = await self.courier.ask(self.archive, question)
         except FailedError:
             return None
-        if again.size > reply.size and await asyncio.to_thread(has_digest, again.body, digest) is True:
+        if again.size > reply.size and await _has_digest(again, digest):
             reply.body.close()
             return again
         again.body.close()
@@ -210,6 +212,13 @@ class Replay:
 
     def _failed(self, message: str, kind: str) -> FailedError:
         return FailedError(message, self.archive.id, kind)
+
+
+async def _has_digest(reply: Reply, digest: str) -> bool | None:
+    """Return whether a body has a digest, as `has_digest` does; unless it is small, others run meanwhile."""
+    if reply.size <= _SMALL:
+        return has_digest(reply.body, digest)
+    return await asyncio.to_thread(has_digest, reply.body, digest)
 
 
 def _captured_at(uri: str, moment: str | None, copy: Copy | None, *, leads_away: bool) -> str | None:

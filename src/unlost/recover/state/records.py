@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 
 from unlost import uri as addresses
 from unlost.formats.capture import Capture
@@ -20,6 +20,8 @@ class Kept:
     record: Record
 
 
+_OF_RECORD = ("source", "truncated", "recovered")
+_OF_CAPTURE = tuple(field.name for field in fields(Capture) if field.name != "key")
 _FIELDS = "id, resource, worth, listed_digest, file, offset, size, data"
 
 
@@ -77,13 +79,9 @@ class Records:
 
 
 def _packed(record: Record) -> str:
-    of_record = {
-        name: value
-        for name, value in asdict(record).items()
-        if name not in ("listed_digest", "file", "offset", "size", "capture")
-    }
-    of_capture = {name: value for name, value in asdict(record.capture).items() if value is not None and name != "key"}
-    return json.dumps({**of_record, "capture": of_capture})
+    """Return what has no column of its own, as text."""
+    capture = {name: value for name in _OF_CAPTURE if (value := getattr(record.capture, name)) is not None}
+    return json.dumps({**{name: getattr(record, name) for name in _OF_RECORD}, "capture": capture})
 
 
 def _kept(row: tuple[int, int, int, str | None, str, int, int, str]) -> Kept:
