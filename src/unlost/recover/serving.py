@@ -27,6 +27,7 @@ from unlost.recover.steps import AskFor, Fetch, Step, Steps
 from unlost.recover.telling import Tell
 from unlost.recover.warcs import Warcs
 
+_DISBELIEF = 10  # copies more that are not as listed than those that are: then it is the list that is wrong
 _PLANNED = 1000  # steps that are remembered: as many as may be served soon
 
 
@@ -238,12 +239,12 @@ class Serving:
             self._following.redirect(resource, capture.redirect)
 
     def _is_other(self, kept: Kept) -> bool:
-        """Return whether a copy is not what its index says, and the index is usually right."""
+        """Return whether a copy is not what its index says, unless the index is usually wrong."""
         if kept.is_as_listed is None:
             return False
         archive = kept.record.capture.archive or ""
         self._believed[archive] += 1 if kept.is_as_listed else -1
-        return not kept.is_as_listed and self._believed[archive] > 0
+        return not kept.is_as_listed and self._believed[archive] > -_DISBELIEF
 
     def _why_missing(self, resource: Resource) -> str:
         outcomes = {each.outcome for each in self._state.captures.of(resource.id)}
