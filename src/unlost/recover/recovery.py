@@ -107,7 +107,7 @@ class Recovery:
         self._busy: dict[str, set[int]] = {archive: set() for archive in repositories}
         self._ready: set[str] = set()
         self._wake = asyncio.Event()
-        self._lists = 0
+        self._lists: set[asyncio.Task[None]] = set()
         self._is_begun = False
         self._is_stopped = False
         self._announced: dict[str, Closing] = {}
@@ -185,7 +185,7 @@ class Recovery:
         if self._plan.policy is not Policy.NAIVE:
             before = {(each.archive, each.prefix): each.outcome for each in self._state.listings.all()}
             lists = [
-                tasks.create_task(self._list(archive, prefix))
+                self._begin_list(archive, prefix, tasks)
                 for archive in self._repositories
                 for prefix in self._scope.prefixes
                 if before.get((archive, prefix), Listed.FAILED) in (Listed.FAILED, Listed.NOT_NOW)
@@ -194,12 +194,19 @@ class Recovery:
                 await asyncio.wait(lists, timeout=seconds)
         self._learn()
 
+    def _begin_list(self, archive: str, prefix: str, tasks: asyncio.TaskGroup) -> asyncio.Task[None]:
+        # It counts from now on, not from when its task gets its first turn: nobody may think meanwhile that none comes.
+        task = tasks.create_task(self._list(archive, prefix))
+        self._lists.add(task)
+        task.add_done_callback(self._end_list)
+        return task
+
+    def _end_list(self, task: asyncio.Task[None]) -> None:
+        self._lists.discard(task)
+        self._wake.set()
+
     async def _list(self, archive: str, prefix: str) -> None:
-        self._lists += 1
-        try:
-            listing = await ask_for_list(self._repositories[archive], prefix, self._plan, self._state)
-        finally:
-            self._lists -= 1
+        listing = await ask_for_list(self._repositories[archive], prefix, self._plan, self._state)
         self._tell(
             "listed",
             {
@@ -220,7 +227,6 @@ class Recovery:
             self._ready.add(archive)
             self._learn()
             self._state.resources.requeue(_AGAIN[self._plan.all_versions])
-            self._wake.set()
 
     def _learn(self) -> None:
         """Make use of what was listed since the last time."""
@@ -307,7 +313,7 @@ class Recovery:
             if closing.reason == UNLISTED:
                 self._doors.closed[archive] = replace(closing, until=math.inf)
                 for prefix in self._scope.prefixes:
-                    tasks.create_task(self._list(archive, prefix))
+                    self._begin_list(archive, prefix, tasks)
             else:
                 self._doors.reopen(archive)
                 self._ready.add(archive)
