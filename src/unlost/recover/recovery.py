@@ -320,8 +320,8 @@ class Recovery:
 
     async def _waited(self) -> bool:
         """Wait for the first archive that can be asked again, if somebody wants that; return whether it is to go on."""
-        waiting = self._state.resources.waiting()
-        times = [closing.until for archive, closing in self._doors.closed.items() if waiting.get(archive)]
+        waited_for = self._state.resources.waiting().keys() | self._unlisted(Listed.NOT_NOW).keys()
+        times = [closing.until for archive, closing in self._doors.closed.items() if archive in waited_for]
         if not times or not self._until_done:
             return False
         while (left := min(times) - self._clock.now()) > 0 and not self._is_over():
@@ -339,13 +339,18 @@ class Recovery:
             # Counting a million takes a while.
             pause = max(_COMMIT_SECONDS, 20 * (time.monotonic() - begun))
 
+    def _unlisted(self, *outcomes: Listed) -> dict[str, str]:
+        """Return the archives whose lists ended so, and why, as far as this plan asks for these lists."""
+        prefixes = () if self._plan.policy is Policy.NAIVE else self._scope.prefixes
+        return {
+            each.archive: each.message or ""
+            for each in self._state.listings.all()
+            if each.outcome in outcomes and each.archive in self._repositories and each.prefix in prefixes
+        }
+
     def _result(self) -> Result:
         state = self._state
-        unlisted = {
-            each.archive: each.message or ""
-            for each in state.listings.all()
-            if each.outcome in (Listed.FAILED, Listed.NOT_NOW) and each.archive in self._repositories
-        }
+        unlisted = self._unlisted(Listed.FAILED, Listed.NOT_NOW)
         waiting = state.resources.waiting()
         closed = {archive: closing for archive, closing in self._doors.closed.items() if waiting.get(archive)}
         failed = state.resources.failed()

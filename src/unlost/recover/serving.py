@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Mapping
+from urllib.parse import urljoin
 
 from unlost import dates
 from unlost.archives.repository import Repository, StoredCopy
@@ -66,7 +67,8 @@ class Serving:
 
     def step(self, resource: Resource) -> Step | None:
         """Return the next step for a resource; None if there is none."""
-        listed = self._state.captures.of(resource.id)
+        # An archive may have been listed that does not take part this time.
+        listed = [each for each in self._state.captures.of(resource.id) if each.capture.archive in self._repositories]
         asked = self._state.captures.asked(resource.id)
         stored = Worth(self._state.records.get(resource.record).worth) if resource.record is not None else None
         return self._steps.next(resource, listed, asked, stored, self.knowledge, self._doors.closed)
@@ -228,7 +230,7 @@ class Serving:
         if worth <= Worth.PARTIAL:
             self._following.follow(resource, kept.links, capture.datetime)
         elif worth is Worth.REDIRECT and capture.redirect is not None:
-            self._following.redirect(resource, capture.redirect)
+            self._following.redirect(resource, urljoin(capture.uri, capture.redirect.strip()))
 
     def _is_other(self, kept: Kept) -> bool:
         """Return whether a copy is not what its index says, and the index is usually right."""
