@@ -1,11 +1,18 @@
 """Tests of a recovery that goes on when something has changed meanwhile: lists, archives, files, the plan."""
 
+import asyncio
+from collections.abc import AsyncIterator
 from pathlib import Path
+
+import pytest
 
 from tests.recover.stubs import Held, Stub
 from tests.recover.test_recovery import SITE, Run, page
 from unlost.errors import FailedError, NotNowError
+from unlost.formats.capture import Capture
+from unlost.recover import recovery
 from unlost.recover.plan import Plan, Policy
+from unlost.recover.state.state import State
 
 
 def test_a_list_that_was_put_off_is_waited_for(tmp_path: Path) -> None:
@@ -34,7 +41,10 @@ def test_a_list_that_is_no_longer_wanted_keeps_nobody_waiting(tmp_path: Path) ->
 
 def test_an_archive_that_takes_no_part_any_more_is_not_asked(tmp_path: Path) -> None:
     """What it listed before is taken from the others, as far as they have it."""
-    a, b = Stub("a", [page("", "one", "two"), page("one")]), Stub("b", [page("one", date="20150101000000"), page("two")])
+    a, b = (
+        Stub("a", [page("", "one", "two"), page("one")]),
+        Stub("b", [page("one", date="20150101000000"), page("two")]),
+    )
     run = Run(tmp_path, a, b, limit=1)
     run()
     run.plan, run.archives = Plan(SITE), (a,)
@@ -51,3 +61,54 @@ def test_a_redirect_may_be_relative(tmp_path: Path) -> None:
     run = Run(tmp_path, Stub("a", [page("", "a/old"), moved, page("new")]))
     run()
     assert run.outcome()["new"] == "a 20140101000000"
+
+
+def _cut(folder: Path, kept: int) -> None:
+    """Leave so many records in the WARC, as a loss of power would."""
+    with State(folder) as state:
+        end = list(state.records.all())[kept].record.offset
+    file = next((folder / "warc").iterdir())
+    with file.open("r+b") as opened:
+        opened.truncate(end)
+    file.rename(f"{file}.open")
+
+
+def test_what_a_loss_of_power_took_is_asked_for_again(tmp_path: Path) -> None:
+    """It is said, and fetched once more; what is still there is not."""
+    a = Stub("a", [page("", "one"), page("one")])
+    run = Run(tmp_path, a)
+    run()
+    _cut(tmp_path, 1)
+    a.asked.clear()
+    assert run().is_done
+    assert len(run.told("lost")) == 1
+    assert a.fetched == [f"{SITE}one"]
+    assert run.outcome()["one"] == "a 20140101000000"
+
+
+def test_a_limit_counts_what_is_looked_at_again_once(tmp_path: Path) -> None:
+    """Every version is looked for again in each run; the limit is of resources all the same."""
+    a = Stub("a", [page("", *map(str, range(9))), *(page(str(number)) for number in range(9))])
+    run = Run(tmp_path, a, limit=3, all_versions=True)
+    run()
+    run.plan = Plan(SITE, limit=5, all_versions=True)
+    run()
+    assert len(run.outcome()) == 5
+
+
+def test_nobody_waits_for_a_list_when_there_is_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An endless list ends with the run; the next one asks for it again."""
+    asked: list[str] = []
+
+    class Endless(Stub):
+        async def under(self, prefix: str, first: str | None = None, last: str | None = None) -> AsyncIterator[Capture]:
+            asked.append(prefix)
+            await asyncio.Event().wait()
+            yield self._capture(self.held[0])
+
+    monkeypatch.setattr(recovery.Recovery._list_all, "__defaults__", (0.05,))
+    run = Run(tmp_path, Stub("a", [page("", "one"), page("one")]), Endless("b", [page("")]), limit=1)
+    assert not run().is_done
+    assert run.outcome().keys() == {""}
+    run()
+    assert len(asked) == 2

@@ -5,6 +5,7 @@ import math
 import random
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from unlost.archives.repository import Repository
@@ -124,6 +125,8 @@ class Recovery:
                 self._following.begin()
                 await self._dispatch(tasks)
                 committing.cancel()
+                for each in self._lists:  # it was stopped, or has as much as was wanted
+                    each.cancel()
         except BaseExceptionGroup as group:
             raise group.exceptions[0] from None
         finally:
@@ -153,6 +156,8 @@ class Recovery:
                 for resource in self._state.records.forget_behind(file, size):
                     left = self._state.records.of(resource)
                     self._state.resources.choose(resource, left[0].id if left else None)
+                    kept = {(each.record.capture.archive, each.record.capture.datetime) for each in left}
+                    self._state.captures.forget_stored(resource, kept)
                     self._state.resources.requeue("id = ?", resource)
         for record in self._warcs.adopt(self._state.records.ends()):
             try:
@@ -250,7 +255,7 @@ class Recovery:
             if has_more and not self._is_over():
                 await asyncio.sleep(0)
             elif any(self._busy.values()) or (self._lists and not self._is_over()):
-                await self._wake.wait()
+                await self._woken()
             elif self._is_over() or not await self._waited():
                 return
 
@@ -327,6 +332,11 @@ class Recovery:
         while (left := min(times) - self._clock.now()) > 0 and not self._is_over():
             await self._clock.sleep(min(left, _LOOK_SECONDS))
         return True
+
+    async def _woken(self) -> None:
+        """Wait until something has come, and not longer than it takes to look whether to stop."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._wake.wait(), _LOOK_SECONDS)
 
     async def _commit_often(self) -> None:
         pause = _COMMIT_SECONDS

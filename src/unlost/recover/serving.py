@@ -63,7 +63,7 @@ class Serving:
         self._believed: Counter[str] = Counter()
         self._coming: dict[str, asyncio.Event] = {}
         self.knowledge = Knowledge([], [])
-        self.recovered = state.resources.counts()[Standing.RECOVERED]
+        self.recovered = state.resources.recovered()
 
     def step(self, resource: Resource) -> Step | None:
         """Return the next step for a resource; None if there is none."""
@@ -83,7 +83,7 @@ class Serving:
         kept = None if resource.record is None else self._state.records.get(resource.record)
         now = dates.from_epoch(str(int(self._clock.now())))
         if kept is not None and kept.worth <= Worth.REDIRECT:
-            self.recovered += 1
+            self.recovered += not resource.was_recovered
             self._state.resources.finish(resource.id, Standing.RECOVERED, now)
             capture = kept.record.capture
             self._tell("recovered", {"uri": capture.uri, "archive": capture.archive, "datetime": capture.datetime})
@@ -91,6 +91,7 @@ class Serving:
             self._state.resources.drop(resource.id)  # it was only looked for
         else:
             reason = self._why_missing(resource)
+            self.recovered -= resource.was_recovered
             self._state.resources.finish(resource.id, Standing.MISSING, now, reason)
             self._tell("missing", {"uri": resource.uri, "reason": reason})
         return None

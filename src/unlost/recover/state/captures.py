@@ -1,6 +1,6 @@
 """Captures that archives list, and what came of asking for them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -64,6 +64,13 @@ class Captures:
         """Say what came of asking for a capture."""
         self._file.begin()
         self._run("UPDATE capture SET outcome = ? WHERE id = ?", (outcome.value, number))
+
+    def forget_stored(self, resource: int, kept: Collection[tuple[str | None, str]]) -> None:
+        """Forget that captures of a resource were stored, but for those of these archives and dates."""
+        self._file.begin()
+        for each in self.of(resource):
+            if each.outcome is Outcome.STORED and (each.capture.archive, each.capture.datetime) not in kept:
+                self._run("UPDATE capture SET outcome = NULL WHERE id = ?", (each.id,))
 
     def ask_again(self) -> Sequence[int]:
         """Forget which captures and lists of single pages failed; return the resources that these are of."""
