@@ -3,12 +3,13 @@
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.recover.stubs import Held, Stub
 from tests.recover.test_recovery import SITE, Run, page
-from unlost.errors import FailedError, NotNowError
+from unlost.errors import FailedError, NotNowError, UsageError
 from unlost.formats.capture import Capture
 from unlost.recover import recovery
 from unlost.recover.plan import Plan, Policy
@@ -102,7 +103,7 @@ def test_nobody_waits_for_a_list_when_there_is_enough(tmp_path: Path, monkeypatc
 
     class Endless(Stub):
         async def under(self, prefix: str, first: str | None = None, last: str | None = None) -> AsyncIterator[Capture]:
-            asked.append(prefix)
+            asked.append(f"{prefix} {first} {last}")
             await asyncio.Event().wait()
             yield self._capture(self.held[0])
 
@@ -112,3 +113,62 @@ def test_nobody_waits_for_a_list_when_there_is_enough(tmp_path: Path, monkeypatc
     assert run.outcome().keys() == {""}
     run()
     assert len(asked) == 2
+
+
+NUMBERS = [page("", *map(str, range(9)), "folder/"), *(page(str(number), "far") for number in range(9)), page("far")]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "found"),
+    [
+        ({"page": True}, {}, {"", "far", *"012345678"}),
+        ({"depth": 0}, {"depth": 1}, {"", *"012345678"}),
+        ({"exclude": ("[0-9]$",)}, {"exclude": ("[3-9]$",)}, {"", "far", *"012"}),
+        ({"limit": 1}, {"exclude": ("[3-9]$",)}, {"", "far", *"012"}),
+        ({"limit": 2, "policy": Policy.EXHAUSTIVE}, {"page": True}, {"", "0"}),
+        ({}, {"depth": 1, "limit": 3}, {"", "far", *"012345678"}),
+    ],
+)
+def test_another_scope_counts_from_the_beginning(
+    before: dict[str, Any], after: dict[str, Any], found: set[str], tmp_path: Path
+) -> None:
+    """What was recovered stays, and is not asked for again; of the rest, what is wanted now is."""
+    a = Stub("a", NUMBERS)
+    run = Run(tmp_path, a, **before)
+    run()
+    run.plan = Plan(SITE, **after)
+    run()
+    assert {path for path, copy in run.outcome().items() if copy} == found
+    assert len(a.fetched) == len(found)
+
+
+def test_another_scope_counts_also_after_a_stop(tmp_path: Path) -> None:
+    """What was not looked at again before somebody stopped it is looked at by the next run."""
+    run = Run(tmp_path, Stub("a", NUMBERS), depth=0)
+    run()
+    run.plan = Plan(SITE)
+    run(should_stop=lambda: True)
+    assert run().is_done
+    assert {path for path, copy in run.outcome().items() if copy} == {"", "far", *"012345678"}
+
+
+@pytest.mark.parametrize("kept", [1, 2, 5])
+def test_adopted_pages_lead_as_far_as_others(kept: int, tmp_path: Path) -> None:
+    """How far a page is from the beginning is not in its WARC: it is seen from the links."""
+    run = Run(tmp_path, Stub("a", NUMBERS), depth=1)
+    run()
+    found = run.outcome()
+    _cut(tmp_path, kept)
+    for file in tmp_path.glob("state.sqlite*"):
+        file.unlink()
+    run()
+    assert run.outcome() == found
+
+
+def test_letter_case_counts_or_not_from_the_beginning(tmp_path: Path) -> None:
+    """Names that were made with another rule are not mixed with new ones."""
+    run = Run(tmp_path, Stub("a", NUMBERS))
+    run()
+    run.plan = Plan(SITE, ignore_case=True)
+    with pytest.raises(UsageError, match="--ignore-case"):
+        run()

@@ -166,6 +166,8 @@ class Recovery:
                 continue
             number = self._state.resources.add([Wanted(name, record.capture.uri, Use.PAGE, name.count("/") + 1)])[name]
             self._serving.note(self._state.resources.get(number), keeping.reread(self._warcs, record))
+            # Not now: whether it is wanted, and how far it is from a beginning, is seen when its turn comes.
+            self._state.follow_again(is_wanted=True)
         self._state.commit()
 
     def _begin_round(self) -> None:
@@ -252,19 +254,22 @@ class Recovery:
             has_more = self._assign()
             for archive in self._ready.copy():
                 self._start(archive, tasks)
-            if has_more and not self._is_over():
+            if has_more and not self._is_to_stop():
                 await asyncio.sleep(0)
             elif any(self._busy.values()) or (self._lists and not self._is_over()):
                 await self._woken()
             elif self._is_over() or not await self._waited():
                 return
 
+    def _is_to_stop(self) -> bool:
+        self._is_stopped = self._is_stopped or self._should_stop()
+        return self._is_stopped
+
     def _is_over(self) -> bool:
         """Return whether somebody stopped it, or there will be as much as was wanted: nothing more is begun."""
-        self._is_stopped = self._is_stopped or self._should_stop()
         limit = self._plan.limit
         coming = sum(map(len, self._busy.values()))
-        return self._is_stopped or (limit is not None and self._serving.recovered + coming >= limit)
+        return self._is_to_stop() or (limit is not None and self._serving.recovered + coming >= limit)
 
     def _assign(self) -> bool:
         """Say whose turn it is for what is new in the queue; return whether there is more of that."""
@@ -367,6 +372,8 @@ class Recovery:
         result = Result(
             state.resources.counts(), closed, unlisted, failed, dict(self._following.trapped), self._is_stopped
         )
+        if not result.counts[Standing.QUEUED]:
+            state.follow_again(is_wanted=False)
         state.keep_fact("done", "yes" if result.is_done else "")
         state.commit()
         return result

@@ -10,7 +10,7 @@ from unlost.archives.repository import Repository, StoredCopy
 from unlost.clock import Clock
 from unlost.errors import ArchiveError, DateError, ExcludedError, NotNowError, UriError
 from unlost.formats.capture import Capture
-from unlost.pages.link import Use
+from unlost.pages.link import Link, Use
 from unlost.recover import choice, keeping, naming
 from unlost.recover.choice import Worth
 from unlost.recover.doors import Doors
@@ -83,6 +83,8 @@ class Serving:
         kept = None if resource.record is None else self._state.records.get(resource.record)
         now = dates.from_epoch(str(int(self._clock.now())))
         if kept is not None and kept.worth <= Worth.REDIRECT:
+            if self._state.is_followed_again and not self._state.resources.leads_on(resource.id):
+                self._follow_kept(resource)
             self.recovered += not resource.was_recovered
             self._state.resources.finish(resource.id, Standing.RECOVERED, now)
             capture = kept.record.capture
@@ -209,11 +211,11 @@ class Serving:
         return first <= copy.capture.datetime <= last
 
     def _keep(self, resource: Resource, step: Fetch, kept: Kept) -> None:
-        self.note(resource, kept)
+        self._follow(resource, kept.record, self.note(resource, kept), kept.links)
         self._state.captures.tried(step.listed.id, Outcome.STORED)
 
-    def note(self, resource: Resource, kept: Kept) -> None:
-        """Keep in the state that a record is there, and what it leads to."""
+    def note(self, resource: Resource, kept: Kept) -> Worth:
+        """Keep in the state that a record is there; return its worth."""
         capture = kept.record.capture
         worth = choice.worth_of_copy(
             capture,
@@ -228,8 +230,20 @@ class Serving:
         self._state.records.add(resource.id, worth, kept.record)
         best = self._state.records.of(resource.id)[0]
         self._state.resources.choose(resource.id, best.id)
+        return worth
+
+    def _follow_kept(self, resource: Resource) -> None:
+        """Want what copies lead to that were kept before."""
+        for kept in self._state.records.of(resource.id):
+            if kept.worth <= Worth.REDIRECT:
+                links = keeping.reread(self._warcs, kept.record).links if kept.worth <= Worth.PARTIAL else []
+                self._follow(resource, kept.record, Worth(kept.worth), links)
+
+    def _follow(self, resource: Resource, record: Record, worth: Worth, links: list[Link]) -> None:
+        """Want what a copy of so much worth leads to."""
+        capture = record.capture
         if worth <= Worth.PARTIAL:
-            self._following.follow(resource, kept.links, capture.datetime)
+            self._following.follow(resource, links, capture.datetime)
         elif worth is Worth.REDIRECT and capture.redirect is not None:
             self._following.redirect(resource, urljoin(capture.uri, capture.redirect.strip()))
 

@@ -174,6 +174,27 @@ class Resources:
         """Return whether any other has a link to it."""
         return self._run("SELECT 1 FROM link WHERE target = ? LIMIT 1", (number,)).fetchone() is not None
 
+    def leads_on(self, number: int) -> bool:
+        """Return whether it has links to any other that were followed."""
+        return self._run("SELECT 1 FROM link WHERE source = ? LIMIT 1", (number,)).fetchone() is not None
+
+    def forget_ways(self) -> None:
+        """Forget how resources were found, to begin anew with other rules.
+
+        What is recovered is queued, so that its links are followed again. Nothing else is wanted until somebody does:
+        it is only listed, or, if no archive lists it, forgotten.
+        """
+        self._file.begin()
+        self._run("DELETE FROM link")
+        self._run("UPDATE resource SET standing = 'listed', uses = 0 WHERE standing IN ('queued', 'missing')")
+        self.requeue("standing = 'recovered'")
+        self._run(
+            "DELETE FROM resource WHERE standing = 'listed' AND record IS NULL "
+            "AND NOT EXISTS (SELECT 1 FROM capture WHERE resource = resource.id)"
+        )
+        self._run("DELETE FROM alias WHERE resource NOT IN (SELECT id FROM resource)")
+        self._run("DELETE FROM asked WHERE resource NOT IN (SELECT id FROM resource)")
+
     def drop(self, number: int) -> None:
         """Want it no longer: it is only listed, if any archive lists it, and else forgotten."""
         self._file.begin()
