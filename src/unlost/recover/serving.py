@@ -132,11 +132,11 @@ class Serving:
         Those that an archive takes for it, though their name is another, are its own if there are no others.
         """
         names = naming.names_of([capture.uri for capture in found], ignore_case=self._plan.ignore_case)
-        exact = [capture for capture, name in zip(found, names, strict=True) if name == resource.name]
-        self._state.captures.add((resource.id, capture) for capture in exact or found)
+        named = [(name, each) for name, each in zip(names, found, strict=True) if not isinstance(name, UriError)]
+        exact = [capture for name, capture in named if name == resource.name]
+        self._state.captures.add((resource.id, capture) for capture in exact or [capture for _, capture in named])
         if exact:
-            others = [capture for capture, name in zip(found, names, strict=True) if name != resource.name]
-            keep_captures(others, self._state, self._plan)
+            keep_captures([capture for name, capture in named if name != resource.name], self._state, self._plan)
 
     async def _fetch(self, resource: Resource, step: Fetch) -> None:
         capture = step.listed.capture

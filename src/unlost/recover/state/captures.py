@@ -7,7 +7,7 @@ from typing import Any
 
 from unlost import uri as addresses
 from unlost.formats.capture import Capture
-from unlost.recover.state.file import StateFile
+from unlost.recover.state.file import StateFile, storable, text_of
 
 
 class Outcome(StrEnum):
@@ -98,16 +98,16 @@ class Captures:
 
 def _row(resource: int, capture: Capture) -> tuple[object, ...]:
     of = capture.revisit_of or (None, None)
-    return (
+    return tuple(storable(value) for value in (
         resource, capture.archive, capture.datetime, capture.uri, capture.status, capture.mime, capture.digest,
         capture.length, capture.redirect, capture.urim, capture.migrated, capture.revisit, *of, capture.filename,
         capture.offset, capture.skip,
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 def _listed(row: tuple[Any, ...]) -> Listed:
     number, outcome, archive, datetime, uri, status, mime, digest, length, redirect, urim, migrated, revisit, *more = (
-        row
+        text_of(value) for value in row
     )
     of_uri, of_datetime, filename, offset, skip = more
     capture = Capture(
