@@ -50,6 +50,7 @@ class Result:
     failed: how many resources failed in some archive, and may be had, or be had in a better copy, another time.
     trapped: links that were not followed, by reason.
     is_stopped: whether somebody stopped it.
+    is_enough: whether there is as much as the plan allows: the same plan recovers no more.
     """
 
     counts: Mapping[Standing, int]
@@ -58,6 +59,7 @@ class Result:
     failed: int
     trapped: Mapping[str, int]
     is_stopped: bool
+    is_enough: bool
 
     @property
     def is_done(self) -> bool:
@@ -133,8 +135,11 @@ class Recovery:
             self._state.commit()
         return self._result()
 
-    async def costs(self, share: float) -> list[Cost]:
-        """Ask for lists, and for nothing else; return what is left to ask, as `estimate.costs` has it."""
+    async def costs(self, share: float) -> tuple[list[Cost], dict[str, str]]:
+        """Ask for lists, and for nothing else; return what is left to ask, as `estimate.costs` has it.
+
+        And the archives of which nobody can tell, since they gave no whole list, and why.
+        """
         self._state.keep_plan(self._plan)
         self._adopt()
         self._begin_round()
@@ -142,7 +147,8 @@ class Recovery:
             await self._list_all(tasks, None)
         self._state.commit()
         archives = {name: each.archive for name, each in self._repositories.items()}
-        return estimate.costs(archives, self._scope, self._serving, self._state, share)
+        unknown = self._unlisted(Listed.FAILED, Listed.NOT_NOW, Listed.CUT, Listed.UNSUPPORTED)
+        return estimate.costs(archives, self._scope, self._serving, self._state, share), unknown
 
     # What was there before
 
@@ -370,7 +376,13 @@ class Recovery:
         closed = {archive: closing for archive, closing in self._doors.closed.items() if waiting.get(archive)}
         failed = state.resources.failed()
         result = Result(
-            state.resources.counts(), closed, unlisted, failed, dict(self._following.trapped), self._is_stopped
+            state.resources.counts(),
+            closed,
+            unlisted,
+            failed,
+            dict(self._following.trapped),
+            self._is_stopped,
+            self._plan.limit is not None and self._serving.recovered >= self._plan.limit,
         )
         if not result.counts[Standing.QUEUED]:
             state.follow_again(is_wanted=False)
