@@ -1,6 +1,8 @@
 """Tests of `unlost recover` as people meet it first."""
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -70,3 +72,41 @@ def test_a_folder_of_another_site_is_not_mixed_up() -> None:
     done = unlost("recover", "http://other.example/", "--archives", str(ARCHIVES), "-o", "mine")
     assert done.returncode == 2
     assert b"http://lost.example/" in done.stderr
+
+
+def test_other_dates_in_the_same_folder_are_warned_of() -> None:
+    """What is there stays, which is not what was asked for now."""
+    words = ("recover", SITE, "--archives", str(ARCHIVES))
+    assert b"other dates" not in unlost(*words).stderr
+    assert b"other dates" in unlost(*words, "--at", "2009").stderr
+    assert b"other dates" not in unlost(*words, "--at", "2009").stderr
+
+
+def test_a_limit_that_is_reached_is_said() -> None:
+    """The same command would not go on, a higher limit does."""
+    words = ("recover", SITE, "--archives", str(ARCHIVES))
+    done = unlost(*words, "--limit", "2")
+    assert (done.returncode, b"a higher one goes on" in done.stderr) == (4, True)
+    assert unlost(*words, "--limit", "9").returncode == 0
+
+
+def test_a_dry_run_says_what_it_cannot_know(tmp_path: Path) -> None:
+    """An archive that gives no list is not taken for one that has nothing."""
+    text = ARCHIVES.read_text().replace('folder = "', f'folder = "{ARCHIVES.parent}/')
+    dead = '[[archive]]\nid = "dead"\nname = "Dead"\nkind = "pywb"\nlimits = []\ncdx = "http://127.0.0.1:9/cdx"\n'
+    dead += 'replay = "http://127.0.0.1:9/{datetime}id_/{uri}"\n'
+    (tmp_path / "archives.toml").write_text(f"{text}\n{dead}")
+    done = unlost("recover", SITE, "--archives", "archives.toml", "--dry-run")
+    assert b"dead: no whole list" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("change", ["DROP TABLE record", "UPDATE record SET file = '../../home/x'"])
+def test_a_state_that_somebody_changed_is_told(change: str, tmp_path: Path) -> None:
+    """In a line that says which file it is, or what to do."""
+    words = ("recover", SITE, "--archives", str(ARCHIVES), "-o", "mine")
+    unlost(*words)
+    with closing(sqlite3.connect(tmp_path / "mine" / "state.sqlite")) as state:
+        state.execute(change)
+        state.commit()
+    done = unlost(*words)
+    assert (done.returncode, b"state.sqlite" in done.stderr, b"Traceback" in done.stderr) == (3, True, False)

@@ -18,6 +18,7 @@ from unlost.recover.summary import entries
 from unlost.recover.warcs import Warcs
 
 SITE = "http://lost.example/"
+_PATIENCE_SECONDS = 60  # of real time: nothing hangs
 
 
 def page(path: str, *links: str, date: str = "20140101000000", **more: Any) -> Held:  # noqa: ANN401  those of Held
@@ -38,7 +39,7 @@ class Run:
 
     def __call__(self, **options: Any) -> Result:  # noqa: ANN401  those of Recovery
         """Run it."""
-        return asyncio.run(self._run(options))
+        return asyncio.run(asyncio.wait_for(self._run(options), _PATIENCE_SECONDS))
 
     async def _run(self, options: dict[str, Any]) -> Result:
         self.events.clear()

@@ -95,12 +95,13 @@ def command(ctx: click.Context, /, url: str, **given: Any) -> None:  # noqa: ANN
     what failed, and for what archives have gained. The exit code is 4 if there is more to do.
     """
     from unlost.cli.recoverrun import Run  # noqa: PLC0415  start-up
+    from unlost.recover.state.file import NAME, explained  # noqa: PLC0415
     from unlost.recover.state.state import State  # noqa: PLC0415
 
     plan = _plan(url, given)
     archives = _archives(given["archives"], given["only"])
     folder = given["output"] or Path(_folder_of(plan.url))
-    with _made(folder), State(folder) as state:
+    with _made(folder), explained(folder / NAME), State(folder) as state:
         run = Run(plan, folder, state, archives, given)
         if given["dry_run"]:
             run.dry()

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 _PATIENCE_SECONDS = 900.0  # for which a question is kept waiting by rates; quotas and blocks end it at once
 
+_DATES = ("at", "first", "last", "most_recent")  # of a plan: which captures are taken
+
 
 class Run:
     """A run of a plan in a folder, with the options that were given, by their names."""
@@ -50,15 +52,28 @@ class Run:
 
     def whole(self) -> bool:
         """Recover what can be recovered now; return whether there is nothing left to do."""
+        self._warn_of_other_dates()
         with Shown(is_json=self._given["json"]) as shown, self._warcs() as warcs:
             result, sent = uvloop.run(self._recover(warcs, shown))
         self._say(result, sent)
         return result.is_done and not result.is_stopped
 
+    def _warn_of_other_dates(self) -> None:
+        before, plan = self._state.plan(), self._plan
+        if before is not None and any(getattr(before, name) != getattr(plan, name) for name in _DATES):
+            message = "what was recovered before stays, though other dates were asked for then"
+            say(f"{message}: give another folder by -o to have all of it for these", level="warning")
+
     def dry(self) -> None:
         """Print what it would cost."""
         with Shown(is_json=False) as shown, self._warcs() as warcs:
-            costs = uvloop.run(self._estimate(warcs, shown))
+            costs, unknown = uvloop.run(self._estimate(warcs, shown))
+        for name, message in unknown.items():
+            say(
+                f"{name}: no whole list, so what it would be asked is not known: {message}",
+                level="warning",
+                archive=name,
+            )
         rows = [each for each in costs if each.lists or each.copies]
         if self._given["json"]:
             for each in rows:
@@ -107,7 +122,7 @@ class Run:
             shown.sent = courier.sent
             return await self._recovery(courier, warcs, shown).run(), courier.sent
 
-    async def _estimate(self, warcs: Warcs, shown: Shown) -> list[Cost]:
+    async def _estimate(self, warcs: Warcs, shown: Shown) -> tuple[list[Cost], dict[str, str]]:
         share = SHARE if self._given["contact"] else SHARE_WITHOUT_CONTACT
         async with self._courier() as courier:
             return await self._recovery(courier, warcs, shown).costs(share)
@@ -152,5 +167,7 @@ class Run:
         text += f", {counts[Standing.QUEUED]:,} to come" if counts[Standing.QUEUED] else ""
         text += f", {listed:,} listed that nothing links to" if listed else ""
         say(f"{text}; {total:,} requests; in {self._folder}", level="info")
-        if not result.is_done or result.is_stopped:
+        if result.is_enough and not result.is_done:
+            say("as many as --limit allows: a higher one goes on", level="info")
+        elif not result.is_done or result.is_stopped:
             say("the same command goes on", level="info")

@@ -5,6 +5,7 @@ import math
 import random
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from unlost.archives.repository import Repository
@@ -49,6 +50,7 @@ class Result:
     failed: how many resources failed in some archive, and may be had, or be had in a better copy, another time.
     trapped: links that were not followed, by reason.
     is_stopped: whether somebody stopped it.
+    is_enough: whether there is as much as the plan allows: the same plan recovers no more.
     """
 
     counts: Mapping[Standing, int]
@@ -57,6 +59,7 @@ class Result:
     failed: int
     trapped: Mapping[str, int]
     is_stopped: bool
+    is_enough: bool
 
     @property
     def is_done(self) -> bool:
@@ -107,7 +110,7 @@ class Recovery:
         self._busy: dict[str, set[int]] = {archive: set() for archive in repositories}
         self._ready: set[str] = set()
         self._wake = asyncio.Event()
-        self._lists = 0
+        self._lists: set[asyncio.Task[None]] = set()
         self._is_begun = False
         self._is_stopped = False
         self._announced: dict[str, Closing] = {}
@@ -127,14 +130,19 @@ class Recovery:
                     self._tell("no-start", {"uri": self._plan.url})
                     await self._dispatch(tasks)
                 committing.cancel()
+                for each in self._lists:  # it was stopped, or has as much as was wanted
+                    each.cancel()
         except BaseExceptionGroup as group:
             raise group.exceptions[0] from None
         finally:
             self._state.commit()
         return self._result()
 
-    async def costs(self, share: float) -> list[Cost]:
-        """Ask for lists, and for nothing else; return what is left to ask, as `estimate.costs` has it."""
+    async def costs(self, share: float) -> tuple[list[Cost], dict[str, str]]:
+        """Ask for lists, and for nothing else; return what is left to ask, as `estimate.costs` has it.
+
+        And the archives of which nobody can tell, since they gave no whole list, and why.
+        """
         self._state.keep_plan(self._plan)
         self._adopt()
         self._begin_round()
@@ -142,7 +150,8 @@ class Recovery:
             await self._list_all(tasks, None)
         self._state.commit()
         archives = {name: each.archive for name, each in self._repositories.items()}
-        return estimate.costs(archives, self._scope, self._serving, self._state, share)
+        unknown = self._unlisted(Listed.FAILED, Listed.NOT_NOW, Listed.CUT, Listed.UNSUPPORTED)
+        return estimate.costs(archives, self._scope, self._serving, self._state, share), unknown
 
     # What was there before
 
@@ -156,6 +165,8 @@ class Recovery:
                 for resource in self._state.records.forget_behind(file, size):
                     left = self._state.records.of(resource)
                     self._state.resources.choose(resource, left[0].id if left else None)
+                    kept = {(each.record.capture.archive, each.record.capture.datetime) for each in left}
+                    self._state.captures.forget_stored(resource, kept)
                     self._state.resources.requeue("id = ?", resource)
         for record in self._warcs.adopt(self._state.records.ends()):
             try:
@@ -164,6 +175,8 @@ class Recovery:
                 continue
             number = self._state.resources.add([Wanted(name, record.capture.uri, Use.PAGE, name.count("/") + 1)])[name]
             self._serving.note(self._state.resources.get(number), keeping.reread(self._warcs, record))
+            # Not now: whether it is wanted, and how far it is from a beginning, is seen when its turn comes.
+            self._state.follow_again(is_wanted=True)
         self._state.commit()
 
     def _begin_round(self) -> None:
@@ -188,7 +201,7 @@ class Recovery:
         if self._plan.policy is not Policy.NAIVE:
             before = {(each.archive, each.prefix): each.outcome for each in self._state.listings.all()}
             lists = [
-                tasks.create_task(self._list(archive, prefix))
+                self._begin_list(archive, prefix, tasks)
                 for archive in self._repositories
                 for prefix in self._scope.prefixes
                 if before.get((archive, prefix), Listed.FAILED) in (Listed.FAILED, Listed.NOT_NOW)
@@ -197,12 +210,19 @@ class Recovery:
                 await asyncio.wait(lists, timeout=seconds)
         self._learn()
 
+    def _begin_list(self, archive: str, prefix: str, tasks: asyncio.TaskGroup) -> asyncio.Task[None]:
+        # It counts from now on, not from when its task gets its first turn: nobody may think meanwhile that none comes.
+        task = tasks.create_task(self._list(archive, prefix))
+        self._lists.add(task)
+        task.add_done_callback(self._end_list)
+        return task
+
+    def _end_list(self, task: asyncio.Task[None]) -> None:
+        self._lists.discard(task)
+        self._wake.set()
+
     async def _list(self, archive: str, prefix: str) -> None:
-        self._lists += 1
-        try:
-            listing = await ask_for_list(self._repositories[archive], prefix, self._plan, self._state)
-        finally:
-            self._lists -= 1
+        listing = await ask_for_list(self._repositories[archive], prefix, self._plan, self._state)
         self._tell(
             "listed",
             {
@@ -223,7 +243,6 @@ class Recovery:
             self._ready.add(archive)
             self._learn()
             self._state.resources.requeue(_AGAIN[self._plan.all_versions])
-            self._wake.set()
 
     def _learn(self) -> None:
         """Make use of what was listed since the last time."""
@@ -244,19 +263,22 @@ class Recovery:
             has_more = self._assign()
             for archive in self._ready.copy():
                 self._start(archive, tasks)
-            if has_more and not self._is_over():
+            if has_more and not self._is_to_stop():
                 await asyncio.sleep(0)
             elif any(self._busy.values()) or (self._lists and not self._is_over()):
-                await self._wake.wait()
+                await self._woken()
             elif self._is_over() or not await self._waited():
                 return
 
+    def _is_to_stop(self) -> bool:
+        self._is_stopped = self._is_stopped or self._should_stop()
+        return self._is_stopped
+
     def _is_over(self) -> bool:
         """Return whether somebody stopped it, or there will be as much as was wanted: nothing more is begun."""
-        self._is_stopped = self._is_stopped or self._should_stop()
         limit = self._plan.limit
         coming = sum(map(len, self._busy.values()))
-        return self._is_stopped or (limit is not None and self._serving.recovered + coming >= limit)
+        return self._is_to_stop() or (limit is not None and self._serving.recovered + coming >= limit)
 
     def _assign(self) -> bool:
         """Say whose turn it is for what is new in the queue; return whether there is more of that."""
@@ -310,20 +332,25 @@ class Recovery:
             if closing.reason == UNLISTED:
                 self._doors.closed[archive] = replace(closing, until=math.inf)
                 for prefix in self._scope.prefixes:
-                    tasks.create_task(self._list(archive, prefix))
+                    self._begin_list(archive, prefix, tasks)
             else:
                 self._doors.reopen(archive)
                 self._ready.add(archive)
 
     async def _waited(self) -> bool:
         """Wait for the first archive that can be asked again, if somebody wants that; return whether it is to go on."""
-        waiting = self._state.resources.waiting()
-        times = [closing.until for archive, closing in self._doors.closed.items() if waiting.get(archive)]
+        waited_for = self._state.resources.waiting().keys() | self._unlisted(Listed.NOT_NOW).keys()
+        times = [closing.until for archive, closing in self._doors.closed.items() if archive in waited_for]
         if not times or not self._until_done:
             return False
         while (left := min(times) - self._clock.now()) > 0 and not self._is_over():
             await self._clock.sleep(min(left, _LOOK_SECONDS))
         return True
+
+    async def _woken(self) -> None:
+        """Wait until something has come, and not longer than it takes to look whether to stop."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._wake.wait(), _LOOK_SECONDS)
 
     async def _commit_often(self) -> None:
         pause = _COMMIT_SECONDS
@@ -336,19 +363,32 @@ class Recovery:
             # Counting a million takes a while.
             pause = max(_COMMIT_SECONDS, 20 * (time.monotonic() - begun))
 
+    def _unlisted(self, *outcomes: Listed) -> dict[str, str]:
+        """Return the archives whose lists ended so, and why, as far as this plan asks for these lists."""
+        prefixes = () if self._plan.policy is Policy.NAIVE else self._scope.prefixes
+        return {
+            each.archive: each.message or ""
+            for each in self._state.listings.all()
+            if each.outcome in outcomes and each.archive in self._repositories and each.prefix in prefixes
+        }
+
     def _result(self) -> Result:
         state = self._state
-        unlisted = {
-            each.archive: each.message or ""
-            for each in state.listings.all()
-            if each.outcome in (Listed.FAILED, Listed.NOT_NOW) and each.archive in self._repositories
-        }
+        unlisted = self._unlisted(Listed.FAILED, Listed.NOT_NOW)
         waiting = state.resources.waiting()
         closed = {archive: closing for archive, closing in self._doors.closed.items() if waiting.get(archive)}
         failed = state.resources.failed()
         result = Result(
-            state.resources.counts(), closed, unlisted, failed, dict(self._following.trapped), self._is_stopped
+            state.resources.counts(),
+            closed,
+            unlisted,
+            failed,
+            dict(self._following.trapped),
+            self._is_stopped,
+            self._plan.limit is not None and self._serving.recovered >= self._plan.limit,
         )
+        if not result.counts[Standing.QUEUED]:
+            state.follow_again(is_wanted=False)
         state.keep_fact("done", "yes" if result.is_done else "")
         state.commit()
         return result

@@ -3,13 +3,14 @@
 import asyncio
 from collections import Counter
 from collections.abc import Mapping
+from urllib.parse import urljoin
 
 from unlost import dates
 from unlost.archives.repository import Repository, StoredCopy
 from unlost.clock import Clock
 from unlost.errors import ArchiveError, DateError, ExcludedError, NotNowError, UriError
 from unlost.formats.capture import Capture
-from unlost.pages.link import Use
+from unlost.pages.link import Link, Use
 from unlost.recover import choice, keeping, naming
 from unlost.recover.choice import Worth
 from unlost.recover.doors import Doors
@@ -66,11 +67,12 @@ class Serving:
         self._coming: dict[str, asyncio.Event] = {}
         self._planned: dict[int, Step] = {}  # the next steps of some resources, so as not to look twice
         self.knowledge = Knowledge([], [])
-        self.recovered = state.resources.counts()[Standing.RECOVERED]
+        self.recovered = state.resources.recovered()
 
     def step(self, resource: Resource) -> Step | None:
         """Return the next step for a resource; None if there is none."""
-        listed = self._state.captures.of(resource.id)
+        # An archive may have been listed that does not take part this time.
+        listed = [each for each in self._state.captures.of(resource.id) if each.capture.archive in self._repositories]
         asked = self._state.captures.asked(resource.id)
         stored = Worth(self._state.records.get(resource.record).worth) if resource.record is not None else None
         return self._steps.next(resource, listed, asked, stored, self.knowledge, self._doors.closed)
@@ -87,7 +89,9 @@ class Serving:
             return step.archive
         now = dates.from_epoch(str(int(self._clock.now())))
         if kept is not None and kept.worth <= Worth.REDIRECT:
-            self.recovered += 1
+            if self._state.is_followed_again and not self._state.resources.leads_on(resource.id):
+                self._follow_kept(resource)
+            self.recovered += not resource.was_recovered
             self._state.resources.finish(resource.id, Standing.RECOVERED, now)
             capture = kept.record.capture
             self._tell("recovered", {"uri": capture.uri, "archive": capture.archive, "datetime": capture.datetime})
@@ -95,6 +99,7 @@ class Serving:
             self._state.resources.drop(resource.id)  # it was only looked for
         else:
             reason = self._why_missing(resource)
+            self.recovered -= resource.was_recovered
             self._state.resources.finish(resource.id, Standing.MISSING, now, reason)
             self._tell("missing", {"uri": resource.uri, "reason": reason})
         return None
@@ -135,11 +140,11 @@ class Serving:
         Those that an archive takes for it, though their name is another, are its own if there are no others.
         """
         names = naming.names_of([capture.uri for capture in found], ignore_case=self._plan.ignore_case)
-        exact = [capture for capture, name in zip(found, names, strict=True) if name == resource.name]
-        self._state.captures.add((resource.id, capture) for capture in exact or found)
+        named = [(name, each) for name, each in zip(names, found, strict=True) if not isinstance(name, UriError)]
+        exact = [capture for name, capture in named if name == resource.name]
+        self._state.captures.add((resource.id, capture) for capture in exact or [capture for _, capture in named])
         if exact:
-            others = [capture for capture, name in zip(found, names, strict=True) if name != resource.name]
-            keep_captures(others, self._state, self._plan)
+            keep_captures([capture for name, capture in named if name != resource.name], self._state, self._plan)
 
     async def _fetch(self, resource: Resource, step: Fetch) -> None:
         capture = step.listed.capture
@@ -214,11 +219,11 @@ class Serving:
         return first <= copy.capture.datetime <= last
 
     def _keep(self, resource: Resource, step: Fetch, kept: Kept) -> None:
-        self.note(resource, kept)
+        self._follow(resource, kept.record, self.note(resource, kept), kept.links)
         self._state.captures.tried(step.listed.id, Outcome.STORED)
 
-    def note(self, resource: Resource, kept: Kept) -> None:
-        """Keep in the state that a record is there, and what it leads to."""
+    def note(self, resource: Resource, kept: Kept) -> Worth:
+        """Keep in the state that a record is there; return its worth."""
         capture = kept.record.capture
         worth = choice.worth_of_copy(
             capture,
@@ -233,10 +238,22 @@ class Serving:
         number = self._state.records.add(resource.id, worth, kept.record)
         if resource.record is None or worth < self._state.records.get(resource.record).worth:
             self._state.resources.choose(resource.id, number)
+        return worth
+
+    def _follow_kept(self, resource: Resource) -> None:
+        """Want what copies lead to that were kept before."""
+        for kept in self._state.records.of(resource.id):
+            if kept.worth <= Worth.REDIRECT:
+                links = keeping.reread(self._warcs, kept.record).links if kept.worth <= Worth.PARTIAL else []
+                self._follow(resource, kept.record, Worth(kept.worth), links)
+
+    def _follow(self, resource: Resource, record: Record, worth: Worth, links: list[Link]) -> None:
+        """Want what a copy of so much worth leads to."""
+        capture = record.capture
         if worth <= Worth.PARTIAL:
-            self._following.follow(resource, kept.links, capture.datetime)
+            self._following.follow(resource, links, capture.datetime)
         elif worth is Worth.REDIRECT and capture.redirect is not None:
-            self._following.redirect(resource, capture.redirect)
+            self._following.redirect(resource, urljoin(capture.uri, capture.redirect.strip()))
 
     def _is_other(self, kept: Kept) -> bool:
         """Return whether a copy is not what its index says, unless the index is usually wrong."""

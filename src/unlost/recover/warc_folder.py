@@ -87,6 +87,10 @@ class WarcFolder:
     @contextmanager
     def reading(self, name: str) -> Iterator[int]:
         """Give a file to read, by its final name, whether or not it has it already."""
+        if number_of(name) is None:  # a state may say anything
+            raise InputError(
+                f"{self.path}: `{name[:80]}` is no file of a recovery: delete state.sqlite to begin without"
+            )
         with self._opened() as folder:
             for each in (name, name + OPEN, name):  # it may be renamed between two looks
                 try:

@@ -1,13 +1,13 @@
 """Captures that archives list, and what came of asking for them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from unlost import uri as addresses
 from unlost.formats.capture import Capture
-from unlost.recover.state.file import StateFile
+from unlost.recover.state.file import StateFile, storable, text_of
 
 
 class Outcome(StrEnum):
@@ -65,6 +65,13 @@ class Captures:
         self._file.begin()
         self._run("UPDATE capture SET outcome = ? WHERE id = ?", (outcome.value, number))
 
+    def forget_stored(self, resource: int, kept: Collection[tuple[str | None, str]]) -> None:
+        """Forget that captures of a resource were stored, but for those of these archives and dates."""
+        self._file.begin()
+        for each in self.of(resource):
+            if each.outcome is Outcome.STORED and (each.capture.archive, each.capture.datetime) not in kept:
+                self._run("UPDATE capture SET outcome = NULL WHERE id = ?", (each.id,))
+
     def ask_again(self) -> Sequence[int]:
         """Forget which captures and lists of single pages failed; return the resources that these are of."""
         self._file.begin()
@@ -91,16 +98,16 @@ class Captures:
 
 def _row(resource: int, capture: Capture) -> tuple[object, ...]:
     of = capture.revisit_of or (None, None)
-    return (
+    return tuple(storable(value) for value in (
         resource, capture.archive, capture.datetime, capture.uri, capture.status, capture.mime, capture.digest,
         capture.length, capture.redirect, capture.urim, capture.migrated, capture.revisit, *of, capture.filename,
         capture.offset, capture.skip,
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 def _listed(row: tuple[Any, ...]) -> Listed:
     number, outcome, archive, datetime, uri, status, mime, digest, length, redirect, urim, migrated, revisit, *more = (
-        row
+        text_of(value) for value in row
     )
     of_uri, of_datetime, filename, offset, skip = more
     capture = Capture(

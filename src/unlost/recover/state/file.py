@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from unlost.errors import InputError
 
@@ -103,6 +104,21 @@ class StateFile:
             self.connection.close()
         finally:
             os.close(self._lock)
+
+
+def storable(value: object) -> object:
+    """Return a value as SQLite takes it: a text with bytes that were no UTF-8 is none, and goes as bytes."""
+    if isinstance(value, str) and not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return value.encode("utf-8", "surrogatepass")
+    return value
+
+
+def text_of(value: Any) -> Any:  # noqa: ANN401  whatever stands in a column
+    """Return a value as it was before it was made storable."""
+    return value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else value
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from unlost import uri as addresses
 from unlost.formats.capture import Capture
 from unlost.recover.record import Record
-from unlost.recover.state.file import StateFile
+from unlost.recover.state.file import StateFile, storable, text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,15 @@ class Records:
     def add(self, resource: int, worth: int, record: Record) -> int:
         """Keep a record of a resource; return its id."""
         self._file.begin()
-        row = (resource, worth, record.listed_digest, record.file, record.offset, record.size, _packed(record))
+        row = (
+            resource,
+            worth,
+            storable(record.listed_digest),
+            record.file,
+            record.offset,
+            record.size,
+            _packed(record),
+        )
         added = self._run(
             f"INSERT INTO record ({_FIELDS.partition(', ')[2]}) VALUES (?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
             row,
@@ -54,7 +62,7 @@ class Records:
     def with_digest(self, digest: str) -> list[Kept]:
         """Return some records of which an index gives this digest."""
         sql = f"SELECT {_FIELDS} FROM record WHERE listed_digest = ? ORDER BY id LIMIT 10"  # noqa: S608
-        return [_kept(row) for row in self._run(sql, (digest,))]
+        return [_kept(row) for row in self._run(sql, (storable(digest),))]
 
     def ends(self) -> Mapping[str, int]:
         """Return for each WARC up to which byte its records are known."""
@@ -91,4 +99,6 @@ def _kept(row: tuple[int, int, int, str | None, str, int, int, str]) -> Kept:
     if "revisit_of" in known:
         known["revisit_of"] = tuple(known["revisit_of"])
     capture = Capture(key=addresses.key(known["uri"]), **known)
-    return Kept(number, resource, worth, Record(capture, listed_digest, file=file, offset=offset, size=size, **values))
+    return Kept(
+        number, resource, worth, Record(capture, text_of(listed_digest), file=file, offset=offset, size=size, **values)
+    )

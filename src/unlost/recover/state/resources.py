@@ -28,7 +28,8 @@ class Resource:
     hops: how many links away from a beginning it is; of a requisite, as many as its page.
     near: the date of the page that needs it, 14 digits; None if none does, or is known to.
     record: the best of its records; None if there is none.
-    changed: when it got its standing, 14 digits; None if it is only listed or queued.
+    changed: when it was last recovered or found missing, 14 digits; None if it never was.
+    was_recovered: whether it is, or was before it was put back into the queue.
     """
 
     id: int
@@ -40,6 +41,7 @@ class Resource:
     near: str | None
     record: int | None
     changed: str | None
+    was_recovered: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,8 @@ class Wanted:
 UNASSIGNED = ""
 """In the place of an archive's id: nobody has looked yet whose turn it is."""
 
-_COLUMNS = "id, name, uri, use, standing, hops, near, record, changed"
+_WAS_RECOVERED = "changed IS NOT NULL AND reason IS NULL"
+_COLUMNS = f"id, name, uri, use, standing, hops, near, record, changed, {_WAS_RECOVERED}"
 _AT_ONCE = 400  # names that are looked up together
 
 # The lower, the sooner: what is near a beginning, and among that what many pages use. The parts of a page come before
@@ -171,6 +174,27 @@ class Resources:
         """Return whether any other has a link to it."""
         return self._run("SELECT 1 FROM link WHERE target = ? LIMIT 1", (number,)).fetchone() is not None
 
+    def leads_on(self, number: int) -> bool:
+        """Return whether it has links to any other that were followed."""
+        return self._run("SELECT 1 FROM link WHERE source = ? LIMIT 1", (number,)).fetchone() is not None
+
+    def forget_ways(self) -> None:
+        """Forget how resources were found, to begin anew with other rules.
+
+        What is recovered is queued, so that its links are followed again. Nothing else is wanted until somebody does:
+        it is only listed, or, if no archive lists it, forgotten.
+        """
+        self._file.begin()
+        self._run("DELETE FROM link")
+        self._run("UPDATE resource SET standing = 'listed', uses = 0 WHERE standing IN ('queued', 'missing')")
+        self.requeue("standing = 'recovered'")
+        self._run(
+            "DELETE FROM resource WHERE standing = 'listed' AND record IS NULL "
+            "AND NOT EXISTS (SELECT 1 FROM capture WHERE resource = resource.id)"
+        )
+        self._run("DELETE FROM alias WHERE resource NOT IN (SELECT id FROM resource)")
+        self._run("DELETE FROM asked WHERE resource NOT IN (SELECT id FROM resource)")
+
     def drop(self, number: int) -> None:
         """Want it no longer: it is only listed, if any archive lists it, and else forgotten."""
         self._file.begin()
@@ -198,6 +222,10 @@ class Resources:
         """Return how many there are of each standing."""
         found = dict(self._run("SELECT standing, count(*) FROM resource GROUP BY standing"))
         return {standing: found.get(standing.value, 0) for standing in Standing}
+
+    def recovered(self) -> int:
+        """Return how many are recovered, or were before they were put back into the queue."""
+        return int(self._run(f"SELECT count(*) FROM resource WHERE {_WAS_RECOVERED}").fetchone()[0])  # noqa: S608
 
     def failed(self) -> int:
         """Return how many are missing since an archive failed."""
@@ -245,6 +273,6 @@ def _row(wanted: Wanted) -> tuple[object, ...]:
     return wanted.name, naming.folded(wanted.name), wanted.uri, wanted.use.value, wanted.hops
 
 
-def _resource(row: tuple[int, str, str, str, str, int, str | None, int | None, str | None]) -> Resource:
-    number, name, uri, use, standing, hops, near, record, changed = row
-    return Resource(number, name, uri, Use(use), Standing(standing), hops, near, record, changed)
+def _resource(row: tuple[int, str, str, str, str, int, str | None, int | None, str | None, int]) -> Resource:
+    number, name, uri, use, standing, hops, near, record, changed, was_recovered = row
+    return Resource(number, name, uri, Use(use), Standing(standing), hops, near, record, changed, bool(was_recovered))

@@ -14,6 +14,9 @@ from unlost.recover.state.listings import Listings
 from unlost.recover.state.records import Records
 from unlost.recover.state.resources import Resources
 
+_SCOPE = ("urls", "page", "subdomains", "depth", "include", "exclude", "requisites")
+_FOLLOW_AGAIN = "follow-again"
+
 
 class State:
     """The state of the recovery in a folder, which must exist. Use it as a context manager; only one process can.
@@ -64,11 +67,33 @@ class State:
         return Plan(**values | {"policy": Policy(values["policy"])})
 
     def keep_plan(self, plan: Plan) -> None:
-        """Say what is recovered here. Raises UsageError if that is another site than before.
+        """Say what is recovered here. Raises UsageError if that is another site, or another reading of addresses.
 
-        Anything else may change from one run to the next: what was recovered stays, and what is wanted now is added.
+        Anything else may change from one run to the next: what was recovered stays, and where other addresses are
+        wanted than before, its links are followed again.
         """
         before = self.plan()
         if before is not None and before.url != plan.url:
             raise UsageError(f"the folder has a recovery of {before.url}: give another one by -o")
+        if before is not None and before.ignore_case != plan.ignore_case:
+            message = "the folder has a recovery with another --ignore-case: give another one by -o, or delete"
+            raise UsageError(f"{message} state.sqlite, and what is kept is read anew")
+        if before is not None and _wants_others(before, plan):
+            self.resources.forget_ways()
+            self.follow_again(is_wanted=True)
         self.keep_fact("plan", json.dumps(asdict(plan)))
+
+    @property
+    def is_followed_again(self) -> bool:
+        """Whether there may be copies whose links were not followed yet."""
+        return bool(self.fact(_FOLLOW_AGAIN))
+
+    def follow_again(self, *, is_wanted: bool) -> None:
+        """Say whether links of copies that are kept are to be followed; it lasts until it is said otherwise."""
+        self.keep_fact(_FOLLOW_AGAIN, "yes" if is_wanted else "")
+
+
+def _wants_others(before: Plan, plan: Plan) -> bool:
+    """Return whether addresses are wanted that were not, or are no longer."""
+    is_less = before.policy is Policy.EXHAUSTIVE and plan.policy is not Policy.EXHAUSTIVE
+    return is_less or any(getattr(before, name) != getattr(plan, name) for name in _SCOPE)

@@ -1,0 +1,174 @@
+"""Tests of a recovery that goes on when something has changed meanwhile: lists, archives, files, the plan."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.recover.stubs import Held, Stub
+from tests.recover.test_recovery import SITE, Run, page
+from unlost.errors import FailedError, NotNowError, UsageError
+from unlost.formats.capture import Capture
+from unlost.recover import recovery
+from unlost.recover.plan import Plan, Policy
+from unlost.recover.state.state import State
+
+
+def test_a_list_that_was_put_off_is_waited_for(tmp_path: Path) -> None:
+    """With until_done, an archive that could not be asked for its list is asked for it later, and for what it has."""
+    looked_for = [Held(SITE + name, "20140101000000", b"#", "text/plain") for name in ("robots.txt", "sitemap.xml")]
+    a, b = Stub("a", [page("", "one"), page("one"), *looked_for]), Stub("b", [page("two")])
+    run = Run(tmp_path, a, b, policy=Policy.EXHAUSTIVE)
+    opens = run.clock.now() + 3600
+
+    def wait(_: str) -> None:
+        if run.clock.now() < opens:
+            raise NotNowError("its quota is used up", "b", opens, "quota")
+
+    b.before = wait
+    assert run(until_done=True).is_done
+    assert run.outcome().keys() == {"", "one", "two"}
+
+
+def test_a_list_that_is_no_longer_wanted_keeps_nobody_waiting(tmp_path: Path) -> None:
+    """Without lists, that one failed before does not matter any more."""
+    run = Run(tmp_path, Stub("a", [page("")], error=FailedError("timeout", "a", "timeout")))
+    assert run().unlisted == {"a": "timeout"}
+    run.plan = Plan(SITE, policy=Policy.NAIVE)
+    assert run().is_done
+
+
+def test_an_archive_that_takes_no_part_any_more_is_not_asked(tmp_path: Path) -> None:
+    """What it listed before is taken from the others, as far as they have it."""
+    a, b = (
+        Stub("a", [page("", "one", "two"), page("one")]),
+        Stub("b", [page("one", date="20150101000000"), page("two")]),
+    )
+    run = Run(tmp_path, a, b, limit=1)
+    run()
+    run.plan, run.archives = Plan(SITE), (a,)
+    assert run().is_done
+    assert run.outcome() == {"": "a 20140101000000", "one": "a 20140101000000", "two": None}
+    run.archives = (a, b)
+    run()
+    assert run.outcome()["two"] == "b 20140101000000"
+
+
+def test_a_redirect_may_be_relative(tmp_path: Path) -> None:
+    """It leads from its own address, as it did in browsers."""
+    moved = Held(f"{SITE}a/old", "20140101000000", b"moved", status=301, redirect=" ../new")
+    run = Run(tmp_path, Stub("a", [page("", "a/old"), moved, page("new")]))
+    run()
+    assert run.outcome()["new"] == "a 20140101000000"
+
+
+def _cut(folder: Path, kept: int) -> None:
+    """Leave so many records in the WARC, as a loss of power would."""
+    with State(folder) as state:
+        end = list(state.records.all())[kept].record.offset
+    file = next((folder / "warc").iterdir())
+    with file.open("r+b") as opened:
+        opened.truncate(end)
+    file.rename(f"{file}.open")
+
+
+def test_what_a_loss_of_power_took_is_asked_for_again(tmp_path: Path) -> None:
+    """It is said, and fetched once more; what is still there is not."""
+    a = Stub("a", [page("", "one"), page("one")])
+    run = Run(tmp_path, a)
+    run()
+    _cut(tmp_path, 1)
+    a.asked.clear()
+    assert run().is_done
+    assert len(run.told("lost")) == 1
+    assert a.fetched == [f"{SITE}one"]
+    assert run.outcome()["one"] == "a 20140101000000"
+
+
+def test_a_limit_counts_what_is_looked_at_again_once(tmp_path: Path) -> None:
+    """Every version is looked for again in each run; the limit is of resources all the same."""
+    a = Stub("a", [page("", *map(str, range(9))), *(page(str(number)) for number in range(9))])
+    run = Run(tmp_path, a, limit=3, all_versions=True)
+    run()
+    run.plan = Plan(SITE, limit=5, all_versions=True)
+    run()
+    assert len(run.outcome()) == 5
+
+
+def test_nobody_waits_for_a_list_when_there_is_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An endless list ends with the run; the next one asks for it again."""
+    asked: list[str] = []
+
+    class Endless(Stub):
+        async def under(self, prefix: str, first: str | None = None, last: str | None = None) -> AsyncIterator[Capture]:
+            asked.append(f"{prefix} {first} {last}")
+            await asyncio.Event().wait()
+            yield self._capture(self.held[0])
+
+    monkeypatch.setattr(recovery.Recovery._list_all, "__defaults__", (0.05,))
+    run = Run(tmp_path, Stub("a", [page("", "one"), page("one")]), Endless("b", [page("")]), limit=1)
+    assert not run().is_done
+    assert run.outcome().keys() == {""}
+    run()
+    assert len(asked) == 2
+
+
+NUMBERS = [page("", *map(str, range(9)), "folder/"), *(page(str(number), "far") for number in range(9)), page("far")]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "found"),
+    [
+        ({"page": True}, {}, {"", "far", *"012345678"}),
+        ({"depth": 0}, {"depth": 1}, {"", *"012345678"}),
+        ({"exclude": ("[0-9]$",)}, {"exclude": ("[3-9]$",)}, {"", "far", *"012"}),
+        ({"limit": 1}, {"exclude": ("[3-9]$",)}, {"", "far", *"012"}),
+        ({"limit": 2, "policy": Policy.EXHAUSTIVE}, {"page": True}, {"", "0"}),
+        ({}, {"depth": 1, "limit": 3}, {"", "far", *"012345678"}),
+    ],
+)
+def test_another_scope_counts_from_the_beginning(
+    before: dict[str, Any], after: dict[str, Any], found: set[str], tmp_path: Path
+) -> None:
+    """What was recovered stays, and is not asked for again; of the rest, what is wanted now is."""
+    a = Stub("a", NUMBERS)
+    run = Run(tmp_path, a, **before)
+    run()
+    run.plan = Plan(SITE, **after)
+    run()
+    assert {path for path, copy in run.outcome().items() if copy} == found
+    assert len(a.fetched) == len(found)
+
+
+def test_another_scope_counts_also_after_a_stop(tmp_path: Path) -> None:
+    """What was not looked at again before somebody stopped it is looked at by the next run."""
+    run = Run(tmp_path, Stub("a", NUMBERS), depth=0)
+    run()
+    run.plan = Plan(SITE)
+    run(should_stop=lambda: True)
+    assert run().is_done
+    assert {path for path, copy in run.outcome().items() if copy} == {"", "far", *"012345678"}
+
+
+@pytest.mark.parametrize("kept", [1, 2, 5])
+def test_adopted_pages_lead_as_far_as_others(kept: int, tmp_path: Path) -> None:
+    """How far a page is from the beginning is not in its WARC: it is seen from the links."""
+    run = Run(tmp_path, Stub("a", NUMBERS), depth=1)
+    run()
+    found = run.outcome()
+    _cut(tmp_path, kept)
+    for file in tmp_path.glob("state.sqlite*"):
+        file.unlink()
+    run()
+    assert run.outcome() == found
+
+
+def test_letter_case_counts_or_not_from_the_beginning(tmp_path: Path) -> None:
+    """Names that were made with another rule are not mixed with new ones."""
+    run = Run(tmp_path, Stub("a", NUMBERS))
+    run()
+    run.plan = Plan(SITE, ignore_case=True)
+    with pytest.raises(UsageError, match="--ignore-case"):
+        run()

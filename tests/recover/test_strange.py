@@ -1,0 +1,45 @@
+"""Tests of a recovery with archives that list what nobody expects."""
+
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.recover.stubs import Held, Stub
+from tests.recover.test_recovery import Run, page
+from unlost.formats.capture import Capture
+
+
+class Changed(Stub):
+    """An archive whose index says something else."""
+
+    def __init__(self, held: Iterable[Held], more: dict[str, str]) -> None:
+        super().__init__("a", held)
+        self._more = more
+
+    def _capture(self, held: Held) -> Capture:
+        return replace(super()._capture(held), **self._more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("field", ["mime", "digest", "filename", "redirect", "urim"])
+def test_bytes_that_are_no_text_spoil_nothing(field: str, tmp_path: Path) -> None:
+    """An index may have any bytes in its fields."""
+    a = Changed([page("", "one"), page("one")], {field: "caf\udce9"})
+    run = Run(tmp_path, a)
+    assert run().is_done
+    assert run.outcome().keys() == {"", "one"}
+
+
+@pytest.mark.parametrize("address", ["http://[/", "dns:lost.example", ""])
+def test_what_is_no_address_is_left_out(address: str, tmp_path: Path) -> None:
+    """An archive that answers for a page with something else has nothing of it."""
+
+    class Strange(Stub):
+        async def captures(self, uri: str) -> AsyncIterator[Capture]:
+            async for capture in super().captures(uri):
+                yield replace(capture, uri=address)
+
+    run = Run(tmp_path, Stub("a", [page("", "one")]), Strange("b", [page("one")], lister=False))
+    assert run().is_done
+    assert run.outcome()["one"] is None
