@@ -26,7 +26,7 @@ def costs(folder: Path, *archives: Stub) -> list[Cost]:
             repositories = {stub.archive.id: stub for stub in archives}
             recovery = Recovery(Plan(SITE), state, warcs, repositories, clock, lambda *_: None)
             try:
-                return await recovery.costs(1.0)
+                return (await recovery.costs(1.0))[0]
             finally:
                 warcs.close()
 
