@@ -349,8 +349,10 @@ class Recovery:
 
     async def _woken(self) -> None:
         """Wait until something has come, and not longer than it takes to look whether to stop."""
+        # Not by `wait_for`, which in Python 3.11 may lose an interrupt that comes together with what it waits for.
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._wake.wait(), _LOOK_SECONDS)
+            async with asyncio.timeout(_LOOK_SECONDS):
+                await self._wake.wait()
 
     async def _commit_often(self) -> None:
         pause = _COMMIT_SECONDS
