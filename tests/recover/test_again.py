@@ -172,3 +172,14 @@ def test_letter_case_counts_or_not_from_the_beginning(tmp_path: Path) -> None:
     run.plan = Plan(SITE, ignore_case=True)
     with pytest.raises(UsageError, match="--ignore-case"):
         run()
+
+
+def test_many_that_are_the_same_hide_nobody(tmp_path: Path) -> None:
+    """Each archive is asked once for bytes that only its own index vouches for, however many have them."""
+    digest = "sha1:" + "A" * 32  # of a body in some coding: the bytes that come have another
+    names = [str(number) for number in range(12)]
+    a = Stub("a", [page("", *names, *(f"{name}b" for name in names))])
+    a.held += [Held(SITE + name, "20140101000000", b"same", digest=digest) for name in names]
+    b = Stub("b", [Held(f"{SITE}{name}b", "20140101000000", b"same", digest=digest) for name in names])
+    Run(tmp_path, a, b)(connections=1)
+    assert (len(a.fetched), len(b.fetched)) == (2, 1)

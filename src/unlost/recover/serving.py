@@ -228,8 +228,7 @@ class Serving:
         if worth is Worth.MIGRATED and self._plan.most_recent:
             worth = Worth.GOOD  # it is as good as any
         self._state.records.add(resource.id, worth, kept.record)
-        best = self._state.records.of(resource.id)[0]
-        self._state.resources.choose(resource.id, best.id)
+        self._state.resources.choose(resource.id, self._state.records.best(resource.id))
         return worth
 
     def _follow_kept(self, resource: Resource) -> None:
