@@ -181,5 +181,8 @@ def test_many_that_are_the_same_hide_nobody(tmp_path: Path) -> None:
     a = Stub("a", [page("", *names, *(f"{name}b" for name in names))])
     a.held += [Held(SITE + name, "20140101000000", b"same", digest=digest) for name in names]
     b = Stub("b", [Held(f"{SITE}{name}b", "20140101000000", b"same", digest=digest) for name in names])
-    Run(tmp_path, a, b)(connections=1)
+    run = Run(tmp_path, a)
+    run()
+    run.archives = (a, b)
+    run()
     assert (len(a.fetched), len(b.fetched)) == (2, 1)
