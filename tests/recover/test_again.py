@@ -186,3 +186,23 @@ def test_many_that_are_the_same_hide_nobody(tmp_path: Path) -> None:
     run.archives = (a, b)
     run()
     assert (len(a.fetched), len(b.fetched)) == (2, 1)
+
+
+def test_what_always_fails_hides_nothing_new(tmp_path: Path) -> None:
+    """It is tried again alone; when that fails, too, the next run asks what archives have gained."""
+    a = Stub("a", [page("", "one", "two"), page("one")])
+
+    def fail(question: str) -> None:
+        if question.startswith("fetch") and question.endswith("one"):
+            raise FailedError("damaged", "a", "malformed")
+
+    a.before = fail
+    run = Run(tmp_path, a)
+    asked = []
+    for _ in range(4):
+        a.asked.clear()
+        assert not run().is_done
+        asked.append(sum(question.startswith("list") for question in a.asked))
+        a.held.append(page("two"))
+    assert asked == [1, 0, 1, 0]
+    assert run.outcome()["two"] == "a 20140101000000"

@@ -33,6 +33,8 @@ LISTING_SECONDS = 120.0
 UNLISTED = "unlisted"
 """Why an archive is closed that gave no whole list."""
 
+_DONE = "yes"
+_BUT_FAILURES = "but-failures"
 _REST_SECONDS = 600.0  # after which it is asked for it again, if the run still goes on
 _COMMIT_SECONDS = 0.5  # between two commits: what is killed in between is found again in the WARCs
 # What is looked at again when archives may have gained something; nobody is asked for what is known.
@@ -112,6 +114,7 @@ class Recovery:
         self._wake = asyncio.Event()
         self._lists: set[asyncio.Task[None]] = set()
         self._is_begun = False
+        self._is_tried_again = False
         self._is_stopped = False
         self._announced: dict[str, Closing] = {}
 
@@ -179,7 +182,8 @@ class Recovery:
     def _begin_round(self) -> None:
         """Ask again for what failed; and if the last run was done, for everything that archives may have gained."""
         state = self._state
-        if state.fact("done") or state.fact("span") != span_of(self._plan):
+        self._is_tried_again = state.fact("done") == _BUT_FAILURES
+        if state.fact("done") == _DONE or state.fact("span") != span_of(self._plan):
             state.listings.forget()
             state.captures.forget_asked()
         state.keep_fact("done", "")
@@ -386,6 +390,9 @@ class Recovery:
         )
         if not result.counts[Standing.QUEUED]:
             state.follow_again(is_wanted=False)
-        state.keep_fact("done", "yes" if result.is_done else "")
+        # What failed is tried again alone. If it fails once more, archives are asked for what they have gained anyway.
+        is_done = result.is_done or (self._is_tried_again and replace(result, failed=0).is_done)
+        failures = _BUT_FAILURES if replace(result, failed=0).is_done else ""
+        state.keep_fact("done", _DONE if is_done else failures)
         state.commit()
         return result
