@@ -97,8 +97,12 @@ def test_a_limit_counts_what_is_looked_at_again_once(tmp_path: Path) -> None:
     assert len(run.outcome()) == 5
 
 
-def test_nobody_waits_for_a_list_when_there_is_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An endless list ends with the run; the next one asks for it again."""
+@pytest.mark.parametrize("seconds", [0.05, 3600.0])
+def test_nobody_waits_for_a_list_when_there_is_enough(
+    seconds: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An endless list ends with the run, or when somebody stops it; the next one asks for it again."""
+    monkeypatch.setattr(recovery, "_LOOK_SECONDS", 0.05)
     asked: list[str] = []
 
     class Endless(Stub):
@@ -107,11 +111,13 @@ def test_nobody_waits_for_a_list_when_there_is_enough(tmp_path: Path, monkeypatc
             await asyncio.Event().wait()
             yield self._capture(self.held[0])
 
-    monkeypatch.setattr(recovery.Recovery._list_all, "__defaults__", (0.05,))
+    monkeypatch.setattr(recovery.Recovery._list_all, "__defaults__", (seconds,))
     run = Run(tmp_path, Stub("a", [page("", "one"), page("one")]), Endless("b", [page("")]), limit=1)
-    assert not run().is_done
-    assert run.outcome().keys() == {""}
-    run()
+    result = run(should_stop=lambda: seconds > 1 and bool(asked))
+    assert result.is_stopped is (seconds > 1)
+    assert result.is_stopped or run.outcome().keys() == {""}
+    run.plan = Plan(SITE, limit=2)
+    run(should_stop=lambda: seconds > 1 and len(asked) > 1)
     assert len(asked) == 2
 
 

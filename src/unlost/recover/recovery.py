@@ -4,7 +4,7 @@ import asyncio
 import math
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -207,8 +207,10 @@ class Recovery:
                 for prefix in self._scope.prefixes
                 if before.get((archive, prefix), Listed.FAILED) in (Listed.FAILED, Listed.NOT_NOW)
             ]
-            if lists:
-                await asyncio.wait(lists, timeout=seconds)
+            end = math.inf if seconds is None else time.monotonic() + seconds
+            left: Collection[asyncio.Task[None]] = lists
+            while left and not self._is_over() and (patience := end - time.monotonic()) > 0:
+                left = (await asyncio.wait(left, timeout=min(patience, _LOOK_SECONDS)))[1]
         self._learn()
 
     def _begin_list(self, archive: str, prefix: str, tasks: asyncio.TaskGroup) -> asyncio.Task[None]:
