@@ -212,3 +212,20 @@ def test_what_always_fails_hides_nothing_new(tmp_path: Path) -> None:
         a.held.append(page("two"))
     assert asked == [1, 0, 1, 0]
     assert run.outcome()["two"] == "a 20140101000000"
+
+
+def test_that_an_archive_is_closed_is_said_once(tmp_path: Path) -> None:
+    """However many questions were on their way, and whatever each was told."""
+    names = [str(number) for number in range(9)]
+    a = Stub("a", [page("", *names), *map(page, names)])
+    run = Run(tmp_path, a)
+    opens = run.clock.now() + 100
+
+    def wait(question: str) -> None:
+        if question[-1].isdigit() and run.clock.now() < opens:
+            raise NotNowError("slower", "a", opens + int(question[-1]), "rate")
+
+    a.before = wait
+    assert not run().is_done
+    assert len(run.told("waiting")) == 1
+    assert run(until_done=True).is_done

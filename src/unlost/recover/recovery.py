@@ -116,7 +116,7 @@ class Recovery:
         self._is_begun = False
         self._is_tried_again = False
         self._is_stopped = False
-        self._announced: dict[str, Closing] = {}
+        self._announced: set[str] = set()  # those that were said to be closed, and still are
 
     async def run(self) -> Result:
         """Do all that can be done now. Raises OSError for a full disk; nothing that was stored is lost by that."""
@@ -321,8 +321,8 @@ class Recovery:
     def _announce(self, archive: str) -> None:
         """Say that an archive is closed, unless that was said; others may have the same bytes."""
         closing = self._doors.closed[archive]
-        if self._announced.get(archive) != closing:
-            self._announced[archive] = closing
+        if archive not in self._announced:
+            self._announced.add(archive)
             self._tell("waiting", {"archive": archive, "until": closing.until, "reason": closing.reason})
             self._state.resources.assign_all(archive)
 
@@ -332,6 +332,7 @@ class Recovery:
         for archive, closing in list(self._doors.closed.items()):
             if closing.until > now:
                 continue
+            self._announced.discard(archive)
             if closing.reason == UNLISTED:
                 self._doors.closed[archive] = replace(closing, until=math.inf)
                 for prefix in self._scope.prefixes:
