@@ -353,8 +353,10 @@ class Recovery:
 
     async def _woken(self) -> None:
         """Wait until something has come, and not longer than it takes to look whether to stop."""
+        # Not `wait_for`: before Python 3.12 it loses a Ctrl-C that comes together with what is waited for.
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._wake.wait(), _LOOK_SECONDS)
+            async with asyncio.timeout(_LOOK_SECONDS):
+                await self._wake.wait()
 
     async def _commit_often(self) -> None:
         pause = _COMMIT_SECONDS
