@@ -97,8 +97,12 @@ def test_a_limit_counts_what_is_looked_at_again_once(tmp_path: Path) -> None:
     assert len(run.outcome()) == 5
 
 
-def test_nobody_waits_for_a_list_when_there_is_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An endless list ends with the run; the next one asks for it again."""
+@pytest.mark.parametrize("seconds", [0.05, 3600.0])
+def test_nobody_waits_for_a_list_when_there_is_enough(
+    seconds: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An endless list ends with the run, or when somebody stops it; the next one asks for it again."""
+    monkeypatch.setattr(recovery, "_LOOK_SECONDS", 0.05)
     asked: list[str] = []
 
     class Endless(Stub):
@@ -107,11 +111,13 @@ def test_nobody_waits_for_a_list_when_there_is_enough(tmp_path: Path, monkeypatc
             await asyncio.Event().wait()
             yield self._capture(self.held[0])
 
-    monkeypatch.setattr(recovery.Recovery._list_all, "__defaults__", (0.05,))
+    monkeypatch.setattr(recovery.Recovery._list_all, "__defaults__", (seconds,))
     run = Run(tmp_path, Stub("a", [page("", "one"), page("one")]), Endless("b", [page("")]), limit=1)
-    assert not run().is_done
-    assert run.outcome().keys() == {""}
-    run()
+    result = run(should_stop=lambda: seconds > 1 and bool(asked))
+    assert result.is_stopped is (seconds > 1)
+    assert result.is_stopped or run.outcome().keys() == {""}
+    run.plan = Plan(SITE, limit=2)
+    run(should_stop=lambda: seconds > 1 and len(asked) > 1)
     assert len(asked) == 2
 
 
@@ -172,3 +178,54 @@ def test_letter_case_counts_or_not_from_the_beginning(tmp_path: Path) -> None:
     run.plan = Plan(SITE, ignore_case=True)
     with pytest.raises(UsageError, match="--ignore-case"):
         run()
+
+
+def test_many_that_are_the_same_hide_nobody(tmp_path: Path) -> None:
+    """Each archive is asked once for bytes that only its own index vouches for, however many have them."""
+    digest = "sha1:" + "A" * 32  # of a body in some coding: the bytes that come have another
+    names = [str(number) for number in range(12)]
+    a = Stub("a", [page("", *names, *(f"{name}b" for name in names))])
+    a.held += [Held(SITE + name, "20140101000000", b"same", digest=digest) for name in names]
+    b = Stub("b", [Held(f"{SITE}{name}b", "20140101000000", b"same", digest=digest) for name in names])
+    run = Run(tmp_path, a)
+    run()
+    run.archives = (a, b)
+    run()
+    assert (len(a.fetched), len(b.fetched)) == (2, 1)
+
+
+def test_what_always_fails_hides_nothing_new(tmp_path: Path) -> None:
+    """It is tried again alone; when that fails, too, the next run asks what archives have gained."""
+    a = Stub("a", [page("", "one", "two"), page("one")])
+
+    def fail(question: str) -> None:
+        if question.startswith("fetch") and question.endswith("one"):
+            raise FailedError("damaged", "a", "malformed")
+
+    a.before = fail
+    run = Run(tmp_path, a)
+    asked = []
+    for _ in range(4):
+        a.asked.clear()
+        assert not run().is_done
+        asked.append(sum(question.startswith("list") for question in a.asked))
+        a.held.append(page("two"))
+    assert asked == [1, 0, 1, 0]
+    assert run.outcome()["two"] == "a 20140101000000"
+
+
+def test_that_an_archive_is_closed_is_said_once(tmp_path: Path) -> None:
+    """However many questions were on their way, and whatever each was told."""
+    names = [str(number) for number in range(9)]
+    a = Stub("a", [page("", *names), *map(page, names)])
+    run = Run(tmp_path, a)
+    opens = run.clock.now() + 100
+
+    def wait(question: str) -> None:
+        if question[-1].isdigit() and run.clock.now() < opens:
+            raise NotNowError("slower", "a", opens + int(question[-1]), "rate")
+
+    a.before = wait
+    assert not run().is_done
+    assert len(run.told("waiting")) == 1
+    assert run(until_done=True).is_done

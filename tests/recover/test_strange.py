@@ -9,6 +9,7 @@ import pytest
 from tests.recover.stubs import Held, Stub
 from tests.recover.test_recovery import Run, page
 from unlost.formats.capture import Capture
+from unlost.recover.summary import Entry
 
 
 class Changed(Stub):
@@ -43,3 +44,11 @@ def test_what_is_no_address_is_left_out(address: str, tmp_path: Path) -> None:
     run = Run(tmp_path, Stub("a", [page("", "one")]), Strange("b", [page("one")], lister=False))
     assert run().is_done
     assert run.outcome()["one"] is None
+
+
+def test_a_summary_is_lines_that_no_terminal_acts_on() -> None:
+    """Whatever archives tell, it has seven fields, and can be looked at."""
+    told = "text/\x1b[31m\x9b\u2028\u202e\x85\udce9\t\n"
+    line = Entry("20140101000000", f"http://lost.example/{told}", told, "warc/a:1", "a", "20140101000000", ()).line()
+    assert line.replace("\t", "").isprintable()
+    assert line.count("\t") == 6

@@ -159,7 +159,7 @@ def test_damage_that_an_archive_calls_too_much_work_ends(
     make: Callable[[], Command], running_archives: Archives
 ) -> None:
     """A record that cannot be read is 503 from pywb, for ever: the other archive's copy is taken at last."""
-    run, command = Run(include="damaged|robots|/maps/"), make()
+    run, command = Run(include="damaged|robots|/maps/|feed"), make()
     proxy = running_archives.proxies["a"]
     before = proxy.server.answering
     proxy.server.answering = proxy.answer

@@ -165,7 +165,8 @@ class Run:
         listed = counts[Standing.LISTED]
         text = f"{counts[Standing.RECOVERED]:,} recovered, {counts[Standing.MISSING]:,} missing"
         text += f", {counts[Standing.QUEUED]:,} to come" if counts[Standing.QUEUED] else ""
-        text += f", {listed:,} listed that nothing links to" if listed else ""
+        so_far = " so far" if counts[Standing.QUEUED] else ""
+        text += f", {listed:,} listed that nothing links to{so_far}" if listed else ""
         say(f"{text}; {total:,} requests; in {self._folder}", level="info")
         if result.is_enough and not result.is_done:
             say("as many as --limit allows: a higher one goes on", level="info")

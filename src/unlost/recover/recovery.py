@@ -4,7 +4,7 @@ import asyncio
 import math
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -33,6 +33,8 @@ LISTING_SECONDS = 120.0
 UNLISTED = "unlisted"
 """Why an archive is closed that gave no whole list."""
 
+_DONE = "yes"
+_BUT_FAILURES = "but-failures"
 _REST_SECONDS = 600.0  # after which it is asked for it again, if the run still goes on
 _COMMIT_SECONDS = 0.5  # between two commits: what is killed in between is found again in the WARCs
 # What is looked at again when archives may have gained something; nobody is asked for what is known.
@@ -112,8 +114,9 @@ class Recovery:
         self._wake = asyncio.Event()
         self._lists: set[asyncio.Task[None]] = set()
         self._is_begun = False
+        self._is_tried_again = False
         self._is_stopped = False
-        self._announced: dict[str, Closing] = {}
+        self._announced: set[str] = set()  # those that were said to be closed, and still are
 
     async def run(self) -> Result:
         """Do all that can be done now. Raises OSError for a full disk; nothing that was stored is lost by that."""
@@ -182,7 +185,8 @@ class Recovery:
     def _begin_round(self) -> None:
         """Ask again for what failed; and if the last run was done, for everything that archives may have gained."""
         state = self._state
-        if state.fact("done") or state.fact("span") != span_of(self._plan):
+        self._is_tried_again = state.fact("done") == _BUT_FAILURES
+        if state.fact("done") == _DONE or state.fact("span") != span_of(self._plan):
             state.listings.forget()
             state.captures.forget_asked()
         state.keep_fact("done", "")
@@ -206,8 +210,10 @@ class Recovery:
                 for prefix in self._scope.prefixes
                 if before.get((archive, prefix), Listed.FAILED) in (Listed.FAILED, Listed.NOT_NOW)
             ]
-            if lists:
-                await asyncio.wait(lists, timeout=seconds)
+            end = math.inf if seconds is None else time.monotonic() + seconds
+            left: Collection[asyncio.Task[None]] = lists
+            while left and not self._is_over() and (patience := end - time.monotonic()) > 0:
+                left = (await asyncio.wait(left, timeout=min(patience, _LOOK_SECONDS)))[1]
         self._learn()
 
     def _begin_list(self, archive: str, prefix: str, tasks: asyncio.TaskGroup) -> asyncio.Task[None]:
@@ -318,8 +324,8 @@ class Recovery:
     def _announce(self, archive: str) -> None:
         """Say that an archive is closed, unless that was said; others may have the same bytes."""
         closing = self._doors.closed[archive]
-        if self._announced.get(archive) != closing:
-            self._announced[archive] = closing
+        if archive not in self._announced:
+            self._announced.add(archive)
             self._tell("waiting", {"archive": archive, "until": closing.until, "reason": closing.reason})
             self._state.resources.assign_all(archive)
 
@@ -329,6 +335,7 @@ class Recovery:
         for archive, closing in list(self._doors.closed.items()):
             if closing.until > now:
                 continue
+            self._announced.discard(archive)
             if closing.reason == UNLISTED:
                 self._doors.closed[archive] = replace(closing, until=math.inf)
                 for prefix in self._scope.prefixes:
@@ -349,7 +356,7 @@ class Recovery:
 
     async def _woken(self) -> None:
         """Wait until something has come, and not longer than it takes to look whether to stop."""
-        # Not by `wait_for`, which in Python 3.11 may lose an interrupt that comes together with what it waits for.
+        # Not `wait_for`: before Python 3.12 it loses a Ctrl-C that comes together with what is waited for.
         with suppress(TimeoutError):
             async with asyncio.timeout(_LOOK_SECONDS):
                 await self._wake.wait()
@@ -391,6 +398,9 @@ class Recovery:
         )
         if not result.counts[Standing.QUEUED]:
             state.follow_again(is_wanted=False)
-        state.keep_fact("done", "yes" if result.is_done else "")
+        # What failed is tried again alone. If it fails once more, archives are asked for what they have gained anyway.
+        is_done = result.is_done or (self._is_tried_again and replace(result, failed=0).is_done)
+        failures = _BUT_FAILURES if replace(result, failed=0).is_done else ""
+        state.keep_fact("done", _DONE if is_done else failures)
         state.commit()
         return result

@@ -235,9 +235,8 @@ class Serving:
         )
         if worth is Worth.MIGRATED and self._plan.most_recent:
             worth = Worth.GOOD  # it is as good as any
-        number = self._state.records.add(resource.id, worth, kept.record)
-        if resource.record is None or worth < self._state.records.get(resource.record).worth:
-            self._state.resources.choose(resource.id, number)
+        self._state.records.add(resource.id, worth, kept.record)
+        self._state.resources.choose(resource.id, self._state.records.best(resource.id))
         return worth
 
     def _follow_kept(self, resource: Resource) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from unlost import dates
 from unlost.recover.state.resources import Resource, Standing
@@ -76,5 +77,5 @@ def _entry(resource: Resource, state: State) -> Entry:
 
 
 def _plain(text: str) -> str:
-    """Return a text without what would break a line into fields."""
-    return text.replace("\t", "%09").replace("\n", "%0A").replace("\r", "%0D")
+    """Return a text without what would break a line into fields, or make a terminal act."""
+    return "".join(char if char.isprintable() else quote(char, errors="surrogateescape") for char in text)

@@ -106,8 +106,10 @@ def _row(resource: int, capture: Capture) -> tuple[object, ...]:
 
 
 def _listed(row: tuple[Any, ...]) -> Listed:
+    if bytes in set(map(type, row)):
+        row = tuple(map(text_of, row))
     number, outcome, archive, datetime, uri, status, mime, digest, length, redirect, urim, migrated, revisit, *more = (
-        text_of(value) for value in row
+        row
     )
     of_uri, of_datetime, filename, offset, skip = more
     capture = Capture(

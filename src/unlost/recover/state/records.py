@@ -55,13 +55,21 @@ class Records:
         rows = self._run(f"SELECT {_FIELDS} FROM record WHERE resource = ? ORDER BY worth, id", (resource,))  # noqa: S608
         return [_kept(row) for row in rows]
 
+    def best(self, resource: int) -> int | None:
+        """Return the id of the first that `of` would return, however many there are; None if there is none."""
+        sql = "SELECT id FROM record WHERE resource = ? ORDER BY worth, id LIMIT 1"
+        row = self._run(sql, (resource,)).fetchone()
+        return None if row is None else int(row[0])
+
     def get(self, number: int) -> Kept:
         """Return a record."""
         return _kept(self._run(f"SELECT {_FIELDS} FROM record WHERE id = ?", (number,)).fetchone())  # noqa: S608
 
     def with_digest(self, digest: str) -> list[Kept]:
-        """Return some records of which an index gives this digest."""
-        sql = f"SELECT {_FIELDS} FROM record WHERE listed_digest = ? ORDER BY id LIMIT 10"  # noqa: S608
+        """Return some records with bytes of their own, of which an index gives this digest."""
+        # Those that only refer to another have no bytes: they would hide who has, after some.
+        where = "listed_digest = ? AND NOT json_extract(data, '$.capture.revisit')"
+        sql = f"SELECT {_FIELDS} FROM record WHERE {where} ORDER BY id LIMIT 10"  # noqa: S608
         return [_kept(row) for row in self._run(sql, (storable(digest),))]
 
     def ends(self) -> Mapping[str, int]:
