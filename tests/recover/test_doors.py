@@ -2,7 +2,7 @@
 
 from tests.virtual_clock import VirtualClock
 from unlost.errors import FailedError, NotNowError
-from unlost.recover.doors import Doors
+from unlost.recover.doors import UNLISTED, Closing, Doors
 
 FAILED = FailedError("timeout", "a", "timeout")
 
@@ -26,3 +26,11 @@ def test_who_always_fails_is_left_alone_for_a_while() -> None:
     doors.reopen("a")
     assert doors.closed == {}
     assert doors.failed("a", FAILED)
+
+
+def test_a_list_that_is_wanted_stays_wanted() -> None:
+    """Whatever comes of questions that were on their way."""
+    doors = Doors(VirtualClock())
+    closing = doors.closed["a"] = Closing(5.0, UNLISTED, "no list")
+    assert doors.failed("a", NotNowError("used up", "a", 99.0, "quota"))
+    assert doors.closed["a"] == closing

@@ -10,8 +10,10 @@ import pytest
 from tests.recover.stubs import Held, Stub
 from tests.virtual_clock import VirtualClock
 from unlost.errors import ExcludedError, FailedError, ListCutError, NotNowError
+from unlost.formats.capture import Capture
 from unlost.recover.plan import Plan, Policy
-from unlost.recover.recovery import Recovery, Result
+from unlost.recover.recovery import Recovery
+from unlost.recover.result import Result
 from unlost.recover.state.resources import Standing
 from unlost.recover.state.state import State
 from unlost.recover.summary import entries
@@ -24,7 +26,7 @@ _PATIENCE_SECONDS = 60  # of real time: nothing hangs
 def page(path: str, *links: str, date: str = "20140101000000", **more: Any) -> Held:  # noqa: ANN401  those of Held
     """Return a page with links."""
     text = f"<title>{path}</title>" + "".join(f"<a href='{link}'>x</a>" for link in links)
-    return Held(SITE + path, date, text.encode(), **more)
+    return Held(SITE + path, date, **{"body": text.encode(), **more})
 
 
 class Run:
@@ -189,6 +191,43 @@ def test_the_same_command_goes_on(tmp_path: Path) -> None:
     a.asked.clear()
     run()
     assert a.fetched == [f"{SITE}three"]
+
+
+def test_a_better_copy_that_failed_is_asked_for_again(tmp_path: Path) -> None:
+    """The older one that came in its place is kept, and no longer the one that counts; what is new changes nothing."""
+    a = Stub("a", [page("", date="20150101000000"), page("", date="20140101000000", body=b"<p>older")])
+
+    def fail(question: str) -> None:
+        if question.startswith("fetch 2015"):
+            raise FailedError("timeout", "a", "timeout")
+
+    a.before = fail
+    run = Run(tmp_path, a)
+    run()
+    assert run.outcome() == {"": "a 20140101000000"}
+    a.held.append(page("", date="20200101000000"))
+    a.before = lambda _: None
+    run()
+    assert run.outcome() == {"": "a 20150101000000"}
+    a.asked.clear()
+    run()
+    assert run.outcome() == {"": "a 20150101000000"}
+    assert a.fetched == []
+
+
+def test_a_page_that_is_never_there_is_given_up(tmp_path: Path) -> None:
+    """However many captures of it an archive lists: after twenty it is missing."""
+    a = Stub("a", [page("", date=f"{year}0101000000", digest="") for year in range(1950, 2050)])
+    asked: list[str] = []
+
+    async def nothing(capture: Capture) -> None:
+        asked.append(capture.datetime)
+
+    a.fetch = nothing  # type: ignore[method-assign]
+    run = Run(tmp_path, a)
+    run()
+    assert run.outcome() == {"": None}
+    assert asked == [f"{year}0101000000" for year in range(2049, 2029, -1)]
 
 
 def test_an_archive_whose_limit_is_used_up_keeps_nobody_waiting(tmp_path: Path) -> None:

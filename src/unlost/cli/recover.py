@@ -116,6 +116,8 @@ def _plan(url: str, given: Mapping[str, Any]) -> Plan:
     from unlost.archives.spelling import asked  # noqa: PLC0415  start-up
     from unlost.recover.scope import Scope  # noqa: PLC0415
 
+    if given["dry_run"] and given["summary"]:
+        raise UsageError("--dry-run recovers nothing that --summary could tell: give one of them")
     if given["most_recent"] and given["at"]:
         raise UsageError("--most-recent and --at say different things: give one of them")
     first, last = given["from"], given["to"]

@@ -23,7 +23,8 @@ from unlost.clock import SystemClock
 from unlost.formats.output import whole_file
 from unlost.recover.estimate import Cost
 from unlost.recover.plan import Plan, Policy
-from unlost.recover.recovery import Recovery, Result
+from unlost.recover.recovery import Recovery
+from unlost.recover.result import Result
 from unlost.recover.state.resources import Standing
 from unlost.recover.state.state import State
 from unlost.recover.summary import entries
@@ -138,7 +139,7 @@ class Run:
         total = sum(each.lists + each.copies for each in costs)
         days = max((each.days for each in costs), default=0)
         within = f", {days:,} days at the daily limits" if days else ""
-        say(f"at most {total:,} requests{within}; the lists are kept, and not asked for again", level="info")
+        say(f"about {_requests(total)}{within}; the lists are kept, and not asked for again", level="info")
 
     def _say(self, result: Result, sent: Sent) -> None:
         counts = result.counts
@@ -167,8 +168,12 @@ class Run:
         text += f", {counts[Standing.QUEUED]:,} to come" if counts[Standing.QUEUED] else ""
         so_far = " so far" if counts[Standing.QUEUED] else ""
         text += f", {listed:,} listed that nothing links to{so_far}" if listed else ""
-        say(f"{text}; {total:,} requests; in {self._folder}", level="info")
+        say(f"{text}; {_requests(total)}; in {self._folder}", level="info")
         if result.is_enough and not result.is_done:
             say("as many as --limit allows: a higher one goes on", level="info")
         elif not result.is_done or result.is_stopped:
             say("the same command goes on", level="info")
+
+
+def _requests(count: int) -> str:
+    return f"{count:,} request{'' if count == 1 else 's'}"

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from unlost.clock import Clock
 from unlost.errors import ArchiveError, NotNowError
 
+UNLISTED = "unlisted"
+"""Why an archive is closed that gave no whole list."""
+
 _FAILURES = 5  # in a row, after which an archive is left alone
 _REST_SECONDS = 600.0  # for which it is
 
@@ -31,7 +34,10 @@ class Doors:
         self.closed: dict[str, Closing] = {}
 
     def failed(self, archive: str, error: ArchiveError) -> bool:
-        """Take note of an error; return whether the archive is closed by it."""
+        """Take note of an error; return whether the archive is closed by it, or was before."""
+        before = self.closed.get(archive)
+        if before is not None and before.reason == UNLISTED:
+            return True  # what was on its way does not change that its list is wanted first
         if isinstance(error, NotNowError):
             self.closed[archive] = Closing(error.until, error.reason, str(error))
             return True

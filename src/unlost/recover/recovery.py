@@ -6,19 +6,20 @@ import random
 import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from unlost.archives.repository import Repository
 from unlost.clock import Clock
 from unlost.errors import UriError
 from unlost.pages.link import Use
 from unlost.recover import estimate, keeping, naming
-from unlost.recover.doors import Closing, Doors
+from unlost.recover.doors import UNLISTED, Closing, Doors
 from unlost.recover.estimate import Cost
 from unlost.recover.following import Following
 from unlost.recover.knowledge import Knowledge
 from unlost.recover.listing import ask_for_list, span_of
 from unlost.recover.plan import Plan, Policy
+from unlost.recover.result import Result
 from unlost.recover.scope import Scope
 from unlost.recover.serving import Serving
 from unlost.recover.state.listings import Listed
@@ -30,9 +31,6 @@ from unlost.recover.warcs import Warcs
 LISTING_SECONDS = 120.0
 """How long the first resource waits for lists; what is listed later is added."""
 
-UNLISTED = "unlisted"
-"""Why an archive is closed that gave no whole list."""
-
 _DONE = "yes"
 _BUT_FAILURES = "but-failures"
 _REST_SECONDS = 600.0  # after which it is asked for it again, if the run still goes on
@@ -41,32 +39,6 @@ _COMMIT_SECONDS = 0.5  # between two commits: what is killed in between is found
 _AGAIN = {False: "standing = 'missing'", True: "standing IN ('missing', 'recovered')"}
 _LOOK_SECONDS = 10.0  # between two looks at whether to stop, while waiting
 _ASSIGNED_AT_ONCE = 200  # resources, between two looks at anything else
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """How a run ended.
-
-    counts: resources by standing. closed: archives that are not asked for now, and why.
-    unlisted: archives whose list is not whole, and why; those that have no lists are not among them.
-    failed: how many resources failed in some archive, and may be had, or be had in a better copy, another time.
-    trapped: links that were not followed, by reason.
-    is_stopped: whether somebody stopped it.
-    is_enough: whether there is as much as the plan allows: the same plan recovers no more.
-    """
-
-    counts: Mapping[Standing, int]
-    closed: Mapping[str, Closing]
-    unlisted: Mapping[str, str]
-    failed: int
-    trapped: Mapping[str, int]
-    is_stopped: bool
-    is_enough: bool
-
-    @property
-    def is_done(self) -> bool:
-        """Return whether there is nothing left to do."""
-        return not (self.counts[Standing.QUEUED] or self.closed or self.unlisted or self.failed)
 
 
 class Recovery:
@@ -191,7 +163,9 @@ class Recovery:
             state.captures.forget_asked()
         state.keep_fact("done", "")
         state.keep_fact("span", span_of(self._plan))
-        for number in state.captures.ask_again():
+        again = state.captures.ask_again()
+        self._serving.failed_before = frozenset(again)
+        for number in again:
             state.resources.requeue("id = ?", number)
         state.resources.requeue(_AGAIN[self._plan.all_versions])
         for archive in state.resources.waiting():

@@ -24,7 +24,7 @@ from unlost.recover.scope import Scope
 from unlost.recover.state.captures import Outcome
 from unlost.recover.state.resources import Resource, Standing
 from unlost.recover.state.state import State
-from unlost.recover.steps import AskFor, Fetch, Step, Steps
+from unlost.recover.steps import AskFor, Fetch, Step, Steps, Stored
 from unlost.recover.telling import Tell
 from unlost.recover.warcs import Warcs
 
@@ -37,6 +37,7 @@ class Serving:
 
     knowledge: what lists have shown; to be set anew when another list has ended.
     recovered: how many resources are, over all runs.
+    failed_before: the resources of which something failed in an earlier run.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class Serving:
         self._coming: dict[str, asyncio.Event] = {}
         self._planned: dict[int, Step] = {}  # the next steps of some resources, so as not to look twice
         self.knowledge = Knowledge([], [])
+        self.failed_before: frozenset[int] = frozenset()
         self.recovered = state.resources.recovered()
 
     def step(self, resource: Resource) -> Step | None:
@@ -74,13 +76,17 @@ class Serving:
         # An archive may have been listed that does not take part this time.
         listed = [each for each in self._state.captures.of(resource.id) if each.capture.archive in self._repositories]
         asked = self._state.captures.asked(resource.id)
-        stored = Worth(self._state.records.get(resource.record).worth) if resource.record is not None else None
+        stored = None
+        if resource.record is not None:
+            kept = self._state.records.get(resource.record)
+            stored = Stored(Worth(kept.worth), kept.record.capture)
         return self._steps.next(resource, listed, asked, stored, self.knowledge, self._doors.closed)
 
     def settle(self, resource: Resource) -> str | None:
         """Return the archive whose turn is next; None if the resource is finished, and was said to be."""
         kept = None if resource.record is None else self._state.records.get(resource.record)
-        is_best = kept is not None and kept.worth == Worth.GOOD and not self._plan.all_versions
+        may_be_better = self._plan.all_versions or resource.id in self.failed_before
+        is_best = kept is not None and kept.worth == Worth.GOOD and not may_be_better
         step = None if is_best else self.step(resource)
         if step is not None:
             self._state.resources.assign(resource.id, step.archive)
@@ -219,11 +225,16 @@ class Serving:
         return first <= copy.capture.datetime <= last
 
     def _keep(self, resource: Resource, step: Fetch, kept: Kept) -> None:
-        self._follow(resource, kept.record, self.note(resource, kept), kept.links)
+        is_preferred = step.listed.outcome is Outcome.AGAIN
+        worth = self.note(resource, kept, is_preferred=is_preferred)
+        self._follow(resource, kept.record, worth, kept.links)
         self._state.captures.tried(step.listed.id, Outcome.STORED)
 
-    def note(self, resource: Resource, kept: Kept) -> Worth:
-        """Keep in the state that a record is there; return its worth."""
+    def note(self, resource: Resource, kept: Kept, *, is_preferred: bool = False) -> Worth:
+        """Keep in the state that a record is there; return its worth.
+
+        is_preferred: whether it goes before one of the same worth that is there already.
+        """
         capture = kept.record.capture
         worth = choice.worth_of_copy(
             capture,
@@ -235,8 +246,10 @@ class Serving:
         )
         if worth is Worth.MIGRATED and self._plan.most_recent:
             worth = Worth.GOOD  # it is as good as any
-        self._state.records.add(resource.id, worth, kept.record)
-        self._state.resources.choose(resource.id, self._state.records.best(resource.id))
+        number = self._state.records.add(resource.id, worth, kept.record)
+        best = self._state.records.best(resource.id)
+        is_as_good = is_preferred and best is not None and worth <= self._state.records.get(best).worth
+        self._state.resources.choose(resource.id, number if is_as_good else best)
         return worth
 
     def _follow_kept(self, resource: Resource) -> None:

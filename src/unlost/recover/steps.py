@@ -15,6 +15,11 @@ from unlost.recover.state.resources import Resource
 WORTH_FETCHING = Worth.REDIRECT
 """What is worse than this in an index is not fetched: it tells that the page was gone, or empty."""
 
+TRIES = 20
+"""How many captures of one resource are asked for, until one is good: more would be as bad, and cost as much."""
+
+_OPEN = (None, Outcome.PUT_OFF, Outcome.AGAIN)
+
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
@@ -40,6 +45,14 @@ Step = Fetch | AskFor
 
 
 @dataclass(frozen=True, slots=True)
+class Stored:
+    """The best copy of a resource that is stored."""
+
+    worth: Worth
+    capture: Capture
+
+
+@dataclass(frozen=True, slots=True)
 class Steps:
     """The rules by which a plan goes on.
 
@@ -54,20 +67,20 @@ class Steps:
         resource: Resource,
         listed: Sequence[Listed],
         asked: Mapping[str, str],
-        stored: Worth | None,
+        stored: Stored | None,
         knowledge: Knowledge,
         closed: Collection[str] = (),
     ) -> Step | None:
         """Return the next step; None if nothing better than what is stored can be had.
 
         listed: all captures of the resource. asked: the archives that were asked for it alone.
-        stored: the worth of the best copy that is stored; None if there is none.
+        stored: the best copy that is stored; None if there is none.
         closed: archives that are not asked for now: of two captures with the same bytes, the other's is fetched.
         """
         left = self._left(resource, listed, stored)
         best = left[0] if left else None
         is_good = best is not None and best.worth <= Worth.MIGRATED
-        if self._may_ask(resource, stored, is_good, is_asked=bool(asked)):
+        if self._may_ask(resource, stored.worth if stored else None, is_good, is_asked=bool(asked)):
             possible = knowledge.possible(resource.uri, asked)
             if possible:
                 return AskFor(next((archive for archive in possible if archive not in closed), possible[0]))
@@ -78,9 +91,14 @@ class Steps:
             return next((each for each in same if each.archive not in closed), best)
         return best
 
-    def _left(self, resource: Resource, listed: Sequence[Listed], stored: Worth | None) -> list[Fetch]:
-        """Return the captures that would be better than what is stored, and were not tried yet, the best first."""
+    def _left(self, resource: Resource, listed: Sequence[Listed], stored: Stored | None) -> list[Fetch]:
+        """Return the captures that would be better than what is stored, and were not tried yet, the best first.
+
+        What archives have gained since then is not better for being newer; what failed before it was stored is.
+        """
         plan = self.plan
+        if not plan.all_versions and sum(each.outcome not in _OPEN for each in listed) >= TRIES:
+            return []
         captures = [each.capture for each in listed]
         by_mark = {_mark(each.capture): each for each in listed}
         is_requisite = resource.use is Use.REQUISITE
@@ -90,9 +108,24 @@ class Steps:
         if plan.all_versions:
             chosen = choice.versions([each for each in ranked if each[0] <= WORTH_FETCHING])
         else:
-            chosen = [each for each in ranked if each[0] <= WORTH_FETCHING and (stored is None or each[0] < stored)]
+            chosen = [each for each in ranked if each[0] <= WORTH_FETCHING]
         found = [Fetch(by_mark[_mark(capture)], worth) for worth, capture in chosen]
-        return [each for each in found if each.listed.outcome in (None, Outcome.PUT_OFF)]
+        left = [each for each in found if each.listed.outcome in _OPEN]
+        if stored is None or plan.all_versions:
+            return left
+        marks = [_mark(capture) for _, capture in ranked]
+        place = marks.index(_mark(stored.capture)) if _mark(stored.capture) in marks else 0
+        before = set(marks[:place])
+        return [
+            each
+            for each in left
+            if each.worth < stored.worth
+            or (
+                each.listed.outcome is Outcome.AGAIN
+                and each.worth == stored.worth
+                and _mark(each.listed.capture) in before
+            )
+        ]
 
     def _may_ask(self, resource: Resource, stored: Worth | None, is_good: bool, *, is_asked: bool) -> bool:
         """Return whether archives are asked for captures that are not known yet.

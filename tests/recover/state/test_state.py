@@ -156,7 +156,7 @@ def test_captures_that_failed_are_asked_for_again(tmp_path: Path) -> None:
         state.captures.tried(first.id, Outcome.FAILED)
         state.captures.tried(second.id, Outcome.ABSENT)
         assert state.captures.ask_again() == [one]
-        assert state.captures.of(one)[0].outcome is None
+        assert state.captures.of(one)[0].outcome is Outcome.AGAIN
         assert state.captures.of(two)[0].outcome is Outcome.ABSENT
 
 

@@ -22,6 +22,8 @@ class Outcome(StrEnum):
     """The archive said to wait when it was asked for: it is asked for once more. Some say so of what is damaged."""
     FAILED = "failed"
     """It may be there another time: the next run asks again."""
+    AGAIN = "again"
+    """It failed in an earlier run, and was not asked for in this one yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +77,11 @@ class Captures:
     def ask_again(self) -> Sequence[int]:
         """Forget which captures and lists of single pages failed; return the resources that these are of."""
         self._file.begin()
-        failed = {number for (number,) in self._run("SELECT resource FROM capture WHERE outcome = 'failed'")}
+        failed = {
+            number for (number,) in self._run("SELECT resource FROM capture WHERE outcome IN ('failed', 'again')")
+        }
         failed |= {number for (number,) in self._run("SELECT resource FROM asked WHERE outcome = 'failed'")}
-        self._run("UPDATE capture SET outcome = NULL WHERE outcome = 'failed'")
+        self._run("UPDATE capture SET outcome = 'again' WHERE outcome = 'failed'")
         self._run("DELETE FROM asked WHERE outcome = 'failed'")
         return sorted(failed)
 
