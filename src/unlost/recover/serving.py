@@ -21,7 +21,7 @@ from unlost.recover.listing import keep_captures
 from unlost.recover.plan import Plan
 from unlost.recover.record import Record
 from unlost.recover.scope import Scope
-from unlost.recover.state.captures import Outcome
+from unlost.recover.state.captures import Listed, Outcome
 from unlost.recover.state.resources import Resource, Standing
 from unlost.recover.state.state import State
 from unlost.recover.steps import AskFor, Fetch, Step, Steps, Stored
@@ -66,6 +66,7 @@ class Serving:
         # Copies that are as their index says, less those that are not: some have digests of something else.
         self._believed: Counter[str] = Counter()
         self._coming: dict[str, asyncio.Event] = {}
+        self._versions: dict[int, list[Fetch]] = {}  # of some resources, the last first
         self._planned: dict[int, Step] = {}  # the next steps of some resources, so as not to look twice
         self.knowledge = Knowledge([], [])
         self.failed_before: frozenset[int] = frozenset()
@@ -73,8 +74,7 @@ class Serving:
 
     def step(self, resource: Resource) -> Step | None:
         """Return the next step for a resource; None if there is none."""
-        # An archive may have been listed that does not take part this time.
-        listed = [each for each in self._state.captures.of(resource.id) if each.capture.archive in self._repositories]
+        listed = self._listed(resource)
         asked = self._state.captures.asked(resource.id)
         stored = None
         if resource.record is not None:
@@ -82,12 +82,16 @@ class Serving:
             stored = Stored(Worth(kept.worth), kept.record.capture)
         return self._steps.next(resource, listed, asked, stored, self.knowledge, self._doors.closed)
 
+    def _listed(self, resource: Resource) -> list[Listed]:
+        """Return its captures, but for those of archives that were listed and do not take part this time."""
+        return [each for each in self._state.captures.of(resource.id) if each.capture.archive in self._repositories]
+
     def settle(self, resource: Resource) -> str | None:
         """Return the archive whose turn is next; None if the resource is finished, and was said to be."""
         kept = None if resource.record is None else self._state.records.get(resource.record)
         may_be_better = self._plan.all_versions or resource.id in self.failed_before
         is_best = kept is not None and kept.worth == Worth.GOOD and not may_be_better
-        step = None if is_best else self.step(resource)
+        step = None if is_best else self._next_version(resource) or self.step(resource)
         if step is not None:
             self._state.resources.assign(resource.id, step.archive)
             if len(self._planned) < _PLANNED:
@@ -109,6 +113,18 @@ class Serving:
             self._state.resources.finish(resource.id, Standing.MISSING, now, reason)
             self._tell("missing", {"uri": resource.uri, "reason": reason})
         return None
+
+    def _next_version(self, resource: Resource) -> Step | None:
+        """Return the next of all versions, of which there may be thousands: they are put in order once."""
+        if not self._plan.all_versions or resource.record is None:
+            return None
+        if resource.id not in self._versions and len(self._versions) < _PLANNED:
+            self._versions[resource.id] = self._steps.left(resource, self._listed(resource), None)[::-1]
+        versions = self._versions.get(resource.id)
+        if not versions:
+            self._versions.pop(resource.id, None)
+            return None
+        return versions.pop()
 
     async def serve(self, resource: Resource, archive: str) -> str | None:
         """Take one step, if it is still this archive's turn, and return as `settle` does. Raises OSError."""

@@ -77,7 +77,7 @@ class Steps:
         stored: the best copy that is stored; None if there is none.
         closed: archives that are not asked for now: of two captures with the same bytes, the other's is fetched.
         """
-        left = self._left(resource, listed, stored)
+        left = self.left(resource, listed, stored)
         best = left[0] if left else None
         is_good = best is not None and best.worth <= Worth.MIGRATED
         if self._may_ask(resource, stored.worth if stored else None, is_good, is_asked=bool(asked)):
@@ -91,7 +91,7 @@ class Steps:
             return next((each for each in same if each.archive not in closed), best)
         return best
 
-    def _left(self, resource: Resource, listed: Sequence[Listed], stored: Stored | None) -> list[Fetch]:
+    def left(self, resource: Resource, listed: Sequence[Listed], stored: Stored | None) -> list[Fetch]:
         """Return the captures that would be better than what is stored, and were not tried yet, the best first.
 
         What archives have gained since then is not better for being newer; what failed before it was stored is.
