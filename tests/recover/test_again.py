@@ -182,7 +182,7 @@ def test_letter_case_counts_or_not_from_the_beginning(tmp_path: Path) -> None:
 
 def test_many_that_are_the_same_hide_nobody(tmp_path: Path) -> None:
     """Each archive is asked once for bytes that only its own index vouches for, however many have them."""
-    digest = "sha1:" + "A" * 32  # of a body in some coding: the bytes that come have another
+    digest = "blake3:" + "A" * 32  # which nobody here can compute
     names = [str(number) for number in range(12)]
     a = Stub("a", [page("", *names, *(f"{name}b" for name in names))])
     a.held += [Held(SITE + name, "20140101000000", b"same", digest=digest) for name in names]

@@ -103,10 +103,7 @@ def command(ctx: click.Context, /, url: str, **given: Any) -> None:  # noqa: ANN
     folder = given["output"] or Path(_folder_of(plan.url))
     with _made(folder), explained(folder / NAME), State(folder) as state:
         run = Run(plan, folder, state, archives, given)
-        if given["dry_run"]:
-            run.dry()
-            return
-        is_done = run.whole()
+        is_done = run.dry() if given["dry_run"] else run.whole()
         if given["summary"] is not None:
             run.write_summary(given["summary"])
     ctx.exit(0 if is_done else ArchiveError.exit_code)
@@ -116,8 +113,6 @@ def _plan(url: str, given: Mapping[str, Any]) -> Plan:
     from unlost.archives.spelling import asked  # noqa: PLC0415  start-up
     from unlost.recover.scope import Scope  # noqa: PLC0415
 
-    if given["dry_run"] and given["summary"]:
-        raise UsageError("--dry-run recovers nothing that --summary could tell: give one of them")
     if given["most_recent"] and given["at"]:
         raise UsageError("--most-recent and --at say different things: give one of them")
     first, last = given["from"], given["to"]

@@ -65,8 +65,8 @@ class Run:
             message = "what was recovered before stays, though other dates were asked for then"
             say(f"{message}: give another folder by -o to have all of it for these", level="warning")
 
-    def dry(self) -> None:
-        """Print what it would cost."""
+    def dry(self) -> bool:
+        """Print what it would cost; return that this is done."""
         with Shown(is_json=False) as shown, self._warcs() as warcs:
             costs, unknown = uvloop.run(self._estimate(warcs, shown))
         for name, message in unknown.items():
@@ -81,8 +81,9 @@ class Run:
                 click.echo(
                     dumps({"archive": each.archive, "index": each.lists, "replay": each.copies, "days": each.days})
                 )
-            return
-        self._print_costs(rows)
+        else:
+            self._print_costs(rows)
+        return True
 
     def write_summary(self, file: Path) -> None:
         """Write a line for each resource."""
