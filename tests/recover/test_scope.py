@@ -171,6 +171,8 @@ def test_a_start_that_is_no_page_is_refused(plan: Plan) -> None:
 
 @given(strategies.uris(), strategies.uris(), st.sampled_from(Use), st.booleans(), st.booleans(), st.booleans())
 @example("http://a.com/~%2F/", "http://a.com/~%2F/x", Use.PAGE, False, False, False)
+@example("http://com? #", "http://a.com/", Use.PAGE, False, False, False)
+@example("http://com?\xa0", "http://a.com/", Use.PAGE, True, False, False)
 @example("http://a.com/x\\y/z", "http://a.com/x/y/", Use.PAGE, False, False, False)
 def test_scopes_hold_together(
     start: str, other: str, use: Use, page: bool, subdomains: bool, ignore_case: bool

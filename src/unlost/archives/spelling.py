@@ -8,6 +8,8 @@ from unlost import uri as addresses
 
 # What may stand in an address as it is; everything else, also bytes that are no UTF-8, is escaped.
 _KEPT = "!$%&'()*+,-./:;=?@_~[]|"
+# What browsers, and the core, pass over around an address; other kinds of space belong to it.
+_AROUND = "".join(map(chr, range(0x21)))
 _DOT = re.compile("%2e", re.IGNORECASE)
 
 
@@ -27,7 +29,7 @@ def asked(uri: str) -> str:
 
 def spelled(uri: str) -> str:
     """Return the same for an address that is known to be one."""
-    text = uri.strip().partition("#")[0]
+    text = uri.strip(_AROUND).partition("#")[0]
     if "://" not in text.partition("?")[0]:
         text = f"http://{text.lstrip('/')}"
     text = quote(text.encode("utf-8", "surrogateescape"), safe=_KEPT)

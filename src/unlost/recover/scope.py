@@ -146,9 +146,10 @@ def _cut(uri: str) -> tuple[str, str]:
     """Return an address as archives are asked for it, cut before its path, and without a user's name and password."""
     begin = _BEGIN.match(uri)
     rest = uri[begin.end() :] if begin else uri
-    place, mark, query = rest.partition("#")[0].partition("?")
+    # The fragment stays until the end: what stands before it is not at the end, where space does not count.
+    place, mark, more = re.split("([?#]|$)", rest, maxsplit=1)
     scheme = begin[1].lower() if begin and begin[1] else "http"
-    scheme, mark, rest = asked(f"{scheme}://" + place.replace("\\", "/") + mark + query).partition("://")
+    scheme, mark, rest = asked(f"{scheme}://" + place.replace("\\", "/") + mark + more).partition("://")
     place = re.split("[/?]", rest, maxsplit=1)[0]
     return scheme + mark + place.rpartition("@")[2], rest[len(place) :]
 
