@@ -45,7 +45,7 @@ class Recovery:
     """One run.
 
     repositories: the archives to ask, by id, in the order in which they are asked where nothing else decides.
-    connections: how many questions are on their way to one archive at once.
+    connections: how many questions the courier has on their way to one archive at once.
     wait: seconds, more or less, between one answer of an archive and the next question, which then come one by one.
     until_done: whether to wait for archives that are not to be asked now.
     should_stop: whether somebody wants it to end; asked often.
@@ -71,7 +71,8 @@ class Recovery:
         self._repositories = repositories
         self._clock = clock
         self._tell = tell
-        self._connections = 1 if wait else connections
+        # Some more are at hand when an answer comes, so that the archive is asked on while that is being kept.
+        self._at_once = 1 if wait else connections + connections // 4
         self._wait = wait
         self._until_done = until_done
         self._should_stop = should_stop
@@ -275,7 +276,7 @@ class Recovery:
     def _start(self, archive: str, tasks: asyncio.TaskGroup) -> None:
         """Begin as much for an archive as it may be asked at once."""
         busy = self._busy[archive]
-        while len(busy) < self._connections and archive not in self._doors.closed and not self._is_over():
+        while len(busy) < self._at_once and archive not in self._doors.closed and not self._is_over():
             resource = self._state.resources.take(archive, busy)
             if resource is None:
                 self._ready.discard(archive)

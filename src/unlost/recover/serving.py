@@ -1,6 +1,7 @@
 """Takes one step for a resource: asks the archive whose turn it is, keeps what comes, and says what comes next."""
 
 import asyncio
+import os
 from collections import Counter
 from collections.abc import Mapping
 from urllib.parse import urljoin
@@ -28,6 +29,7 @@ from unlost.recover.steps import AskFor, Fetch, Step, Steps, Stored
 from unlost.recover.telling import Tell
 from unlost.recover.warcs import Warcs
 
+_SMALL = 1 << 17  # bytes of a body
 _DISBELIEF = 10  # copies more that are not as listed than those that are: then it is the list that is wrong
 _PLANNED = 1000  # steps that are remembered: as many as may be served soon
 
@@ -228,12 +230,21 @@ class Serving:
         try:
             with copy.body:
                 async with self._disk:
-                    kept = await asyncio.to_thread(keeping.keep, self._warcs, copy, told)
+                    kept = await self._stored(copy, told)
         except (UriError, DateError) as error:  # no record can have such an address, or date
             self._tell("failed", {"uri": listed.capture.uri, "archive": archive, "message": str(error)})
             self._state.captures.tried(listed.id, Outcome.ABSENT)
             return
         self._keep(resource, step, kept)
+
+    async def _stored(self, copy: StoredCopy, told: Capture | None) -> Kept:
+        """Store a copy; unless it is small, others run meanwhile.
+
+        What is small is stored in less time than two threads take that wait for each other's turn with Python.
+        """
+        if copy.body.seek(0, os.SEEK_END) <= _SMALL:
+            return keeping.keep(self._warcs, copy, told)
+        return await asyncio.to_thread(keeping.keep, self._warcs, copy, told)
 
     def _is_wanted(self, copy: StoredCopy) -> bool:
         """Return whether a copy that came for another date is of a time that is wanted."""
