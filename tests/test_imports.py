@@ -78,7 +78,7 @@ PARTS = [
     {"asking"},
     {"clients", "local"},
     {"sampling"},
-    {"opening", "discovery", "probing"},
+    {"opening", "discovery", "probing", "complaints"},
 ]
 
 

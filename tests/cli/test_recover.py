@@ -55,6 +55,7 @@ def test_a_dry_run_says_what_it_costs() -> None:
         ((SITE, "--urls", "nowhere.txt"), 3, "nowhere.txt"),
         ((SITE, "--connections", "1000"), 2, "--connections"),
         ((SITE, "-o", "a-file"), 3, "a-file"),
+        ((SITE, "--summary", "nowhere/s.tsv"), 3, "nowhere/s.tsv: cannot be written"),
     ],
 )
 def test_what_is_wrong_is_said(words: tuple[str, ...], code: int, said: str, tmp_path: Path) -> None:
@@ -110,3 +111,17 @@ def test_a_state_that_somebody_changed_is_told(change: str, tmp_path: Path) -> N
         state.commit()
     done = unlost(*words)
     assert (done.returncode, b"state.sqlite" in done.stderr, b"Traceback" in done.stderr) == (3, True, False)
+
+
+def test_what_cannot_be_read_in_an_archive_is_told(tmp_path: Path) -> None:
+    """A WARC that is cut, and one that is none, cost themselves; what is in them is recovered, and the rest is said."""
+    (tmp_path / "warcs").mkdir()
+    whole = (ARCHIVES.parent / "first" / "first.warc").read_bytes()
+    (tmp_path / "warcs" / "cut.warc").write_bytes(whole[: whole.rindex(b"WARC/1.1") + 300])
+    entry = '[[archive]]\nid = "mine"\nname = "Mine"\nkind = "files"\nfolder = "warcs"\n'
+    (tmp_path / "mine.toml").write_text(entry)
+    done = unlost("recover", SITE, "--archives", "mine.toml", "--json")
+    assert b"mine: 1 short-block, first: " in done.stderr
+    assert b"cut.warc" in done.stderr
+    assert json.loads(done.stdout.splitlines()[-1])["problems"] == {"mine": {"short-block": 1}}
+    assert done.stdout.count(b'"event": "recovered"') >= 2

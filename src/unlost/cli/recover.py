@@ -100,6 +100,8 @@ def command(ctx: click.Context, /, url: str, **given: Any) -> None:  # noqa: ANN
 
     plan = _plan(url, given)
     archives = _archives(given["archives"], given["only"])
+    if given["summary"] is not None and not given["summary"].absolute().parent.is_dir():
+        raise InputError(f"{given['summary']}: cannot be written: no such folder")
     folder = given["output"] or Path(_folder_of(plan.url))
     with _made(folder), explained(folder / NAME), State(folder) as state:
         run = Run(plan, folder, state, archives, given)

@@ -13,8 +13,10 @@ from unlost import dates
 from unlost._core import VERSION
 from unlost.archives.archive import Archive
 from unlost.archives.asking.courier import Courier
+from unlost.archives.complaints import complaints_about
 from unlost.archives.manners.admission import SHARE, SHARE_WITHOUT_CONTACT
 from unlost.archives.opening import open_repository
+from unlost.archives.repository import Repository
 from unlost.cli.asking import open_courier
 from unlost.cli.messages import say
 from unlost.cli.recovershown import Sent, Shown
@@ -33,6 +35,8 @@ from unlost.recover.warcs import Warcs
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from unlost.formats.problems import Problems
+
 _PATIENCE_SECONDS = 900.0  # for which a question is kept waiting by rates; quotas and blocks end it at once
 
 _DATES = ("at", "first", "last", "most_recent")  # of a plan: which captures are taken
@@ -50,6 +54,7 @@ class Run:
         self._archives = archives
         self._given = given
         self._clock = SystemClock()
+        self._complaints: dict[str, Problems] = {}
 
     def whole(self) -> bool:
         """Recover what can be recovered now; return whether there is nothing left to do."""
@@ -103,14 +108,17 @@ class Run:
         given = self._given
         return open_courier(given["contact"], _PATIENCE_SECONDS, given["connections"], given["proxy"])
 
-    def _recovery(self, courier: Courier, warcs: Warcs, shown: Shown) -> Recovery:
+    def _repositories(self, courier: Courier) -> dict[str, Repository]:
+        return {name: open_repository(archive, courier) for name, archive in self._archives.items()}
+
+    def _recovery(self, repositories: Mapping[str, Repository], warcs: Warcs, shown: Shown) -> Recovery:
         given = self._given
         stop: Path | None = given["stop_file"]
         return Recovery(
             self._plan,
             self._state,
             warcs,
-            {name: open_repository(archive, courier) for name, archive in self._archives.items()},
+            repositories,
             self._clock,
             shown.tell,
             connections=given["connections"],
@@ -122,12 +130,15 @@ class Run:
     async def _recover(self, warcs: Warcs, shown: Shown) -> tuple[Result, Sent]:
         async with self._courier() as courier:
             shown.sent = courier.sent
-            return await self._recovery(courier, warcs, shown).run(), courier.sent
+            repositories = self._repositories(courier)
+            result = await self._recovery(repositories, warcs, shown).run()
+            self._complaints = {name: await complaints_about(each) for name, each in repositories.items()}
+            return result, courier.sent
 
     async def _estimate(self, warcs: Warcs, shown: Shown) -> tuple[list[Cost], dict[str, str]]:
         share = SHARE if self._given["contact"] else SHARE_WITHOUT_CONTACT
         async with self._courier() as courier:
-            return await self._recovery(courier, warcs, shown).costs(share)
+            return await self._recovery(self._repositories(courier), warcs, shown).costs(share)
 
     def _print_costs(self, costs: list[Cost]) -> None:
         if self._plan.policy is Policy.NAIVE:
@@ -153,11 +164,17 @@ class Run:
             }
             numbers = {standing.value: count for standing, count in counts.items()}
             more = {"requests": asked, "closed": closed, "unlisted": result.unlisted, "trapped": result.trapped}
+            more["problems"] = {name: found.counts for name, found in self._complaints.items() if found.counts}
             click.echo(
                 dumps({"event": "done", "folder": str(self._folder), **numbers, "failed": result.failed, **more})
             )
         for name, message in result.unlisted.items():
             say(f"{name}: no whole list: {message}", level="warning", archive=name)
+        for name, problems in self._complaints.items():
+            for kind, count in problems.counts.items():
+                say(
+                    f"{name}: {count:,} {kind}, first: {problems.first[kind]}", level="warning", archive=name, kind=kind
+                )
         for reason, count in result.trapped.items():
             say(f"{count:,} links were not followed: {reason}", level="note")
         for name, closing in result.closed.items():

@@ -82,6 +82,8 @@ def _sentence(event: str, fields: Mapping[str, object]) -> str:
     if event == "waiting":
         when = dates.to_iso(dates.from_epoch(str(int(float(str(fields["until"]))) + 1)))
         return f"{fields['archive']}: not asked before {when}: {fields['reason']}; the others go on"
+    if event == "lost":
+        return f"{fields['file']}: {fields['bytes']} bytes at its end are gone: what was in them is asked for again"
     if event == "no-start":
         return f"no archive has {str(fields['uri'])[:200]}, nor anything that it leads to: all that is listed is taken"
     if event == "failed":

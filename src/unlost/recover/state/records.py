@@ -89,10 +89,6 @@ class Records:
         self._run(f"DELETE FROM record WHERE {where}", (file, end))  # noqa: S608
         return lost
 
-    def bytes(self) -> int:
-        """Return how many bytes there are in all WARCs."""
-        return int(self._run("SELECT coalesce(sum(size), 0) FROM record").fetchone()[0])
-
 
 def _packed(record: Record) -> str:
     """Return what has no column of its own, as text."""
