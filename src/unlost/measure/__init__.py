@@ -1,1 +1,1 @@
-"""How good it is: routing data against what was really held."""
+"""Measures: how much of a lost website came back, and how safe a living one is."""

@@ -1,0 +1,71 @@
+"""What a site consists of, wherever it was read from."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from unlost.formats.problems import Problems
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A page, or a part of one, as a site has it. What a source does not tell is None.
+
+    name: by which sites are matched, as `unlost.recover.naming.name_of` makes it.
+    uri: its address as it is spelled there.
+    datetime: when this copy of it was made, 14 digits; None in a folder.
+    modified: when it was last changed, by its server or the file system, 14 digits.
+    mime: the media type as it was told, in lower case without parameters.
+    digest: the SHA-1 of the body with all codings undone: 20 bytes.
+    size: how many bytes such a body has.
+    migrated: whether an archive changed its format (True), kept it (False), or nobody says (None).
+    place: where the body is, for the site that it is of: nobody else looks into it.
+    """
+
+    name: str
+    uri: str
+    datetime: str | None
+    modified: str | None
+    mime: str | None
+    digest: bytes
+    size: int
+    migrated: bool | None
+    place: object
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The bytes of a resource, all codings undone.
+
+    content: as many of them as were asked for.
+    charset: what it was said to be written in, by its server; None if nobody said.
+    cut: whether there are more.
+    """
+
+    content: bytes
+    charset: str | None
+    cut: bool
+
+
+class Site(Protocol):
+    """A site that was read: what it consists of, and what is known about it besides.
+
+    resources: by name; of several copies of one, the one that counts.
+    listed: the names of what archives are known to hold and nobody has fetched; empty but in a recovery.
+    requests: how many requests for copies and lists a recovery took; None if this is none, or one that did not count.
+    left_out: how many records are no resources, by the reason: `redirect`, `error`, `no-body`, `foreign-scheme` …
+    problems: what could not be read.
+    """
+
+    resources: Mapping[str, Resource]
+    listed: frozenset[str]
+    requests: int | None
+    left_out: Mapping[str, int]
+    problems: Problems
+
+    def body(self, resource: Resource, most: int) -> Body:
+        """Return the body of one of its resources, at most so many bytes. May be called from several threads.
+
+        Raises InputError if it cannot be read any more, OSError if the file cannot.
+        """
+        ...
