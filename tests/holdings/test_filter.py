@@ -49,6 +49,7 @@ def assert_held(path: Path, rows: list[Row]) -> Filter:
     asked = sorted({key for key, _ in captures(rows)})
     addresses = [strategies.url(key) for key in asked]
     assert opened.lookup_many(addresses) == opened.lookup_keys_many(asked) == [True] * len(asked)
+    assert opened.lookup_key_lines("\n".join(asked).encode()) == [True] * len(asked)
     assert all(opened.lookup(address) and opened.lookup_key(key) for address, key in zip(addresses, asked, strict=True))
     return opened
 
@@ -290,6 +291,23 @@ def test_several_threads_may_ask_at_once(tmp_path: Path) -> None:
     opened = Filter.open(file)
     with ThreadPoolExecutor(8) as pool:
         assert all(all(answers) for answers in pool.map(opened.lookup_many, [asked] * 8))
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", " 20140101 {}\n"])
+def test_keys_in_a_text_are_answered_line_by_line(end: str, tmp_path: Path) -> None:
+    """Every line is answered in its place, on any number of threads, with an end of the last one or without."""
+    build_filter([pages(tmp_path / "a.txt", 30_000)], tmp_path / "a.filter")
+    opened = Filter.open(tmp_path / "a.filter")
+    asked = [f"com,a{n % 97})/{n}" for n in range(60_000)]
+    asked[7] = asked[-1] = ""
+    expected = opened.lookup_keys_many(asked)
+    assert expected.count(True) > 29_000
+    assert not all(expected)
+    text = "".join(f"{key}{end}" for key in asked).encode()
+    for threads in (1, 2, 5, None):
+        assert opened.lookup_key_lines(text, threads) == expected
+    assert opened.lookup_key_lines(text + b"com,a0)/0") == [*expected, True]
+    assert opened.lookup_key_lines(b"") == []
 
 
 def test_keys_are_cut_as_they_were_when_it_was_made() -> None:

@@ -63,6 +63,7 @@ def test_the_sample_map_of_the_paper(
     assert holdings.lookup(address) == expected
     assert holdings.lookup_many([address]) == [expected]
     assert holdings.lookup_keys_many([uri.key(address)]) == [expected]
+    assert holdings.lookup_key_lines(uri.key(address).encode() + b"\r\n") == [expected]
     assert (expected.held, expected.matched) == (held, matched)
     assert expected.frequency == (None if frequency is None else Frequency.parse(frequency))
 
@@ -323,10 +324,12 @@ def test_answers_do_not_depend_on_threads(form: Form, tmp_path: Path) -> None:
     rows = sorted(f"com,a{i % 700})/{i:x}{'/*' if i % 3 else ''} {i}\n" for i in range(20_000))
     holdings = map_of(tmp_path, "".join(rows), form)
     addresses = [f"http://a{i % 701}.com/{i:x}/b" for i in range(30_000)]
+    keys = "\n".join(uri.key(address) for address in addresses).encode()
     expected = holdings.lookup_many(addresses, threads=1)
     assert {answer.held for answer in expected if isinstance(answer, Answer)} == {True, False}
     for threads in (0, 2, 3, 16, None):
         assert holdings.lookup_many(addresses, threads) == expected
+        assert holdings.lookup_key_lines(keys, threads) == expected
     with ThreadPoolExecutor(4) as pool:
         assert all(found == expected for found in pool.map(lambda _: holdings.lookup_many(addresses), range(8)))
 

@@ -172,6 +172,16 @@ class Filter:
         except InputError as error:
             raise self._named(error) from error
 
+    def lookup_key_lines(self, lines: bytes, threads: int | None = None) -> list[bool]:
+        """Return the same for keys in one text, one at the beginning of each line.
+
+        Faster than `lookup_keys_many`, since there are no strings that lie all over the memory.
+        """
+        try:
+            return self.file.lookup_key_lines(lines, threads)
+        except InputError as error:
+            raise self._named(error) from error
+
     def check(self) -> list[str]:
         """Read everything, and return what is damaged, a sentence for each partition."""
         return self.file.check()

@@ -120,5 +120,15 @@ class Map:
         except InputError as error:
             raise self._named(error) from error
 
+    def lookup_key_lines(self, lines: bytes, threads: int | None = None) -> list[Answer]:
+        """Return the same for keys in one text, one at the beginning of each line.
+
+        Faster than `lookup_keys_many`, since there are no strings that lie all over the memory.
+        """
+        try:
+            return self.rows.lookup_key_lines(lines, threads)
+        except InputError as error:
+            raise self._named(error) from error
+
     def _named(self, error: InputError) -> InputError:
         return InputError(f"{self.path}: {error}")

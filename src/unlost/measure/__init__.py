@@ -1,1 +1,1 @@
-"""Measures: how much of a lost website came back, and how safe a living one is."""
+"""How good it is: routing data against what was really held, a recovered site against the lost one."""

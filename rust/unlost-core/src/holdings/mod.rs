@@ -21,6 +21,7 @@ mod frequency;
 mod harvest;
 mod heads;
 mod home;
+pub mod key_lines;
 pub mod lookup;
 mod merge;
 mod order;

@@ -10,7 +10,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyList};
 use unlost_core::formats::{Damage, Layout};
-use unlost_core::holdings::filter::{self, FilterError, Header, has_each, has_each_uri};
+use unlost_core::holdings::filter::{
+    self, FilterError, Header, has_each, has_each_line, has_each_uri,
+};
 use unlost_core::holdings::{HoldingsError, MapReader, Tally};
 use unlost_core::mapping::Mapping;
 
@@ -187,6 +189,20 @@ impl FilterFile {
         for_each_text(keys, |key| hashes.push(kind.hash_key(key)))?;
         let answers = py
             .detach(|| has_each(&self.0, &hashes, threads_or_all(threads)))
+            .map_err(|error| refuse(py, &error))?;
+        PyList::new(py, answers)
+    }
+
+    /// For keys in one text, one on each line.
+    #[pyo3(signature = (lines, threads=None))]
+    fn lookup_key_lines<'py>(
+        &self,
+        py: Python<'py>,
+        lines: &[u8],
+        threads: Option<usize>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let answers = py
+            .detach(|| has_each_line(&self.0, lines, threads_or_all(threads)))
             .map_err(|error| refuse(py, &error))?;
         PyList::new(py, answers)
     }

@@ -8,6 +8,7 @@ use std::thread::available_parallelism;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 use unlost_core::formats::{Damage, Lines, Source, is_compressed};
+use unlost_core::holdings::key_lines::key_lines;
 use unlost_core::holdings::lookup::{
     Answers, Asked, Form, Layout, MemoryMapBuilder, NotSorted, TextMap, ask_many, ask_one,
     check_first_row, header_end,
@@ -239,13 +240,21 @@ impl MapRows {
         asked: Asked,
         threads: Option<usize>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let py = asked_for.py();
         let texts = Texts::of(asked_for)?;
-        let questions = texts.each();
+        self.ask_each(asked_for.py(), &texts.each(), asked, threads)
+    }
+
+    fn ask_each<'py>(
+        &self,
+        py: Python<'py>,
+        questions: &[&[u8]],
+        asked: Asked,
+        threads: Option<usize>,
+    ) -> PyResult<Bound<'py, PyList>> {
         let threads = threads.unwrap_or_else(|| available_parallelism().map_or(1, usize::from));
         let mut found: Vec<Py<PyAny>> = Vec::with_capacity(questions.len());
         py.detach(|| {
-            ask_many(&self.form, &questions, asked, threads, |answers| {
+            ask_many(&self.form, questions, asked, threads, |answers| {
                 Python::attach(|py| without_collecting(py, || push(py, answers, &mut found)))
                     .map_err(Stop::Raised)
             })
@@ -300,5 +309,17 @@ impl MapRows {
         threads: Option<usize>,
     ) -> PyResult<Bound<'py, PyList>> {
         self.ask(keys, Asked::Keys, threads)
+    }
+
+    /// For keys in one text, one on each line.
+    #[pyo3(signature = (lines, threads=None))]
+    fn lookup_key_lines<'py>(
+        &self,
+        py: Python<'py>,
+        lines: &[u8],
+        threads: Option<usize>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let questions: Vec<&[u8]> = key_lines(lines).collect();
+        self.ask_each(py, &questions, Asked::Keys, threads)
     }
 }

@@ -6,10 +6,14 @@ use super::file::{Filter, FilterError};
 use super::hash::xxh64;
 use super::hashes::joined;
 use super::header::KeyKind;
+use crate::holdings::key_lines::{key_lines, shares};
 use crate::uri::{RuleSet, UriError, key_of_uri};
 
 /// A thread's start costs as much as some thousand hashes: fewer are not worth one.
 const MIN_HASHES: usize = 16_384;
+
+/// So many bytes of keys are about as many hashes.
+const MIN_BYTES: usize = MIN_HASHES * 32;
 
 /// Fewer addresses are not worth a thread either.
 const MIN_URIS: usize = 512;
@@ -49,6 +53,25 @@ pub fn has_each<B: AsRef<[u8]> + Sync>(
         return answers(hashes);
     }
     in_order(hashes.chunks(share).map(|part| move || answers(part)))
+}
+
+/// One answer for each line of a text, which begins with a normal key, in their order.
+pub fn has_each_line<B: AsRef<[u8]> + Sync>(
+    filter: &Filter<B>,
+    text: &[u8],
+    threads: usize,
+) -> Result<Vec<bool>, FilterError> {
+    let kind = filter.kind();
+    let share = text.len().div_ceil(threads.max(1)).max(MIN_BYTES);
+    let answers = |part: &[u8]| {
+        key_lines(part)
+            .map(|key| filter.has(kind.hash_key(key)))
+            .collect()
+    };
+    if text.len() <= share {
+        return answers(text);
+    }
+    in_order(shares(text, share).map(|part| move || answers(part)))
 }
 
 /// One answer for each address, or what is wrong with it, in their order.

@@ -16,7 +16,7 @@ mod hash;
 mod hashes;
 mod header;
 
-pub use ask::{has_each, has_each_uri};
+pub use ask::{has_each, has_each_line, has_each_uri};
 pub use build::FilterBuilder;
 pub use dates::DateRange;
 pub use file::{Filter, FilterError};
