@@ -109,8 +109,3 @@ def run(arguments: list[str]) -> int:  # noqa: PLR0911  a way out for each way t
         messages.say("interrupted")
         return 130
     return 0
-
-
-def main() -> None:
-    """Entry point of the console script."""
-    sys.exit(run(sys.argv[1:]))
