@@ -3,7 +3,7 @@
 import re
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, field
-from hashlib import sha256
+from hashlib import blake2b
 from typing import Any
 from urllib.parse import quote
 
@@ -48,7 +48,9 @@ class Answer:
 
 def text_answer(status: int, message: str, *headers: Header) -> Answer:
     """Return an answer for people and logs: a line of text, in which nothing acts on a terminal."""
-    line = "".join(char if char.isprintable() else " " for char in message[:2_000])
+    line = message[:2_000]
+    if not line.isprintable():
+        line = "".join(char if char.isprintable() else " " for char in line)
     return Answer(
         status, f"{line}\n".encode(errors="replace"), [(b"content-type", b"text/plain; charset=utf-8"), *headers]
     )
@@ -67,7 +69,7 @@ def field_value(text: str) -> bytes:
 
 def etag_of(body: bytes) -> bytes:
     """Return the entity tag of a body: the same for the same bytes, on every machine."""
-    return b'"' + sha256(body).hexdigest()[:24].encode() + b'"'
+    return b'"' + blake2b(body, digest_size=12).hexdigest().encode() + b'"'
 
 
 def is_known(etag: bytes, if_none_match: bytes) -> bool:
