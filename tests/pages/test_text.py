@@ -192,5 +192,6 @@ def test_what_is_cut() -> None:
 
 def test_what_archives_tell_wrongly() -> None:
     """Types, addresses and charsets that are none are taken as not told."""
-    assert text("a\u00e9", "text/html\udce9", "\udce9", "no such") is None
+    assert text("<b>aé", "text/html\udce9", "\udce9", "no such") == "aé"
+    assert text("aé", "image\udce9") is None
     assert text("aé", "text/html; charset=\udce9", "::\udce9", "\udce9") == "aé"

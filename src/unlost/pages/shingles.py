@@ -9,7 +9,7 @@ from unlost.errors import UsageError
 def resemblance(first: str, second: str, size: int = 10) -> float:
     """Return how much of two texts is shared, from 0.0 to 1.0: shared shingles divided by all shingles.
 
-    A shingle is a run of `size` words; of a text of fewer words, all of them. Each counts once, however often it occurs.
+    A shingle is a run of `size` words; of a text of fewer words, all of them. However often it occurs, it counts once.
     Two texts without words resemble each other by 1.0, one with and one without by 0.0.
 
     A word is a run of letters and digits of any script, whatever their case. Where words are not written apart (Han,

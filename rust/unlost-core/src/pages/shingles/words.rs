@@ -2,6 +2,8 @@
 //!
 //! A word is a run of letters and digits, in lower case. In scripts that are written without spaces, each letter is one.
 
+use std::sync::LazyLock;
+
 /// The hashes of a text's words, in their order.
 pub fn hashes(text: &str) -> Vec<u64> {
     let bytes = text.as_bytes();
@@ -54,28 +56,43 @@ const fn classes() -> [u8; 256] {
     }
 }
 
+/// Of the scripts that most alphabets are of, letters and digits in lower case; zero for what is none, or no simple one.
+static SIMPLE: LazyLock<[char; 0x800]> = LazyLock::new(|| {
+    std::array::from_fn(|code| {
+        let letter = u32::try_from(code).ok().and_then(char::from_u32);
+        let letter = letter.filter(|&letter| letter.is_alphanumeric() && letter != 'Σ');
+        let mut lower = letter.into_iter().flat_map(char::to_lowercase);
+        match (lower.next(), lower.next()) {
+            (Some(only), None) => only,
+            _ => '\0',
+        }
+    })
+});
+
 /// Adds the hash of what begins at `start`, which is not all ASCII, if it is a word; says where it ends.
 fn other_word(text: &str, start: usize, lower: &mut String, found: &mut Vec<u64>) -> usize {
     lower.clear();
+    let simple = &*SIMPLE;
     let mut has_sigma = false;
     let mut end = text.len();
     let mut alone = None;
     for (offset, letter) in text[start..].char_indices() {
         let after = start + offset + letter.len_utf8();
-        if is_unspaced(letter) {
+        if let Some(&small) = simple.get(letter as usize)
+            && small != '\0'
+        {
+            lower.push(small);
+        } else if is_unspaced(letter) {
             alone = letter.is_alphanumeric().then_some(letter);
             end = after;
             break;
+        } else if letter.is_alphanumeric() {
+            has_sigma |= letter == 'Σ';
+            lower.extend(letter.to_lowercase());
+        } else {
+            end = after;
+            break;
         }
-        match letter {
-            'а'..='я' => lower.push(letter),
-            _ if !letter.is_alphanumeric() => {
-                end = after;
-                break;
-            }
-            _ => lower.extend(letter.to_lowercase()),
-        }
-        has_sigma |= letter == 'Σ';
     }
     if has_sigma {
         // It has another form at the end of a word.

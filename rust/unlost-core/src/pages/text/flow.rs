@@ -38,7 +38,8 @@ impl Flow {
         while at < bytes.len() {
             if is_blank(bytes[at]) {
                 self.part(Gap::Blank);
-                at += 1;
+                let blanks = bytes[at..].iter().position(|&byte| !is_blank(byte));
+                at += blanks.unwrap_or(bytes.len() - at);
                 continue;
             }
             let end = end_of_run(&bytes[at..]) + at;
