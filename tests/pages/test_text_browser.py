@@ -24,9 +24,10 @@ p2</pre><blockquote>q</blockquote><center>m</center>
 <video>vid<p>eo</p></video>v<audio>aud</audio>a<canvas>can<div>vas</div></canvas>c<datalist><option>dl</datalist>d
 <!-- comment <p> -->x<!-->y<!--->z<!-- --!>w<!-- -- > -> -->u<!bogus>v<?pi x?>q</ bogus>r</>s
 &lt;p&gt; &eacute;&#233;&copy &notit; &#128; AT&T &amp;amp; 1 < 2 <3 a&nbsp;b
-<p title='>'>t1<p title="<q>">t2<p a'>t3<p =x>t4<p/>t5<svg><title>no</title><desc>no</desc><style>no</style>
+<p title='>'>t1<p title="<q>">t2<p a'>t3<p =x>t4<p/>t5<svg><desc>no</desc><style>no</style>
 <text>s1</text><text>s2<tspan>s3</tspan></text><script>no</script></svg>
-<div>in<canvas></div>out<p>my<my-own>el</my-own>em<wbr>ent<xmp><b>xmp&amp;</xmp><details open><summary>sum</summary>det</details>
+<div>in<canvas></div>out<p>my<my-own>el</my-own>em<wbr>ent<xmp><b>xmp&amp;</xmp>
+<details open><summary>sum</summary>det</details>
 <figure><figcaption>fig</figcaption></figure><fieldset><legend>leg</legend>fs</fieldset><h1>h</h1><form>f</form>
 un</p>stray<section>sec</section><article>art</article><nav>nav</nav>e1<em>e2</em><u>e3</u>
 <svg><g/><text>g1</text></svg><math><mi>m1</mi></math>

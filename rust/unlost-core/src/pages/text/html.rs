@@ -14,35 +14,49 @@ use super::flow::Flow;
 use super::parts;
 use super::tags::Tags;
 
-/// What the parser may use beside a tag or comment that does not end, which it keeps.
-const MAX_MEMORY_BYTES: usize = 1 << 20;
+/// What the parser may use beside a tag or comment that does not end, which it keeps; enough for a tag with a million
+/// attributes.
+const MAX_MEMORY_BYTES: usize = 64 << 20;
+
+/// Tags with too many attributes are longer than this: each has 48 bytes in the parser, and at least two in the page.
+const LONG_TAG_BYTES: usize = 1 << 20;
 
 /// Adds the text of a page; says whether that is all of it, or the parser gave up.
 pub fn read(page: &str, flow: &mut Flow) -> bool {
     flow.end_document();
-    let reader = RefCell::new(Reader {
+    let mut reader = Reader {
         page,
         flow,
         at: 0,
         text: None,
         shows_raw: false,
-    });
+    };
+    let mut all = reader.read_on();
+    while !all && reader.skip_long_tag() {
+        all = reader.read_on();
+    }
+    reader.flow.end_document();
+    all
+}
+
+/// Reads what is left of a page; says whether that could be done to its end.
+fn parse(rest: &str, take: impl FnMut(Range<usize>, TextType)) -> bool {
+    let take = RefCell::new(take);
     let on_text = |chunk: &mut TextChunk<'_>| -> HandlerResult {
         let piece = chunk.source_location().bytes();
-        reader.borrow_mut().take(piece, chunk.text_type());
+        (take.borrow_mut())(piece, chunk.text_type());
         Ok(())
     };
-    let memory = MemorySettings::new().with_max_allowed_memory_usage(page.len() + MAX_MEMORY_BYTES);
+    let memory = MemorySettings::new().with_max_allowed_memory_usage(rest.len() + MAX_MEMORY_BYTES);
     let settings: Settings<'_, '_, LocalHandlerTypes> = Settings::new()
         .with_strict(false)
         .with_memory_settings(memory)
         .append_document_content_handler(DocumentContentHandlers::default().text(on_text));
     let mut rewriter = HtmlRewriter::new(settings, |_: &[u8]| {});
-    let all = rewriter
-        .write(page.as_bytes())
-        .and_then(|()| rewriter.end());
-    reader.into_inner().finish();
-    all.is_ok()
+    rewriter
+        .write(rest.as_bytes())
+        .and_then(|()| rewriter.end())
+        .is_ok()
 }
 
 /// Puts pieces of text together, and looks at the markup between them: the parser tells of texts where they are, and
@@ -58,6 +72,33 @@ struct Reader<'t, 'f> {
 }
 
 impl Reader<'_, '_> {
+    fn read_on(&mut self) -> bool {
+        let (page, start) = (self.page, self.at);
+        let all = parse(&page[start..], |piece, kind| {
+            self.take(start + piece.start..start + piece.end, kind);
+        });
+        self.write();
+        if all {
+            self.mark_up(page.len());
+        }
+        all
+    }
+
+    /// Passes over the tag that the parser had no memory for, if that is why it gave up.
+    fn skip_long_tag(&mut self) -> bool {
+        let start = self.at;
+        let mut tags = Tags::of(&self.page[start..]);
+        let mut from = 0;
+        while tags.next().is_some() {
+            if tags.at() - from > LONG_TAG_BYTES {
+                self.mark_up(start + tags.at());
+                return true;
+            }
+            from = tags.at();
+        }
+        false
+    }
+
     fn take(&mut self, piece: Range<usize>, kind: TextType) {
         match &mut self.text {
             _ if piece.is_empty() => {}
@@ -98,12 +139,6 @@ impl Reader<'_, '_> {
             }
         }
         self.at = end;
-    }
-
-    fn finish(mut self) {
-        self.write();
-        self.mark_up(self.page.len());
-        self.flow.end_document();
     }
 }
 

@@ -23,6 +23,11 @@ impl<'t> Tags<'t> {
         Self { markup, at: 0 }
     }
 
+    /// Where the last tag ended.
+    pub fn at(&self) -> usize {
+        self.at
+    }
+
     fn rest(&self) -> &'t [u8] {
         &self.markup.as_bytes()[self.at..]
     }
