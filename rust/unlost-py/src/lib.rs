@@ -4,6 +4,7 @@ mod errors;
 mod formats;
 mod holdings;
 mod pages;
+mod texts;
 mod uri;
 
 use pyo3::prelude::*;

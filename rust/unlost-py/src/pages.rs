@@ -2,7 +2,11 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyString;
-use unlost_core::pages::{self, MAX_ADDRESS_BYTES, MAX_BODY_BYTES, MAX_LINKS, MAX_UNPACKED_BYTES};
+use unlost_core::pages::{
+    self, MAX_ADDRESS_BYTES, MAX_BODY_BYTES, MAX_LINKS, MAX_UNPACKED_BYTES, shingles,
+};
+
+use crate::errors::raise_usage;
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("MAX_PAGE_BYTES", MAX_BODY_BYTES)?;
@@ -10,6 +14,8 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("MAX_PAGE_LINKS", MAX_LINKS)?;
     module.add("MAX_LINK_BYTES", MAX_ADDRESS_BYTES)?;
     module.add_function(wrap_pyfunction!(find_links, module)?)?;
+    module.add_function(wrap_pyfunction!(page_text, module)?)?;
+    module.add_function(wrap_pyfunction!(resemblance, module)?)?;
     module.add_function(wrap_pyfunction!(srcset_addresses, module)?)?;
     module.add_function(wrap_pyfunction!(css_addresses, module)?)?;
     module.add_function(wrap_pyfunction!(refresh_address, module)?)
@@ -17,6 +23,15 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 /// Bytes that are read in some hundred microseconds, unless they are packed ones.
 const SHORT: usize = 1 << 14;
+
+/// Does it, and lets others run meanwhile; for what is short, letting them costs more than doing it.
+fn aside<T: Send>(py: Python<'_>, is_short: bool, task: impl Send + FnOnce() -> T) -> T {
+    if is_short { task() } else { py.detach(task) }
+}
+
+fn is_short(body: &[u8]) -> bool {
+    body.len() < SHORT && !body.starts_with(b"\x1f\x8b")
+}
 
 type Links<'py> = (Vec<(Bound<'py, PyString>, &'static str)>, usize, bool);
 
@@ -28,15 +43,47 @@ fn find_links<'py>(
     base: &str,
     charset: Option<&str>,
 ) -> Links<'py> {
-    // Others run meanwhile; for a short page, letting them costs more than reading it.
-    let found = if body.len() < SHORT && !body.starts_with(b"\x1f\x8b") {
+    let found = aside(py, is_short(body), || {
         pages::find(body, mime, base, charset)
-    } else {
-        py.detach(|| pages::find(body, mime, base, charset))
-    };
+    });
     let links = found.links.iter();
     let links = links.map(|(uri, purpose)| (PyString::new(py, uri), purpose.name()));
     (links.collect(), found.left_out, found.cut)
+}
+
+#[pyfunction]
+fn page_text<'py>(
+    py: Python<'py>,
+    body: &[u8],
+    mime: Option<&str>,
+    base: &str,
+    charset: Option<&str>,
+) -> Option<(Bound<'py, PyString>, bool)> {
+    let read = aside(py, is_short(body), || {
+        pages::text::read(body, mime, base, charset)
+    });
+    read.map(|read| (PyString::new(py, &read.text), read.cut))
+}
+
+#[pyfunction]
+fn resemblance(
+    py: Python<'_>,
+    first: &Bound<'_, PyString>,
+    second: &Bound<'_, PyString>,
+    size: usize,
+) -> PyResult<f64> {
+    if size == 0 {
+        return Err(raise_usage(
+            py,
+            "0: a shingle has at least one word".to_owned(),
+        ));
+    }
+    // What no text can have, half a letter, parts words like any other character that is no letter.
+    let (first, second) = (first.to_string_lossy(), second.to_string_lossy());
+    let is_short = first.len() + second.len() < SHORT;
+    Ok(aside(py, is_short, || {
+        shingles::resemblance(&first, &second, size)
+    }))
 }
 
 /// Spans are of bytes in UTF-8.

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from unlost import _core
 from unlost.pages.link import Link, Use
+from unlost.pages.told import readable
 
 _USES = {use.value: use for use in Use}
 
@@ -24,13 +25,8 @@ class FoundLinks:
 
 def find_links(body: bytes, mime: str | None, base: str, charset: str | None = None) -> FoundLinks:
     """Return the links of a body like `links`, and whether that is all of them."""
-    found, left_out, cut = _core.find_links(body, _readable(mime), _readable(base) or "", _readable(charset))
+    found, left_out, cut = _core.find_links(body, readable(mime), readable(base), readable(charset))
     return FoundLinks([Link(uri, _USES[use]) for uri, use in found], left_out, cut)
-
-
-def _readable(text: str | None) -> str | None:
-    """Return what archives tell without bytes that are no text, which headers and indexes may have."""
-    return text if text is None or text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def links(body: bytes, mime: str | None, base: str, charset: str | None = None) -> list[Link]:

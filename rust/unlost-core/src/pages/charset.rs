@@ -53,13 +53,13 @@ fn declared(head: &[u8], kind: Kind) -> Option<&'static Encoding> {
     }
     let found = match kind {
         Kind::Html => by_meta(head).or_else(|| by_declaration(head)),
-        Kind::Xhtml | Kind::Feed => by_declaration(head).or_else(|| by_meta(head)),
+        Kind::Xhtml | Kind::Feed | Kind::Xml => by_declaration(head).or_else(|| by_meta(head)),
         Kind::Css => known(
             head.strip_prefix(b"@charset \"")?
                 .split(|&b| b == b'"')
                 .next()?,
         ),
-        Kind::Robots | Kind::UrlList => None,
+        Kind::Robots | Kind::UrlList | Kind::Text => None,
     };
     // Who could read this far does not read UTF-16.
     found.map(|encoding| match encoding {

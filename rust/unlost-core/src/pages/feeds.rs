@@ -40,6 +40,11 @@ pub fn read(text: &str, out: &mut References) {
     list.finish(out);
 }
 
+/// Whether the text of an element, by its name in lower case, is HTML.
+pub fn holds_markup(name: &str) -> bool {
+    matches!(name, "content" | "description" | "encoded" | "summary")
+}
+
 /// Where in a list the reader is.
 #[derive(Default)]
 struct List {
@@ -93,7 +98,7 @@ impl List {
             "comments" | "origlink" | "uri" => Some(Leaf::Address(Use::Page)),
             "commentrss" => Some(Leaf::Address(Use::List)),
             "guid" if value(attributes, "isPermaLink") != Some("false") => Some(Leaf::Name),
-            "enclosure" | "thumbnail" | "content" | "description" | "encoded" | "summary" => {
+            name if name == "enclosure" || name == "thumbnail" || holds_markup(name) => {
                 add_parts(attributes, out);
                 Some(Leaf::Markup)
             }

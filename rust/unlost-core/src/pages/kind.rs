@@ -2,7 +2,7 @@
 
 use super::spans::is_blank;
 
-/// A kind of document that has links.
+/// A kind of document that something is read from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Html,
@@ -13,6 +13,10 @@ pub enum Kind {
     Feed,
     Robots,
     UrlList,
+    /// XML of any other kind. It has text, but no links that anybody could know of.
+    Xml,
+    /// What stands for itself: plain text, scripts, data that is written as text. It has no links, either.
+    Text,
 }
 
 /// Bytes at the beginning by which a document is told.
@@ -41,7 +45,11 @@ const HTML_TAGS: [&[u8]; 17] = [
 ];
 
 impl Kind {
-    /// The kind of a body; `None` if it is none that has links.
+    pub fn has_links(self) -> bool {
+        !matches!(self, Self::Xml | Self::Text)
+    }
+
+    /// The kind of a body; `None` if it is none of these.
     pub fn of(body: &[u8], mime: Option<&str>, base: &str) -> Option<Self> {
         let essence = mime.map(essence).unwrap_or_default();
         let path = path(base);
@@ -50,8 +58,8 @@ impl Kind {
             "text/html" => Some(Self::Html),
             "application/xhtml+xml" | "image/svg+xml" => Some(Self::Xhtml),
             "text/css" => Some(Self::Css),
-            "" | "text/plain" | "application/octet-stream" => by_name(&path),
-            _ => None,
+            "" | "text/plain" | "application/octet-stream" => by_name(&path).or(Some(Self::Text)),
+            other => by_type(other),
         };
         // UTF-16 is told by its bytes, too: every other one is zero.
         let head: Vec<u8> = body
@@ -64,6 +72,8 @@ impl Kind {
             // Feeds and drawings are sent as HTML, but no page is a feed by mistake.
             (_, Some(Self::Feed)) => Some(Self::Feed),
             (Some(told @ (Self::Html | Self::Xhtml)), _) => Some(told),
+            // Beginning as XML does says little beside a type that says more.
+            (Some(told), Some(Self::Xml)) if told != Self::Text => Some(told),
             // What a server says instead of a file is a page, whatever type the file has.
             (_, Some(seen)) => Some(seen),
             (told, None) => told,
@@ -102,6 +112,24 @@ fn by_name(path: &str) -> Option<Kind> {
     }
 }
 
+/// The kind of a type that has no links.
+fn by_type(essence: &str) -> Option<Kind> {
+    let (family, name) = essence.split_once('/').unwrap_or(("", essence));
+    match (family, name) {
+        // What indexes write of captures without a type.
+        (_, "unk" | "unknown") => Some(Kind::Text),
+        (_, "xml") => Some(Kind::Xml),
+        _ if name.ends_with("+xml") => Some(Kind::Xml),
+        ("text", _)
+        | (
+            "application",
+            "javascript" | "x-javascript" | "ecmascript" | "x-ecmascript" | "json" | "x-json",
+        ) => Some(Kind::Text),
+        _ if name.ends_with("+json") => Some(Kind::Text),
+        _ => None,
+    }
+}
+
 fn has_suffix(path: &str, suffix: &str) -> bool {
     path.rsplit('.').next() == Some(suffix)
 }
@@ -114,6 +142,7 @@ fn seen(head: &[u8]) -> Option<Kind> {
         .strip_prefix(b"\xff\xfe")
         .or(rest.strip_prefix(b"\xfe\xff"))
         .unwrap_or(rest);
+    let is_xml = rest.starts_with(b"<?xml");
     loop {
         let blanks = rest.iter().take_while(|&&byte| is_blank(byte)).count();
         rest = &rest[blanks..];
@@ -135,7 +164,7 @@ fn seen(head: &[u8]) -> Option<Kind> {
                 rest = memchr::memchr(b'>', rest).map_or(b"", |at| &rest[at + 1..]);
             }
         } else {
-            return root(rest);
+            return root(rest).or(is_xml.then_some(Kind::Xml));
         }
     }
 }

@@ -1,10 +1,12 @@
-//! What is in a page: the links that lead on from it.
+//! What is in a page: the links that lead on from it, its text, and how much that resembles another.
 //!
-//! Three things are kept apart, since links are to be rewritten one day where they are now only found: which attributes
+//! Of links, three things are kept apart, since links are to be rewritten one day where they are now only found: which attributes
 //! carry links and what for ([`carriers`]), where in a value the addresses are ([`spans`]), and what is done with them.
 
+mod binary;
 pub mod carriers;
 mod charset;
+mod document;
 mod elements;
 mod feeds;
 mod found;
@@ -12,13 +14,16 @@ mod html;
 mod kind;
 mod lists;
 mod references;
+pub mod shingles;
 pub mod spans;
+pub mod text;
 mod unpacked;
 mod xhtml;
 mod xml;
 
 pub use found::Found;
 
+use document::Document;
 use kind::Kind;
 use references::References;
 
@@ -63,16 +68,12 @@ impl Use {
 /// said to be written in. Whatever these or the body are, there is an answer, in time that grows with the body's length.
 #[must_use]
 pub fn find(body: &[u8], mime: Option<&str>, base: &str, charset: Option<&str>) -> Found {
-    let mut cut = body.len() > MAX_BODY_BYTES;
-    let body = &body[..body.len().min(MAX_BODY_BYTES)];
-    let (body, packed) = unpacked::unpacked(body, &mut cut);
-    let label = charset.or_else(|| kind::parameter(mime?, "charset"));
-    let kind = Kind::of(&body, if packed { None } else { mime }, base);
-    let mut references = References::default();
-    let Some(kind) = kind else {
-        return Found::nothing(cut);
+    let document = Document::of(body, mime, base, charset);
+    let Some(kind) = document.kind.filter(|kind| kind.has_links()) else {
+        return Found::nothing(document.cut);
     };
-    let (text, encoding) = charset::decoded(&body, label, kind);
+    let mut references = References::default();
+    let (text, encoding) = document.decoded(kind);
     match kind {
         Kind::Html => html::walk(&text, &mut references),
         Kind::Xhtml => xhtml::walk(&text, &mut references),
@@ -80,6 +81,7 @@ pub fn find(body: &[u8], mime: Option<&str>, base: &str, charset: Option<&str>) 
         Kind::Css => elements::style(&text, &mut references),
         Kind::Robots => lists::robots(&text, &mut references),
         Kind::UrlList => lists::urls(&text, &mut references),
+        Kind::Xml | Kind::Text => {}
     }
-    found::resolved(&references, base, encoding, cut)
+    found::resolved(&references, base, encoding, document.cut)
 }

@@ -99,8 +99,8 @@ impl Answer {
         matched: Option<&Bound<'_, PyAny>>,
         frequency: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let key = crate::uri::text(key)?;
-        let matched = matched.map(crate::uri::text).transpose()?;
+        let key = crate::texts::text(key)?;
+        let matched = matched.map(crate::texts::text).transpose()?;
         let frequency = match frequency {
             None => None,
             Some(frequency) => {

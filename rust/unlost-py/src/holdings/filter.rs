@@ -19,7 +19,7 @@ use unlost_core::mapping::Mapping;
 use super::build::{Progress, RowColumns, row};
 use super::convert::{self, PyTally, raise};
 use crate::errors::{raise_input, raise_uri, uri_error};
-use crate::uri::{Texts, for_each_text, text};
+use crate::texts::{Texts, for_each_text, text};
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<FilterFile>()?;

@@ -17,7 +17,8 @@ use unlost_core::mapping::Mapping;
 
 use super::answer::Answer;
 use crate::errors::{raise_input, raise_uri, raise_usage, uri_error};
-use crate::uri::{Texts, rule_set, text};
+use crate::texts::{Texts, text};
+use crate::uri::rule_set;
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<MapSource>()?;

@@ -5,7 +5,7 @@ use pyo3::types::PyBytes;
 
 use super::filter::FilterFile;
 use super::lookup::MapRows;
-use crate::uri::text;
+use crate::texts::text;
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Panel>()

@@ -1,0 +1,43 @@
+//! Any bytes as a page: text without white space that shows nothing; any two texts: a share of both that is one.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use unlost_core::pages::{shingles, text};
+
+const TYPES: [Option<&str>; 7] = [
+    None,
+    Some("text/html"),
+    Some("text/html; charset=shift_jis"),
+    Some("application/xhtml+xml"),
+    Some("text/xml"),
+    Some("text/plain; charset=utf-16le"),
+    Some("image/gif"),
+];
+
+fuzz_target!(|body: &[u8]| {
+    // The first byte says what the others are said to be.
+    let Some((first, body)) = body.split_first() else {
+        return;
+    };
+    let mime = TYPES[usize::from(*first) % TYPES.len()];
+    let size = usize::from(*first) % 12 + 1;
+    let Some(read) = text::read(body, mime, "http://h.example/d/", None) else {
+        return;
+    };
+    assert!(!read.cut || body.starts_with(b"\x1f\x8b"));
+    assert!(body.starts_with(b"\x1f\x8b") || read.text.len() <= 3 * body.len());
+    if mime.is_some_and(|mime| mime.contains("html")) {
+        for gap in ["  ", "\n\n", " \n", "\n ", "\t", "\r", "\x0c"] {
+            assert!(!read.text.contains(gap));
+        }
+        assert_eq!(read.text.trim_matches([' ', '\n']), read.text);
+    }
+    let middle = read.text.len() / 2;
+    let half = (0..=middle).rfind(|&at| read.text.is_char_boundary(at));
+    let (left, right) = read.text.split_at(half.unwrap_or_default());
+    let share = shingles::resemblance(left, right, size);
+    assert!((0.0..=1.0).contains(&share));
+    assert!(share.to_bits() == shingles::resemblance(right, left, size).to_bits());
+    let spaced = format!(" {}. ", read.text);
+    assert!(shingles::resemblance(&read.text, &spaced, size) == 1.0);
+});

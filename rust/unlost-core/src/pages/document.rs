@@ -1,0 +1,43 @@
+//! A body that was told to be something, and what it is.
+
+use std::borrow::Cow;
+
+use encoding_rs::Encoding;
+
+use super::kind::{self, Kind};
+use super::{MAX_BODY_BYTES, charset, unpacked};
+
+/// A body as far as it is read, unpacked.
+pub struct Document<'b> {
+    pub body: Cow<'b, [u8]>,
+    /// `None` if it is of a kind that nothing is read from.
+    pub kind: Option<Kind>,
+    /// What it was said to be written in, outside of it.
+    pub label: Option<&'b str>,
+    /// Whether there is more of it than is read.
+    pub cut: bool,
+}
+
+impl<'b> Document<'b> {
+    /// `mime` is its type as it was told, parameters and all; `base` the address that it was found at; `charset` what it
+    /// was said to be written in.
+    pub fn of(body: &'b [u8], mime: Option<&'b str>, base: &str, charset: Option<&'b str>) -> Self {
+        let mut cut = body.len() > MAX_BODY_BYTES;
+        let body = &body[..body.len().min(MAX_BODY_BYTES)];
+        let (body, packed) = unpacked::unpacked(body, &mut cut);
+        // What is packed was told to be that, and not what is in it.
+        let kind = Kind::of(&body, if packed { None } else { mime }, base);
+        let label = charset.or_else(|| kind::parameter(mime?, "charset"));
+        Self {
+            body,
+            kind,
+            label,
+            cut,
+        }
+    }
+
+    /// What is written in it, if it is a document of this kind, and in which encoding.
+    pub fn decoded(&self, kind: Kind) -> (Cow<'_, str>, &'static Encoding) {
+        charset::decoded(&self.body, self.label, kind)
+    }
+}

@@ -1,0 +1,108 @@
+//! The text of XML.
+
+use super::super::elements::Attribute;
+use super::super::feeds;
+use super::super::xml::{self, Event, Events};
+use super::flow::{Flow, Gap};
+use super::{html, parts};
+
+/// Adds the text of XHTML or SVG.
+pub fn read_page(text: &str, flow: &mut Flow) {
+    let mut events = Events::new(text);
+    while let Some(event) = events.next() {
+        match event {
+            Event::Start { name, empty } => begin(&mut events, name, empty, flow),
+            Event::End(name) => parts::end(xml::local(name), flow),
+            Event::Text(text) => flow.add(&html::plain(text)),
+            Event::Literal(text) => flow.add(text),
+            Event::Instruction(_) => {}
+        }
+    }
+}
+
+fn begin(events: &mut Events<'_>, name: &str, empty: bool, flow: &mut Flow) {
+    let local = xml::local(name);
+    // What looks like a tag in a script is none.
+    let is_raw = local.eq_ignore_ascii_case("script") || local.eq_ignore_ascii_case("style");
+    if !is_raw {
+        parts::begin(local, empty, true, flow);
+    } else if !empty {
+        events.content(name);
+    }
+}
+
+/// Adds the text of any XML: nobody knows what its elements are, but what is in different ones are different words.
+pub fn read_any(text: &str, flow: &mut Flow) {
+    for event in Events::new(text) {
+        match event {
+            Event::Start { .. } | Event::End(_) => flow.part(Gap::Break),
+            Event::Text(text) => flow.add(&xml::plain(text)),
+            Event::Literal(text) => flow.add(text),
+            Event::Instruction(_) => {}
+        }
+    }
+}
+
+/// Adds the text of a sitemap, RSS or Atom, without the markup that is in its texts; says whether that is all of
+/// it, as in HTML.
+pub fn read_feed(text: &str, flow: &mut Flow) -> bool {
+    let mut events = Events::new(text);
+    let mut markup = None;
+    let mut all = true;
+    // The element of Atom whose content is a page's.
+    let mut page: Option<&str> = None;
+    while let Some(event) = events.next() {
+        match event {
+            Event::Start { name, empty } => {
+                all &= write(&mut markup, flow);
+                if page.is_some() {
+                    begin(&mut events, name, empty, flow);
+                    continue;
+                }
+                flow.part(Gap::Break);
+                let told = value(events.attributes(), "type");
+                if empty {
+                    continue;
+                }
+                if told == Some("xhtml") {
+                    page = Some(name);
+                } else if told == Some("html")
+                    || feeds::holds_markup(&xml::local(name).to_ascii_lowercase())
+                {
+                    markup = Some(String::new());
+                }
+            }
+            Event::End(name) => {
+                all &= write(&mut markup, flow);
+                if page.is_some() && page != Some(name) {
+                    parts::end(xml::local(name), flow);
+                } else {
+                    page = None;
+                    flow.end_document();
+                    flow.part(Gap::Break);
+                }
+            }
+            Event::Text(text) => match &mut markup {
+                Some(markup) => markup.push_str(&xml::plain(text)),
+                None => flow.add(&xml::plain(text)),
+            },
+            Event::Literal(text) => match &mut markup {
+                Some(markup) => markup.push_str(text),
+                None => flow.add(text),
+            },
+            Event::Instruction(_) => {}
+        }
+    }
+    all & write(&mut markup, flow)
+}
+
+/// Adds the text of a page that was itself text, if there is one.
+fn write(markup: &mut Option<String>, flow: &mut Flow) -> bool {
+    let markup = markup.take();
+    markup.is_none_or(|markup| html::read(&markup, flow))
+}
+
+fn value<'t>(attributes: &[Attribute<'t>], name: &str) -> Option<&'t str> {
+    let attribute = attributes.iter().find(|attribute| attribute.name == name)?;
+    Some(attribute.value)
+}

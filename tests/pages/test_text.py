@@ -1,0 +1,197 @@
+"""The text of pages and of what else has text."""
+
+import gzip
+
+import pytest
+
+from unlost import _core
+from unlost.pages.text import Text, text_of
+
+BASE = "http://h.example/d/p"
+
+
+def text(body: str | bytes, mime: str | None = "text/html", base: str = BASE, charset: str | None = None) -> str | None:
+    """Return the text of a body, all of which was read."""
+    read = text_of(body.encode() if isinstance(body, str) else body, mime, base, charset)
+    assert read is None or not read.cut
+    return None if read is None else read.text
+
+
+PAGES = {
+    "<b>un</b>lost <a href=x>f</a>ound <span>s</span>": "unlost found s",
+    "<p>a</p><p>b<p>c<div>d</div>e": "a\nb\nc\nd\ne",
+    "a<br>b<br/>c<hr>d": "a\nb\nc\nd",
+    "<table><tr><td>a</td><td>b</td></tr><tr><th>c<th>d</table>": "a b\nc d",
+    "<ul><li>a<li>b</ul><dl><dt>c<dd>d</dl>": "a\nb\nc\nd",
+    "<select><option>a<option>b</select><button>c</button><button>d</button>": "a\nb c d",
+    "<html><head><title>T &amp; t</title><meta name=x content=y></head><body>b": "T & t\nb",
+    "  a \n\t b\r\nc\f ": "a b c",
+    "a<!-- x -->b<!-->c<!--->d<!-- x --!>e<!-- -- > -> x -->f": "abcdef",
+    "a<!doctype html>b<!x>c<?x y?>d</ x>e</>f": "abcdef",
+    "a<script>x</script>b<style>x</style>c<template>x<p>x</p></template>d": "abcd",
+    "a<script>'<p>x</p>'<!-- <script>x</script> --></script>b": "ab",
+    "a <noscript>x</noscript> <iframe>x</iframe> <noframes>x</noframes> <noembed>x</noembed> b": "a b",
+    "a<video>x</video>b<audio>x</audio>c<canvas>x<p>x</p></canvas>d<datalist><option>x</datalist>e": "abcde",
+    "<template>x<template>x</template>x</template>a": "a",
+    "a<video>b<p>c": "ab\nc",
+    "<div>a<video></div>b<video>x</video>c": "a\nbc",
+    "a <video>x </video>b<canvas><p>x</p></canvas>c": "a bc",
+    "a</video>b</template>c": "abc",
+    "<textarea><p>a</textarea><xmp><b>c&amp;</xmp><plaintext><d>&amp;": "<p>a\n<b>c&amp;\n<d>&amp;",
+    "&lt;p&gt; &eacute;&#233;&#xe9; &copy &notit; &#128;": "<p> ééé © ¬it; €",
+    "&nosuch; & &amp;amp; a&nbsp;b": "&nosuch; & &amp; a\u00a0b",
+    "1 < 2 <3 << a<b>c</b>": "1 < 2 <3 << ac",
+    "<p title='>x'>a<p title=\"<x>\">b<p title=x>c<p a'>d<p =x>e": "a\nb\nc\nd\ne",
+    "<P>a<DIV>b</DIV><SCRIPT>x</SCRIPT>": "a\nb",
+    "un<my-element>lo</my-element>st un<wbr>lost": "unlost unlost",
+    "<svg><title>a</title><desc>x</desc><text>b</text><text>c<tspan>d</tspan></text></svg>e": "a\nb\ncd\ne",
+    "<svg><style>x</style><script>x</script><text>b</text></svg>": "b",
+    "<svg><style/><text>a</text><![CDATA[<b>&amp;]]><metadata/><text>c</text></svg>": "a\n<b>&amp;\nc",
+    "un\0lost": "unlost",
+    "<p>a</p": "a",
+    "a<b title='": "a",
+    "": "",
+    "<ruby>base<rt>gloss</rt></ruby>": "base gloss",
+    "<frameset><frame src=x><noframes>x</noframes></frameset>": "",
+    "<div hidden>a</div><p style='display:none'>b": "a\nb",
+    "<br>".join("abc"): "a\nb\nc",
+}
+
+
+@pytest.mark.parametrize(("page", "expected"), PAGES.items(), ids=PAGES)
+def test_pages(page: str, expected: str) -> None:
+    """Of a page, what its reader sees is left."""
+    assert text(page) == expected
+
+
+def test_references_across_pieces() -> None:
+    """A character reference is read whole, however long the text is that it is in."""
+    for length in (1_000, 1_022, 1_023, 1_024, 5_000):
+        assert text("é" * length + "&amp;" + "é" * length) == "é" * length + "&" + "é" * length
+
+
+XML = {
+    "<?xml version='1.0'?><x><b>1</b><c>2</c>3<d/>4</x>": "1\n2\n3\n4",
+    "<?xml version='1.0'?><x>x&amp;y&#233;<![CDATA[<z>&amp;]]></x>": "x&yé<z>&amp;",
+    "<?xml version='1.0'?><!DOCTYPE x [<!ENTITY e 'x'>]><x><!-- x --><?x y?>b&e;</x>": "b&e;",
+    "<urlset><url><loc>http://h.example/</loc><lastmod>2008</lastmod></url></urlset>": "http://h.example/\n2008",
+    "<rss><title>a &lt; b</title><description>&lt;p&gt;c&lt;b&gt;d&lt;/b&gt;&amp;</description></rss>": "a < b\ncd&",
+    "<rss><description><![CDATA[<script>x</script>a<br>b]]></description><link>c</link></rss>": "a\nb\nc",
+    "<rss><description>&lt;video&gt;a</description><description>b&lt;/video&gt;</description></rss>": "a\nb",
+    "<feed><title type='html'>a&lt;b&gt;b&lt;/b&gt;</title><title type='text'>&lt;b&gt;</title></feed>": "ab\n<b>",
+    "<feed><content type='xhtml'><div>a<b>b</b><p>c</p></div></content><id>d</id><id>e</id></feed>": "ab\nc\nd\ne",
+    "<feed><content type='xhtml'><script>x&lt;</script>a</content></feed>": "a",
+}
+
+
+@pytest.mark.parametrize(("document", "expected"), XML.items(), ids=XML)
+def test_xml(document: str, expected: str) -> None:
+    """Of XML, all text is left, and elements part words; what feeds have of pages is read as pages are."""
+    assert text(document, "text/xml") == expected
+    assert text(document, None) == expected
+    assert text(document, "application/octet-stream") == expected
+
+
+def test_xhtml() -> None:
+    """XHTML and drawings are read as XML, with the entities and elements of HTML."""
+    page = "<html><title>a</title>un<b>lost</b><br/>&eacute;<![CDATA[<i>]]><script>x <p></script><p>b</p></html>"
+    assert text(page, "application/xhtml+xml") == "a\nunlost\né<i>\nb"
+    drawing = (
+        "<svg:svg><svg:style>x</svg:style><svg:text>a</svg:text><svg:text>b</svg:text><svg:desc>x</svg:desc></svg:svg>"
+    )
+    assert text(drawing, "image/svg+xml") == "a\nb"
+    assert text("<svg><video/><text>a</text></svg>", "image/svg+xml") == "a"
+
+
+@pytest.mark.parametrize(
+    "mime",
+    [
+        "text/plain",
+        "text/css",
+        "text/javascript",
+        "application/javascript",
+        "application/x-javascript",
+        "application/json; charset=utf-8",
+        "application/ld+json",
+        "text/csv",
+        "text/x-anything",
+        "TEXT/PLAIN",
+        "unk",
+        "application/octet-stream",
+        "",
+        None,
+    ],
+)
+def test_what_stands_for_itself(mime: str | None) -> None:
+    """What has no markup is left as it stands, white space and all."""
+    body = "  a <b> &amp;\r\n\r\n{é}\n"
+    assert text(body, mime) == body
+
+
+@pytest.mark.parametrize(
+    ("body", "mime"),
+    [
+        (b"GIF89a\x01\0", "image/gif"),
+        (b"\x89PNG\r\n\x1a\n\0\0", "image/png"),
+        (b"\xff\xd8\xff\xe0", None),
+        (b"%PDF-1.4\n", "application/pdf"),
+        (b"%PDF-1.4\n", "text/html"),
+        (b"%PDF-1.4\n", "text/plain"),
+        (b"\x89PNG\r\n\x1a\n\0\0", "text/html"),
+        (b"PK\x03\x04\x14\0", "text/plain"),
+        (b"RIFF\x10\0\0\0WEBP", None),
+        (b"a\0b", "text/plain"),
+        (bytes(range(256)), "application/octet-stream"),
+        (b"\1\2\3\4", None),
+        (b"text", "image/jpeg"),
+        (b"text", "application/pdf"),
+        (b"text", "application/zip"),
+        (b"text", "video/mp4"),
+    ],
+)
+def test_what_has_no_text(body: bytes, mime: str | None) -> None:
+    """Images, PDF files and other bytes have no text, whatever they were told to be."""
+    assert text_of(body, mime, BASE) is None
+
+
+def test_what_only_looks_like_other_bytes() -> None:
+    """Words that begin like a format, one old control character, and printed manuals are text."""
+    for body in ("RIFF is a format", "ID3 tags", "hello\r\n\x1a", "n\x08na\x08am\x08me\x08e", "\x1b[1mhello"):
+        assert text(body, "text/plain") == body
+
+
+def test_what_servers_send_instead() -> None:
+    """A page that is sent as an image or a script is a page, and a feed that is sent as a page is a feed."""
+    for mime in ("image/gif", "text/plain", "application/json", "application/pdf", None):
+        assert text("<!DOCTYPE html><title>Not</title>found", mime) == "Not\nfound"
+    assert text("<?xml version='1.0'?><rss><link>a</link>b</rss>") == "a\nb"
+    assert text("<html>x", "text/plain", "http://h.example/robots.txt") == "x"
+
+
+def test_style_sheets_and_lists_by_name() -> None:
+    """What has no type is known by its name, and stands for itself."""
+    for name in ("a.css", "robots.txt", "sitemap.txt", "a.js"):
+        assert text("a { b }", None, f"http://h.example/{name}") == "a { b }"
+
+
+def test_gzipped_bodies() -> None:
+    """Gzipped files are unpacked, once."""
+    assert text(gzip.compress(b"<urlset><loc>a</loc></urlset>"), "application/gzip", f"{BASE}.xml.gz") == "a"
+    assert text(gzip.compress(b"a <b>"), "application/x-gzip", f"{BASE}.txt.gz") == "a <b>"
+    assert text_of(gzip.compress(gzip.compress(b"a")), None, BASE) is None
+    assert text_of(gzip.compress(b"GIF89a"), None, BASE) is None
+
+
+def test_what_is_cut() -> None:
+    """Of a body, 32 MiB are read, and of a damaged one what comes before the damage; both are said."""
+    body = b"a<p>" + b" " * (_core.MAX_PAGE_BYTES - 5) + b"b"
+    assert text_of(body, "text/html", BASE) == Text("a\nb", False)
+    assert text_of(body + b"c", "text/html", BASE) == Text("a\nb", True)
+    assert text_of(gzip.compress(b"a" * 100)[:-9], "text/plain", BASE) == Text("a" * 100, True)
+
+
+def test_what_archives_tell_wrongly() -> None:
+    """Types, addresses and charsets that are none are taken as not told."""
+    assert text("<b>aé", "text/html\udce9", "\udce9", "no such") == "aé"
+    assert text("aé", "image\udce9") is None
+    assert text("aé", "text/html; charset=\udce9", "::\udce9", "\udce9") == "aé"

@@ -1,0 +1,72 @@
+"""What Chromium shows of tricky pages, and what we take for their text."""
+
+import re
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, sync_playwright
+
+from unlost.pages.text import text_of
+
+pytestmark = pytest.mark.browser
+
+BASE = "http://h.example/"
+
+PAGE = r"""<!doctype html><title>T&eacute;<b></title><body>
+<p>un<b>lo</b>st<i>!</i>a<p>second<div>third</div>fourth<span>fifth</span><br>sixth<hr>seventh
+<table><caption>cap</caption><thead><tr><th>h1<th>h2<tbody><tr><td>c1</td><td>c2</td></table>after
+<ul><li>l1<li>l2<ol><li>l3</ol></ul><dl><dt>t<dd>d</dl><pre>
+ p1
+p2</pre><blockquote>q</blockquote><center>m</center>
+<script>var x = "<p>script</p>"; // </p></script><style>p { content: "style" }</style><template><p>tmpl</p></template>
+<noscript>noscr</noscript><iframe>fallback</iframe><noembed>noem</noembed>
+<video>vid<p>eo</p></video>v<audio>aud</audio>a<canvas>can<div>vas</div></canvas>c<datalist><option>dl</datalist>d
+<!-- comment <p> -->x<!-->y<!--->z<!-- --!>w<!-- -- > -> -->u<!bogus>v<?pi x?>q</ bogus>r</>s
+&lt;p&gt; &eacute;&#233;&copy &notit; &#128; AT&T &amp;amp; 1 < 2 <3 a&nbsp;b
+<p title='>'>t1<p title="<q>">t2<p a'>t3<p =x>t4<p/>t5<svg><desc>no</desc><style>no</style>
+<text>s1</text><text>s2<tspan>s3</tspan></text><script>no</script></svg>
+<div>in<canvas></div>out<p>my<my-own>el</my-own>em<wbr>ent<xmp><b>xmp&amp;</xmp>
+<details open><summary>sum</summary>det</details>
+<figure><figcaption>fig</figcaption></figure><fieldset><legend>leg</legend>fs</fieldset><h1>h</h1><form>f</form>
+un</p>stray<section>sec</section><article>art</article><nav>nav</nav>e1<em>e2</em><u>e3</u>
+<svg><g/><text>g1</text></svg><math><mi>m1</mi></math>
+"""
+
+
+@pytest.fixture(scope="module")
+def tab() -> Iterator[Page]:
+    """Start a browser that reaches nothing."""
+    program = shutil.which("chromium")
+    assert program is not None, "chromium: run `make test`, which installs it"
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=program, headless=True, args=["--no-sandbox"])
+        try:
+            yield running.new_page()
+        finally:
+            running.close()
+
+
+def shown(tab: Page, body: str) -> list[str]:
+    """Return the words that the browser shows of a page, after those of its title."""
+    tab.route("**/*", lambda route: route.fulfill(body=body, content_type="text/html; charset=utf-8"))
+    tab.goto(BASE)
+    return words(tab.evaluate("document.title + '\\n' + document.body.innerText"))
+
+
+def words(text: str) -> list[str]:
+    """Return whatever is parted by white space."""
+    return re.split(r"[ \t\n\r\f]+", text.strip())
+
+
+def test_a_browser_shows_the_same(tab: Page) -> None:
+    """The words of a page of tricky markup are those that Chromium shows, parted where it parts them."""
+    read = text_of(PAGE.encode(), "text/html", BASE, "utf-8")
+    assert read is not None
+    assert words(read.text) == shown(tab, PAGE)
+
+
+def test_the_comparison_sees_what_a_simple_reader_gets_wrong(tab: Page) -> None:
+    """Taking out whatever is between brackets would not pass."""
+    simple = re.sub(r"<[^>]*>", "", PAGE)
+    assert len(set(words(simple)) ^ set(shown(tab, PAGE))) > 20

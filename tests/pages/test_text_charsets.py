@@ -1,0 +1,100 @@
+"""The same page in every encoding gives the same text."""
+
+import pytest
+
+from unlost.pages.text import text_of
+
+BASE = "http://h.example/"
+
+RUSSIAN = "Съешь ещё этих мягких французских булок"
+JAPANESE = "いろはにほへと ちりぬるを カタカナ 漢字"
+GERMAN = "Zwölf Boxkämpfer jagen Viktor quer über den großen Deich"
+
+ENCODINGS = [
+    (RUSSIAN, ["windows-1251", "koi8-r", "iso-8859-5", "utf-8", "gb18030"]),
+    (JAPANESE, ["shift_jis", "euc-jp", "iso-2022-jp", "utf-8", "gb18030"]),
+    (GERMAN, ["iso-8859-1", "windows-1252", "iso-8859-15", "macintosh", "utf-8"]),
+]
+CASES = [(text, encoding) for text, encodings in ENCODINGS for encoding in encodings]
+PYTHON = {"macintosh": "mac_roman"}
+
+
+def page(text: str, head: str = "") -> str:
+    """Return a page."""
+    return f"<html><head>{head}<title>{text}</title></head><body><p>{text}</p><p>{text}</p></body></html>"
+
+
+def encoded(text: str, encoding: str) -> bytes:
+    """Return text in an encoding that has the web's name."""
+    return text.encode(PYTHON.get(encoding, encoding))
+
+
+@pytest.mark.parametrize(("text", "encoding"), CASES)
+def test_told(text: str, encoding: str) -> None:
+    """Whoever tells the encoding of a page, its text is the same."""
+    expected = "\n".join([text] * 3)
+    plain = encoded(page(text), encoding)
+    by_meta = encoded(page(text, f"<meta charset='{encoding}'>"), encoding)
+    long = f"<META http-equiv='Content-Type' content='text/html; charset={encoding}'>"
+    by_long_meta = encoded(page(text, long), encoding)
+    by_declaration = encoded(f"<?xml version='1.0' encoding='{encoding}'?>{page(text)}", encoding)
+    for body, mime, charset in (
+        (plain, "text/html", encoding),
+        (plain, f"text/html; charset={encoding}", None),
+        (plain, f'text/html;charset="{encoding.upper()}"', None),
+        (plain, "text/html; charset=utf-7", encoding),
+        (by_meta, "text/html", None),
+        (by_meta, "text/html; charset=no-such", None),
+        (by_meta, None, None),
+        (by_long_meta, "text/html", None),
+        (by_declaration, "application/xhtml+xml", None),
+        (by_declaration, "text/xml", None),
+    ):
+        read = text_of(body, mime, BASE, charset)
+        assert read is not None
+        assert read.text == expected, (mime, charset)
+
+
+@pytest.mark.parametrize("text", [RUSSIAN, JAPANESE, GERMAN])
+def test_not_told(text: str) -> None:
+    """UTF-8 is known by itself, and UTF-16 and UTF-8 by their marks, or by how markup begins."""
+    expected = "\n".join([text] * 3)
+    bodies = [page(text).encode(encoding) for encoding in ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be")]
+    bodies.append(b"\xfe\xff" + page(text).encode("utf-16-be"))
+    for body in bodies:
+        for mime in ("text/html", None):
+            read = text_of(body, mime, BASE)
+            assert read is not None
+            assert read.text == expected
+
+
+def test_western_pages_need_not_be_told() -> None:
+    """What is not UTF-8 is read as windows-1252, as browsers do in the West."""
+    read = text_of(page(GERMAN).encode("latin-1"), "text/html", BASE)
+    assert read is not None
+    assert read.text == "\n".join([GERMAN] * 3)
+
+
+@pytest.mark.parametrize("text", [RUSSIAN, JAPANESE, GERMAN])
+@pytest.mark.parametrize("mime", ["text/plain", "application/json", "text/css", "text/javascript"])
+def test_plain_text(text: str, mime: str) -> None:
+    """Plain text has its encoding from the server or from its mark, and the mark is no part of it."""
+    for body, charset in (
+        (text.encode(), None),
+        (text.encode("utf-8-sig"), None),
+        (text.encode("utf-16"), None),
+        (text.encode("utf-16-le"), "utf-16le"),
+        (text.encode("utf-16-be"), "utf-16be"),
+        (text.encode("utf-8-sig"), "windows-1251"),
+    ):
+        read = text_of(body, mime, BASE, charset)
+        assert read is not None
+        assert read.text == text
+
+
+def test_a_style_sheet_says_its_own() -> None:
+    """`@charset` counts in style sheets."""
+    sheet = f'@charset "windows-1251"; /* {RUSSIAN} */'
+    read = text_of(sheet.encode("windows-1251"), "text/css", BASE)
+    assert read is not None
+    assert read.text == sheet
