@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from unlost.dates import to_datetime
 from unlost.errors import DateError
@@ -150,20 +151,25 @@ class Ages:
 
     def __init__(self, resources: Iterable[Compared]) -> None:
         """resources: all of the original."""
-        seen: list[str] = []
-        changed: list[str] = []
+        seen: list[datetime] = []
+        changed: list[datetime] = []
         for each in resources:
-            seen += [each.resource.datetime] if each.resource.datetime else []
-            changed += [each.resource.modified] if each.resource.modified else []
+            seen += _moments(each.resource.datetime)
+            changed += _moments(each.resource.modified)
         self._last = max(seen, default=None) or max(changed, default=None)
 
     def of(self, each: Compared) -> str:
         """Return its age in words: since the older of its copy and its last change; `unknown` without either."""
-        known = [date for date in (each.resource.datetime, each.resource.modified) if date]
+        known = [*_moments(each.resource.datetime), *_moments(each.resource.modified)]
         if not known or self._last is None:
             return UNKNOWN
-        try:
-            days = (to_datetime(self._last) - to_datetime(min(known))).total_seconds() / 86_400
-        except DateError:
-            return UNKNOWN
+        days = (self._last - min(known)).total_seconds() / 86_400
         return next((label for limit, label in _AGES if days < limit), _OLDER)
+
+
+def _moments(digits: str | None) -> list[datetime]:
+    """Return the date if there is one: servers write anything into the place of one."""
+    try:
+        return [to_datetime(digits)] if digits else []
+    except DateError:
+        return []

@@ -15,8 +15,8 @@ _SEARCHED = 2_000  # characters of an address, so that a hostile one costs littl
 class PenaltyRules:
     """Which penalties count for which resource: of the rules that match it the last, else `others`."""
 
-    others: Penalties = Penalties()
-    _rules: tuple[tuple[Callable[[str, str], bool], Penalties], ...] = field(default=())
+    others: Penalties = field(default_factory=Penalties)
+    _rules: tuple[tuple[Callable[[str, str], bool], Penalties], ...] = ()
 
     def by_type(self, text: str) -> "PenaltyRules":
         """Return the rules with one more, such as `image/*=0.2,1,0`. Raises UsageError.
