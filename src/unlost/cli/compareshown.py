@@ -5,7 +5,7 @@ from json import dumps
 from typing import TYPE_CHECKING
 
 from unlost.cli.addresses import write
-from unlost.formats.problems import Problems
+from unlost.formats.digests import normal_digest
 from unlost.measure.breakdown import Row, breakdowns
 from unlost.measure.comparison import Compared, Comparison, Outcome
 from unlost.measure.difference import Difference
@@ -60,7 +60,7 @@ def _aligned(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def print_list(comparison: Comparison, listed: Sequence[str]) -> None:
-    """Print a line with tabs for each resource with one of these outcomes: outcome, share of the text, type, address."""
+    """Print a line with tabs for each resource with such an outcome: outcome, share of the text, type, address."""
     wanted = set(Outcome) if "all" in listed else {Outcome(word) for word in listed}
     out: list[str] = []
     for each in comparison.resources:
@@ -117,7 +117,7 @@ def _version(resource: Resource | None) -> dict[str, object] | None:
         "uri": resource.uri,
         "mime": resource.mime,
         "size": resource.size,
-        "sha1": resource.digest.hex(),
+        "digest": normal_digest(f"sha1:{resource.digest.hex()}"),
         "datetime": resource.datetime,
         "modified": resource.modified,
     }
@@ -136,6 +136,7 @@ def _summary(both: "Both", weighed: Difference | None) -> dict[str, object]:
             "missing": counts.missing,
             "added": counts.added,
             "held": comparison.held,
+            "migrated": comparison.migrated,
         },
         "difference": _difference(comparison.difference),
         "weighed": _difference(weighed) if weighed is not None else None,
@@ -151,7 +152,7 @@ def _summary(both: "Both", weighed: Difference | None) -> dict[str, object]:
         "unread": {reason: count for reason, (count, _) in comparison.unread.items()},
         "partial": comparison.partial,
         "left_out": _of_each([site.left_out for site in both.sites]),
-        "problems": _of_each([_counts(site.problems) for site in both.sites]),
+        "problems": _of_each([site.problems.counts for site in both.sites]),
     }
 
 
@@ -168,10 +169,6 @@ def _rows(rows: Sequence[Row]) -> Iterator[dict[str, object]]:
     names = ("label", "original", "recovered", "share", "identical", "changed", "similar", "missing", "held")
     for row in rows:
         yield {name: getattr(row, name) for name in (*names, "canonical", "migrated")}
-
-
-def _counts(problems: Problems) -> Mapping[str, int]:
-    return problems.counts
 
 
 def _of_each(values: Sequence[Mapping[str, int]]) -> dict[str, dict[str, int]]:

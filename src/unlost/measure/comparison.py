@@ -119,6 +119,11 @@ class Comparison:
         """How many of the missing ones an archive is known to hold."""
         return sum(each.held for each in self.resources)
 
+    @cached_property
+    def migrated(self) -> int:
+        """How many of the original's came back in another format."""
+        return sum(each.migrated is True and each.outcome is Outcome.CHANGED for each in self.resources)
+
     @property
     def almost_identical(self) -> float | None:
         """The share of almost identical ones among the changed textual ones; None if there is none."""

@@ -143,6 +143,6 @@ def levels(counts: Counts, similar: int, held: int) -> tuple[Level, ...]:
     """
     relaxed = replace(counts, identical=counts.identical + similar, changed=counts.changed - similar)
     had = replace(counts, identical=counts.identical + held, missing=counts.missing - held)
-    rows = (("s1", ALL, counts), ("s2", NOT_ADDED, counts), ("s3", NOT_ADDED, relaxed))
-    rows += (("s4", ONLY_MISSING, counts), ("s5", ONLY_MISSING, had))
+    rows = [("s1", ALL, counts), ("s2", NOT_ADDED, counts), ("s3", NOT_ADDED, relaxed)]
+    rows += [("s4", ONLY_MISSING, counts), ("s5", ONLY_MISSING, had)]
     return tuple(Level(name, penalties, Difference.of(of, penalties)) for name, penalties, of in rows)
