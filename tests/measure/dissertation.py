@@ -22,7 +22,7 @@ class Site(NamedTuple):
 TABLE_16 = (
     Site("smoky.ccsd.k12.co.us", (63, 27), (20, 20), (23, 5), (20, 2), (.111, .571, .000), (43, 100, 22, 10)),
     Site("genesis427.com", (65, 53), (10, 10), (50, 40), (5, 3), (.662, .185, .000), (82, 100, 80, 60)),
-    Site("englewood.k12.co.us/schools/clayton", (68, 58), (32, 29), (36, 29), (0, 0), (.426, .147, .000), (85, 91, 81, None)),
+    Site("englewood.k12.co.us", (68, 58), (32, 29), (36, 29), (0, 0), (.426, .147, .000), (85, 91, 81, None)),
     Site("harding.edu/hr", (73, 47), (19, 19), (25, 2), (29, 26), (.438, .356, .145), (64, 100, 8, 90)),
     Site("raitinvestmenttrust.com", (79, 65), (24, 24), (45, 33), (10, 8), (.089, .177, .015), (82, 100, 73, 80)),
     Site("mie2005.net", (89, 66), (16, 15), (28, 7), (45, 44), (.663, .258, .015), (74, 94, 25, 98)),
@@ -46,7 +46,7 @@ TABLE_16 = (
     Site("kruderdorfmeister.com", (1509, 128), (1298, 31), (211, 97), (0, 0), (.056, .915, .066), (8, 2, 46, None)),
 )
 
-# Tables 17 and 18: resources of the site; for the naïve, knowledgeable and exhaustive policy the missing and added shares.
+# Tables 17 and 18: resources; for the naïve, knowledgeable and exhaustive policy the missing and added shares.
 TABLES_17_18 = (
     ("www.techlocker.com", 1, (.000, .000, .000), (.000, .000, 1.000)),
     ("www.harding.edu/hr", 50, (.220, .280, .240), (.328, .163, .591)),

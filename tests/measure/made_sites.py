@@ -9,7 +9,7 @@ from unlost.measure.comparison import Compared, Comparison, Likeness, Outcome
 from unlost.measure.resource import Body, Resource
 
 
-def resource(  # noqa: PLR0913  what a resource has
+def resource(
     name: str,
     content: bytes = b"",
     mime: str | None = "text/html",

@@ -60,7 +60,7 @@ def remarks(comparison: Comparison) -> list[str]:
         are = "is" if comparison.similar == 1 else "are"
         found.append(f"{share} {are} almost identical (at least {percent} % of what they say is the same).")
     if comparison.migrated:
-        found.append(f"{comparison.migrated:,} came back in another format than the original’s.")
+        found.append(f"{comparison.migrated:,} came back in another format than they had.")
     if comparison.held:
         count = comparison.held
         found.append(f"{count:,} of the missing {'is' if count == 1 else 'are'} known to be in an archive.")
