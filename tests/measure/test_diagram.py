@@ -14,7 +14,7 @@ from unlost.measure.difference import Counts
 SVG = "{http://www.w3.org/2000/svg}"
 COUNT = st.one_of(st.just(0), st.integers(1, 50), st.integers(1, 100_000))
 COUNTS = st.builds(Counts, COUNT, COUNT, COUNT, COUNT)
-STEPS = 2_000
+STEPS = 500
 
 
 def drawn(counts: Counts) -> ET.Element:
@@ -102,7 +102,7 @@ def test_corner_cases(counts: Counts, shapes: list[str]) -> None:
     assert [shape.attrib["class"] for shape in drawn(counts).iter() if "class" in shape.attrib] == shapes
     assert "nan" not in text
     assert "-0 " not in text
-    assert "e-" not in text
+    assert not re.search(r"\de-", text)
 
 
 def test_whoever_cannot_see_it_is_told() -> None:

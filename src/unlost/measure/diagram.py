@@ -6,7 +6,7 @@ from unlost.measure.difference import Counts
 
 _RADIUS = 100.0  # of the whole picture, in its own units
 _MARGIN = 4.0
-_COLOURS = {"identical": "#b9d3ea", "changed": "#1f5f99", "added": "#e0a030"}
+_COLOURS = {"identical": "#b9d3ea", "changed": "#1f5f99", "added": "#c8871a"}
 _LINE = "#77777f"
 
 
