@@ -1,5 +1,6 @@
 """How much text two versions of a resource have in common, whatever formats they are in."""
 
+import re
 from types import TracebackType
 from typing import Self
 
@@ -11,6 +12,7 @@ from unlost.pages.documents import Documents, document_kind
 from unlost.pages.shingles import resemblance
 from unlost.pages.text import Text, text_of
 
+_WORD = re.compile(r"[^\W_]")
 _MOST_BYTES = 32 << 20  # of a body: one is in memory for each thread; pages and most documents are far below it
 
 
@@ -46,7 +48,7 @@ class Texts:
         if isinstance(second, str):
             return Likeness(None, second)
         partial = first.cut or second.cut
-        if not first.text.strip() and not second.text.strip():
+        if not _WORD.search(first.text) and not _WORD.search(second.text):
             return Likeness(None, "no-words", partial)
         return Likeness(resemblance(first.text, second.text), None, partial)
 
