@@ -14,6 +14,9 @@ COMMANDS = {
     "archives": Command(
         "unlost.cli.archives", "List web archives, show what is known about each, and test whether they answer."
     ),
+    "compare": Command(
+        "unlost.cli.compare", "Say how much of a site came back: what is identical, changed, missing and added."
+    ),
     "evaluate": Command(
         "unlost.cli.evaluate", "Say how well maps, budgets and filters of an index tell which pages it holds."
     ),

@@ -1,0 +1,116 @@
+"""`unlost compare`: how much of a site came back."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from unlost.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from unlost.measure.penalty_rules import PenaltyRules
+
+_SITE = click.Path(path_type=Path)
+
+
+@click.command(name="compare")
+@click.argument("original", type=_SITE)
+@click.argument("recovered", type=_SITE)
+@click.option("--base", metavar="URL", help="The address of a folder's top, if its name is not that of a host.")
+@click.option("--original-base", metavar="URL", help="The same, for ORIGINAL alone.")
+@click.option("--recovered-base", metavar="URL", help="The same, for RECOVERED alone.")
+@click.option("--ignore-case", is_flag=True, help="Addresses that differ in letter case only are one page.")
+@click.option("--penalties", metavar="C,M,A", help="How much changed, missing and added are minded, from 0 to 1.")
+@click.option("--type-penalties", multiple=True, metavar="TYPE=C,M,A", help="The same for one type: `image/*=0.2,1,0`.")
+@click.option(
+    "--uri-penalties",
+    multiple=True,
+    metavar="REGEX=C,M,A",
+    help="The same for addresses in which this is found; it wins over --type-penalties.",
+)
+@click.option(
+    "--similar",
+    type=click.FloatRange(0, 100),
+    default=75,
+    show_default=True,
+    metavar="PERCENT",
+    help="From which share of the text on a changed text is almost identical.",
+)
+@click.option(
+    "--list",
+    "listed",
+    multiple=True,
+    type=click.Choice(["identical", "changed", "missing", "added", "all"]),
+    help="Name these resources, one a line, in the place of numbers; may be repeated.",
+)
+@click.option("--html", type=_SITE, metavar="FILE", help="Write a page about it there, with the diagram.")
+@click.option("--json", is_flag=True, help="As JSON, an object a line: one for each resource, then the summary.")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    original: Path,
+    recovered: Path,
+    base: str | None,
+    original_base: str | None,
+    recovered_base: str | None,
+    ignore_case: bool,
+    penalties: str | None,
+    type_penalties: tuple[str, ...],
+    uri_penalties: tuple[str, ...],
+    similar: float,
+    listed: tuple[str, ...],
+    html: Path | None,
+    json: bool,
+) -> None:
+    """Say how much of a site came back: what is identical, changed, missing and added.
+
+    ORIGINAL and RECOVERED are each a WARC, a WACZ, a folder of files, or the folder of a recovery. The exit code is 3
+    if something in them could not be read; the rest was compared. docs/compare.md explains the numbers.
+    """
+    from unlost.cli.comparerun import compared, say_what_was_not_read, write_page  # noqa: PLC0415  start-up
+    from unlost.cli.compareshown import print_json, print_list, print_report  # noqa: PLC0415
+
+    rules = _rules(penalties, type_penalties, uri_penalties)
+    if listed and json:
+        raise UsageError("--list and --json say different things: give one of them")
+    _check(original, recovered, html)
+    both = compared(
+        (original, original_base or base), (recovered, recovered_base or base), similar / 100, ignore_case=ignore_case
+    )
+    weighed = both.comparison.weighed(rules) if rules is not None else None
+    if html is not None:
+        write_page(html, both, weighed)
+    if json:
+        print_json(both, weighed)
+    elif listed:
+        print_list(both.comparison, listed)
+    else:
+        print_report(both.comparison, weighed)
+    ctx.exit(InputError.exit_code if say_what_was_not_read(both) else 0)
+
+
+def _rules(penalties: str | None, types: tuple[str, ...], uris: tuple[str, ...]) -> "PenaltyRules | None":
+    """Return the penalties to weigh by; None if none were given. Raises UsageError."""
+    if penalties is None and not types and not uris:
+        return None
+    from unlost.measure.difference import Penalties  # noqa: PLC0415  start-up
+    from unlost.measure.penalty_rules import PenaltyRules  # noqa: PLC0415
+
+    rules = PenaltyRules(Penalties.parse(penalties) if penalties is not None else Penalties())
+    for text in types:
+        rules = rules.by_type(text)
+    for text in uris:
+        rules = rules.by_uri(text)
+    return rules
+
+
+def _check(original: Path, recovered: Path, html: Path | None) -> None:
+    """Refuse before any work what cannot come to anything."""
+    for path in (original, recovered):
+        path.stat()  # says which one is not there
+    if original.samefile(recovered):
+        raise UsageError(f"{original} and {recovered} are the same: name the original and what was recovered")
+    if html is not None and not html.absolute().parent.is_dir():
+        raise InputError(f"{html}: cannot be written: no such folder")
+    if html is not None and html.is_dir():
+        raise InputError(f"{html}: cannot be written: it is a folder")

@@ -1,0 +1,122 @@
+"""One run of `unlost compare`: reads both sites at once, compares them, says what could not be read."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event
+
+from unlost.cli.messages import say
+from unlost.cli.progress import Bar, progress, size_of
+from unlost.errors import InputError
+from unlost.formats.output import whole_file
+from unlost.measure.comparison import Comparison, compare
+from unlost.measure.comparison_page import comparison_page
+from unlost.measure.difference import Difference
+from unlost.measure.resource import Site
+from unlost.measure.sites import open_site
+from unlost.measure.texts import Texts
+from unlost.measure.wording import UNREAD
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    """Two sites that were compared, what they were called, and what came of it."""
+
+    names: tuple[str, str]
+    sites: tuple[Site, Site]
+    comparison: Comparison
+
+
+def compared(
+    original: tuple[Path, str | None], recovered: tuple[Path, str | None], similar_at: float, *, ignore_case: bool
+) -> Both:
+    """Read two sites and compare them. Raises InputError if one cannot be read, or there is nothing to compare with.
+
+    original, recovered: the path of each, and the address of its top if it is a folder that has another name.
+    """
+    sites = _read((original, recovered), ignore_case=ignore_case)
+    names = (str(original[0]), str(recovered[0]))
+    _check(names, sites)
+    with progress("comparing texts", counted="texts") as bar, Texts(*sites) as texts:
+        comparison = compare(
+            *sites, texts.likeness, similar_at=similar_at, on_pair=lambda done, _: bar.at(done, lines=done)
+        )
+    return Both(names, sites, comparison)
+
+
+def _read(given: tuple[tuple[Path, str | None], ...], *, ignore_case: bool) -> tuple[Site, Site]:
+    """Read both sites, each in a thread of its own."""
+    stop = Event()
+    with progress("reading", size_of([path for path, _ in given])) as bar, ThreadPoolExecutor(2, "read") as pool:
+        told = _told(bar, stop)
+        try:
+            waiting = [
+                pool.submit(open_site, path, base=base, ignore_case=ignore_case, on_read=told(number))
+                for number, (path, base) in enumerate(given)
+            ]
+            # What is wrong with the original is said first, whichever is read faster.
+            first, second = (each.result() for each in waiting)
+        except BaseException:
+            stop.set()  # the other one need not be read to its end
+            raise
+    return first, second
+
+
+def _told(bar: Bar, stop: Event) -> Callable[[int], Callable[[int], None]]:
+    """Return who is told how far each of the two has come: what the bar shows is the sum."""
+    done = [0, 0]
+
+    def of(number: int) -> Callable[[int], None]:
+        def read(count: int) -> None:
+            if stop.is_set():
+                raise InputError("not read to its end: it is not needed any more")
+            done[number] = count
+            bar.read(sum(done))
+
+        return read
+
+    return of
+
+
+def _check(names: tuple[str, str], sites: tuple[Site, Site]) -> None:
+    """Say what makes numbers meaningless: nothing in one of the two, or nothing in common."""
+    for name, site in zip(names, sites, strict=True):
+        if site.left_out:
+            reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(site.left_out.items()))
+            say(f"{name}: not counted, since they are no resources: {reasons}", level="note")
+    original, recovered = sites
+    if not original.resources:
+        raise InputError(f"{names[0]}: no resource of a site is in it, so there is nothing to compare with")
+    if not recovered.resources:
+        say(f"{names[1]}: no resource of a site is in it: everything is missing", level="warning")
+    elif original.resources.keys().isdisjoint(recovered.resources):
+        first, second = next(iter(original.resources)), next(iter(recovered.resources))
+        hint = "if a folder's name is not that of its host, --base says its address"
+        say(f"the two have no address in common, such as {first} and {second}: {hint}", level="warning")
+
+
+def say_what_was_not_read(both: Both) -> int:
+    """Say what could not be read of the sites, and which texts could not be compared; return how much of the former."""
+    total = 0
+    for name, site in zip(both.names, both.sites, strict=True):
+        total += site.problems.total
+        for kind, count in site.problems.counts.items():
+            say(f"{name}: {count:,} {kind}, first: {site.problems.first[kind]}", level="warning", kind=kind)
+    for reason, (count, first) in both.comparison.unread.items():
+        why = UNREAD.get(reason, reason)
+        texts = "text was" if count == 1 else "texts were"
+        say(f"{count:,} {texts} not compared: {why}; first: {first[:200]}", level="warning", kind=reason, count=count)
+        total += count if reason == "unreadable" else 0
+    if both.comparison.partial:
+        count = both.comparison.partial
+        texts = "text is" if count == 1 else "texts are"
+        say(f"{count:,} {texts} so long that only the beginning was compared", level="warning", count=count)
+    return total
+
+
+def write_page(file: Path, both: Both, weighed: Difference | None) -> None:
+    """Write the page, whole or not at all."""
+    page = comparison_page(both.comparison, *both.names, weighed)
+    with whole_file(file) as output:
+        output.write(page.encode())

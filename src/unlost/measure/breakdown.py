@@ -1,0 +1,175 @@
+"""A comparison by what resources are: their type, how deep they lie, whether they have a query, how old they are."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from unlost.dates import to_datetime
+from unlost.errors import DateError
+from unlost.measure.comparison import Compared, Comparison, Outcome
+from unlost.measure.kinds import UNKNOWN, group_of
+
+_MOST_TYPES = 40  # rows of types: there are about so many that mean anything, and headers can have any
+_MOST_LETTERS = 80  # of a type
+_DEEPEST = 10  # the last row of depths
+
+_AGES = ((7, "under a week"), (30, "a week to a month"), (365, "a month to a year"), (5 * 365, "1 to 5 years"))
+_OLDER = "over 5 years"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Resources of the original that have something in common, and what became of them.
+
+    similar: of the changed. held: of the missing. migrated, canonical: of those that came back: in another format, or
+    in their own; the format of the rest is not known.
+    """
+
+    label: str
+    identical: int = 0
+    changed: int = 0
+    similar: int = 0
+    missing: int = 0
+    held: int = 0
+    canonical: int = 0
+    migrated: int = 0
+
+    @property
+    def original(self) -> int:
+        """How many the original has."""
+        return self.identical + self.changed + self.missing
+
+    @property
+    def recovered(self) -> int:
+        """How many came back, changed or not."""
+        return self.identical + self.changed
+
+    @property
+    def share(self) -> float | None:
+        """The share that came back; None of nothing.
+
+        >>> Row("images", identical=1, changed=1, missing=2).share
+        0.5
+        """
+        return self.recovered / self.original if self.original else None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows by one property. What was added is in none: the original has nothing of it.
+
+    name: one word, for programs. title: for people. has_formats: whether it tells canonical and migrated ones apart.
+    """
+
+    name: str
+    title: str
+    rows: tuple[Row, ...]
+    has_formats: bool = False
+
+
+def breakdowns(comparison: Comparison) -> tuple[Table, ...]:
+    """Return the tables: by group of types, type, depth, query and age."""
+    all_of = [each for each in comparison.resources if each.outcome is not Outcome.ADDED]
+    depths = [str(depth) for depth in range(_DEEPEST)] + [f"{_DEEPEST} or more"]
+    ages = [label for _, label in _AGES] + [_OLDER, UNKNOWN]
+    return (
+        Table("group", "HTML, images, other", _rows(all_of, lambda each: group_of(each.mime), _GROUPS), True),
+        Table("type", "Media type", _types(all_of), True),
+        Table("depth", "Depth of the path", _rows(all_of, _depth, depths)),
+        Table("query", "Query", _rows(all_of, _query, ["without ?", "with ?"])),
+        Table("age", "Age", _rows(all_of, Ages(all_of).of, ages)),
+    )
+
+
+_GROUPS = ("HTML", "images", "other")
+
+
+def _rows(resources: Iterable[Compared], label: Callable[[Compared], str], order: Iterable[str]) -> tuple[Row, ...]:
+    """Return the rows that have anything in them, in order."""
+    found: dict[str, dict[str, int]] = {name: {} for name in order}
+    for each in resources:
+        _count(each, found[label(each)])
+    return tuple(Row(name, **counts) for name, counts in found.items() if counts)
+
+
+def _types(resources: Iterable[Compared]) -> tuple[Row, ...]:
+    """Return a row for each type, the most frequent first; rare ones are one row if there are very many."""
+    found: dict[str, dict[str, int]] = {}
+    for each in resources:
+        _count(each, found.setdefault(each.mime[:_MOST_LETTERS], {}))
+    rows = sorted((Row(name, **counts) for name, counts in found.items()), key=lambda row: (-row.original, row.label))
+    shown, rest = rows[:_MOST_TYPES], rows[_MOST_TYPES:]
+    if rest:
+        last = Row(f"{len(rest):,} other types")
+        for row in rest:
+            sums = {name: getattr(last, name) + getattr(row, name) for name in _COUNTED}
+            last = replace(last, **sums)
+        shown.append(last)
+    return tuple(shown)
+
+
+_COUNTED = ("identical", "changed", "similar", "missing", "held", "canonical", "migrated")
+
+
+def _count(each: Compared, counts: dict[str, int]) -> None:
+    is_back = each.outcome is not Outcome.MISSING
+    for name, is_so in (
+        (each.outcome.value, True),
+        ("similar", each.similar),
+        ("held", each.held),
+        ("canonical", is_back and each.migrated is False),
+        ("migrated", is_back and each.migrated is True),
+    ):
+        if is_so:
+            counts[name] = counts.get(name, 0) + 1
+
+
+def depth_of(name: str) -> int:
+    """Return how many segments the path of a page has, by its name.
+
+    >>> [depth_of(name) for name in ("a.example/", "a.example/~bar", "a.example/~bar/x.html?y=/z/")]
+    [0, 1, 2]
+    """
+    path = name.partition("?")[0].partition("/")[2]
+    return sum(segment != "" for segment in path.split("/"))
+
+
+def _depth(each: Compared) -> str:
+    depth = depth_of(each.name)
+    return str(depth) if depth < _DEEPEST else f"{_DEEPEST} or more"
+
+
+def _query(each: Compared) -> str:
+    return "with ?" if "?" in each.uri.partition("#")[0] else "without ?"
+
+
+class Ages:
+    """How old resources of a site were when it was last looked at.
+
+    That is the latest date of a copy in it; in a folder, where there are none, the latest change.
+    """
+
+    def __init__(self, resources: Iterable[Compared]) -> None:
+        """resources: all of the original."""
+        seen: list[datetime] = []
+        changed: list[datetime] = []
+        for each in resources:
+            seen += _moments(each.resource.datetime)
+            changed += _moments(each.resource.modified)
+        self._last = max(seen, default=None) or max(changed, default=None)
+
+    def of(self, each: Compared) -> str:
+        """Return its age in words: since the older of its copy and its last change; `unknown` without either."""
+        known = [*_moments(each.resource.datetime), *_moments(each.resource.modified)]
+        if not known or self._last is None:
+            return UNKNOWN
+        days = (self._last - min(known)).total_seconds() / 86_400
+        return next((label for limit, label in _AGES if days < limit), _OLDER)
+
+
+def _moments(digits: str | None) -> list[datetime]:
+    """Return the date if there is one: servers write anything into the place of one."""
+    try:
+        return [to_datetime(digits)] if digits else []
+    except DateError:
+        return []

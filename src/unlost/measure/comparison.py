@@ -1,0 +1,243 @@
+"""What became of every resource of a site: identical, changed, missing or added."""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+from unlost.measure.difference import Counts, Difference, Level, levels, weighed
+from unlost.measure.kinds import is_other_format, is_textual, likely_type, type_of
+from unlost.measure.penalty_rules import PenaltyRules
+from unlost.measure.resource import Resource, Site
+
+SIMILAR = 0.75
+"""From which share of shingles on two texts are almost identical: what the measure was defined with."""
+
+_THREADS = 4  # at most: each may have a large body in memory
+_AHEAD = 8  # pairs waiting for each thread, so that none is idle and few are in memory
+
+
+class Outcome(StrEnum):
+    """What became of a resource."""
+
+    IDENTICAL = "identical"
+    CHANGED = "changed"
+    MISSING = "missing"
+    ADDED = "added"
+
+
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """How much text two versions have in common.
+
+    share: of all 10-word shingles of both, from 0 to 1; None if that cannot be told.
+    reason: one word why it cannot: `encrypted`, `damaged`, `too-long`, `too-big`, `no-ghostscript`, `no-text`,
+        `no-words`, `unreadable`.
+    partial: whether a text was so long that only its beginning was looked at.
+    """
+
+    share: float | None
+    reason: str | None = None
+    partial: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What became of one resource.
+
+    original, recovered: it, in each of the two sites; None where it is not.
+    textual: whether it is text, PDF, PostScript or an Office document.
+    likeness: of a changed textual one; None of all others.
+    similar: whether that is enough for almost identical.
+    migrated: of what came back: in another format than the original (True), in the same (False), not known (None).
+    held: whether it is missing although an archive is known to hold it.
+    """
+
+    name: str
+    outcome: Outcome
+    original: Resource | None
+    recovered: Resource | None
+    textual: bool = False
+    likeness: Likeness | None = None
+    similar: bool = False
+    migrated: bool | None = None
+    held: bool = False
+
+    @property
+    def resource(self) -> Resource:
+        """The original, else what was added."""
+        found = self.original or self.recovered
+        assert found is not None, "it is in one of the two"  # noqa: S101
+        return found
+
+    @property
+    def uri(self) -> str:
+        """Its address, as the original spells it."""
+        return self.resource.uri
+
+    @property
+    def mime(self) -> str:
+        """Its media type, as the original has it; `unknown` if nobody told one."""
+        return type_of(self.resource)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All resources of two sites, by name, and what they add up to.
+
+    similar_at: from which share on texts are almost identical.
+    requests: how many it took to recover the site; None if nobody counted.
+    """
+
+    resources: tuple[Compared, ...]
+    similar_at: float = SIMILAR
+    requests: int | None = None
+
+    @cached_property
+    def counts(self) -> Counts:
+        """How many are identical, changed, missing, added."""
+        found = dict.fromkeys(Outcome, 0)
+        for each in self.resources:
+            found[each.outcome] += 1
+        return Counts(**{outcome.value: count for outcome, count in found.items()})
+
+    @cached_property
+    def similar(self) -> int:
+        """How many of the changed ones are almost identical."""
+        return sum(each.similar for each in self.resources)
+
+    @cached_property
+    def changed_texts(self) -> int:
+        """How many of the changed ones are textual."""
+        return sum(each.textual and each.outcome is Outcome.CHANGED for each in self.resources)
+
+    @cached_property
+    def held(self) -> int:
+        """How many of the missing ones an archive is known to hold."""
+        return sum(each.held for each in self.resources)
+
+    @cached_property
+    def migrated(self) -> int:
+        """How many of the original's came back in another format."""
+        return sum(each.migrated is True and each.outcome is Outcome.CHANGED for each in self.resources)
+
+    @property
+    def almost_identical(self) -> float | None:
+        """The share of almost identical ones among the changed textual ones; None if there is none."""
+        return self.similar / self.changed_texts if self.changed_texts else None
+
+    @property
+    def difference(self) -> Difference:
+        """The difference vector, nothing weighed."""
+        return Difference.of(self.counts)
+
+    @property
+    def levels(self) -> tuple[Level, ...]:
+        """The five levels of success."""
+        return levels(self.counts, self.similar, self.held)
+
+    @property
+    def efficiency(self) -> float | None:
+        """Recovered resources for each request; None if nobody counted."""
+        return self.counts.recovered / self.requests if self.requests else None
+
+    @property
+    def efficiency_without_added(self) -> float | None:
+        """The same, where only what the original has is counted."""
+        return self.counts.back / self.requests if self.requests else None
+
+    @cached_property
+    def unread(self) -> Mapping[str, tuple[int, str]]:
+        """Texts that could not be compared: how many, by the reason, with the first address of each."""
+        found: dict[str, tuple[int, str]] = {}
+        for each in self.resources:
+            if each.likeness is not None and each.likeness.reason is not None:
+                count, first = found.get(each.likeness.reason, (0, each.uri))
+                found[each.likeness.reason] = (count + 1, first)
+        return dict(sorted(found.items()))
+
+    @property
+    def partial(self) -> int:
+        """How many texts were so long that only their beginnings were compared."""
+        return sum(each.likeness is not None and each.likeness.partial for each in self.resources)
+
+    def weighed(self, rules: PenaltyRules) -> Difference:
+        """Return the difference vector with the penalties that the rules have for each resource."""
+        weights: dict[Outcome, list[float]] = {outcome: [] for outcome in Outcome}
+        for each in self.resources:
+            if each.outcome is not Outcome.IDENTICAL:
+                penalties = rules.of(each.mime, each.uri)
+                weights[each.outcome].append(float(getattr(penalties, each.outcome.value)))
+        return weighed(weights[Outcome.CHANGED], weights[Outcome.MISSING], weights[Outcome.ADDED], self.counts)
+
+
+def compare(
+    original: Site,
+    recovered: Site,
+    likeness: Callable[[Resource, Resource], Likeness],
+    *,
+    similar_at: float = SIMILAR,
+    on_pair: Callable[[int, int], None] | None = None,
+) -> Comparison:
+    """Match two sites by the names of their resources; return what became of each.
+
+    likeness: how much text two versions of a resource have in common; it is called from several threads, only for
+        changed ones that are textual, and must not raise. `unlost.measure.texts` has one.
+    on_pair: told how many of how many such pairs have been looked at.
+    """
+    matched = [_matched(name, original, recovered) for name in sorted({*original.resources, *recovered.resources})]
+    pairs = [at for at, each in enumerate(matched) if each.textual and each.outcome is Outcome.CHANGED]
+    for done, (at, found) in enumerate(_each_in_order(likeness, matched, pairs), start=1):
+        matched[at] = _with_likeness(matched[at], found, similar_at)
+        if on_pair is not None:
+            on_pair(done, len(pairs))
+    return Comparison(tuple(matched), similar_at, recovered.requests)
+
+
+def _matched(name: str, original: Site, recovered: Site) -> Compared:
+    first, second = original.resources.get(name), recovered.resources.get(name)
+    if first is None or second is None:
+        found = first or second
+        textual = found is not None and is_textual(likely_type(found))
+        if second is None:
+            return Compared(name, Outcome.MISSING, first, None, textual, held=name in recovered.listed)
+        return Compared(name, Outcome.ADDED, None, second, textual, migrated=second.migrated)
+    textual = is_textual(likely_type(first)) or (first.mime is None and is_textual(likely_type(second)))
+    if first.digest == second.digest and first.size == second.size:
+        return Compared(name, Outcome.IDENTICAL, first, second, textual, migrated=False)
+    migrated = is_other_format(first, second) if second.migrated is None else second.migrated
+    return Compared(name, Outcome.CHANGED, first, second, textual, migrated=migrated)
+
+
+def _with_likeness(each: Compared, found: Likeness, similar_at: float) -> Compared:
+    similar = found.share is not None and found.share >= similar_at
+    return Compared(
+        each.name, each.outcome, each.original, each.recovered, True, found, similar, each.migrated, each.held
+    )
+
+
+def _each_in_order(
+    likeness: Callable[[Resource, Resource], Likeness], matched: list[Compared], pairs: list[int]
+) -> Iterator[tuple[int, Likeness]]:
+    """Yield what was found for each pair, in order, looked at by some threads."""
+    threads = min(_THREADS, os.cpu_count() or 1)
+    waiting: deque[tuple[int, Future[Likeness]]] = deque()
+    pool = ThreadPoolExecutor(threads, "compare")
+    try:
+        for at in pairs:
+            first, second = matched[at].original, matched[at].recovered
+            assert first is not None, "a changed one is in both"  # noqa: S101
+            assert second is not None, "a changed one is in both"  # noqa: S101
+            waiting.append((at, pool.submit(likeness, first, second)))
+            if len(waiting) >= threads * _AHEAD:
+                done, future = waiting.popleft()
+                yield done, future.result()
+        while waiting:
+            done, future = waiting.popleft()
+            yield done, future.result()
+    finally:
+        # Whoever interrupts waits for what is being looked at, which has limits of its own, and for nothing else.
+        pool.shutdown(cancel_futures=True)

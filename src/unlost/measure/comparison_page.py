@@ -1,0 +1,99 @@
+"""A comparison as a page for people: one file that needs no script and asks for nothing."""
+
+from importlib.resources import files
+from itertools import islice
+
+import jinja2
+
+from unlost.measure.breakdown import breakdowns
+from unlost.measure.comparison import Compared, Comparison, Outcome
+from unlost.measure.diagram import describe, reconstruction_diagram
+from unlost.measure.difference import Difference
+from unlost.measure.wording import LEVELS, UNREAD, headline, printable, remarks, share
+
+MOST_LISTED = 1_000
+"""How many missing, changed and added resources a page lists, of each; a page of more is slow to open."""
+
+_MOST_LETTERS = 500  # of an address
+_SECTIONS = {
+    Outcome.MISSING: "Missing",
+    Outcome.CHANGED: "Changed",
+    Outcome.ADDED: "Added",
+}
+
+
+def comparison_page(comparison: Comparison, original: str, recovered: str, weighed: Difference | None = None) -> str:
+    """Return the page: HTML with everything in it, the same for the same comparison. Everything in it is escaped.
+
+    original, recovered: what the two sites were called. weighed: the difference with a user's own penalties, if any.
+    """
+    counts = comparison.counts
+    lists = [_listed(comparison, outcome, title) for outcome, title in _SECTIONS.items()]
+    return (
+        _templates()
+        .get_template("comparison.html")
+        .render(
+            original=original,
+            recovered=recovered,
+            counts=counts,
+            headline=headline(counts),
+            remarks=remarks(comparison),
+            diagram=reconstruction_diagram(counts),
+            caption=describe(counts),
+            difference=comparison.difference,
+            weighed=weighed,
+            levels=[(level, LEVELS[level.name]) for level in comparison.levels],
+            almost_identical=comparison.almost_identical,
+            tables=[table for table in breakdowns(comparison) if table.rows],
+            unread=[(count, UNREAD.get(reason, reason), first) for reason, (count, first) in comparison.unread.items()],
+            partial=comparison.partial,
+            lists=lists,
+        )
+    )
+
+
+def _listed(comparison: Comparison, outcome: Outcome, title: str) -> dict[str, object]:
+    every = (each for each in comparison.resources if each.outcome is outcome)
+    total = int(getattr(comparison.counts, outcome.value))
+    rows = [(each.uri, _about(each)) for each in islice(every, MOST_LISTED)]
+    return {"word": outcome.value, "title": title, "total": total, "rows": rows, "more": total - len(rows)}
+
+
+def _about(each: Compared) -> str:
+    """Return in a few words what else is known of a resource."""
+    parts = [each.mime]
+    if each.held:
+        parts.append("held by an archive")
+    if each.migrated:
+        parts.append(f"came back as {(each.recovered and each.recovered.mime) or 'another format'}")
+    if each.likeness is not None:
+        if each.likeness.share is None:
+            parts.append(f"text not compared: {each.likeness.reason}")
+        else:
+            parts.append(f"{share(each.likeness.share)} of the text is the same")
+        parts += ["almost identical"] if each.similar else []
+    return ", ".join(parts)
+
+
+def _templates() -> jinja2.Environment:
+    made = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_template),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["plain"] = _plain
+    made.filters["share"] = share
+    made.filters["number"] = "{:,}".format
+    made.filters["three"] = "{:.3f}".format
+    return made
+
+
+def _template(name: str) -> str:
+    return files("unlost.measure").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def _plain(text: str) -> str:
+    """Return untrusted text so that nothing in it is hidden and none of it is endless."""
+    return printable(text[:_MOST_LETTERS]) + ("…" if len(text) > _MOST_LETTERS else "")

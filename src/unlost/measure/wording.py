@@ -1,0 +1,100 @@
+"""What a comparison says, in sentences that need no explanation."""
+
+from unlost.measure.comparison import Comparison
+from unlost.measure.difference import Counts
+
+LEVELS = {
+    "s1": "Everything that differs is minded: changed, missing and added alike.",
+    "s2": "Changed and missing are minded, added is not.",
+    "s3": "The same, but a text that is almost identical counts as unchanged.",
+    "s4": "Only what is missing is minded.",
+    "s5": "The same, but what an archive is known to hold counts as recovered, though it was not fetched.",
+}
+"""What each level of success means."""
+
+UNREAD = {
+    "damaged": "the document is damaged",
+    "encrypted": "the document is encrypted",
+    "no-ghostscript": "PostScript is read through Ghostscript, which is not installed",
+    "no-text": "the copy is of a kind that has no text",
+    "no-words": "there is no word in either, as in scanned pages",
+    "too-big": "it is too big",
+    "too-long": "reading the document took too long",
+    "unreadable": "it could not be read",
+}
+"""Why two texts could not be compared, by the reason."""
+
+
+def headline(counts: Counts) -> str:
+    """Return what everybody wants to know first.
+
+    >>> headline(Counts(identical=20, changed=48, missing=32, added=1))
+    '68 of 100 resources came back: 20 unchanged, 48 changed. 32 are missing. 1 more was added.'
+    >>> headline(Counts(identical=1))
+    '1 of 1 resource came back, unchanged.'
+    >>> headline(Counts(missing=7, added=2))
+    'None of 7 resources came back. 2 more were added.'
+    """
+    text = f"{f'{counts.back:,}' if counts.back else 'None'} of {_number(counts.original, 'resource')} came back"
+    if not counts.original:
+        text = "The original has no resources"
+    elif counts.back and not counts.changed:
+        text += ", all unchanged" if counts.back > 1 else ", unchanged"
+    elif counts.back and not counts.identical:
+        text += ", all changed" if counts.back > 1 else ", changed"
+    elif counts.back:
+        text += f": {counts.identical:,} unchanged, {counts.changed:,} changed"
+    if counts.missing and counts.back:
+        text += f". {counts.missing:,} {'is' if counts.missing == 1 else 'are'} missing"
+    if counts.added:
+        text += f". {counts.added:,} more {'was' if counts.added == 1 else 'were'} added"
+    return text + "."
+
+
+def remarks(comparison: Comparison) -> list[str]:
+    """Return the sentences that follow: about texts, what is held, formats and requests, as far as there is any."""
+    found = []
+    percent = f"{comparison.similar_at * 100:.4g}"
+    if comparison.changed_texts:
+        share = f"{comparison.similar:,} of {_number(comparison.changed_texts, 'changed text')}"
+        are = "is" if comparison.similar == 1 else "are"
+        found.append(f"{share} {are} almost identical (at least {percent} % of what they say is the same).")
+    if comparison.migrated:
+        found.append(f"{comparison.migrated:,} came back in another format than they had.")
+    if comparison.held:
+        count = comparison.held
+        found.append(f"{count:,} of the missing {'is' if count == 1 else 'are'} known to be in an archive.")
+    if comparison.efficiency is not None and comparison.efficiency_without_added is not None:
+        found.append(
+            f"{_number(comparison.requests or 0, 'request')}: {comparison.efficiency:.2f} resources for each, "
+            f"{comparison.efficiency_without_added:.2f} without added ones."
+        )
+    return found
+
+
+def share(value: float | None) -> str:
+    """Return a share for people: a whole percentage that says 0 or 100 only where it is; `n/a` of nothing.
+
+    >>> share(0.684), share(0.999), share(0.0001), share(1.0), share(None)
+    ('68 %', '> 99 %', '< 1 %', '100 %', 'n/a')
+    """
+    if value is None:
+        return "n/a"
+    if 0 < value < 0.005:
+        return "< 1 %"
+    if 0.995 <= value < 1:
+        return "> 99 %"
+    return f"{value:.0%}".replace("%", " %")
+
+
+def printable(text: str) -> str:
+    r"""Return untrusted text in which nothing is hidden: whatever has no sign of its own is spelled out.
+
+    >>> printable("http://a.example/\u202egnp.exe\x1b")
+    'http://a.example/\\u202egnp.exe\\x1b'
+    """
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

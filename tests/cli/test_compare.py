@@ -1,0 +1,265 @@
+"""Tests of `unlost compare` as its users run it."""
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run import unlost
+from tests.measure.made_sites import MadeSite, resource
+from unlost.cli import comparerun
+from unlost.cli.main import run
+from unlost.errors import InputError
+from unlost.formats.problems import Problem
+
+BASE = "http://a.example/"
+WORDS = " ".join(f"word{number}" for number in range(100))
+ORIGINAL = {
+    "index.html": f"<p>{WORDS}",
+    "same.html": "<p>the same",
+    "changed.html": "<p>before",
+    "gone/one.html": "<p>gone",
+    "picture.png": "\x89PNG",
+    "notes.txt": "notes",
+}
+RECOVERED = {
+    "index.html": f"<body><b>{WORDS}</b> and more",
+    "same.html": "<p>the same",
+    "changed.html": "<p>after all",
+    "new.html": "<p>new",
+}
+
+
+@pytest.fixture(autouse=True)
+def folders(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Work in a folder with two sites."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("UNLOST_HOME", "/nonexistent")
+    for folder, files in (("original", ORIGINAL), ("recovered", RECOVERED)):
+        for name, text in files.items():
+            file = tmp_path / folder / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+
+
+def test_the_report() -> None:
+    """A sentence, the vector, the levels, what became of each kind."""
+    done = unlost("compare", "original", "recovered", "--base", BASE)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.decode().splitlines()
+    assert lines[0] == "3 of 6 resources came back: 1 unchanged, 2 changed. 3 are missing. 1 more was added."
+    assert lines[1].startswith("1 of 2 changed texts is almost identical")
+    assert "difference    0.333    0.500  0.250  1.083" in lines
+    assert [line.split()[:2] for line in lines if line[:2] in ("s1", "s2", "s3", "s4", "s5")] == [
+        ["s1", "1.083"], ["s2", "0.833"], ["s3", "0.667"], ["s4", "0.500"], ["s5", "0.500"],
+    ]  # fmt: skip
+    assert "almost identical among changed texts: 50 %" in lines
+    assert any(line.split()[:4] == ["images", "1", "0", "0"] for line in lines)
+
+
+def test_penalties() -> None:
+    """For the whole, for a type, for addresses; the last that matches counts."""
+    words = ["compare", "original", "recovered", "--base", BASE, "--penalties", ".5,1,0"]
+    assert b"with penalties    0.167    0.500  0.000  0.667" in unlost(*words).stdout
+    words += ("--type-penalties", "image/*=1,0,0", "--uri-penalties", "gone/=1,.4,0")
+    assert b"with penalties    0.167    0.233  0.000  0.400" in unlost(*words).stdout
+
+
+def test_how_much_is_similar_can_be_set() -> None:
+    """At 100 percent nothing that changed is almost identical."""
+    done = unlost("compare", "original", "recovered", "--base", BASE, "--similar", "100")
+    assert b"almost identical among changed texts: 0 %" in done.stdout
+
+
+def test_for_programs() -> None:
+    """A line for each resource, then one that sums up."""
+    done = unlost("compare", "original", "recovered", "--base", BASE, "--json", "--penalties", "1,1,0")
+    *rows, summary = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {row["event"] for row in rows} == {"resource"}
+    assert {row["uri"]: row["outcome"] for row in rows} == {
+        f"{BASE}index.html": "changed",
+        f"{BASE}same.html": "identical",
+        f"{BASE}changed.html": "changed",
+        f"{BASE}gone/one.html": "missing",
+        f"{BASE}picture.png": "missing",
+        f"{BASE}notes.txt": "missing",
+        f"{BASE}new.html": "added",
+    }
+    first = next(row for row in rows if row["uri"] == f"{BASE}index.html")
+    assert first["similar"] is True
+    assert 0.9 < first["similarity"] < 1
+    assert first["original"]["size"] == len(ORIGINAL["index.html"])
+    assert first["recovered"]["digest"].startswith("sha1:")
+    assert summary["event"] == "summary"
+    assert summary["resources"]["missing"] == 3
+    assert summary["levels"]["s4"] == 0.5
+    assert summary["weighed"]["success"] == pytest.approx(5 / 6)
+    assert summary["efficiency"] is None
+    groups = {row["label"]: row["recovered"] for row in summary["breakdowns"]["group"]}
+    assert groups == {"HTML": 3, "images": 0, "other": 0}
+
+
+def test_a_list() -> None:
+    """The resources with the outcomes that were asked for, with tabs."""
+    done = unlost("compare", "original", "recovered", "--base", BASE, "--list", "missing", "--list", "added")
+    rows = [line.split("\t") for line in done.stdout.decode().splitlines()]
+    assert sorted((row[0], row[3]) for row in rows) == [
+        ("added", f"{BASE}new.html"),
+        ("missing", f"{BASE}gone/one.html"),
+        ("missing", f"{BASE}notes.txt"),
+        ("missing", f"{BASE}picture.png"),
+    ]
+    assert unlost("compare", "original", "recovered", "--base", BASE, "--list", "all").stdout.count(b"\n") == 7
+
+
+def test_the_page(tmp_path: Path) -> None:
+    """It is written beside what is printed, the same each time, and the same as its command says."""
+    words = ("compare", "original", "recovered", "--base", BASE, "--html", "page.html")
+    assert b"3 of 6 resources" in unlost(*words).stdout
+    first = (tmp_path / "page.html").read_bytes()
+    assert b"3 of 6 resources came back" in first
+    assert b"<svg" in first
+    assert unlost(*words, "--json").returncode == 0
+    assert (tmp_path / "page.html").read_bytes() == first
+    assert not list(tmp_path.glob(".page*"))
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("original", "original"), 2, "original and original are the same"),
+        (("original", "link"), 2, "original and link are the same"),
+        (("original", "nowhere"), 3, "nowhere: No such file"),
+        (("nowhere", "recovered"), 3, "nowhere: No such file"),
+        (("original", "recovered", "--penalties", "1,2,3"), 2, "expected a number from 0 to 1"),
+        (("original", "recovered", "--penalties", "1"), 2, "expected penalties"),
+        (("original", "recovered", "--type-penalties", "image/*"), 2, "expected TYPE=C,M,A"),
+        (("original", "recovered", "--uri-penalties", "(=1,1,1"), 2, "no regular expression"),
+        (("original", "recovered", "--similar", "101"), 2, "--similar"),
+        (("original", "recovered", "--list", "lost"), 2, "--list"),
+        (("original", "recovered", "--list", "all", "--json"), 2, "--list and --json"),
+        (("original", "recovered", "--html", "nowhere/page.html"), 3, "nowhere/page.html: cannot be written"),
+        (("original", "recovered", "--html", "original"), 3, "original: cannot be written"),
+        (("empty", "recovered", "--base", BASE), 3, "empty: "),
+    ],
+)
+def test_what_is_wrong_is_said(words: tuple[str, ...], code: int, said: str, tmp_path: Path) -> None:
+    """In a line, before anything is done; nothing is printed as a result, and nothing is written."""
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "link").symlink_to("original")
+    before = sorted(tmp_path.rglob("*"))
+    done = unlost("compare", *words)
+    assert (done.returncode, said in done.stderr.decode()) == (code, True), done.stderr
+    assert done.stdout == b""
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def fake(monkeypatch: pytest.MonkeyPatch, original: MadeSite, recovered: MadeSite) -> None:
+    """Have these sites read, whatever is there."""
+    monkeypatch.setattr(comparerun, "open_site", lambda path, **_: original if path.name == "original" else recovered)
+
+
+def test_nothing_recovered(monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    """All is missing, which is a result; that nothing was found is said, too."""
+    fake(monkeypatch, MadeSite([resource("a.example/")]), MadeSite([]))
+    assert run(["compare", "original", "recovered"]) == 0
+    out, err = capsysbinary.readouterr()
+    assert out.startswith(b"None of 1 resource came back.\n")
+    assert b"recovered: no resource of a site is in it: everything is missing" in err
+
+
+def test_nothing_in_common(monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    """Most likely somebody compares two sites, or a folder has the wrong address."""
+    fake(monkeypatch, MadeSite([resource("a.example/")]), MadeSite([resource("b.example/")]))
+    assert run(["compare", "original", "recovered"]) == 0
+    err = capsysbinary.readouterr().err
+    assert b"no address in common, such as a.example/ and b.example/" in err
+    assert b"--base" in err
+
+
+def test_what_could_not_be_read_is_said(
+    monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """The rest is compared, and the exit code is 3."""
+    original, recovered = MadeSite([resource("a.example/", b"1")]), MadeSite([resource("a.example/", b"1")])
+    original.left_out = {"redirect": 3, "error": 2}
+    recovered.problems.add(Problem("bad-gzip", "recovered", None, 5, "cut"), times=1_200)
+    fake(monkeypatch, original, recovered)
+    assert run(["compare", "original", "recovered"]) == 3
+    out, err = capsysbinary.readouterr()
+    assert out.startswith(b"1 of 1 resource came back, unchanged.\n")
+    assert b"recovered: 1,200 bad-gzip, first: recovered (byte 5)" in err
+    assert b"original: not counted, since they are no resources: 2 error, 3 redirect" in err
+    assert run(["compare", "original", "recovered", "--json"]) == 3
+    summary = json.loads(capsysbinary.readouterr().out.splitlines()[-1])
+    assert summary["problems"] == {"original": {}, "recovered": {"bad-gzip": 1200}}
+    assert summary["left_out"]["original"] == {"error": 2, "redirect": 3}
+
+
+def test_texts_that_could_not_be_compared_are_said(
+    monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """By the reason; a damaged document is a warning, a body that cannot be read any more is more than that."""
+    names = ("a.example/x.pdf", "a.example/y.pdf", "a.example/page")
+    original = [resource(name, b"%PDF-1.4", "application/pdf") for name in names[:2]]
+    recovered = [resource(name, b"%PDF-1.4 x", "application/pdf") for name in names[:2]]
+    fake(monkeypatch, MadeSite(original), MadeSite(recovered))
+    assert run(["compare", "original", "recovered"]) == 0
+    assert b"2 texts were not compared: the document is damaged; first: http://a.example/x.pdf" in (
+        capsysbinary.readouterr().err
+    )
+    original.append(resource(names[2], b"unreadable"))
+    recovered.append(resource(names[2], b"text"))
+    fake(monkeypatch, MadeSite(original), MadeSite(recovered))
+    assert run(["compare", "original", "recovered"]) == 3
+    assert b"1 text was not compared: it could not be read" in capsysbinary.readouterr().err
+
+
+def test_hostile_names(monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    """No terminal acts on an address or a type, wherever it is printed; JSON is ASCII."""
+    evil = "\x1b]0;owned\x07\u202e\x9b31m\r\n\t\x00\udcff<script>"
+    original = MadeSite([resource(f"a.example/{evil}", b"1", f"text/{evil}"), resource("a.example/b", b"unreadable")])
+    recovered = MadeSite([resource(f"b.example/{evil}", b"2", f"text/{evil}"), resource("a.example/b", b"2")])
+    recovered.left_out = {evil: 1}
+    fake(monkeypatch, original, recovered)
+    for more in ([], ["--list", "all"], ["--json"], ["--html", "page.html"]):
+        run(["compare", "original", "recovered", *more])
+        out, err = (text.decode() for text in capsysbinary.readouterr())
+        for line in (out + err).replace("\t", "").splitlines():
+            assert line.isprintable(), line
+        assert "owned" in out, "it is there, spelled out"
+        if more == ["--json"]:
+            assert out.isascii()
+            assert json.loads(out.splitlines()[0])["outcome"]
+    assert Path("page.html").read_bytes().decode().replace("\n", "").isprintable()
+
+
+def test_whoever_is_not_needed_stops(
+    monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """Where one of the two cannot be read, or somebody interrupts, the other is not read to its end."""
+    began: list[float] = []
+
+    def opened(path: Path, *, on_read: Callable[[int], None], **_: object) -> MadeSite:
+        if path.name == "original":
+            raise InputError("original: no site at all")
+        began.append(time.monotonic())
+        while time.monotonic() - began[0] < 30:
+            on_read(1)
+        raise AssertionError("it was read to its end")
+
+    monkeypatch.setattr(comparerun, "open_site", opened)
+    assert run(["compare", "original", "recovered"]) == 3
+    assert capsysbinary.readouterr().err == b"unlost: original: no site at all\n"
+    assert time.monotonic() - began[0] < 10
+
+
+def test_help_waits_for_nothing() -> None:
+    """What draws pages and reads documents is imported only when it is needed."""
+    import subprocess
+    import sys
+
+    code = "import sys, unlost.cli.compare; print([m for m in ('jinja2', 'rich', 'unlost._core') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout == b"[]\n"

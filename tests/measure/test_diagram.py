@@ -1,0 +1,121 @@
+"""The reconstruction diagram: its areas, measured from what is drawn."""
+
+import re
+from math import atan2, cos, hypot, pi, sin
+from xml.etree import ElementTree as ET
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from unlost.measure.diagram import reconstruction_diagram
+from unlost.measure.difference import Counts
+
+SVG = "{http://www.w3.org/2000/svg}"
+COUNT = st.one_of(st.just(0), st.integers(1, 50), st.integers(1, 100_000))
+COUNTS = st.builds(Counts, COUNT, COUNT, COUNT, COUNT)
+STEPS = 500
+
+
+def drawn(counts: Counts) -> ET.Element:
+    """Return the picture as a tree."""
+    return ET.fromstring(reconstruction_diagram(counts))  # noqa: S314  our own
+
+
+def areas(picture: ET.Element) -> dict[str, float]:
+    """Return the area of each shape, by its class."""
+    found = {}
+    for shape in picture.iter():
+        if shape.tag == f"{SVG}path":
+            found[shape.attrib["class"]] = area(shape.attrib["d"])
+        elif shape.tag == f"{SVG}circle":
+            found[shape.attrib["class"]] = pi * float(shape.attrib["r"]) ** 2
+    return found
+
+
+def area(path: str) -> float:
+    """Return the area of a path by its corners, arcs cut into many; the second subpath is a hole in the first."""
+    sizes = []
+    for subpath in path.split("Z"):
+        corners: list[tuple[float, float]] = []
+        for letter, text in re.findall("([MAL])([^MALZ]*)", subpath):
+            numbers = [float(number) for number in text.split()]
+            end = (numbers[-2], numbers[-1])
+            corners += arc(corners[-1], end, numbers) if letter == "A" else [end]
+        pairs = zip(corners, corners[1:] + corners[:1], strict=True)
+        sizes.append(abs(sum(a[0] * b[1] - b[0] * a[1] for a, b in pairs)) / 2)
+    return sizes[0] - sum(sizes[1:])
+
+
+def arc(begin: tuple[float, float], end: tuple[float, float], numbers: list[float]) -> list[tuple[float, float]]:
+    """Return points of an arc around the middle of the picture, where all of ours are."""
+    radius, _, _, is_long, is_clockwise, _, _ = numbers
+    assert hypot(*begin) == pytest.approx(radius, abs=1e-3)
+    assert hypot(*end) == pytest.approx(radius, abs=1e-3)
+    first, last = atan2(begin[1], begin[0]), atan2(end[1], end[0])
+    sweep = (last - first) % (2 * pi) if is_clockwise else -((first - last) % (2 * pi))
+    if abs(abs(sweep) - pi) > 1e-3:
+        assert is_long == (abs(sweep) > pi), "the flag says which of two arcs is meant"
+    points = [(radius * cos(first + sweep * i / STEPS), radius * sin(first + sweep * i / STEPS)) for i in range(STEPS)]
+    return [*points[1:], end]
+
+
+@given(COUNTS)
+def test_areas_are_proportional_to_numbers(counts: Counts) -> None:
+    """Every shape, the hole and the crust too, has its share of the whole."""
+    all_of = counts.original + counts.added
+    assume(all_of)
+    found = areas(drawn(counts))
+    for name in ("identical", "changed", "missing", "added"):
+        number = getattr(counts, name)
+        assert (name in found) is (number > 0)
+        if number:
+            # Four digits behind the point: an error of some thousandths of the unit along the edges.
+            assert found[name] / (pi * 100**2) == pytest.approx(number / all_of, rel=0.01, abs=2e-6)
+
+
+def test_the_measurement_sees_a_picture_that_lies() -> None:
+    """With radii in the place of areas, as such pictures are often drawn, it fails."""
+    lying = reconstruction_diagram(Counts(identical=50, missing=50)).replace("70.7107", "50")
+    found = areas(ET.fromstring(lying))  # noqa: S314
+    assert found["missing"] / (pi * 100**2) != pytest.approx(0.5, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("counts", "shapes"),
+    [
+        (Counts(), ["missing"]),
+        (Counts(identical=3), ["identical"]),
+        (Counts(changed=3), ["changed"]),
+        (Counts(missing=3), ["missing"]),
+        (Counts(added=3), ["added"]),
+        (Counts(identical=3, changed=1), ["identical", "changed"]),
+        (Counts(changed=1, missing=1), ["changed", "missing"]),
+        (Counts(missing=1, added=1), ["added", "missing"]),
+        (Counts(1, 1, 1, 1), ["added", "identical", "changed", "missing"]),
+        (Counts(identical=1_000_000, changed=1), ["identical", "changed"]),
+    ],
+)
+def test_corner_cases(counts: Counts, shapes: list[str]) -> None:
+    """Only what there is is drawn, and nothing has numbers that are none."""
+    text = reconstruction_diagram(counts)
+    assert [shape.attrib["class"] for shape in drawn(counts).iter() if "class" in shape.attrib] == shapes
+    assert "nan" not in text
+    assert "-0 " not in text
+    assert not re.search(r"\de-", text)
+
+
+def test_whoever_cannot_see_it_is_told() -> None:
+    """The picture has a title and a text with all numbers, which says that areas are equal."""
+    picture = drawn(Counts(1, 2000, 3, 4))
+    assert picture.attrib["role"] == "img"
+    labels = {element.attrib["id"]: element.text for element in picture if "id" in element.attrib}
+    assert picture.attrib["aria-labelledby"].split() == list(labels)
+    text = " ".join(str(label) for label in labels.values())
+    assert "Identical 1, changed 2,000, missing 3 (the hole), added 4 (the crust)" in text
+    assert "Equal areas" in text
+
+
+def test_it_is_always_the_same() -> None:
+    """Equal counts give equal bytes."""
+    assert reconstruction_diagram(Counts(5, 4, 3, 2)) == reconstruction_diagram(Counts(5, 4, 3, 2))
