@@ -2,7 +2,7 @@
 
 import struct
 
-# The end of the directory: mark, two disks, entries on this disk and of all, its length, its offset, a comment's length.
+# The end of the directory: mark, two disks, entries on this one and of all, its length, its offset, a comment's length.
 _END = struct.Struct("<4s4H2LH")
 _ENTRY = struct.Struct("<4s6H3L5H2L")
 _LOCAL = struct.Struct("<4s5H3L2H")

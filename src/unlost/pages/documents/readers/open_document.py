@@ -32,14 +32,8 @@ def _opened(body: bytes, limits: Limits) -> ZipParts:
     parts = ZipParts(body, limits.unpacked)
     if "content.xml" not in parts.names:
         raise DocumentError("it has no part with the text", "damaged")
-    if "META-INF/manifest.xml" in parts.names:
-        parts.read("META-INF/manifest.xml", xml_parser(_refuse_encrypted, lambda _: None, lambda _: None))
+    parts.refuse_encrypted()
     return parts
-
-
-def _refuse_encrypted(name: str, _attributes: dict[str, str]) -> None:
-    if name == "encryption-data":
-        raise DocumentError("it can be read with a password only", "encrypted")
 
 
 def _read(parts: ZipParts, name: str, content: "_Content") -> None:

@@ -1,5 +1,6 @@
 """The text of PostScript files, by Ghostscript."""
 
+import os
 import shutil
 import signal
 import subprocess
@@ -19,6 +20,9 @@ _OPTIONS = ("-q", "-dSAFER", "-dBATCH", "-dNOPAUSE", "-dNOPROMPT", "-sDEVICE=txt
 _STREAMS = ("-sstdout=%stderr", "-sOutputFile=%stdout", "-")
 _PIECE = 1 << 16
 
+# Even so, a program may read, overwrite and delete whatever is in the folder for temporary files: it has none.
+_NO_FOLDER = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), os.devnull)
+
 
 def read_postscript(body: bytes, gathered: Gathered, _limits: Limits) -> None:
     """Gather the text of the pages that the file draws."""
@@ -33,6 +37,8 @@ def read_postscript(body: bytes, gathered: Gathered, _limits: Limits) -> None:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
+        env=os.environ | _NO_FOLDER,
+        cwd=os.sep,
     )
 
     def end(_signal: int, _frame: FrameType | None) -> None:

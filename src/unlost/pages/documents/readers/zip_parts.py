@@ -9,6 +9,7 @@ from unlost.errors import DocumentError
 from unlost.pages.documents.ole_names import ole_names
 
 _PIECE = 1 << 16
+_MANIFEST = "META-INF/manifest.xml"
 
 
 class ZipParts:
@@ -27,6 +28,11 @@ class ZipParts:
             raise DocumentError("it is no whole zip file", "damaged") from error
         self._left = most
         self.names = self._file.namelist()
+
+    def refuse_encrypted(self) -> None:
+        """Raise DocumentError if an OpenDocument file has a password, which only its list of parts says."""
+        if _MANIFEST in self.names:
+            self.read(_MANIFEST, xml_parser(_refuse_encryption, lambda _: None, lambda _: None))
 
     def read(self, name: str, parser: expat.XMLParserType) -> None:
         """Read one part with a parser. Raises DocumentError if it is damaged, encrypted, too big or declares entities.
@@ -58,6 +64,11 @@ def xml_parser(
     parser.EndElementHandler = lambda name: end(name.rpartition("|")[2])
     parser.CharacterDataHandler = text
     return parser
+
+
+def _refuse_encryption(name: str, _attributes: dict[str, str]) -> None:
+    if name == "encryption-data":
+        raise DocumentError("it can be read with a password only", "encrypted")
 
 
 def _refuse_entity(*_: object) -> None:
