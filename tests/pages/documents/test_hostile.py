@@ -21,10 +21,12 @@ def outcome(documents: Documents, body: bytes, kind: DocumentKind) -> str:
     try:
         documents.text_of(body, kind)
     except DocumentError as error:
-        assert error.kind in KINDS
-        assert len(str(error)) < 200
-        return error.kind
-    return "text"
+        caught = error
+    else:
+        return "text"
+    assert caught.kind in KINDS
+    assert len(str(caught)) < 200
+    return caught.kind
 
 
 def is_working(documents: Documents) -> bool:
@@ -45,7 +47,7 @@ def test_truncated_documents(documents: Documents, kind: DocumentKind, tmp_path:
 def test_changed_documents(documents: Documents, kind: DocumentKind, tmp_path: Path) -> None:
     """With bytes changed at random, or nothing right but the first ones, there is an answer of the right kind."""
     body = pdf(postscript("words"), tmp_path) if kind is DocumentKind.PDF else sample(kind)
-    chance = random.Random(8)
+    chance = random.Random(8)  # noqa: S311  nobody gains by guessing it
     for _ in range(25):
         changed = bytearray(body)
         for _ in range(chance.choice((1, 10, 100))):
@@ -90,11 +92,12 @@ def pages(kids: bytes, count: int) -> bytes:
     )
 
 
-def cyclic() -> bytes:
-    """Return a doc whose text's sectors follow each other in a circle."""
+def cyclic(*, directory: bool) -> bytes:
+    """Return a doc in which the sectors of its directory, or of its text, follow each other in a circle."""
     body = bytearray(ole({"WordDocument": bytes(20_000), "0Table": b""}))
     table = (int.from_bytes(body[0x4C:0x50], "little") + 1) * 512
-    body[table + 4 * 20 : table + 4 * 21] = (3).to_bytes(4, "little")
+    place = int.from_bytes(body[0x30:0x34], "little") if directory else 20
+    body[table + 4 * place : table + 4 * place + 4] = (place if directory else 3).to_bytes(4, "little")
     return bytes(body)
 
 
@@ -127,8 +130,9 @@ BOMBS = {
     ),
     "pages that are not there": (DocumentKind.PDF, pages(b"3 0 R", 2_000_000_000), {"damaged", "text", "too-long"}),
     "too many pages": (DocumentKind.PDF, pages(b"3 0 R " * 500_000, 500_000), {"too-long"}),
-    "sectors in a circle": (DocumentKind.DOC, cyclic(), {"damaged"}),
-    "groups that are too deep": (DocumentKind.RTF, b"{\\rtf" + b"{" * (1 << 20), {"text"}),
+    "sectors in a circle": (DocumentKind.DOC, cyclic(directory=False), {"damaged"}),
+    "a directory in a circle": (DocumentKind.DOC, cyclic(directory=True), {"damaged"}),
+    "groups that are too deep": (DocumentKind.RTF, b"{\\rtf" + b"{" * (1 << 17), {"text"}),
     "too many groups": (DocumentKind.RTF, b"{\\rtf" + b"{a}" * (10 << 20), {"too-long"}),
     "a loop": (DocumentKind.POSTSCRIPT, b"%!PS\n{} loop", {"too-long"}),
     "all the memory": (DocumentKind.POSTSCRIPT, b"%!PS\n[ {65000 string} loop", {"damaged", "too-long"}),
@@ -165,11 +169,10 @@ def test_postscript_reaches_no_files(documents: Documents, program: str, tmp_pat
     kept.write_text("precious\n")
     body = postscript("before", then=program.format(path=kept))
     try:
-        text = documents.text_of(body, DocumentKind.POSTSCRIPT).text
+        seen = documents.text_of(body, DocumentKind.POSTSCRIPT).text
     except DocumentError as error:
-        assert error.kind == "damaged"  # noqa: PT017  either will do
-    else:
-        assert text == "before"
+        seen = error.kind
+    assert seen in {"before", "damaged"}
     assert {file.name: file.read_text() for file in tmp_path.iterdir()} == {"kept": "precious\n"}
 
 

@@ -9,6 +9,11 @@ from unlost.pages.documents import DocumentKind, Documents
 DOCX = """<?xml version="1.0"?><x:document xmlns:x="http://purl.oclc.org/ooxml/wordprocessingml/main"
  xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"><x:body>{}</x:body></x:document>"""
 
+BOX = (
+    "<x:p><x:t>out</x:t><mc:AlternateContent><mc:Choice><x:p><x:t>box</x:t></x:p></mc:Choice>"
+    "<mc:Fallback><x:p><x:t>box</x:t></x:p></mc:Fallback></mc:AlternateContent></x:p>"
+)
+
 
 @pytest.mark.parametrize(
     ("body", "words"),
@@ -16,11 +21,7 @@ DOCX = """<?xml version="1.0"?><x:document xmlns:x="http://purl.oclc.org/ooxml/w
         ("<x:p><x:r><x:t>par</x:t></x:r><x:r><x:t>ted</x:t></x:r></x:p><x:p><x:t>next</x:t></x:p>", "parted next"),
         ("<x:p><x:t>a</x:t><x:br/><x:t>b</x:t><x:tab/><x:t>c</x:t><x:noBreakHyphen/><x:t>d</x:t></x:p>", "a b c-d"),
         ("<x:p><x:instrText>HYPERLINK x</x:instrText><x:t>link</x:t><x:delText>gone</x:delText></x:p>", "link"),
-        (
-            "<x:p><x:t>out</x:t><mc:AlternateContent><mc:Choice><x:p><x:t>box</x:t></x:p></mc:Choice><mc:Fallback>"
-            "<x:p><x:t>box</x:t></x:p></mc:Fallback></mc:AlternateContent></x:p>",
-            "out box",
-        ),
+        (BOX, "out box"),
         ("<x:tbl><x:tr><x:tc><x:p><x:t>1</x:t></x:p></x:tc><x:tc><x:p><x:t>2</x:t></x:p></x:tc></x:tr></x:tbl>", "1 2"),
         ("<x:p><x:t>soft\xadhy\xadphen &amp; blank\xa0between</x:t></x:p>", "softhyphen & blank between"),
     ],

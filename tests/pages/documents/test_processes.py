@@ -151,6 +151,12 @@ def test_no_modules_are_taken_from_where_one_is(monkeypatch: pytest.MonkeyPatch,
         assert documents.text_of(sample(DocumentKind.DOC), DocumentKind.DOC).text == WORDS[DocumentKind.DOC]
 
 
+def test_libraries_are_imported_by_those_processes_only() -> None:
+    """Whoever asks does not pay for what reads documents."""
+    code = "import sys, unlost.pages.documents; print({'pypdfium2', 'olefile', 'python_calamine'} & set(sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout == b"set()\n"
+
+
 def test_errors_go_from_process_to_process() -> None:
     """An error can be pickled, with its kind."""
     import pickle

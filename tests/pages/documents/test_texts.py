@@ -109,7 +109,7 @@ def test_text_is_cut_where_it_is_too_long() -> None:
         for kind, words in WORDS.items():
             text = opened.text_of(sample(kind), kind)
             assert text.cut
-            assert words.startswith(text.text[:10])
+            assert words.startswith(text.text[:5])
             assert len(text.text) <= 30
         whole = opened.text_of(rb"{\rtf1 " + b"w" * 30 + b"}", DocumentKind.RTF)
         assert whole == Text("w" * 30, cut=False)

@@ -72,7 +72,7 @@ def test_files_of_old_are_written_in_their_language(documents: Documents, langua
 def test_text_that_lies_beyond_the_file_is_said_to_be_cut(documents: Documents) -> None:
     """A piece that leads outside is not passed over silently."""
     body = word_97([("abc", "cp1252")], [3, 0, 0, 0, 0, 0, 0, 0])
-    place = body.index(struct.pack("<2L", 0, 3))
+    place = body.rindex(struct.pack("<2L", 0, 3))
     body = body[: place + 4] + struct.pack("<L", 9_000) + body[place + 8 :]
     head = body.index(struct.pack("<L", 3) + bytes(28))
     body = body[:head] + struct.pack("<L", 9_000) + body[head + 4 :]

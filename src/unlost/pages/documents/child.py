@@ -46,7 +46,9 @@ def _result(kind: str, body: bytes, limits: Limits) -> Text | DocumentError:
         return error
     except MemoryError:
         return DocumentError(f"reading it takes more than {limits.memory:,} bytes of memory", "too-big")
-    except Exception as error:  # noqa: BLE001  libraries fail on damaged files in any way they like
+    except (SystemExit, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # noqa: BLE001  libraries fail in any way they like; Rust's panics are no Exception
         return DocumentError(f"it cannot be read ({type(error).__name__})", "damaged")
 
 

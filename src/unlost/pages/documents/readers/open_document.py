@@ -76,9 +76,9 @@ class _Content:
             self._add("\n")
 
     def text(self, piece: str) -> None:
-        if self._in_paragraph and not self._left_out:
+        if self._in_paragraph:
             self._add(piece)
 
     def _add(self, piece: str) -> None:
-        if self._in_beside or not self._only_beside:
+        if not self._left_out and (self._in_beside or not self._only_beside):
             self._gathered.add(piece, self._where if self._in_beside else Where.TEXT)

@@ -1,5 +1,7 @@
 """The text of PDF files, by PDFium."""
 
+import re
+
 import pypdfium2
 
 from unlost.errors import DocumentError
@@ -9,8 +11,9 @@ from unlost.pages.documents.readers.gathered import Gathered
 # What PDFium says of a file with a password, and of one with a protection that it does not know.
 _ENCRYPTED = {4, 5}
 
-# What it puts where a word was parted at the end of a line.
-_PARTED = ("\x02", "\ufffe")
+# Where a word was parted at the end of a line: what PDFium puts there, and the hyphen of browsers. Of other hyphens
+# nobody can tell whether they part or join.
+_PARTED = re.compile("[\x02\ufffe](?:\r\n)?|\u2010\r\n")
 
 
 def read_pdf(body: bytes, gathered: Gathered, _limits: Limits) -> None:
@@ -44,6 +47,4 @@ def _page(document: pypdfium2.PdfDocument, number: int) -> str:
             text_page.close()
     finally:
         page.close()
-    for mark in _PARTED:
-        text = text.replace(mark + "\r\n", "").replace(mark, "")
-    return text
+    return _PARTED.sub("", text)
