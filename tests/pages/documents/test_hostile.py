@@ -74,12 +74,12 @@ def entities() -> bytes:
     return b'<!DOCTYPE a [<!ENTITY a "lollollol">' + declared + b"]><p><t>&j;</t></p>"
 
 
-def far_cell() -> bytes:
+def far_cell(name: str) -> bytes:
     """Return a spreadsheet of two cells with all others between them."""
     main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
     sheet = (
         f'<worksheet xmlns="{main}"><sheetData><row r="1"><c r="A1"><v>1</v></c></row>'
-        '<row r="1048576"><c r="XFD1048576"><v>2</v></c></row></sheetData></worksheet>'
+        f'<row r="1048576"><c r="{name}"><v>2</v></c></row></sheetData></worksheet>'
     )
     return zipped({"xl/worksheets/sheet1.xml": sheet.encode()}, sample(DocumentKind.XLSX))
 
@@ -122,7 +122,8 @@ BOMBS = {
         zipped({"xl/workbook.xml": entities()}, sample(DocumentKind.XLSX)),
         None,
     ),
-    "a cell that is far off": (DocumentKind.XLSX, far_cell(), {"too-big", "damaged"}),
+    "a cell that is far off": (DocumentKind.XLSX, far_cell("XFD1048576"), {"too-big", "damaged"}),
+    "more memory than it may": (DocumentKind.XLSX, far_cell("Z1048576"), {"too-big"}),
     "pages that lead to themselves": (
         DocumentKind.PDF,
         pages(b"2 0 R", 1_000_000_000),

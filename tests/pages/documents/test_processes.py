@@ -106,27 +106,18 @@ def test_a_process_that_stands_still_is_given_up(before: set[int]) -> None:
         assert pid not in reading_processes(before)
 
 
-def test_ghostscript_ends_with_its_document(before: set[int]) -> None:
-    """A program that never ends is ended with the process that waits for it."""
-    with Documents(processes=1, limits=Limits(seconds=1)) as documents, ThreadPoolExecutor(1) as pool:
-        future = pool.submit(documents.text_of, ENDLESS, DocumentKind.POSTSCRIPT)
-        wait_until(lambda: any(children(pid) for pid in reading_processes(before)))
-        (ghostscript,) = children(*reading_processes(before))
-        ending = os.pidfd_open(ghostscript)
-        with pytest.raises(DocumentError):
-            future.result()
-        assert select.select([ending], [], [], 10)[0]
-        os.close(ending)
-
-
 def test_closing_ends_what_is_being_read(before: set[int]) -> None:
-    """Whoever still waits gets an error, and afterwards nothing is read any more."""
+    """Whoever still waits gets an error, Ghostscript ends as well, and afterwards nothing is read any more."""
     with ThreadPoolExecutor(1) as pool:
         with Documents(processes=1) as documents:
             future = pool.submit(documents.text_of, ENDLESS, DocumentKind.POSTSCRIPT)
             wait_until(lambda: any(children(pid) for pid in reading_processes(before)))
+            (ghostscript,) = children(*reading_processes(before))
+            ending = os.pidfd_open(ghostscript)
         with pytest.raises(DocumentError):
             future.result()
+        assert select.select([ending], [], [], 5)[0]
+        os.close(ending)
     with pytest.raises(UsageError):
         documents.text_of(HELLO, DocumentKind.RTF)
     assert reading_processes(before) == set()
