@@ -6,6 +6,7 @@ UnlostError
 │   ├── UriError            a text that is no address of a web page
 │   │   └── ForeignSchemeError   an address of something else: `dns:`, `mailto:`, `ftp:` …
 │   ├── DateError           a text that is no date in the form expected
+│   ├── DocumentError       a PDF, PostScript or Office document whose text cannot be had; `kind` says why
 │   ├── ArchiveFileError    an archive file, or a place in one, that is not what it should be
 │   └── SuffixListError     a file that is no Public Suffix List
 ├── NotKeptError            no archive was to be asked, and nothing was kept  exit code 1
@@ -83,6 +84,22 @@ class SuffixListError(InputError):
 
 class ArchiveFileError(InputError):
     """An archive file, or a place in one, that is not what it should be. Check the name and the offset."""
+
+
+class DocumentError(InputError):
+    """A document whose text cannot be had. Compare its bytes, or leave it out; the next one is not affected.
+
+    kind: one word for counting: `damaged`, `encrypted`, `too-long` (it took longer than one may), `too-big` (its bytes,
+        or the memory that it takes), `no-ghostscript` (a program that is needed is missing).
+    """
+
+    def __init__(self, message: str, kind: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+    def __reduce__(self) -> tuple[type, tuple[str, ...]]:
+        """Say how to make it again, so that it can go from one process to another."""
+        return type(self), (str(self), self.kind)
 
 
 class NotKeptError(UnlostError):

@@ -1,0 +1,117 @@
+"""A process that reads documents, as the one that asks it sees it."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+
+from unlost.errors import DocumentError
+from unlost.pages.documents.kind import DocumentKind
+from unlost.pages.documents.limits import Limits
+from unlost.pages.documents.messages import Answer, receive_answer, send_request
+from unlost.pages.text import Text
+
+_UTF8 = 4  # bytes that a character takes at most
+_MESSAGE = 1 << 16
+
+# What a process ends by, where that says more than that it crashed. Rust aborts when it gets no memory.
+_TOO_LONG = {"SIGXCPU", "SIGALRM"}
+_TOO_BIG = {"SIGABRT", "SIGKILL"}
+
+
+class ChildProcess:
+    """A process that reads one document after another, for one thread at a time.
+
+    It ends by itself when nobody holds the other end of its input any more, however that came about.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._given_up = threading.Event()
+        self.is_usable = True
+        # Not where we are (-P), where anybody may have put a module; a session of its own, so that Ctrl-C is for us to
+        # deal with, and so that its own children can be ended with it.
+        command = [sys.executable, "-P", "-B", "-m", "unlost.pages.documents.child", *limits.words()]
+        self._process = subprocess.Popen(  # noqa: S603  nothing of it comes from outside
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    @property
+    def pid(self) -> int:
+        """Which process it is."""
+        return self._process.pid
+
+    def is_alive(self) -> bool:
+        """Return whether it can be asked: it may have been ended by others while it waited."""
+        return self.is_usable and self._process.poll() is None
+
+    def text_of(self, body: bytes, kind: DocumentKind) -> Text:
+        """Return the text of a document. Raises DocumentError.
+
+        Afterwards `is_usable` says whether it can be asked again.
+        """
+        self.is_usable = False  # until we know better, also if we are interrupted
+        timer = threading.Timer(self._limits.seconds, self.give_up)
+        timer.daemon = True
+        timer.start()
+        try:
+            answer = self._ask(body, kind)
+        finally:
+            timer.cancel()
+            timer.join()  # or it might end a process that is no longer ours
+        if answer is None:
+            raise self._reason()
+        self.is_usable = not (answer.is_spent or self._given_up.is_set())
+        if isinstance(answer.result, DocumentError):
+            raise answer.result
+        return answer.result
+
+    def _ask(self, body: bytes, kind: DocumentKind) -> Answer | None:
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None  # noqa: S101  for types
+        assert stdout is not None  # noqa: S101
+        try:
+            send_request(stdin, kind, body)
+            return receive_answer(stdout, self._limits.text * _UTF8 + _MESSAGE)
+        except OSError:  # it has ended before it took all of it
+            return None
+
+    def _reason(self) -> DocumentError:
+        """Return why there is no answer."""
+        given_up = self._given_up.is_set()
+        self.end()
+        code = self._process.returncode
+        name = signal.Signals(-code).name if code < 0 and -code in set(signal.Signals) else f"exit code {code}"
+        if given_up or name in _TOO_LONG:
+            return DocumentError(f"reading it takes longer than {self._limits.seconds} seconds", "too-long")
+        if name in _TOO_BIG:
+            return DocumentError(f"reading it takes more memory than there is ({name})", "too-big")
+        return DocumentError(f"it made its reader crash ({name})", "damaged")
+
+    def give_up(self) -> None:
+        """End it in the middle of its work. May be called from any thread while another one asks."""
+        self._given_up.set()
+        self._kill()
+
+    def end(self) -> None:
+        """End it, and whatever it has started."""
+        self.is_usable = False
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                with suppress(OSError):  # what was to be flushed has no reader any more
+                    stream.close()
+        self._kill()
+        self._process.wait()
+
+    def _kill(self) -> None:
+        if self._process.returncode is None:  # not waited for yet, so the id is still its own
+            try:
+                os.killpg(self._process.pid, signal.SIGKILL)
+            except (AttributeError, ProcessLookupError, PermissionError):  # another system; or it is ending already
+                self._process.kill()

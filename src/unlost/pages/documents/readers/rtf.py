@@ -1,0 +1,174 @@
+"""The text of RTF files."""
+
+import re
+from dataclasses import dataclass, replace
+
+from unlost.pages.documents.limits import Limits
+from unlost.pages.documents.readers.gathered import Gathered, Where
+from unlost.pages.documents.readers.rtf_words import (
+    BREAKS,
+    CHARACTERS,
+    CHARSETS,
+    LEFT_OUT,
+    MARGINS,
+    READ_THOUGH_STARRED,
+    code_page,
+)
+
+_TOKEN = re.compile(
+    rb"\\([a-zA-Z]{1,32})(-?\d{1,10})? ?|\\'([0-9a-fA-F]{2})|\\([^a-zA-Z'])|([{}])|([^\\{}\r\n\0]+)|.", re.DOTALL
+)
+_DEEPEST = 10_000  # groups in groups: what is deeper is taken as if it were not
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """What a group inherits from the one around it, and gives back at its end.
+
+    is_read: whether its text counts. where: where it stands. fallback: how many characters stand
+    behind each one of Unicode for programs that do not know it. in_fonts: whether this is the table of fonts.
+    """
+
+    is_read: bool = True
+    where: Where = Where.TEXT
+    is_deleted: bool = False
+    fallback: int = 1
+    encoding: str | None = None
+    in_fonts: bool = False
+
+
+def read_rtf(body: bytes, gathered: Gathered, _limits: Limits) -> None:
+    """Gather the text, then notes, headers and footers. Comments, field codes and what was deleted are left out."""
+    _Rtf(body, gathered).read()
+
+
+class _Rtf:
+    """One file being read."""
+
+    def __init__(self, body: bytes, gathered: Gathered) -> None:
+        self._body = body
+        self._gathered = gathered
+        self._state = _State()
+        self._groups: list[_State] = []
+        self._too_deep = 0
+        self._fonts: dict[int, str] = {}
+        self._font = 0
+        self._encoding = "cp1252"
+        self._pending = bytearray()  # bytes that may be parts of one character
+        self._half = ""  # the first half of a character of two
+        self._skip = 0
+        self._is_starred = False
+
+    def read(self) -> None:
+        """Gather the text."""
+        place = 0
+        while (token := _TOKEN.match(self._body, place)) is not None:
+            place = token.end()
+            word, argument, code, symbol, brace, plain = token.groups()
+            if code is not None:
+                self._take(bytes([int(code, 16)]))
+            elif plain is not None:
+                self._take(plain)
+            elif word is not None:
+                number = int(argument) if argument else None
+                place = self._word(word.decode(), number, place)
+            elif symbol is not None:
+                self._symbol(symbol)
+            elif brace is not None:
+                self._brace(brace)
+        self._flush()
+
+    def _take(self, content: bytes) -> None:
+        """Take bytes of text, but those that only stand for a character of Unicode before them."""
+        skipped = min(self._skip, len(content))
+        self._skip -= skipped
+        self._is_starred = False
+        if self._state.is_read and not self._state.is_deleted:
+            self._pending += content[skipped:]
+
+    def _flush(self) -> None:
+        if self._pending:
+            text = self._pending.decode(self._state.encoding or self._encoding, "replace")
+            self._pending.clear()
+            self._add(text)
+
+    def _add(self, text: str) -> None:
+        if self._state.is_read and not self._state.is_deleted:
+            self._gathered.add(text, self._state.where)
+
+    def _brace(self, brace: bytes) -> None:
+        self._flush()
+        self._skip = 0
+        self._is_starred = False
+        if brace == b"{":
+            if len(self._groups) < _DEEPEST:
+                self._groups.append(self._state)
+            else:
+                self._too_deep += 1
+        elif self._too_deep:
+            self._too_deep -= 1
+        elif self._groups:
+            self._state = self._groups.pop()
+
+    def _symbol(self, symbol: bytes) -> None:
+        self._flush()
+        self._skip = 0
+        if symbol == b"*":
+            self._is_starred = True
+        elif symbol in b"\\{}":
+            self._take(symbol)
+        elif symbol == b"_":
+            self._add("-")
+        elif symbol in b"~\r\n\t":
+            self._add(" ")
+
+    def _word(self, word: str, number: int | None, place: int) -> int:
+        """Do what a control word says and return where to go on."""
+        self._flush()
+        starred, self._is_starred = self._is_starred, False
+        if word == "bin":
+            return place + max(0, number or 0)
+        if word == "u" and number is not None:
+            self._unicode(number & 0xFFFF)
+            return place
+        self._skip = 0
+        if word in LEFT_OUT or (starred and word not in READ_THOUGH_STARRED):
+            self._state = replace(self._state, is_read=False, in_fonts=word == "fonttbl")
+        elif word in MARGINS or word == "footnote":
+            self._state = replace(self._state, where=Where.MARGINS if word in MARGINS else Where.NOTES)
+            self._add("\n")
+        elif word in BREAKS:
+            self._add("\n")
+        elif word in CHARACTERS:
+            self._add(CHARACTERS[word])
+        else:
+            self._setting(word, number)
+        return place
+
+    def _setting(self, word: str, number: int | None) -> None:
+        """Do what a control word says about how text is written."""
+        if word == "uc":
+            self._state = replace(self._state, fallback=max(0, number or 0))
+        elif word == "deleted":
+            self._state = replace(self._state, is_deleted=number != 0)
+        elif word == "plain":
+            self._state = replace(self._state, is_deleted=False)
+        elif word == "f" and self._state.in_fonts:
+            self._font = number or 0
+        elif word == "f":
+            self._state = replace(self._state, encoding=self._fonts.get(number or 0))
+        elif word == "fcharset" and self._state.in_fonts and number in CHARSETS:
+            self._fonts[self._font] = CHARSETS[number]
+        elif word == "ansicpg" and number is not None:
+            self._encoding = code_page(number)
+        elif word in {"mac", "pc", "pca"}:
+            self._encoding = {"mac": "mac_roman", "pc": "cp437", "pca": "cp850"}[word]
+
+    def _unicode(self, unit: int) -> None:
+        """Take a unit of UTF-16, of which some characters need two."""
+        self._skip = self._state.fallback
+        if 0xD800 <= unit < 0xDC00:
+            self._half = chr(unit)
+            return
+        text, self._half = self._half + chr(unit), ""
+        self._add(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))
