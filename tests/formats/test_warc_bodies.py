@@ -121,7 +121,9 @@ def test_bodies_are_undone_as_in_python(found: tuple[list[tuple[str, str]], byte
     agree(*found)
 
 
-@given(st.binary(min_size=1, max_size=300), st.sampled_from(["br", "deflate", "gzip", "zstd", "br;x=\xff", "deflate (2)"]))
+@given(
+    st.binary(min_size=1, max_size=300), st.sampled_from(["br", "deflate", "gzip", "zstd", "br;x=\xff", "deflate (2)"])
+)
 def test_noise_is_taken_as_in_python(body: bytes, coding: str) -> None:
     """Bytes that mean nothing pass, or break, in both alike."""
     agree([("Content-Encoding", coding)], body)
@@ -150,7 +152,9 @@ def test_one_digest_for_one_page(coding: str, packed: bytes) -> None:
 
 def test_fields_of_heads_are_told_on_request_only() -> None:
     """Last-Modified and the type with its parameters come with bodies, and not without."""
-    block = response([("Content-Type", "Text/HTML; charset=x"), ("Last-Modified", "Mon, 10 Feb 2014 00:00:01 GMT")], b"")
+    block = response(
+        [("Content-Type", "Text/HTML; charset=x"), ("Last-Modified", "Mon, 10 Feb 2014 00:00:01 GMT")], b""
+    )
     (found,), _ = scanned(record(block))
     assert (found.payload_type, found.last_modified) == ("Text/HTML; charset=x", "Mon, 10 Feb 2014 00:00:01 GMT")
     with NamedTemporaryFile() as file:
