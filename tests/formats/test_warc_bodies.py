@@ -6,6 +6,7 @@ import io
 import zlib
 from pathlib import Path
 from tempfile import NamedTemporaryFile
+from typing import TYPE_CHECKING
 
 import brotli
 import pytest
@@ -17,6 +18,9 @@ from tests.formats.warcs import member, record
 from unlost._core import WarcBody, WarcRecord, WarcScanner
 from unlost.archives.bodies.record_body import read_body
 from unlost.formats.contentcoding import UndecodableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 TEXT = b"".join(b"%d lines of a page\n" % line for line in range(9_000))
 ZSTD = {text: zstd(text) for text in (b"", b"a page", TEXT)}  # a process each: not for every example
@@ -82,24 +86,27 @@ def chunked(body: bytes, size: int) -> bytes:
 _coded = st.sampled_from(["gzip", "x-gzip", "deflate", "raw", "br", "zstd", "chunked", "compress", "identity", "odd"])
 
 
+def packed_in(coding: str, body: bytes, size: int) -> bytes:
+    """Return a body in a coding, or as it is if this is none that is undone; `size` chooses among ways to do so."""
+    packers: dict[str, Callable[[bytes], bytes]] = {
+        "gzip": lambda body: gzip.compress(body, 1, mtime=0),
+        "x-gzip": lambda body: gzip.compress(body, mtime=0) + gzip.compress(body, mtime=0),
+        "deflate": lambda body: zlib.compress(body, 0 if size == 3 else 6),
+        "raw": raw_deflate,
+        "br": lambda body: bytes(brotli.compress(body, quality=1)),
+        "zstd": lambda body: ZSTD.get(body, body),
+        "chunked": lambda body: chunked(body, size),
+    }
+    return packers.get(coding, bytes)(body)
+
+
 @st.composite
 def bodies(draw: st.DrawFn) -> tuple[list[tuple[str, str]], bytes]:
     """Draw a body in some codings, and headers that may lie about them."""
     body = draw(st.one_of(st.binary(max_size=60), st.sampled_from([TEXT, b"", b"<p>a page", b"\x78\x9c\x01\x02"])))
     named: list[str] = []
     for coding in draw(st.lists(_coded, max_size=3)):
-        if coding in ("gzip", "x-gzip"):
-            body = gzip.compress(body, 1, mtime=0) * draw(st.integers(1, 2))
-        elif coding == "deflate":
-            body = zlib.compress(body, draw(st.sampled_from([0, 6])))
-        elif coding == "raw":
-            body = raw_deflate(body)
-        elif coding == "br":
-            body = brotli.compress(body, quality=1)
-        elif coding == "zstd":
-            body = ZSTD.get(body, body)
-        elif coding == "chunked":
-            body = chunked(body, draw(st.sampled_from([3, 1000, 70_000, 1 << 20])))
+        body = packed_in(coding, body, draw(st.sampled_from([3, 1000, 70_000, 1 << 20])))
         named.append("deflate" if coding == "raw" else coding)
     body += draw(st.sampled_from([b"", b"", b"", b"\0\0\0", b"\x1f\x8b", b"\x1f", b"junk"]))
     place = draw(st.integers(0, len(body)))

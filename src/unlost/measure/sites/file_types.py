@@ -19,21 +19,21 @@ _SIGNATURES = (
     (b"\xff\xd8\xff", "image/jpeg"),
 )
 _HTML = re.compile(
-    rb"(?:\xef\xbb\xbf)?(?:\s|<!--[^>]*-->|<\?xml[^>]*>)*<(?:!doctype\s+html|html|head|body|title)\b", re.I
+    rb"(?:\xef\xbb\xbf)?(?:\s|<!--[^>]*-->|<\?xml[^>]*>)*<(?:!doctype\s+html|html|head|body|title)\b", re.IGNORECASE
 )
 
 
 def type_of(name: str, head: bytes) -> str | None:
-    """Return the media type of a file, of whose name only the path counts, by its ending; first bytes know better.
+    r"""Return the media type of a file, of whose name only the path counts, by its ending; first bytes know better.
 
     None if neither tells.
 
-    >>> type_of("a/logo.gif", b"\\x89PNG\\r\\n\\x1a\\n"), type_of("a.php?x=1.css", b"<html>"), type_of("a", b"?")
+    >>> type_of("a/logo.gif", b"\x89PNG\r\n\x1a\n"), type_of("a.php?x=1.css", b"<html>"), type_of("a", b"?")
     ('image/png', 'text/html', None)
     """
-    for signature, mime in _SIGNATURES:
+    for signature, told in _SIGNATURES:
         if head.startswith(signature):
-            return mime
+            return told
     last = name.partition("?")[0].rpartition("/")[2]
     ending = f".{last.rpartition('.')[2]}".lower() if "." in last else ""
     mime = _BY_ENDING.types_map[True].get(ending) if len(ending) <= _MAX_ENDING else None

@@ -1,4 +1,4 @@
-"""From the names of files to addresses: `<host>/<path>` as crawlers lay sites out, or below an address that is given."""
+"""From the names of files to addresses: `<host>/<path>` as crawlers lay sites out, or below a given address."""
 
 import re
 from urllib.parse import quote, urlsplit

@@ -175,13 +175,10 @@ def _beside_hosts(root: Path) -> frozenset[str]:
 def _opened(file: Path) -> BinaryIO:
     """Open a regular file, and nothing else that may have taken its place. Raises OSError."""
     number = os.open(file, _FLAGS)
-    try:
-        if not stat.S_ISREG(os.fstat(number).st_mode):
-            raise OSError(errno.EINVAL, "no longer a regular file", str(file))
-        return os.fdopen(number, "rb")
-    except BaseException:
+    if not stat.S_ISREG(os.fstat(number).st_mode):
         os.close(number)
-        raise
+        raise OSError(errno.EINVAL, "no longer a regular file", str(file))
+    return os.fdopen(number, "rb")
 
 
 def _digest(file: Path) -> tuple[bytes, int, bytes]:

@@ -161,12 +161,12 @@ def reason_against(status: int | None) -> str | None:
     >>> [reason_against(status) for status in (200, 204, 301, 304, 404, 503, None, 100)]
     [None, 'no-body', 'redirect', 'not-modified', 'error', 'error', 'no-status', 'no-status']
     """
-    if status is None or not 200 <= status < 600:  # noqa: PLR2004  the statuses of HTTP
+    if status is None or not 200 <= status < 600:
         return "no-status"
-    if status < 300:  # noqa: PLR2004
+    if status < 300:
         return "no-body" if status in (204, 205) else None
-    if status < 400:  # noqa: PLR2004
-        return "not-modified" if status == 304 else "redirect"  # noqa: PLR2004
+    if status < 400:
+        return "not-modified" if status == 304 else "redirect"
     return "error"
 
 

@@ -76,17 +76,18 @@ class StateReading:
             f"file:{quote(str(self._file))}?{mode}", uri=True, isolation_level=None, timeout=_BUSY_SECONDS
         )
         try:
-            version = connection.execute("PRAGMA user_version").fetchone()[0]
-            if version != VERSION:
-                raise InputError(
-                    f"{self._file}: expected the state of a recovery in version {VERSION}, found {version}"
-                )
-            connection.execute("BEGIN")
-            connection.execute("SELECT count(*) FROM fact").fetchone()
+            self._check(connection)
         except BaseException:
             connection.close()
             raise
         return connection
+
+    def _check(self, connection: sqlite3.Connection) -> None:
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if version != VERSION:
+            raise InputError(f"{self._file}: expected the state of a recovery in version {VERSION}, found {version}")
+        connection.execute("BEGIN")
+        connection.execute("SELECT count(*) FROM fact").fetchone()  # from here on it stays as it is
 
     def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:
         """Close it."""
