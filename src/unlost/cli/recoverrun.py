@@ -19,7 +19,7 @@ from unlost.archives.opening import open_repository
 from unlost.archives.repository import Repository
 from unlost.cli.asking import open_courier
 from unlost.cli.messages import say
-from unlost.cli.recovershown import Sent, Shown
+from unlost.cli.recovershown import Shown
 from unlost.cli.table import print_table
 from unlost.clock import SystemClock
 from unlost.formats.output import whole_file
@@ -28,7 +28,7 @@ from unlost.recover.plan import Plan, Policy
 from unlost.recover.recovery import Recovery
 from unlost.recover.result import Result
 from unlost.recover.state.resources import Standing
-from unlost.recover.state.state import State
+from unlost.recover.state.state import Sent, State
 from unlost.recover.summary import entries
 from unlost.recover.warcs import Warcs
 
@@ -111,7 +111,7 @@ class Run:
     def _repositories(self, courier: Courier) -> dict[str, Repository]:
         return {name: open_repository(archive, courier) for name, archive in self._archives.items()}
 
-    def _recovery(self, repositories: Mapping[str, Repository], warcs: Warcs, shown: Shown) -> Recovery:
+    def _recovery(self, repositories: Mapping[str, Repository], warcs: Warcs, shown: Shown, sent: Sent) -> Recovery:
         given = self._given
         stop: Path | None = given["stop_file"]
         return Recovery(
@@ -125,20 +125,22 @@ class Run:
             wait=given["wait"],
             until_done=given["until_done"],
             should_stop=lambda: stop is not None and stop.exists(),
+            sent=sent,
         )
 
     async def _recover(self, warcs: Warcs, shown: Shown) -> tuple[Result, Sent]:
         async with self._courier() as courier:
             shown.sent = courier.sent
             repositories = self._repositories(courier)
-            result = await self._recovery(repositories, warcs, shown).run()
+            result = await self._recovery(repositories, warcs, shown, courier.sent).run()
             self._complaints = {name: await complaints_about(each) for name, each in repositories.items()}
             return result, courier.sent
 
     async def _estimate(self, warcs: Warcs, shown: Shown) -> tuple[list[Cost], dict[str, str]]:
         share = SHARE if self._given["contact"] else SHARE_WITHOUT_CONTACT
         async with self._courier() as courier:
-            return await self._recovery(self._repositories(courier), warcs, shown).costs(share)
+            recovery = self._recovery(self._repositories(courier), warcs, shown, courier.sent)
+            return await recovery.costs(share)
 
     def _print_costs(self, costs: list[Cost]) -> None:
         if self._plan.policy is Policy.NAIVE:

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Self
 import click
 
 from unlost import dates
-from unlost.archives.archive import Work
 from unlost.cli.messages import say
 from unlost.cli.progress import is_wanted
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-Sent = Mapping[tuple[str, Work], int]
-"""How many requests went to which archive, by kind."""
+    from unlost.recover.state.state import Sent
 
 _QUIET = ("recovered", "missing", "progress", "listed")
 

@@ -16,7 +16,7 @@ MAX_CODINGS = 4
 UNDONE = frozenset({"gzip", "deflate", "br", "zstd"})
 """The codings that are undone."""
 
-_HEAD = 512  # bytes that are looked at before it is said what a body is
+_HEAD = 512  # bytes that tell whether a body is text
 _DOUBT = 1 << 16  # bytes: nothing that long comes to nothing by mistake
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f\x7f]")
 
@@ -100,36 +100,37 @@ class _Layer:
 
     def __init__(self, coding: str) -> None:
         self._coding = coding
-        self._head: bytearray | None = bytearray()  # until it was looked at
+        self._block = bytearray()  # until there is enough: what is found does not depend on how it came
+        self._has_begun = False
         self._given: bytearray | None = bytearray()  # while it may turn out not to be in the coding
         self._unpacker: Unpacker | None = None  # None from then on: what comes passes
         self.damage: str | None = None
 
     def decode(self, data: bytes) -> Iterator[bytes]:
-        if self._head is not None:
-            self._head += data
-            if len(self._head) < _HEAD:
-                return
-            data = self._begin(self._head, is_all=False)
-        yield from self._more(data)
+        self._block += data
+        while len(self._block) >= PIECE:
+            block = bytes(self._block[:PIECE])
+            del self._block[:PIECE]
+            yield from self._taken(block, is_all=False)
 
     def end(self) -> Iterator[bytes]:
-        if self._head is not None:
-            yield from self._more(self._begin(self._head, is_all=True))
+        if self._block:
+            yield from self._taken(bytes(self._block), is_all=not self._has_begun)
         if self._unpacker is None or self.damage:
             return
         yield from self._tried(self._unpacker.end())
 
-    def _begin(self, head: bytearray, *, is_all: bool) -> bytes:
-        """Open an unpacker, or none if this is not the coding; return what there is to deal with."""
-        data, self._head = bytes(head), None
-        self._unpacker = self._opened(data, is_all=is_all) if data else None
-        if self._unpacker is None or self._unpacker.is_certain:
-            self._given = None
-        return data
+    def _taken(self, block: bytes, *, is_all: bool) -> Iterator[bytes]:
+        """Yield what a block decodes to; the first one tells whether this is the coding."""
+        if not self._has_begun:
+            self._has_begun = True
+            self._unpacker = self._opened(block, is_all=is_all)
+            if self._unpacker is None or self._unpacker.is_certain:
+                self._given = None
+        yield from self._more(block)
 
     def _opened(self, head: bytes, *, is_all: bool) -> Unpacker | None:
-        is_text = _CONTROL.search(head) is None
+        is_text = _CONTROL.search(head[:_HEAD]) is None
         if self._coding not in UNDONE:
             # `br with a dictionary` is not br.
             if not is_text and (self._coding in _NOT_UNDONE or self._coding.split()[0] in UNDONE):

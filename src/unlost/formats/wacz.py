@@ -4,6 +4,7 @@ import struct
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from os import SEEK_END, PathLike
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
@@ -51,20 +52,44 @@ def read_captures(
     FileNotFoundError: [Errno 2] No such file or directory: 'no.wacz'
     """
     wanted = list(records)
+    for member in members(path, problems):
+        types = wanted if tally is None else None
+        scanner = WarcScanner(path, digests, types, member.start, member.length, member.inflated)
+        name, filename = f"{path}/{member.filename}", member.filename.removeprefix(_FOLDER)
+        yield from Captures(scanner, name, filename, problems, wanted, tally, on_read)
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """An archive file in a WACZ.
+
+    filename: its name in the ZIP. start, length: where it is stored in that, in bytes. inflated: how long it is, if it
+    is deflated; None if it is stored as it is.
+    """
+
+    filename: str
+    start: int
+    length: int
+    inflated: int | None
+
+
+def members(path: str | PathLike[str], problems: Problems) -> list[Member]:
+    """Return the archive files in a WACZ, in the order of its directory; what cannot be read is a `bad-member`.
+
+    Raises ArchiveFileError, OSError as `read_captures` does.
+    """
+    found = []
     with Path(path).open("rb") as file:
-        members = _members(file, str(path))
-        for member in members:
-            name = f"{path}/{member.filename}"
+        for member in _members(file, str(path)):
             try:
                 start = _start(file, member)
             except _MemberError as error:
+                name = f"{path}/{member.filename}"
                 problems.add(Problem("bad-member", name, None, member.header_offset, str(error)))
                 continue
             inflated = member.file_size if member.compress_type == zipfile.ZIP_DEFLATED else None
-            types = wanted if tally is None else None
-            scanner = WarcScanner(path, digests, types, start, member.compress_size, inflated)
-            filename = member.filename.removeprefix(_FOLDER)
-            yield from Captures(scanner, name, filename, problems, wanted, tally, on_read)
+            found.append(Member(member.filename, start, member.compress_size, inflated))
+    return found
 
 
 def check_directory(path: str | PathLike[str]) -> None:

@@ -24,7 +24,7 @@ from unlost.recover.scope import Scope
 from unlost.recover.serving import Serving
 from unlost.recover.state.listings import Listed
 from unlost.recover.state.resources import UNASSIGNED, Resource, Standing, Wanted
-from unlost.recover.state.state import State
+from unlost.recover.state.state import Sent, State
 from unlost.recover.telling import Tell
 from unlost.recover.warcs import Warcs
 
@@ -49,6 +49,7 @@ class Recovery:
     wait: seconds, more or less, between one answer of an archive and the next question, which then come one by one.
     until_done: whether to wait for archives that are not to be asked now.
     should_stop: whether somebody wants it to end; asked often.
+    sent: how many requests have gone to which archive, by kind, so far in this run: counted by whoever sends them.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class Recovery:
         wait: float = 0.0,
         until_done: bool = False,
         should_stop: Callable[[], bool] = lambda: False,
+        sent: Sent | None = None,
     ) -> None:
         self._plan = plan
         self._state = state
@@ -76,6 +78,8 @@ class Recovery:
         self._wait = wait
         self._until_done = until_done
         self._should_stop = should_stop
+        self._sent = sent
+        self._sent_before = state.requests()
         self._scope = Scope.of(plan)
         self._doors = Doors(clock)
         self._following = Following(plan, self._scope, state)
@@ -111,7 +115,7 @@ class Recovery:
         except BaseExceptionGroup as group:
             raise group.exceptions[0] from None
         finally:
-            self._state.commit()
+            self._commit()
         return self._result()
 
     async def costs(self, share: float) -> tuple[list[Cost], dict[str, str]]:
@@ -124,7 +128,7 @@ class Recovery:
         self._begin_round()
         async with asyncio.TaskGroup() as tasks:
             await self._list_all(tasks, None)
-        self._state.commit()
+        self._commit()
         archives = {name: each.archive for name, each in self._repositories.items()}
         unknown = self._unlisted(Listed.FAILED, Listed.NOT_NOW, Listed.CUT, Listed.UNSUPPORTED)
         return estimate.costs(archives, self._scope, self._serving, self._state, share), unknown
@@ -341,11 +345,17 @@ class Recovery:
         while True:
             await asyncio.sleep(pause)
             begun = time.monotonic()
-            self._state.commit()
+            self._commit()
             counts = self._state.resources.counts()
             self._tell("progress", {standing.value: count for standing, count in counts.items()})
             # Counting a million takes a while.
             pause = max(_COMMIT_SECONDS, 20 * (time.monotonic() - begun))
+
+    def _commit(self) -> None:
+        """Make all changes last, and with them how much was asked for them."""
+        if self._sent is not None:
+            self._state.keep_requests(self._sent_before, self._sent)
+        self._state.commit()
 
     def _unlisted(self, *outcomes: Listed) -> dict[str, str]:
         """Return the archives whose lists ended so, and why, as far as this plan asks for these lists."""

@@ -2,6 +2,7 @@
 
 mod ahead;
 mod blocks;
+pub mod coding;
 pub mod httpdate;
 mod in_order;
 mod inflating;

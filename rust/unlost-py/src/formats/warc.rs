@@ -1,5 +1,6 @@
 //! Bindings of `unlost_core::formats::warc`.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
@@ -48,6 +49,10 @@ struct WarcRecord {
     id: Option<String>,
     is_truncated: bool,
     is_short: bool,
+    /// Of its body, without codings: the SHA-1, how many bytes, and whether it breaks off.
+    body: Option<([u8; 20], u64, bool)>,
+    last_modified: Option<String>,
+    payload_type: Option<String>,
 }
 
 /// How much the texts of a record take that can be long.
@@ -66,13 +71,23 @@ fn weight(record: &Record) -> usize {
     .into_iter()
     .flatten()
     .chain([&record.kind])
+    .chain(record.details.iter().flat_map(|details| {
+        [&details.last_modified, &details.payload_type]
+            .into_iter()
+            .flatten()
+    }))
     .map(String::len)
     .sum()
 }
 
 impl From<Record> for WarcRecord {
     fn from(record: Record) -> Self {
+        let details = record.details.map(|details| *details).unwrap_or_default();
+        let digest = details.body_digest;
         Self {
+            body: digest.map(|digest| (digest, details.body_len, details.is_broken)),
+            last_modified: details.last_modified,
+            payload_type: details.payload_type,
             offset: record.offset,
             skip: record.skip,
             length: record.length,
@@ -140,23 +155,38 @@ impl<R: Read> Read for Interruptible<R> {
 
 type Found = (&'static str, u64, String);
 
-/// Scans an archive file: WarcScanner(path, digests=True, types=None, start=0, length=None, inflated=None).
+/// Scans an archive file: WarcScanner(path, digests=True, types=None, start=0, length=None, inflated=None, bodies=False).
 ///
+/// With `bodies`, pages have the digest and length of their bodies, and two more fields of their heads.
 /// next_batch() returns the next records, of the given types only, and problems as (kind, offset, message); None at the
 /// end. `start` and `length` tell the part of the file to read, and `inflated` how long that will be if it is deflated: for
 /// the members of a ZIP. `position` is how far the file was read, in bytes from its beginning. Raises OSError if the file
-/// cannot be read. Thread-safe.
+/// cannot be read. passed() is how many records of which other types there were so far. Thread-safe.
 #[pyclass(frozen, module = "unlost._core")]
 struct WarcScanner {
     scanner: Mutex<Scanner<Box<dyn Read + Send>>>,
     types: Option<Vec<String>>,
+    passed: Mutex<BTreeMap<String, u64>>,
     read: Counter,
 }
+
+/// Types of records that are counted one by one if they are not wanted; the others are `other`, whatever they say.
+const TYPES: [&str; 8] = [
+    "warcinfo",
+    "request",
+    "metadata",
+    "conversion",
+    "continuation",
+    "response",
+    "resource",
+    "revisit",
+];
 
 #[pymethods]
 impl WarcScanner {
     #[new]
-    #[pyo3(signature = (path, digests=true, types=None, start=0, length=None, inflated=None))]
+    #[pyo3(signature = (path, digests=true, types=None, start=0, length=None, inflated=None, bodies=false))]
+    #[allow(clippy::too_many_arguments)] // named by whoever calls it
     fn new(
         path: PathBuf,
         digests: bool,
@@ -164,6 +194,7 @@ impl WarcScanner {
         start: u64,
         length: Option<u64>,
         inflated: Option<u64>,
+        bodies: bool,
     ) -> PyResult<Self> {
         let part = Part::new(File::open(path)?, start, length.unwrap_or(u64::MAX))?;
         let part = Counted::new(part, start);
@@ -179,10 +210,14 @@ impl WarcScanner {
             }),
             None => Box::new(part),
         };
-        let scanner = Mutex::new(Scanner::new(source, digests)?);
+        let mut scanner = Scanner::new(source, digests)?;
+        if bodies {
+            scanner = scanner.with_bodies();
+        }
         Ok(Self {
-            scanner,
+            scanner: Mutex::new(scanner),
             types,
+            passed: Mutex::default(),
             read,
         })
     }
@@ -190,6 +225,13 @@ impl WarcScanner {
     #[getter]
     fn position(&self) -> u64 {
         self.read.get()
+    }
+
+    fn passed(&self) -> BTreeMap<String, u64> {
+        self.passed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     fn next_batch(&self, py: Python<'_>) -> PyResult<Option<(Vec<WarcRecord>, Vec<Found>)>> {
@@ -206,6 +248,17 @@ impl WarcScanner {
 }
 
 impl WarcScanner {
+    fn pass(&self, kind: &str) {
+        let known = TYPES.iter().find(|&&each| each == kind);
+        let kind = known.map_or("other", |kind| kind);
+        let mut passed = self.passed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = passed.get_mut(kind) {
+            *count += 1;
+        } else {
+            passed.insert(kind.to_owned(), 1);
+        }
+    }
+
     #[allow(clippy::vec_box)] // as the core gives them
     fn scan(&self) -> std::io::Result<(Vec<Box<Record>>, Vec<Problem>, bool)> {
         let mut scanner = self.scanner.lock().unwrap_or_else(PoisonError::into_inner);
@@ -220,6 +273,8 @@ impl WarcScanner {
                     if types.is_none_or(|types| types.contains(&record.kind)) {
                         held += weight(&record);
                         records.push(record);
+                    } else {
+                        self.pass(&record.kind);
                     }
                 }
             }
@@ -232,7 +287,8 @@ impl WarcScanner {
 ///
 /// `start` and `length` tell the part of the file in which the archive is stored, offsets are of that part.
 /// fields: of its header, as (name, value). http_head: of the message in its block, or None. read(count) returns the next
-/// bytes of the body, none at its end; problems() what is wrong with what was read so far. Thread-safe.
+/// bytes of the body, none at its end; read_undone(most) all of it without codings, at most so many bytes, and whether
+/// there are more; problems() what is wrong with what was read so far. Thread-safe.
 #[pyclass(frozen, module = "unlost._core")]
 struct WarcBody {
     record: Mutex<StoredRecord<Part<File>>>,
@@ -283,6 +339,15 @@ impl WarcBody {
     fn read<'py>(&self, py: Python<'py>, count: usize) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = py.detach(|| self.record().read(count))?;
         Ok(PyBytes::new(py, &bytes))
+    }
+
+    fn read_undone<'py>(
+        &self,
+        py: Python<'py>,
+        most: usize,
+    ) -> PyResult<(Bound<'py, PyBytes>, bool, bool)> {
+        let (body, is_cut) = py.detach(|| self.record().read_undone(most))?;
+        Ok((PyBytes::new(py, &body.kept), is_cut, body.is_broken))
     }
 
     fn problems(&self) -> Vec<Found> {

@@ -1,18 +1,24 @@
 """All that a recovery knows."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from unlost.archives.archive import Work
 from unlost.errors import UsageError
 from unlost.recover.plan import Plan, Policy
 from unlost.recover.state.captures import Captures
 from unlost.recover.state.file import StateFile
 from unlost.recover.state.listings import Listings
+from unlost.recover.state.reading import REQUESTS
 from unlost.recover.state.records import Records
 from unlost.recover.state.resources import Resources
+
+Sent = Mapping[tuple[str, Work], int]
+"""How many requests went to which archive, by kind."""
 
 _SCOPE = ("urls", "page", "subdomains", "depth", "include", "exclude", "requisites")
 _FOLLOW_AGAIN = "follow-again"
@@ -56,6 +62,21 @@ class State:
         """Keep something under a name."""
         self._file.begin()
         self._file.connection.execute("INSERT OR REPLACE INTO fact VALUES (?, ?)", (name, value))
+
+    def requests(self) -> dict[str, dict[str, int]]:
+        """Return how many requests were sent over all runs, by archive, then by kind; none if nobody counted."""
+        found: dict[str, dict[str, int]] = json.loads(self.fact(REQUESTS) or "{}")
+        return found
+
+    def keep_requests(self, before: Mapping[str, Mapping[str, int]], sent: Sent) -> None:
+        """Keep how many requests were sent: those of runs before this one, and of this one so far."""
+        total = {archive: dict(kinds) for archive, kinds in before.items()}
+        for (archive, work), count in sent.items():
+            kinds = total.setdefault(archive, {})
+            kinds[work.value] = kinds.get(work.value, 0) + count
+        text = json.dumps(total, sort_keys=True)
+        if text != self.fact(REQUESTS):
+            self.keep_fact(REQUESTS, text)
 
     def plan(self) -> Plan | None:
         """Return what is recovered here; None if nobody has said so yet."""

@@ -56,6 +56,12 @@ impl Fields {
         self.get(name).and_then(number)
     }
 
+    /// All of them in their order, to look at.
+    pub fn pairs(&self) -> impl DoubleEndedIterator<Item = (&str, &[u8])> {
+        let fields = self.fields.iter();
+        fields.map(|(name, value)| (name.as_str(), value.as_slice()))
+    }
+
     /// All of them in their order.
     pub fn into_pairs(self) -> Vec<(String, Vec<u8>)> {
         self.fields

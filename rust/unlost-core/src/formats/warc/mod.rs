@@ -17,6 +17,6 @@ pub(super) mod window;
 pub(super) mod zstd;
 
 pub use problem::Problem;
-pub use record::Record;
+pub use record::{Details, Record};
 pub use scanner::{Event, Scanner};
 pub use stored::StoredRecord;

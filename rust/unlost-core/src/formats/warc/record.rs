@@ -2,6 +2,7 @@
 
 use super::arc::Line;
 use super::fields::{self, Fields};
+use crate::formats::coding::codings_of;
 
 /// One record of an archive file. What it does not tell is None.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,6 +42,25 @@ pub struct Record {
     pub is_truncated: bool,
     /// Whether less of the block is there than the header says.
     pub is_short: bool,
+    /// What was asked for beyond all this: only of what may be a page, or a part of one.
+    pub details: Option<Box<Details>>,
+}
+
+/// What is known of a page only when its body was looked at.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Details {
+    /// The SHA-1 of the body without its codings, or if they cannot be undone, with them; None if it is not all there.
+    pub body_digest: Option<[u8; 20]>,
+    /// How many bytes such a body has.
+    pub body_len: u64,
+    /// Whether the body breaks off in its codings.
+    pub is_broken: bool,
+    /// When it was last changed, as its server says.
+    pub last_modified: Option<String>,
+    /// The media type of the payload with its parameters.
+    pub payload_type: Option<String>,
+    /// The codings of the body, as they are to be undone.
+    pub(super) codings: Vec<String>,
 }
 
 impl Record {
@@ -94,6 +114,7 @@ impl Record {
         }
     }
 
+    /// Add what the head of an HTTP response says, with `details` if there are any.
     pub(super) fn add_http(&mut self, head: &[u8]) -> bool {
         let end = memchr::memchr(b'\n', head).unwrap_or(head.len());
         let mut words = head[..end]
@@ -108,6 +129,11 @@ impl Record {
             let fields = Fields::read(&head[end..]);
             self.mime = fields.get("Content-Type").and_then(fields::media_type);
             self.location = fields.get("Location").map(fields::address);
+            if let Some(details) = &mut self.details {
+                details.last_modified = fields.text("Last-Modified");
+                details.payload_type = fields.text("Content-Type");
+                details.codings = codings_of(|| fields.pairs());
+            }
         }
         is_http && self.status.is_some()
     }

@@ -12,8 +12,18 @@ use super::head::{
     Block, Head, MAX_HEADER, MAX_HTTP_HEAD, begins_warc_record, read_head, read_http, read_line,
 };
 use super::problem::Problem;
-use super::record::{Record, sha1_digest};
+use super::record::{Details, Record, sha1_digest};
 use super::text::{LOOK, Text};
+use crate::formats::coding::{Body, Refusal, Undoing, Wanted};
+
+/// The longest body that is made by undoing codings, in bytes: beyond it, it is a bomb.
+const MAX_BODY: u64 = 1 << 32;
+
+/// How many times as long as it is stored a body may become: what deflate can do at most, and a little more.
+const MAX_RATIO: u64 = 1100;
+
+/// How long it may become however short it is stored: Brotli packs a megabyte of nothing into some bytes.
+const ALWAYS: u64 = 1 << 20;
 
 /// One thing found in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +40,7 @@ pub struct Scanner<R> {
     has_begun: bool,
     is_arc: bool,
     with_digests: bool,
+    with_bodies: bool,
     /// The last member that was told to be shared.
     shared: Option<u64>,
     found: VecDeque<Event>,
@@ -53,9 +64,17 @@ impl<R: Read> Scanner<R> {
             has_begun: false,
             is_arc: false,
             with_digests,
+            with_bodies: false,
             shared: None,
             found: VecDeque::new(),
         })
+    }
+
+    /// Also look at the bodies of pages, and tell their [`Details`].
+    #[must_use]
+    pub fn with_bodies(mut self) -> Self {
+        self.with_bodies = true;
+        self
     }
 
     /// The next record or problem, None at the end of the file. Fails only if the source does.
@@ -250,6 +269,9 @@ impl<R: Read> Scanner<R> {
         block_digest: Option<String>,
     ) -> Result<()> {
         let mut payload = Payload::default();
+        if self.with_bodies && matches!(record.kind.as_str(), "response" | "resource" | "revisit") {
+            record.details = Some(Box::default());
+        }
         if record.has_response_head() {
             payload = self.read_http_head(record, block)?;
         } else {
@@ -260,7 +282,19 @@ impl<R: Read> Scanner<R> {
             if record.kind != "request" {
                 record.digest = record.digest.take().or(block_digest);
             }
+            if let Some(details) = &mut record.details {
+                details.payload_type.clone_from(&record.content_type);
+            }
         }
+        let mut undoing = match &record.details {
+            Some(details) if !payload.is_lost && record.kind != "revisit" => {
+                let len = block.left + payload.start.len() as u64;
+                let mut undoing = Undoing::new(&details.codings, wanted(len));
+                undoing.feed(&payload.start);
+                Some(undoing)
+            }
+            _ => None,
+        };
         let computes = self.with_digests
             && !payload.is_lost
             && record.digest.is_none()
@@ -274,6 +308,9 @@ impl<R: Read> Scanner<R> {
             if let Some(hash) = &mut hash {
                 hash.update(&self.text.seen()[..seen]);
             }
+            if let Some(undoing) = &mut undoing {
+                undoing.feed(&self.text.seen()[..seen]);
+            }
             block.consume(&mut self.text, seen);
         }
         if block.is_cut {
@@ -283,6 +320,11 @@ impl<R: Read> Scanner<R> {
         if let Some(hash) = hash {
             record.digest = Some(sha1_digest(&hash.finalize()));
         }
+        if let (Some(undoing), Some(details)) = (undoing, &mut record.details) {
+            let body = undoing.finish();
+            add_body(details, &body);
+            self.report_body(&body, record.offset);
+        }
         if payload.has_bad_head && record.kind == "response" {
             self.report(
                 "bad-http",
@@ -291,6 +333,25 @@ impl<R: Read> Scanner<R> {
             );
         }
         Ok(())
+    }
+
+    fn report_body(&mut self, body: &Body, offset: u64) {
+        if body.is_broken {
+            let message = "a body breaks off in its transfer or content coding";
+            self.report("cut-coding", offset, message);
+        }
+        match body.refusal {
+            Some(Refusal::Coding) => {
+                let message =
+                    "a body is in a coding that cannot be undone: it is taken as it is stored";
+                self.report("bad-coding", offset, message);
+            }
+            Some(Refusal::TooLong) => {
+                let message = "a body is too long without its coding: it is taken as it is stored";
+                self.report("coding-too-long", offset, message);
+            }
+            None => {}
+        }
     }
 
     /// Read the head of the HTTP message in a block.
@@ -349,6 +410,25 @@ impl<R: Read> Scanner<R> {
         }
         Ok(None)
     }
+}
+
+/// What is wanted of a body that has so many bytes as it is stored.
+fn wanted(len: u64) -> Wanted {
+    Wanted {
+        with_digest: true,
+        kept: 0,
+        limit: len
+            .saturating_mul(MAX_RATIO)
+            .saturating_add(ALWAYS)
+            .min(MAX_BODY)
+            .max(len),
+    }
+}
+
+fn add_body(details: &mut Details, body: &Body) {
+    details.body_digest = body.digest;
+    details.body_len = body.len;
+    details.is_broken = body.is_broken;
 }
 
 fn find_warc_record(text: &[u8]) -> Option<usize> {

@@ -10,12 +10,15 @@ use super::record::Record;
 use super::text::Text;
 use super::window::Window;
 use super::zstd;
+use crate::formats::coding::{Body, Undoing, Wanted, codings_of};
 
 /// A record whose header was read and whose body is to come.
 pub struct StoredRecord<R> {
     text: Text<R>,
     block: Block,
     offset: u64,
+    /// Whether its head, if it has one, is that of a response from the web.
+    is_response: bool,
     /// The fields of its header in their order; of an ARC, what they would be in a WARC.
     pub fields: Vec<(String, Vec<u8>)>,
     /// The head of the HTTP message, up to and with its empty line, if the block is one.
@@ -94,6 +97,7 @@ impl<R: Read + Seek> StoredRecord<R> {
         }
         Ok(Some(Self {
             offset: record.offset,
+            is_response: record.has_response_head(),
             text,
             block,
             fields,
@@ -107,6 +111,35 @@ impl<R: Read + Seek> StoredRecord<R> {
         let bytes = self.text.seen()[..seen].to_vec();
         self.block.consume(&mut self.text, seen);
         Ok(bytes)
+    }
+
+    /// The rest of the body without its codings, or if they cannot be undone, with them: its first `most` bytes, and
+    /// whether there are more.
+    pub fn read_undone(&mut self, most: usize) -> Result<(Body, bool)> {
+        let wanted = Wanted {
+            with_digest: false,
+            kept: most,
+            limit: most as u64,
+        };
+        let head = self.http_head.as_deref().unwrap_or_default();
+        let (codings, start) = if self.is_response {
+            let end = memchr::memchr(b'\n', head).unwrap_or(head.len());
+            let fields = Fields::read(&head[end..]);
+            (codings_of(|| fields.pairs()), &[][..])
+        } else {
+            (Vec::new(), head) // what it has for a head belongs to its body
+        };
+        let mut undoing = Undoing::new(&codings, wanted);
+        undoing.feed(start);
+        while !undoing.has_enough() {
+            let seen = self.block.seen(&mut self.text)?;
+            if seen == 0 {
+                break;
+            }
+            undoing.feed(&self.text.seen()[..seen]);
+            self.block.consume(&mut self.text, seen);
+        }
+        Ok(undoing.finish_kept())
     }
 
     /// Where it is stored.

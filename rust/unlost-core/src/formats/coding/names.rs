@@ -1,0 +1,83 @@
+//! The codings that headers name, in the order in which they are to be undone.
+
+pub const CHUNKED: &str = "chunked";
+
+/// The codings that are undone.
+pub const UNDONE: [&str; 4] = ["gzip", "deflate", "br", "zstd"];
+
+/// What stands in the place of a coding, and is none.
+const NONE: [&str; 7] = ["", "identity", "none", "binary", "7bit", "8bit", "utf-8"];
+
+/// Real codings, by the list of IANA and by what servers were seen to send; a word that is in no list means nothing.
+const NOT_UNDONE: [&str; 11] = [
+    "compress",
+    "x-compress",
+    "dcb",
+    "dcz",
+    "exi",
+    "aes128gcm",
+    "pack200-gzip",
+    "sdch",
+    "bzip2",
+    "lzma",
+    "xz",
+];
+
+/// The codings that the fields of a head name, those of the transfer first, in lower case.
+#[must_use]
+pub fn codings_of<'a, F>(fields: impl Fn() -> F) -> Vec<String>
+where
+    F: DoubleEndedIterator<Item = (&'a str, &'a [u8])>,
+{
+    let mut found = Vec::new();
+    for field in ["transfer-encoding", "content-encoding"] {
+        for (name, value) in fields().rev() {
+            if name.eq_ignore_ascii_case(field) {
+                add_codings(value, &mut found);
+            }
+        }
+    }
+    found
+}
+
+fn add_codings(value: &[u8], found: &mut Vec<String>) {
+    for part in value.rsplit(|&byte| byte == b',') {
+        let end = memchr::memchr(b';', part).unwrap_or(part.len());
+        // As Latin-1, in which every byte is a character.
+        let text: String = part[..end].iter().map(|&byte| char::from(byte)).collect();
+        let name = text.trim_matches(is_space).to_lowercase();
+        if !NONE.contains(&name.as_str()) {
+            found.push(if name == "x-gzip" {
+                "gzip".to_owned()
+            } else {
+                name
+            });
+        }
+    }
+}
+
+/// White space, as Python has it: with the separators of files and records.
+fn is_space(char: char) -> bool {
+    char.is_whitespace() || matches!(char, '\x1c'..='\x1f')
+}
+
+/// Whether something is said to be in a coding that is known and cannot be undone; `br with a dictionary` is not br.
+pub fn is_real(coding: &str) -> bool {
+    let first = coding.split(is_space).find(|word| !word.is_empty());
+    NOT_UNDONE.contains(&coding) || first.is_some_and(|word| UNDONE.contains(&word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn transfer_codings_come_first_and_the_last_one_is_undone_first() {
+        let fields: [(&str, &[u8]); 2] = [
+            ("Content-Encoding", b"deflate, X-GZIP;q=1, identity"),
+            ("transfer-encoding", b"Chunked"),
+        ];
+        let found = codings_of(|| fields.iter().copied());
+        assert_eq!(found, ["chunked", "gzip", "deflate"]);
+    }
+}

@@ -1,0 +1,83 @@
+//! Where undone bytes end up: counted, hashed, and the first ones kept.
+
+use sha1::{Digest, Sha1};
+
+use super::{Body, Refusal};
+
+/// What is wanted of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// Whether its SHA-1 is.
+    pub with_digest: bool,
+    /// How many of its first bytes are.
+    pub kept: usize,
+    /// The longest that is undone, in bytes.
+    pub limit: u64,
+}
+
+impl Wanted {
+    pub(super) fn without_limit(self) -> Self {
+        Self {
+            limit: u64::MAX,
+            ..self
+        }
+    }
+}
+
+pub struct Output {
+    hash: Option<Sha1>,
+    len: u64,
+    kept: Vec<u8>,
+    wanted: Wanted,
+    is_over: bool,
+}
+
+impl Output {
+    pub fn new(wanted: Wanted) -> Self {
+        Self {
+            hash: wanted.with_digest.then(Sha1::new),
+            len: 0,
+            kept: Vec::new(),
+            wanted,
+            is_over: false,
+        }
+    }
+
+    pub fn feed(&mut self, data: &[u8]) {
+        if self.is_over || data.is_empty() {
+            return;
+        }
+        let left = usize::try_from(self.wanted.limit - self.len).unwrap_or(usize::MAX);
+        self.is_over = data.len() > left;
+        let data = &data[..data.len().min(left)];
+        self.len += data.len() as u64;
+        if let Some(hash) = &mut self.hash {
+            hash.update(data);
+        }
+        let room = self.wanted.kept.saturating_sub(self.kept.len());
+        self.kept.extend_from_slice(&data[..data.len().min(room)]);
+    }
+
+    /// Whether there was more than the limit.
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    pub fn kept_len(&self) -> u64 {
+        self.kept.len() as u64
+    }
+
+    pub fn into_body(self, is_broken: bool, refusal: Option<Refusal>) -> Body {
+        Body {
+            digest: self.hash.map(|hash| hash.finalize().into()),
+            len: self.len,
+            kept: self.kept,
+            is_broken,
+            refusal,
+        }
+    }
+}

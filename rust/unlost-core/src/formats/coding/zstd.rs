@@ -1,0 +1,138 @@
+//! Zstandard: frames one after the other, some of them to be skipped, with NULs between them.
+
+use zstd::stream::raw::{DParameter, Decoder, Operation};
+
+use super::PIECE;
+use super::unpacker::{Broken, DAMAGED, Take};
+use crate::formats::warc::zstd::{MAGIC, skippable};
+
+/// Windows of frames up to what `zstd --ultra` makes without being told to: 128 MiB.
+const WINDOW_LOG: u32 = 27;
+
+enum Place {
+    /// Before a frame, of which these bytes were seen.
+    Between(Vec<u8>),
+    /// In a frame.
+    Frame,
+    /// In a frame that is skipped, before so many bytes of it.
+    Skipped(u64),
+}
+
+pub struct Zstd {
+    state: Decoder<'static>,
+    place: Place,
+    room: Vec<u8>,
+}
+
+impl Zstd {
+    /// None if this is not how a frame begins.
+    pub fn of(head: &[u8]) -> Option<Self> {
+        let is_frame =
+            head.starts_with(&MAGIC) || matches!(head, [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..]);
+        let mut state = Decoder::new().ok().filter(|_| is_frame)?;
+        state
+            .set_parameter(DParameter::WindowLogMax(WINDOW_LOG))
+            .ok()?;
+        Some(Self {
+            state,
+            place: Place::Between(Vec::new()),
+            room: vec![0; PIECE],
+        })
+    }
+
+    pub fn feed(&mut self, data: &[u8], take: &mut Take) -> Result<(), Broken> {
+        let mut left = data;
+        while !left.is_empty() {
+            left = match &mut self.place {
+                Place::Between(_) => self.begin(left)?,
+                Place::Skipped(count) => {
+                    let passed = left
+                        .len()
+                        .min(usize::try_from(*count).unwrap_or(usize::MAX));
+                    *count -= passed as u64;
+                    if *count == 0 {
+                        self.place = Place::Between(Vec::new());
+                    }
+                    &left[passed..]
+                }
+                Place::Frame => match self.unpack(left, take)? {
+                    Some(rest) => rest,
+                    None => return Ok(()),
+                },
+            };
+        }
+        Ok(())
+    }
+
+    /// Looks for a frame, byte by byte: its beginning may be in two pieces.
+    fn begin<'a>(&mut self, data: &'a [u8]) -> Result<&'a [u8], Broken> {
+        let Place::Between(seen) = &mut self.place else {
+            return Ok(data);
+        };
+        for (at, &byte) in data.iter().enumerate() {
+            if seen.is_empty() && byte == 0 {
+                continue;
+            }
+            seen.push(byte);
+            if seen.starts_with(&MAGIC) {
+                self.state.reinit().map_err(|_| DAMAGED)?;
+                self.state
+                    .run_on_buffers(&MAGIC, &mut self.room)
+                    .map_err(|_| DAMAGED)?;
+                self.place = Place::Frame;
+                return Ok(&data[at + 1..]);
+            }
+            if let Some((_, count)) = skippable(seen) {
+                self.place = if count == 0 {
+                    Place::Between(Vec::new())
+                } else {
+                    Place::Skipped(count)
+                };
+                return Ok(&data[at + 1..]);
+            }
+            if seen.len() >= 8 || !may_begin(seen) {
+                return Err(DAMAGED);
+            }
+        }
+        Ok(&[])
+    }
+
+    /// What is left behind the frame, or of it; None if no more is wanted.
+    fn unpack<'a>(&mut self, data: &'a [u8], take: &mut Take) -> Result<Option<&'a [u8]>, Broken> {
+        let mut left = data;
+        loop {
+            let done = self
+                .state
+                .run_on_buffers(left, &mut self.room)
+                .map_err(|_| DAMAGED)?;
+            left = &left[done.bytes_read..];
+            if done.bytes_written > 0 && !take(&self.room[..done.bytes_written]) {
+                return Ok(None);
+            }
+            if done.remaining == 0 {
+                self.place = Place::Between(Vec::new());
+                return Ok(Some(left));
+            }
+            if left.is_empty() && done.bytes_written < self.room.len() {
+                return Ok(Some(left));
+            }
+            if done.bytes_read == 0 && done.bytes_written == 0 {
+                return Err(DAMAGED);
+            }
+        }
+    }
+
+    pub fn end(&self) -> Result<(), Broken> {
+        match &self.place {
+            Place::Between(seen) if seen.is_empty() => Ok(()),
+            _ => Err(DAMAGED),
+        }
+    }
+}
+
+/// Whether a frame, or one to be skipped, may begin so.
+fn may_begin(seen: &[u8]) -> bool {
+    let known = seen.len().min(4);
+    seen[..known] == MAGIC[..known]
+        || (matches!(seen[0], 0x50..=0x5f) && seen[1..known] == [0x2a, 0x4d, 0x18][..known - 1])
+}

@@ -1,0 +1,98 @@
+"""Which kind of site is kept at a place, told by looking at it."""
+
+import os
+import stat
+import zlib
+from enum import Enum
+from pathlib import Path
+
+from unlost.errors import InputError
+from unlost.recover.state.file import NAME as STATE
+
+WARCS = "warc"
+"""The folder of a recovery that has its archive files."""
+
+_ENDINGS = (".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz", ".arc.zst", ".wacz", ".warc.gz.open")
+_LOOK = 512  # bytes that tell what a file is
+_GZIP = b"\x1f\x8b\x08"
+_ZSTD = (b"\x28\xb5\x2f\xfd", b"\x2a\x4d\x18")
+
+
+class Kind(Enum):
+    """What a site is kept in."""
+
+    ARCHIVES = "archive files"
+    RECOVERY = "a recovery"
+    FOLDER = "a folder"
+
+
+def kind_of(path: Path) -> tuple[Kind, list[Path]]:
+    """Return what is kept at a place, and if it is that, its archive files in the order of their names.
+
+    Raises InputError for what is none of them, or has nothing in it; OSError for what cannot be looked at.
+    """
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file or folder: check the name") from None
+    if stat.S_ISREG(found.st_mode):
+        if not found.st_size:
+            raise InputError(f"{path}: an empty file: expected a WARC, an ARC or a WACZ")
+        if not is_archive(path):
+            message = "neither a WARC, an ARC nor a WACZ: give one of these, a folder, or the folder of a recovery"
+            raise InputError(f"{path}: {message}")
+        return Kind.ARCHIVES, [path]
+    if not stat.S_ISDIR(found.st_mode):
+        raise InputError(f"{path}: neither a file nor a folder: write it to a file first")
+    if (path / STATE).is_file() and (path / WARCS).is_dir():
+        return Kind.RECOVERY, []
+    files, has_others = _archives_in(path)
+    if not files and not has_others:
+        raise InputError(f"{path}: nothing in it")
+    return (Kind.FOLDER, []) if has_others else (Kind.ARCHIVES, files)
+
+
+def size_of(path: Path) -> int:
+    """Return how many bytes are read of a site, at most, for whoever shows how far that is. 0 if nobody knows."""
+    if path.is_file():
+        return path.stat().st_size
+    folder = path / WARCS if (path / STATE).is_file() else path
+    total = 0
+    for root, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += os.lstat(os.path.join(root, name)).st_size  # noqa: PTH118  many of them
+            except OSError:
+                continue  # it vanished
+    return total
+
+
+def is_archive(file: Path) -> bool:
+    """Return whether a file is an archive, by its first bytes, or, if they are damaged, by its name. Raises OSError."""
+    if file.name.lower().endswith(_ENDINGS):
+        return True
+    with file.open("rb") as opened:
+        head = opened.read(_LOOK)
+    if head.startswith(b"PK\3\4"):
+        return True
+    if head.startswith(_GZIP):
+        try:
+            head = zlib.decompressobj(16 + zlib.MAX_WBITS).decompress(head, _LOOK)
+        except zlib.error:
+            return False
+    return head.startswith((b"WARC/", b"filedesc://", *_ZSTD[:1])) or head[1:4] == _ZSTD[1]
+
+
+def _archives_in(folder: Path) -> tuple[list[Path], bool]:
+    """Return the files with names of archives below a folder, and whether there are any others."""
+    found: list[Path] = []
+    for root, folders, names in os.walk(folder):
+        folders.sort()
+        for name in sorted(names):
+            if name.startswith("."):
+                continue
+            file = Path(root) / name
+            if not name.lower().endswith(_ENDINGS) or file.is_symlink() or not file.is_file():
+                return [], True
+            found.append(file)
+    return found, False

@@ -1,0 +1,179 @@
+"""From the records of archive files to resources: what counts, what does not and why, and what revisits stand for."""
+
+from array import array
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from functools import lru_cache
+from typing import NamedTuple
+
+from unlost import dates
+from unlost._core import WarcRecord
+from unlost.errors import DateError, ForeignSchemeError, UriError
+from unlost.formats.digests import normal_digest
+from unlost.formats.problems import Problem, Problems
+from unlost.measure.resource import Resource
+from unlost.measure.sites.archive_parts import Part
+from unlost.measure.sites.table import Table
+from unlost.recover.naming import names_of
+
+_SHA1_LENGTH = 37  # of `sha1:` and 32 letters, which is how nearly all are written
+
+_cached_iso = lru_cache(maxsize=1024)(dates.from_iso)
+_cached_http = lru_cache(maxsize=1024)(dates.from_http)
+
+
+class _Revisit(NamedTuple):
+    """A copy whose body is to be found elsewhere."""
+
+    name: str
+    uri: str
+    datetime: str | None
+    mime: str | None
+    original: tuple[str, str] | None
+    payload: int
+
+
+class RecordReading:
+    """Reads archive files, one after the other, into a table.
+
+    left_out: how many records are no resources, by the reason. problems: what could not be read.
+    """
+
+    def __init__(self, *, ignore_case: bool = False) -> None:
+        self.table = Table()
+        self.left_out: Counter[str] = Counter()
+        self.problems = Problems()
+        self._ignore_case = ignore_case
+        self._payloads = array("q")  # of the rows: what their headers say of their bytes, hashed; 0 if nothing
+        self._names = array("q")  # of the rows, hashed
+        self._revisits: list[_Revisit] = []
+
+    def read(self, part: Part, number: int, on_read: Callable[[int], object] | None = None) -> None:
+        """Read one file, which is so many parts behind the first. on_read: gets how far it was read, in bytes.
+
+        Raises OSError.
+        """
+        scanner = part.scanner()
+        while (batch := scanner.next_batch()) is not None:
+            records, found = batch
+            for kind, offset, message in found:
+                self.problems.add(Problem(kind, part.name, None, offset, message))
+            names = names_of([record.uri or "" for record in records], ignore_case=self._ignore_case)
+            for record, name in zip(records, names, strict=True):
+                self._take(record, name, part, number)
+            if on_read is not None:
+                on_read(scanner.position)
+        self.left_out.update(scanner.passed())
+
+    def settle(self) -> None:
+        """Find the bodies of revisits, in all that was read: the record that each names, else one of its digest."""
+        if not self._revisits:
+            return
+        table = self.table
+        named = {(name, table.datetime(row)): row for row, name in enumerate(self._names)}
+        same = {payload: row for row, payload in enumerate(self._payloads) if payload}
+        originals = names_of(
+            (each.original[0] if each.original else "" for each in self._revisits), ignore_case=self._ignore_case
+        )
+        for revisit, original in zip(self._revisits, originals, strict=True):
+            row = None
+            if revisit.original is not None and isinstance(original, str):
+                row = named.get((hash(original), revisit.original[1]))
+            if row is None and revisit.payload:
+                row = same.get(revisit.payload)
+            if row is None:
+                self.left_out["revisit-without-body"] += 1
+            else:
+                self._repeat(revisit, row)
+        self._revisits = []
+
+    def _take(self, record: WarcRecord, name: str | UriError, part: Part, number: int) -> None:
+        if isinstance(name, UriError):
+            self._leave_out_address(record, name, part)
+            return
+        reason = reason_against(record.status) if record.type != "resource" else None
+        if record.type == "revisit" and record.status in (None, 304):
+            reason = None  # what it stands for has a status
+        if reason is not None:
+            self.left_out[reason] += 1
+            return
+        moment = self._moment(record, part)
+        if record.type == "revisit":
+            self._revisit(record, name, moment)
+            return
+        if record.is_short or record.is_truncated or record.body is None or record.body[2]:
+            self.left_out["cut"] += 1
+            return
+        digest, size, _ = record.body
+        modified = None
+        if record.last_modified is not None:
+            with suppress(DateError):  # servers write anything
+                modified = _cached_http(record.last_modified)
+        uri = record.uri or ""
+        resource = Resource(name, uri, moment, modified, record.mime, digest, size, None, None)
+        self.table.add(resource, number, record.offset, record.skip)
+        self._payloads.append(_payload(record.digest))
+        self._names.append(hash(name))
+
+    def _leave_out_address(self, record: WarcRecord, error: UriError, part: Part) -> None:
+        if isinstance(error, ForeignSchemeError):
+            self.left_out["foreign-scheme"] += 1
+            return
+        self.left_out["no-address"] += 1
+        kind = "no-uri" if record.uri is None else "bad-uri"
+        self.problems.add(Problem(kind, part.name, None, record.offset, str(error)))
+
+    def _moment(self, record: WarcRecord, part: Part) -> str | None:
+        try:
+            return dates.pad(record.date or "") if record.is_arc else _cached_iso(record.date or "")
+        except DateError as error:
+            self.problems.add(Problem("bad-date", part.name, None, record.offset, str(error)))
+            return None
+
+    def _revisit(self, record: WarcRecord, name: str, moment: str | None) -> None:
+        original = None
+        if record.refers_to_uri and record.refers_to_date:
+            with suppress(DateError):
+                original = (record.refers_to_uri, _cached_iso(record.refers_to_date))
+        payload = _payload(record.digest)
+        revisit = _Revisit(name, record.uri or "", moment, record.mime, original, payload)
+        row = self.table.row_of(name)
+        if original is None and row is not None and payload and self._payloads[row] == payload:
+            self._repeat(revisit, row)  # the same page as before, as most of them are
+        else:
+            self._revisits.append(revisit)
+
+    def _repeat(self, revisit: _Revisit, row: int) -> None:
+        before = self.table.copy(revisit.name, row)
+        mime = revisit.mime or before.mime
+        resource = Resource(
+            revisit.name, revisit.uri, revisit.datetime, before.modified, mime, before.digest, before.size, None, None
+        )
+        self.table.add(resource, *self.table.place(row))
+        self._payloads.append(self._payloads[row])
+        self._names.append(hash(revisit.name))
+
+
+def reason_against(status: int | None) -> str | None:
+    """Return why an answer of this status is no resource; None if it is one.
+
+    >>> [reason_against(status) for status in (200, 204, 301, 304, 404, 503, None, 100)]
+    [None, 'no-body', 'redirect', 'not-modified', 'error', 'error', 'no-status', 'no-status']
+    """
+    if status is None or not 200 <= status < 600:
+        return "no-status"
+    if status < 300:
+        return "no-body" if status in (204, 205) else None
+    if status < 400:
+        return "not-modified" if status == 304 else "redirect"
+    return "error"
+
+
+def _payload(digest: str | None) -> int:
+    """Return a number for a digest in whatever spelling; 0 if there is none."""
+    if not digest:
+        return 0
+    if len(digest) == _SHA1_LENGTH and digest.startswith("sha1:"):
+        return hash(digest.upper())
+    return hash(normal_digest(digest).upper())

@@ -1,0 +1,126 @@
+"""The resources of a site, in little memory: columns of numbers, and two texts for each."""
+
+from array import array
+from collections.abc import Iterator, Mapping
+
+from unlost.measure.resource import Resource
+
+_NONE = -1
+_DIGEST_BYTES = 20
+_MIGRATED = {None: 0, False: 1, True: 2}
+_WAS_MIGRATED = (None, False, True)
+
+
+class Table(Mapping[str, Resource]):
+    """Resources by name. Copies of one that do not count are kept, too: revisits may refer to them.
+
+    A `Resource` is made when it is asked for; its `place` is the number of its row here. Some 400 bytes for each.
+    """
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._rows: dict[str, int] = {}
+        self._uris: list[str] = []
+        self._mimes: list[str | None] = []
+        self._same_mimes: dict[str, str] = {}
+        self._digests = bytearray()
+        self._migrated = bytearray()
+        self._datetimes, self._modified, self._sizes = array("q"), array("q"), array("q")
+        self._parts, self._offsets, self._skips = array("l"), array("q"), array("q")
+
+    def __getitem__(self, name: str) -> Resource:
+        """Return the copy that counts. Raises KeyError."""
+        return self._resource(name, self._rows[name])
+
+    def __contains__(self, name: object) -> bool:
+        """Return whether there is one of that name."""
+        return name in self._rows
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names, in the order in which they were found."""
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        """Return how many names there are."""
+        return len(self._rows)
+
+    @property
+    def rows(self) -> range:
+        """The numbers of all copies."""
+        return range(len(self._uris))
+
+    def row_of(self, name: str) -> int | None:
+        """Return the number of the copy that counts; None if there is none."""
+        return self._rows.get(name)
+
+    def place(self, row: object) -> tuple[int, int, int]:
+        """Return where the body of a copy is: which part of the site, its offset there, and what to skip.
+
+        row: its number, or the `place` of a resource of this table. Raises TypeError for that of another site.
+        """
+        if not isinstance(row, int):
+            raise TypeError(f"expected a resource of this site, found a place {row!r}")
+        return self._parts[row], self._offsets[row], self._skips[row]
+
+    def uri(self, row: int) -> str:
+        """Return the address of a copy, as it is spelled."""
+        return self._uris[row]
+
+    def digest(self, row: int) -> bytes:
+        """Return the digest of a copy."""
+        return bytes(self._digests[row * _DIGEST_BYTES : (row + 1) * _DIGEST_BYTES])
+
+    def datetime(self, row: int) -> str | None:
+        """Return when a copy was made."""
+        return _text(self._datetimes[row])
+
+    def add(self, resource: Resource, part: int, offset: int, skip: int = 0) -> int:
+        """Keep a copy, and let it count if it is the better one; return its row. Its `place` is not looked at.
+
+        One with a body goes before one without; then the later does, and of two of the same time the one that was
+        added later.
+        """
+        row = len(self._uris)
+        self._uris.append(resource.uri)
+        mime = resource.mime
+        self._mimes.append(None if mime is None else self._same_mimes.setdefault(mime, mime))
+        self._digests += resource.digest
+        self._migrated.append(_MIGRATED[resource.migrated])
+        self._datetimes.append(_number(resource.datetime))
+        self._modified.append(_number(resource.modified))
+        self._sizes.append(resource.size)
+        self._parts.append(part)
+        self._offsets.append(offset)
+        self._skips.append(skip)
+        before = self._rows.get(resource.name)
+        if before is None or self._worth(before) <= self._worth(row):
+            self._rows[resource.name] = row
+        return row
+
+    def copy(self, name: str, row: int) -> Resource:
+        """Return a copy as that of a page of this name, whether it counts or not."""
+        return self._resource(name, row)
+
+    def _worth(self, row: int) -> tuple[bool, int]:
+        return self._sizes[row] > 0, self._datetimes[row]
+
+    def _resource(self, name: str, row: int) -> Resource:
+        return Resource(
+            name,
+            self._uris[row],
+            _text(self._datetimes[row]),
+            _text(self._modified[row]),
+            self._mimes[row],
+            self.digest(row),
+            self._sizes[row],
+            _WAS_MIGRATED[self._migrated[row]],
+            row,
+        )
+
+
+def _number(moment: str | None) -> int:
+    return _NONE if moment is None else int(moment)
+
+
+def _text(moment: int) -> str | None:
+    return None if moment == _NONE else f"{moment:014d}"
