@@ -14,7 +14,7 @@ from unlost.measure.comparison import Comparison, compare
 from unlost.measure.comparison_page import comparison_page
 from unlost.measure.difference import Difference
 from unlost.measure.resource import Site
-from unlost.measure.sites import open_site
+from unlost.measure.sites.opening import open_site
 from unlost.measure.texts import Texts
 from unlost.measure.wording import UNREAD
 
