@@ -99,9 +99,11 @@ def test_a_process_that_stands_still_is_given_up(before: set[int]) -> None:
         documents.text_of(HELLO, DocumentKind.RTF)
         (pid,) = reading_processes(before)
         os.kill(pid, signal.SIGSTOP)
+        begun = time.monotonic()
         with pytest.raises(DocumentError) as caught:
             documents.text_of(HELLO, DocumentKind.RTF)
         assert caught.value.kind == "too-long"
+        assert time.monotonic() - begun < 8
         assert documents.text_of(HELLO, DocumentKind.RTF).text == "Hello"
         assert pid not in reading_processes(before)
 
