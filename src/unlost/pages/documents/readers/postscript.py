@@ -20,7 +20,7 @@ _OPTIONS = ("-q", "-dSAFER", "-dBATCH", "-dNOPAUSE", "-dNOPROMPT", "-sDEVICE=txt
 _STREAMS = ("-sstdout=%stderr", "-sOutputFile=%stdout", "-")
 _PIECE = 1 << 16
 
-# Even so, a program may read, overwrite and delete whatever is in the folder for temporary files: it has none.
+# Even so, a program may read and write in the folder for temporary files: it has none.
 _NO_FOLDER = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), os.devnull)
 
 
