@@ -22,7 +22,7 @@ WITHOUT_TEXT = ("image/gif", "image/jpeg", "image/png", "application/x-shockwave
 @pytest.mark.parametrize("name", ["archive-org-2008.warc.gz", "iana-2021.warc.gz", "magazine.warc.gz"])
 def test_real_pages(name: str) -> None:
     """Almost all words are those of Python's own parser, which mends markup otherwise; images have none."""
-    shares = []
+    shares: list[float] = []
     for address, mime, body in bodies(WARCS / name):
         read = text_of(body, mime, address)
         if mime.startswith("text/html"):
