@@ -9,11 +9,15 @@ import re
 from html.parser import HTMLParser
 from xml.etree import ElementTree as ET
 
-BREAKS = frozenset(
-    ["blockquote", "body", "br", "div", "h1", "head", "hr", "html", "li", "p", "pre", "table", "title", "tr", "ul"]
-)
-BLANKS = frozenset(["td", "th", "button"])
+BREAKS = frozenset((
+    "address", "article", "aside", "blockquote", "body", "br", "center", "dd", "div", "dl", "dt", "fieldset",
+    "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "head", "header", "hr", "html", "legend", "li",
+    "main", "nav", "ol", "optgroup", "option", "p", "pre", "section", "table", "tbody", "thead", "title", "tr",
+    "ul",
+))  # fmt: skip
+BLANKS = frozenset(["td", "th", "button", "input", "select", "textarea"])
 HIDES = frozenset(["script", "style", "template", "video", "canvas"])
+RAW = frozenset(["noscript", "iframe", "noframes"])
 BREAK = "\1"
 
 
@@ -27,13 +31,13 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002
         """Part words, or hide what comes."""
-        self.hidden += tag in HIDES
+        self.hidden += tag in HIDES | RAW
         self.part(tag)
 
     def handle_endtag(self, tag: str) -> None:
         """Part words, or show what comes."""
         self.part(tag)
-        self.hidden -= tag in HIDES
+        self.hidden -= tag in HIDES | RAW
 
     def part(self, tag: str) -> None:
         """Part words where a tag does."""
