@@ -38,7 +38,6 @@ _SITE = click.Path(path_type=Path)
 )
 @click.option(
     "--list",
-    "listed",
     multiple=True,
     type=click.Choice(["identical", "changed", "missing", "added", "all"]),
     help="Name these resources, one a line, in the place of numbers; may be repeated.",
@@ -58,7 +57,7 @@ def command(
     type_penalties: tuple[str, ...],
     uri_penalties: tuple[str, ...],
     similar: float,
-    listed: tuple[str, ...],
+    list: tuple[str, ...],  # noqa: A002  as the option is called
     html: Path | None,
     json: bool,
 ) -> None:
@@ -71,7 +70,7 @@ def command(
     from unlost.cli.compareshown import print_json, print_list, print_report  # noqa: PLC0415
 
     rules = _rules(penalties, type_penalties, uri_penalties)
-    if listed and json:
+    if list and json:
         raise UsageError("--list and --json say different things: give one of them")
     _check(original, recovered, html)
     both = compared(
@@ -82,8 +81,8 @@ def command(
         write_page(html, both, weighed)
     if json:
         print_json(both, weighed)
-    elif listed:
-        print_list(both.comparison, listed)
+    elif list:
+        print_list(both.comparison, list)
     else:
         print_report(both.comparison, weighed)
     ctx.exit(InputError.exit_code if say_what_was_not_read(both) else 0)
