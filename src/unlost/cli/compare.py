@@ -16,7 +16,7 @@ _SITE = click.Path(path_type=Path)
 @click.command(name="compare")
 @click.argument("original", type=_SITE)
 @click.argument("recovered", type=_SITE)
-@click.option("--base", metavar="URL", help="The address of a folder's top, if its name is not that of a host.")
+@click.option("--base", metavar="URL", help="The address of a folder of files, if there is none for each host in it.")
 @click.option("--original-base", metavar="URL", help="The same, for ORIGINAL alone.")
 @click.option("--recovered-base", metavar="URL", help="The same, for RECOVERED alone.")
 @click.option("--ignore-case", is_flag=True, help="Addresses that differ in letter case only are one page.")
@@ -38,7 +38,6 @@ _SITE = click.Path(path_type=Path)
 )
 @click.option(
     "--list",
-    "listed",
     multiple=True,
     type=click.Choice(["identical", "changed", "missing", "added", "all"]),
     help="Name these resources, one a line, in the place of numbers; may be repeated.",
@@ -58,7 +57,7 @@ def command(
     type_penalties: tuple[str, ...],
     uri_penalties: tuple[str, ...],
     similar: float,
-    listed: tuple[str, ...],
+    list: tuple[str, ...],  # noqa: A002  as the option is called
     html: Path | None,
     json: bool,
 ) -> None:
@@ -67,23 +66,23 @@ def command(
     ORIGINAL and RECOVERED are each a WARC, a WACZ, a folder of files, or the folder of a recovery. The exit code is 3
     if something in them could not be read; the rest was compared. docs/compare.md explains the numbers.
     """
-    from unlost.cli.comparerun import compared, say_what_was_not_read, write_page  # noqa: PLC0415  start-up
+    from unlost.cli.comparerun import bases_of, compared, say_what_was_not_read, write_page  # noqa: PLC0415  start-up
     from unlost.cli.compareshown import print_json, print_list, print_report  # noqa: PLC0415
 
     rules = _rules(penalties, type_penalties, uri_penalties)
-    if listed and json:
+    if list and json:
         raise UsageError("--list and --json say different things: give one of them")
     _check(original, recovered, html)
-    both = compared(
-        (original, original_base or base), (recovered, recovered_base or base), similar / 100, ignore_case=ignore_case
-    )
+    paths = (original, recovered)
+    bases = bases_of(paths, (original_base, recovered_base), base)
+    both = compared(paths, bases, similar / 100, ignore_case=ignore_case)
     weighed = both.comparison.weighed(rules) if rules is not None else None
     if html is not None:
         write_page(html, both, weighed)
     if json:
         print_json(both, weighed)
-    elif listed:
-        print_list(both.comparison, listed)
+    elif list:
+        print_list(both.comparison, list)
     else:
         print_report(both.comparison, weighed)
     ctx.exit(InputError.exit_code if say_what_was_not_read(both) else 0)

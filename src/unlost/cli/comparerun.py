@@ -7,14 +7,15 @@ from pathlib import Path
 from threading import Event
 
 from unlost.cli.messages import say
-from unlost.cli.progress import Bar, progress, size_of
-from unlost.errors import InputError
+from unlost.cli.progress import Bar, is_wanted, progress
+from unlost.errors import InputError, UsageError
 from unlost.formats.output import whole_file
 from unlost.measure.comparison import Comparison, compare
 from unlost.measure.comparison_page import comparison_page
 from unlost.measure.difference import Difference
 from unlost.measure.resource import Site
-from unlost.measure.sites.opening import open_site
+from unlost.measure.sites.kinds import Kind, kind_of
+from unlost.measure.sites.opening import open_site, size_of
 from unlost.measure.texts import Texts
 from unlost.measure.wording import UNREAD
 
@@ -29,14 +30,15 @@ class Both:
 
 
 def compared(
-    original: tuple[Path, str | None], recovered: tuple[Path, str | None], similar_at: float, *, ignore_case: bool
+    paths: tuple[Path, Path], bases: tuple[str | None, str | None], similar_at: float, *, ignore_case: bool
 ) -> Both:
-    """Read two sites and compare them. Raises InputError if one cannot be read, or there is nothing to compare with.
+    """Read two sites and compare them: the original, then the recovered one.
 
-    original, recovered: the path of each, and the address of its top if it is a folder that has another name.
+    bases: the address of the top of each, if it is a folder whose name is not that of a host. Raises InputError if one
+    cannot be read, or there is nothing to compare with.
     """
-    sites = _read((original, recovered), ignore_case=ignore_case)
-    names = (str(original[0]), str(recovered[0]))
+    sites = _read(paths, bases, ignore_case=ignore_case)
+    names = (str(paths[0]), str(paths[1]))
     _check(names, sites)
     with progress("comparing texts", counted="texts") as bar, Texts(*sites) as texts:
         comparison = compare(
@@ -45,15 +47,31 @@ def compared(
     return Both(names, sites, comparison)
 
 
-def _read(given: tuple[tuple[Path, str | None], ...], *, ignore_case: bool) -> tuple[Site, Site]:
+def bases_of(
+    paths: tuple[Path, Path], own: tuple[str | None, str | None], both: str | None
+) -> tuple[str | None, str | None]:
+    """Return the address of the top of each: its own, else the one for both if it is a folder that needs one.
+
+    Raises UsageError if the one for both is for neither, InputError for what is no site.
+    """
+    if both is None:
+        return own
+    of_folders = [both if kind_of(path)[0] is Kind.FOLDER else None for path in paths]
+    if of_folders == [None, None]:
+        raise UsageError("--base is for folders of files, and neither is one: leave it out")
+    return own[0] or of_folders[0], own[1] or of_folders[1]
+
+
+def _read(paths: tuple[Path, Path], bases: tuple[str | None, str | None], *, ignore_case: bool) -> tuple[Site, Site]:
     """Read both sites, each in a thread of its own."""
     stop = Event()
-    with progress("reading", size_of([path for path, _ in given])) as bar, ThreadPoolExecutor(2, "read") as pool:
+    total = sum(size_of(path) for path in paths) if is_wanted() else None
+    with progress("reading", total) as bar, ThreadPoolExecutor(2, "read") as pool:
         told = _told(bar, stop)
         try:
             waiting = [
-                pool.submit(open_site, path, base=base, ignore_case=ignore_case, on_read=told(number))
-                for number, (path, base) in enumerate(given)
+                pool.submit(open_site, path, base=bases[number], ignore_case=ignore_case, on_read=told(number))
+                for number, path in enumerate(paths)
             ]
             # What is wrong with the original is said first, whichever is read faster.
             first, second = (each.result() for each in waiting)
