@@ -19,6 +19,7 @@ from unlost.recover.naming import names_of
 
 _SHA1_LENGTH = 37  # of `sha1:` and 32 letters, which is how nearly all are written
 
+_DAMAGE = ("bad-checksum", "corrupt-gzip", "corrupt-zstd")  # of a member, of which all may be wrong, or nothing
 _USUAL_DATE = re.compile(r"\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ")
 
 
@@ -54,16 +55,31 @@ class RecordReading:
         Raises OSError.
         """
         scanner = part.scanner()
+        last: list[WarcRecord] = []  # what is wrong with it may come with the next batch
         while (batch := scanner.next_batch()) is not None:
-            records, found = batch
+            records, found = last + batch[0], batch[1]
+            last = records[-1:]
             for kind, offset, message in found:
                 self.problems.add(Problem(kind, part.name, None, offset, message))
-            names = names_of([record.uri or "" for record in records], ignore_case=self._ignore_case)
-            for record, name in zip(records, names, strict=True):
-                self._take(record, name, part, number)
+            damaged = {offset for kind, offset, _ in found if kind in _DAMAGE}
+            self._take_all(records[:-1], damaged, part, number)
+            if damaged and last and last[0].offset in damaged:
+                self._take_all(last, damaged, part, number)
+                last = []
             if on_read is not None:
                 on_read(scanner.position)
+        self._take_all(last, set(), part, number)
         self.left_out.update(scanner.passed())
+
+    def _take_all(self, records: list[WarcRecord], damaged: set[int], part: Part, number: int) -> None:
+        """Take records, but for those of members that are not as they were written."""
+        if damaged:
+            whole = [record for record in records if record.offset not in damaged]
+            self.left_out["cut"] += len(records) - len(whole)
+            records = whole
+        names = names_of([record.uri or "" for record in records], ignore_case=self._ignore_case)
+        for record, name in zip(records, names, strict=True):
+            self._take(record, name, part, number)
 
     def settle(self) -> None:
         """Find the bodies of revisits, in all that was read: the record that each names, else one of its digest."""
