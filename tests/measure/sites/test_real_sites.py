@@ -45,14 +45,11 @@ def test_real_files_are_sites(name: str) -> None:
 
 
 @pytest.mark.real_data
-def test_one_page_in_four_codings_is_one_page() -> None:
-    """The same server, asked in four ways: what it sent is the same once its codings are undone, but for the time."""
-    sizes = [
-        next(iter(open_site(file).resources.values())).size
-        for file in sorted(WARCS.glob("odd/transfer-*[pnoe].warc.gz"))
-    ]
-    assert sizes
-    assert min(sizes) > 1_000
+def test_one_page_in_three_codings_is_one_page() -> None:
+    """A real server, asked in three ways: what it sent is the same once its codings are undone."""
+    names = ("brotli", "gzip", "none")
+    found = [open_site(WARCS / "odd" / f"transfer-{name}.warc.gz").resources for name in names]
+    assert len({(each.name, each.digest, each.size) for resources in found for each in resources.values()}) == 1
 
 
 @pytest.mark.real_data

@@ -32,10 +32,10 @@ def response(body: bytes, *, status: str = "200 OK", fields: str = "Content-Type
     return f"HTTP/1.1 {status}\r\n{fields}\r\n".encode() + body
 
 
-def site(folder: Path, *records: bytes, name: str = "a.warc", **options: bool) -> Site:
+def site(folder: Path, *records: bytes, name: str = "a.warc", ignore_case: bool = False) -> Site:
     """Write records to a file, and read that."""
     (folder / name).write_bytes(b"".join(records))
-    return open_site(folder / name, **options)
+    return open_site(folder / name, ignore_case=ignore_case)
 
 
 def page(path: str, body: bytes = b"<p>a page", *, date: str = MOMENT, **more: str) -> bytes:
