@@ -1,18 +1,17 @@
-"""How fast two sites are read and compared, beside reading both with fastwarc and hashing their bodies.
+"""How fast two sites are compared, beside reading both with fastwarc and hashing their bodies with SHA-1.
 
-Two WARCs of 50,000 resources and 1 GB each, of which one in ten has changed. Start-up is in neither time.
+Two WARCs of 50,000 resources and 1 GB each, of which one resource in ten has changed. Ours is a process, start-up
+included: the whole of `unlost compare`, or, where that command is not there yet, the reading of both sites.
 """
 
 import gzip
 import hashlib
-import io
 import random
-import resource as system
+import resource as usage
 import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
@@ -21,94 +20,129 @@ from fastwarc.warc import ArchiveIterator, WarcRecordType
 
 from bench.measure import Report, best_of
 
+OURS = Path(sys.executable).with_name("unlost")
 PAGES = 50_000
-BYTES = 10**9
-IMAGE_SHARE = 0.4  # of the resources; the rest are pages of 5 to 60 KB
+IMAGE_SHARE = 0.5  # of the resources, 1 to 20 KB each; the rest are pages of 5 to 60 KB
 CHANGED = 10  # one in so many
-ROOM = 8 * BYTES
-WORDS = 4_000
+ROOM = 6_000_000_000  # bytes on the disk: four files, and what others need
+PARAGRAPHS = 20_000
 
-# What a process of its own does, so that its memory is its own, too.
-SITES = """
-import resource, sys, threading
+READ = """
+import sys, threading
 from unlost.measure.sites.opening import open_site
-sites = [None, None]
-def read(number):
-    sites[number] = open_site(sys.argv[1 + number])
-threads = [threading.Thread(target=read, args=(number,)) for number in (0, 1)]
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+sites = {}
+def read(file):
+    sites[file] = open_site(file)
+threads = [threading.Thread(target=read, args=(file,)) for file in sys.argv[1:]]
 [each.start() for each in threads], [each.join() for each in threads]
-after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-print(len(sites[0].resources), len(sites[1].resources), before, after)
+assert [len(site.resources) for site in sites.values()] == [50_000] * 2
 """
 
 
-def words(rng: random.Random) -> list[str]:
-    """Return made-up words, of which pages are written."""
-    return ["".join(rng.choices("abcdefghijklmnoprstuvw", k=rng.randint(2, 11))) for _ in range(WORDS)]
+def paragraphs() -> list[str]:
+    """Return made-up paragraphs, of which pages are put together."""
+    rng = random.Random(1)  # noqa: S311  a bench, not a secret
+    words = ["".join(rng.choices("abcdefghijklmnoprstuvw", k=rng.randint(2, 11))) for _ in range(4_000)]
+    texts = (" ".join(rng.choices(words, k=60)) for _ in range(PARAGRAPHS))
+    return [f'<p class="text">{text} <a href="/pages/{rng.randrange(PAGES)}.html">more</a></p>\n' for text in texts]
 
 
-def page(number: int, vocabulary: list[str], *, is_changed: bool) -> bytes:
+def page(number: int, texts: list[str], *, is_changed: bool) -> bytes:
     """Return a page of 5 to 60 KB; a changed one has other words here and there."""
-    rng = random.Random(number)  # noqa: S311  a bench, not a secret
+    rng = random.Random(number)  # noqa: S311
     size = rng.randint(5_000, 60_000)
     parts = [f"<!doctype html><html><head><title>Page {number}</title></head><body>"]
     length = 0
     while length < size:
-        text = " ".join(rng.choices(vocabulary, k=60))
-        parts.append(f'<p class="text">{text} <a href="/pages/{rng.randrange(PAGES)}.html">more</a></p>\n')
+        parts.append(texts[rng.randrange(PARAGRAPHS)])
         length += len(parts[-1])
     if is_changed:
         for _ in range(5):
             place = rng.randrange(1, len(parts))
-            parts[place] = parts[place].replace(">", f"> {rng.choice(vocabulary)} ", 1)
+            parts[place] = parts[place].replace(">", f"> changed{rng.randrange(1_000)} ", 1)
     return "".join(parts).encode()
 
 
 def image(number: int, *, is_changed: bool) -> bytes:
     """Return the bytes of an image, which nothing makes shorter."""
     rng = random.Random(number)  # noqa: S311
-    size = rng.randint(1_000, 20_000)
-    return b"\xff\xd8\xff" + (rng.randbytes(1) if is_changed else b"\xe0") + rng.randbytes(size)
+    return b"\xff\xd8\xff" + (b"\xe1" if is_changed else b"\xe0") + rng.randbytes(rng.randint(1_000, 20_000))
 
 
-def write(out: BinaryIO, rng: random.Random, *, is_packed: bool, is_other: bool) -> None:
-    """Write a site as a WARC."""
-    vocabulary = words(random.Random(1))  # noqa: S311
+def write(plain: BinaryIO, packed: BinaryIO, *, is_other: bool) -> None:
+    """Write a site as a WARC, plain and in gzip members."""
+    kinds, texts = random.Random(2), paragraphs()  # noqa: S311
     for number in range(PAGES):
-        is_image = rng.random() < IMAGE_SHARE
         is_changed = is_other and number % CHANGED == 0
-        if is_image:
+        if kinds.random() < IMAGE_SHARE:
             body, path, mime = image(number, is_changed=is_changed), f"images/{number}.jpg", "image/jpeg"
         else:
-            body, path, mime = page(number, vocabulary, is_changed=is_changed), f"pages/{number}.html", "text/html"
+            body, path, mime = page(number, texts, is_changed=is_changed), f"pages/{number}.html", "text/html"
         head = f"HTTP/1.1 200 OK\r\nContent-Type: {mime}\r\nLast-Modified: Mon, 10 Feb 2014 00:00:01 GMT\r\n"
         block = head.encode() + b"Content-Length: %d\r\n\r\n" % len(body) + body
+        time = f"{number // 3600:02d}:{number // 60 % 60:02d}:{number % 60:02d}"
         text = f"WARC/1.0\r\nWARC-Type: response\r\nWARC-Record-ID: <urn:uuid:{number:032x}>\r\n"
-        text += f"WARC-Target-URI: http://www.example.com/{path}\r\nWARC-Date: 2014-02-10T{number // 3600 % 24:02d}"
-        text += f":{number // 60 % 60:02d}:{number % 60:02d}Z\r\nContent-Type: application/http; msgtype=response\r\n"
-        record = text.encode() + b"Content-Length: %d\r\n\r\n" % len(block) + block + b"\r\n\r\n"
-        out.write(gzip.compress(record, 6, mtime=0) if is_packed else record)
+        text += f"WARC-Target-URI: http://www.example.com/{path}\r\nWARC-Date: 2014-02-10T{time}Z\r\n"
+        text += f"Content-Type: application/http; msgtype=response\r\nContent-Length: {len(block)}\r\n\r\n"
+        record = text.encode() + block + b"\r\n\r\n"
+        plain.write(record)
+        packed.write(gzip.compress(record, 6, mtime=0))
 
 
-def make(file: Path, *, is_other: bool) -> None:
-    """Write a site to a file, packed if its name says so."""
-    with file.open("wb") as out:
-        write(out, random.Random(2), is_packed=file.suffix == ".gz", is_other=is_other)  # noqa: S311
+def make(folder: Path) -> None:
+    """Write both sites in both forms."""
+    for name, is_other in (("original", False), ("recovered", True)):
+        with (folder / f"{name}.warc").open("wb") as plain, (folder / f"{name}.warc.gz").open("wb") as packed:
+            write(plain, packed, is_other=is_other)
 
 
-def with_fastwarc(files: list[Path]) -> int:
-    """Read both and hash the bodies, one after the other; return how many there are."""
-    count = 0
+def with_fastwarc(files: list[Path]) -> None:
+    """Read both files and hash the bodies, one after the other, in one process."""
     for file in files:
         with file.open("rb") as stream:
-            for record in ArchiveIterator(io.BufferedReader(stream), record_types=WarcRecordType.response):
+            for record in ArchiveIterator(stream, record_types=WarcRecordType.response):
                 hashlib.sha1(record.reader.read(), usedforsecurity=False).digest()
-                count += 1
-    return count
 
 
-def with_ours(files: list[Path]) -> tuple[int, ...]:
-    """Read both sites at once, in a process of its own; return what it prints."""
-    done = subprocess.run([sys.executable, "-c", SITES, *files], check=True, capture_output=True, text=True)
-    return tuple(map(int, done.stdout.split()))
+def ours() -> tuple[str, list[str]]:
+    """Return what is measured, in words and as a command."""
+    if subprocess.run([OURS, "compare", "--help"], capture_output=True, check=False).returncode == 0:
+        return "unlost compare", [str(OURS), "compare"]
+    return "reading both sites", [sys.executable, "-c", READ]
+
+
+def main() -> None:
+    """Measure, report, judge."""
+    report = Report("compare", "Comparing two sites, beside fastwarc and SHA-1")
+    if shutil.disk_usage(tempfile.gettempdir()).free < ROOM:
+        print(f"bench compare: skipped: it needs {ROOM / 1e9:.0f} GB in {tempfile.gettempdir()}")
+        return
+    name, command = ours()
+    with tempfile.TemporaryDirectory(prefix="unlost-bench-") as temporary:
+        folder = Path(temporary)
+        make(folder)
+        report.line(f"Two sites of {PAGES:,} resources, one in {CHANGED} of them changed. Best of 3, warm cache.")
+        report.line("")
+        report.line(f"| | stored | fastwarc + SHA-1, seconds | {name}, seconds |")
+        report.line("|---|---|---|---|")
+        ratios = {}
+        for form in (".warc.gz", ".warc"):
+            files = [folder / f"original{form}", folder / f"recovered{form}"]
+            size = sum(file.stat().st_size for file in files)
+            theirs = best_of(3, partial(with_fastwarc, files))
+            run = partial(subprocess.run, [*command, *map(str, files)], check=True, stdout=subprocess.DEVNULL)
+            seconds = best_of(3, run)
+            ratios[form] = seconds / theirs
+            report.line(f"| `{form}` | {size / 1e6:,.0f} MB | {theirs:.2f} | {seconds:.2f} |")
+        report.line("")
+        most = usage.getrusage(usage.RUSAGE_CHILDREN).ru_maxrss
+        report.line(
+            f"Memory, at most: {most / 1024:,.0f} MiB, which is {most * 1024 / PAGES / 2:,.0f} bytes a resource."
+        )
+        for form, ratio in ratios.items():
+            report.gate(f"times as long as fastwarc and SHA-1, {form}", ratio, at_most=1.5)
+    report.finish()
+
+
+if __name__ == "__main__":
+    main()

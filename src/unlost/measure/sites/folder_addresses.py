@@ -31,12 +31,11 @@ def base_of(text: str) -> str:
     >>> base_of("example.com/a?x"), base_of("https://example.com")
     ('http://example.com/a/', 'https://example.com/')
     """
-    address = text if "://" in text else f"http://{text}"
     try:
-        name_of(address)
+        name_of(text)
     except UriError as error:
         raise UsageError(f"--base {ascii(text)[1:-1][:100]}: expected the address of a website: {error}") from None
-    parts = urlsplit(address)
+    parts = urlsplit(text if "://" in text else f"http://{text}")
     path = parts.path if parts.path.endswith("/") else f"{parts.path}/"
     return f"{parts.scheme}://{parts.netloc}{path}"
 

@@ -15,7 +15,7 @@ from unlost.formats.problems import Problem, Problems
 from unlost.measure.resource import Body, Resource
 from unlost.measure.sites.file_types import LOOK, type_of
 from unlost.measure.sites.folder_addresses import address_of, base_of, is_host
-from unlost.measure.sites.table import Table
+from unlost.measure.sites.table import NONE, Table
 from unlost.recover.naming import name_of
 
 _PIECE = 1 << 18
@@ -144,8 +144,9 @@ class _Reading:
             self._report("unreadable", path, error.strerror or str(error))
             self.left_out["unreadable"] += 1
             return 0
-        resource = Resource(name, uri, None, _modified(found), type_of(path, head), digest, size, None, None)
-        self.table.add(resource, len(self.files), 0)
+        # Of two files with one name, the one that was changed last counts.
+        changed = _modified(found)
+        self.table.add(name, uri, NONE, changed, type_of(path, head), digest, size, None, (len(self.files), 0, 0))
         self.files.append(path)
         return size
 
@@ -192,8 +193,8 @@ def _digest(file: Path) -> tuple[bytes, int, bytes]:
     return hashed.digest(), size, head
 
 
-def _modified(found: os.stat_result) -> str | None:
+def _modified(found: os.stat_result) -> int:
     try:
-        return dates.from_epoch(str(int(found.st_mtime)))
+        return int(dates.from_epoch(str(int(found.st_mtime))))
     except DateError:
-        return None  # before the year 0, or behind 9999
+        return NONE  # behind the year 9999

@@ -1,5 +1,6 @@
 """From the records of archive files to resources: what counts, what does not and why, and what revisits stand for."""
 
+import re
 from array import array
 from collections import Counter
 from collections.abc import Callable
@@ -12,15 +13,14 @@ from unlost._core import WarcRecord
 from unlost.errors import DateError, ForeignSchemeError, UriError
 from unlost.formats.digests import normal_digest
 from unlost.formats.problems import Problem, Problems
-from unlost.measure.resource import Resource
 from unlost.measure.sites.archive_parts import Part
-from unlost.measure.sites.table import Table
+from unlost.measure.sites.table import NONE, Table
 from unlost.recover.naming import names_of
 
 _SHA1_LENGTH = 37  # of `sha1:` and 32 letters, which is how nearly all are written
 
-_cached_iso = lru_cache(maxsize=1024)(dates.from_iso)
-_cached_http = lru_cache(maxsize=1024)(dates.from_http)
+_DAMAGE = ("bad-checksum", "corrupt-gzip", "corrupt-zstd")  # of a member, of which all may be wrong, or nothing
+_USUAL_DATE = re.compile(r"\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ")
 
 
 class _Revisit(NamedTuple):
@@ -28,9 +28,9 @@ class _Revisit(NamedTuple):
 
     name: str
     uri: str
-    datetime: str | None
+    datetime: int
     mime: str | None
-    original: tuple[str, str] | None
+    original: tuple[str, int] | None
     payload: int
 
 
@@ -55,16 +55,31 @@ class RecordReading:
         Raises OSError.
         """
         scanner = part.scanner()
+        last: list[WarcRecord] = []  # what is wrong with it may come with the next batch
         while (batch := scanner.next_batch()) is not None:
-            records, found = batch
+            records, found = last + batch[0], batch[1]
+            last = records[-1:]
             for kind, offset, message in found:
                 self.problems.add(Problem(kind, part.name, None, offset, message))
-            names = names_of([record.uri or "" for record in records], ignore_case=self._ignore_case)
-            for record, name in zip(records, names, strict=True):
-                self._take(record, name, part, number)
+            damaged = {offset for kind, offset, _ in found if kind in _DAMAGE}
+            self._take_all(records[:-1], damaged, part, number)
+            if damaged and last and last[0].offset in damaged:
+                self._take_all(last, damaged, part, number)
+                last = []
             if on_read is not None:
                 on_read(scanner.position)
+        self._take_all(last, set(), part, number)
         self.left_out.update(scanner.passed())
+
+    def _take_all(self, records: list[WarcRecord], damaged: set[int], part: Part, number: int) -> None:
+        """Take records, but for those of members that are not as they were written."""
+        if damaged:
+            whole = [record for record in records if record.offset not in damaged]
+            self.left_out["cut"] += len(records) - len(whole)
+            records = whole
+        names = names_of([record.uri or "" for record in records], ignore_case=self._ignore_case)
+        for record, name in zip(records, names, strict=True):
+            self._take(record, name, part, number)
 
     def settle(self) -> None:
         """Find the bodies of revisits, in all that was read: the record that each names, else one of its digest."""
@@ -92,27 +107,25 @@ class RecordReading:
         if isinstance(name, UriError):
             self._leave_out_address(record, name, part)
             return
-        reason = reason_against(record.status) if record.type != "resource" else None
-        if record.type == "revisit" and record.status in (None, 304):
+        kind, status = record.type, record.status
+        reason = reason_against(status) if kind != "resource" else None
+        if kind == "revisit" and status in (None, 304):
             reason = None  # what it stands for has a status
         if reason is not None:
             self.left_out[reason] += 1
             return
         moment = self._moment(record, part)
-        if record.type == "revisit":
+        if kind == "revisit":
             self._revisit(record, name, moment)
             return
-        if record.is_short or record.is_truncated or record.body is None or record.body[2]:
+        body = record.body
+        if body is None or body[2] or record.is_short or record.is_truncated:
             self.left_out["cut"] += 1
             return
-        digest, size, _ = record.body
-        modified = None
-        if record.last_modified is not None:
-            with suppress(DateError):  # servers write anything
-                modified = _cached_http(record.last_modified)
-        uri = record.uri or ""
-        resource = Resource(name, uri, moment, modified, record.mime, digest, size, None, None)
-        self.table.add(resource, number, record.offset, record.skip)
+        changed = record.last_modified
+        modified = NONE if changed is None else _http_number(changed)
+        place = (number, record.offset, record.skip)
+        self.table.add(name, record.uri or "", moment, modified, record.mime, body[0], body[1], None, place)
         self._payloads.append(_payload(record.digest))
         self._names.append(hash(name))
 
@@ -124,18 +137,19 @@ class RecordReading:
         kind = "no-uri" if record.uri is None else "bad-uri"
         self.problems.add(Problem(kind, part.name, None, record.offset, str(error)))
 
-    def _moment(self, record: WarcRecord, part: Part) -> str | None:
+    def _moment(self, record: WarcRecord, part: Part) -> int:
+        date = record.date or ""
         try:
-            return dates.pad(record.date or "") if record.is_arc else _cached_iso(record.date or "")
+            return int(dates.pad(date)) if record.is_arc else _iso_number(date)
         except DateError as error:
             self.problems.add(Problem("bad-date", part.name, None, record.offset, str(error)))
-            return None
+            return NONE
 
-    def _revisit(self, record: WarcRecord, name: str, moment: str | None) -> None:
+    def _revisit(self, record: WarcRecord, name: str, moment: int) -> None:
         original = None
         if record.refers_to_uri and record.refers_to_date:
             with suppress(DateError):
-                original = (record.refers_to_uri, _cached_iso(record.refers_to_date))
+                original = (record.refers_to_uri, _iso_number(record.refers_to_date))
         payload = _payload(record.digest)
         revisit = _Revisit(name, record.uri or "", moment, record.mime, original, payload)
         row = self.table.row_of(name)
@@ -145,14 +159,30 @@ class RecordReading:
             self._revisits.append(revisit)
 
     def _repeat(self, revisit: _Revisit, row: int) -> None:
-        before = self.table.copy(revisit.name, row)
-        mime = revisit.mime or before.mime
-        resource = Resource(
-            revisit.name, revisit.uri, revisit.datetime, before.modified, mime, before.digest, before.size, None, None
-        )
-        self.table.add(resource, *self.table.place(row))
+        self.table.repeat(row, revisit.name, revisit.uri, revisit.datetime, revisit.mime)
         self._payloads.append(self._payloads[row])
         self._names.append(hash(revisit.name))
+
+
+def _iso_number(text: str) -> int:
+    """Return the date of a record as a number of 14 digits. Raises DateError."""
+    if _USUAL_DATE.fullmatch(text):  # the time is one, so only the day is to be looked at
+        return _day_number(text[:10]) + int(text[11:13] + text[14:16] + text[17:19])
+    return int(dates.from_iso(text))
+
+
+@lru_cache(maxsize=64)
+def _day_number(text: str) -> int:
+    return int(dates.from_iso(text))
+
+
+@lru_cache(maxsize=1024)
+def _http_number(text: str) -> int:
+    """Return an HTTP date as a number of 14 digits; `NONE` if it is none, since servers write anything."""
+    try:
+        return int(dates.from_http(text))
+    except DateError:
+        return NONE
 
 
 def reason_against(status: int | None) -> str | None:

@@ -3,7 +3,6 @@
 import base64
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from unlost.errors import InputError, UriError
@@ -79,10 +78,17 @@ def _choose(
         if row is None:
             left_out["revisit-without-body" if each.is_revisit else "cut"] += 1
             continue
-        copy = replace(
-            found.copy(name, row), uri=each.uri, datetime=each.datetime, mime=each.mime, migrated=each.migrated
+        table.add(
+            name,
+            each.uri,
+            int(each.datetime),
+            found.modified(row),
+            each.mime,
+            found.digest(row),
+            found.size(row),
+            each.migrated,
+            found.place(row),
         )
-        table.add(copy, *found.place(row))
     return table, left_out
 
 

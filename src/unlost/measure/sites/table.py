@@ -5,7 +5,9 @@ from collections.abc import Iterator, Mapping
 
 from unlost.measure.resource import Resource
 
-_NONE = -1
+NONE = -1
+"""In the place of a date that nobody knows."""
+
 _DIGEST_BYTES = 20
 _MIGRATED = {None: 0, False: 1, True: 2}
 _WAS_MIGRATED = (None, False, True)
@@ -62,47 +64,70 @@ class Table(Mapping[str, Resource]):
             raise TypeError(f"expected a resource of this site, found a place {row!r}")
         return self._parts[row], self._offsets[row], self._skips[row]
 
-    def uri(self, row: int) -> str:
-        """Return the address of a copy, as it is spelled."""
-        return self._uris[row]
-
     def digest(self, row: int) -> bytes:
         """Return the digest of a copy."""
         return bytes(self._digests[row * _DIGEST_BYTES : (row + 1) * _DIGEST_BYTES])
 
-    def datetime(self, row: int) -> str | None:
-        """Return when a copy was made."""
-        return _text(self._datetimes[row])
+    def datetime(self, row: int) -> int:
+        """Return when a copy was made, 14 digits, or `NONE`."""
+        return self._datetimes[row]
 
-    def add(self, resource: Resource, part: int, offset: int, skip: int = 0) -> int:
-        """Keep a copy, and let it count if it is the better one; return its row. Its `place` is not looked at.
+    def modified(self, row: int) -> int:
+        """Return when its original was last changed, 14 digits, or `NONE`."""
+        return self._modified[row]
 
-        One with a body goes before one without; then the later does, and of two of the same time the one that was
-        added later.
+    def size(self, row: int) -> int:
+        """Return how many bytes the body of a copy has."""
+        return self._sizes[row]
+
+    def add(
+        self,
+        name: str,
+        uri: str,
+        datetime: int,
+        modified: int,
+        mime: str | None,
+        digest: bytes,
+        size: int,
+        migrated: bool | None,
+        place: tuple[int, int, int],
+    ) -> None:
+        """Keep a copy, and let it count if it is the better one. Dates are numbers of 14 digits, or `NONE`.
+
+        One with a body goes before one without; then the later does, then the one that was changed later, then the one
+        that was added later.
         """
         row = len(self._uris)
-        self._uris.append(resource.uri)
-        mime = resource.mime
+        self._uris.append(uri)
         self._mimes.append(None if mime is None else self._same_mimes.setdefault(mime, mime))
-        self._digests += resource.digest
-        self._migrated.append(_MIGRATED[resource.migrated])
-        self._datetimes.append(_number(resource.datetime))
-        self._modified.append(_number(resource.modified))
-        self._sizes.append(resource.size)
-        self._parts.append(part)
-        self._offsets.append(offset)
-        self._skips.append(skip)
-        before = self._rows.get(resource.name)
-        if before is None or self._worth(before) <= self._worth(row):
-            self._rows[resource.name] = row
-        return row
+        self._digests += digest
+        self._migrated.append(_MIGRATED[migrated])
+        self._datetimes.append(datetime)
+        self._modified.append(modified)
+        self._sizes.append(size)
+        self._parts.append(place[0])
+        self._offsets.append(place[1])
+        self._skips.append(place[2])
+        before = self._rows.get(name)
+        if before is None or self._worth(before) <= (size > 0, datetime, modified):
+            self._rows[name] = row
 
-    def copy(self, name: str, row: int) -> Resource:
-        """Return a copy as that of a page of this name, whether it counts or not."""
-        return self._resource(name, row)
+    def repeat(self, row: int, name: str, uri: str, datetime: int, mime: str | None) -> None:
+        """Keep a copy with the body of another one, which is in that row. mime: None if it is that of the other."""
+        self.add(
+            name,
+            uri,
+            datetime,
+            self._modified[row],
+            mime or self._mimes[row],
+            self.digest(row),
+            self._sizes[row],
+            _WAS_MIGRATED[self._migrated[row]],
+            self.place(row),
+        )
 
-    def _worth(self, row: int) -> tuple[bool, int]:
-        return self._sizes[row] > 0, self._datetimes[row]
+    def _worth(self, row: int) -> tuple[bool, int, int]:
+        return self._sizes[row] > 0, self._datetimes[row], self._modified[row]
 
     def _resource(self, name: str, row: int) -> Resource:
         return Resource(
@@ -118,9 +143,5 @@ class Table(Mapping[str, Resource]):
         )
 
 
-def _number(moment: str | None) -> int:
-    return _NONE if moment is None else int(moment)
-
-
 def _text(moment: int) -> str | None:
-    return None if moment == _NONE else f"{moment:014d}"
+    return None if moment == NONE else f"{moment:014d}"

@@ -1,0 +1,183 @@
+"""Sites in folders: as wget lays them out, or as they lay on a server; names of any kind, links, pipes."""
+
+import hashlib
+import os
+import subprocess
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from unlost.errors import InputError, UsageError
+from unlost.measure.sites import folder_site
+from unlost.measure.sites.file_types import type_of
+from unlost.measure.sites.folder_addresses import address_of, is_host
+from unlost.measure.sites.opening import open_site, size_of
+
+
+def write(root: Path, *files: str, body: bytes = b"<p>") -> Path:
+    """Write files with the same content below a folder."""
+    for name in files:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(body)
+    return root
+
+
+def test_hosts_are_the_first_folders(tmp_path: Path) -> None:
+    """Names as those of addresses: default pages, queries, ports, escapes."""
+    write(
+        tmp_path,
+        "www.example.com/index.html",
+        "www.example.com/a b/page.php?x=2&a=1",
+        "example.com/%7Eme/100%.txt",
+        "example.com/a#b.html",
+        "localhost:8080/é.css",
+    )
+    os.utime(tmp_path / "example.com" / "a#b.html", (1392076801, 1392076801))
+    found = open_site(tmp_path)
+    assert found.resources.keys() == {
+        "example.com/", "example.com/a+b/page.php?x=2&a=1", "example.com/~me/100%25.txt", "example.com/a%23b.html",
+        "localhost:8080/%C3%A9.css",
+    }  # fmt: skip
+    one = found.resources["example.com/a%23b.html"]
+    assert (one.uri, one.modified, one.datetime) == ("http://example.com/a%23b.html", "20140211000001", None)
+    assert (one.digest, one.size, one.mime) == (hashlib.sha1(b"<p>", usedforsecurity=False).digest(), 3, "text/html")
+    assert found.body(one, 2).content == b"<p"
+    assert found.body(one, 2).cut
+    assert not found.body(one, 3).cut
+
+
+def test_a_base_gives_the_folder_its_address(tmp_path: Path) -> None:
+    """Also one of the server's folders; progress ends with all that was read."""
+    write(tmp_path, "index.html", "css/site.css")
+    read: list[int] = []
+    found = open_site(tmp_path, base="https://www.example.com/~me", on_read=read.append)
+    assert {name: each.uri for name, each in found.resources.items()} == {
+        "example.com/~me": "https://www.example.com/~me/index.html",
+        "example.com/~me/css/site.css": "https://www.example.com/~me/css/site.css",
+    }
+    assert read[-1] == size_of(tmp_path) == 6
+
+
+@pytest.mark.parametrize("name", ["index.html", "css/a.css", "v1.0/a.html", "1.2.3.4.5/a"])
+def test_folders_without_hosts_need_a_base(name: str, tmp_path: Path) -> None:
+    """Guessing would make every resource another one."""
+    write(tmp_path, name, "example.com/a")
+    with pytest.raises(UsageError, match="give --base"):
+        open_site(tmp_path)
+
+
+def test_what_httrack_leaves_is_passed_over(tmp_path: Path) -> None:
+    """Its log and its own pages stand beside the hosts."""
+    write(tmp_path, "example.com/a.html", "hts-cache/new.zip", "index.html", "hts-log.txt")
+    found = open_site(tmp_path)
+    assert found.resources.keys() == {"example.com/a.html"}
+    assert found.left_out == {"beside-hosts": 3}
+
+
+def test_links_pipes_and_odd_names_do_not_matter(tmp_path: Path) -> None:
+    """They are counted; nothing is followed, nothing hangs, nothing crashes."""
+    host = write(tmp_path, "example.com/a.html") / "example.com"
+    (host / "link.html").symlink_to(host / "a.html")
+    (host / "loop").symlink_to(tmp_path)
+    (host / "gone").symlink_to("/nowhere")
+    os.mkfifo(host / "pipe")
+    (Path(os.fsdecode(os.fsencode(host) + b"/\xff\xfe.html"))).write_bytes(b"x")
+    (host / ("n" * 250)).write_bytes(b"")
+    (host / "\x1b[2J\n.html").write_bytes(b"x")
+    found = open_site(tmp_path)
+    assert found.left_out == {"link": 3, "special-file": 1, "no-address": 1}
+    assert found.problems.counts == {"bad-name": 1}
+    assert str(found.problems.first["bad-name"]).isprintable()
+    assert len(found.resources) == 3
+
+
+def test_files_that_vanish_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the folder is read, and before a body is."""
+    write(tmp_path, "example.com/a.html", "example.com/b.html", "example.com/c.html")
+    digest = folder_site._digest
+
+    def vanishing(file: Path) -> tuple[bytes, int, bytes]:
+        if file.name == "b.html":
+            file.unlink()
+            os.mkfifo(file)
+        elif file.name == "c.html":
+            file.unlink()
+        return digest(file)
+
+    monkeypatch.setattr(folder_site, "_digest", vanishing)
+    found = open_site(tmp_path)
+    assert found.resources.keys() == {"example.com/a.html"}
+    assert found.problems.counts == {"unreadable": 2}
+    (tmp_path / "example.com" / "a.html").unlink()
+    with pytest.raises(InputError, match="vanished"):
+        found.body(found.resources["example.com/a.html"], 9)
+
+
+def test_folders_of_nothing_are_said_to_be(tmp_path: Path) -> None:
+    """Folders in a folder are no site."""
+    (tmp_path / "example.com" / "deep").mkdir(parents=True)
+    with pytest.raises(InputError, match="nothing in it"):
+        open_site(tmp_path)
+
+
+def test_of_two_files_with_one_name_the_later_counts(tmp_path: Path) -> None:
+    """An empty one never counts before one that is not."""
+    write(tmp_path, "example.com/index.html", body=b"old")
+    write(tmp_path, "www.example.com/index.html", body=b"new")
+    os.utime(tmp_path / "example.com" / "index.html", (0, 0))
+    assert open_site(tmp_path).resources["example.com/"].digest == hashlib.sha1(b"new", usedforsecurity=False).digest()
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "mime"),
+    [
+        ("a.html", b"", "text/html"),
+        ("a.HTM?x=1.pdf", b"", "text/html"),
+        ("a", b"\xef\xbb\xbf <!-- c --><!DOCTYPE html>", "text/html"),
+        ("a.php", b"{}", None),
+        ("a.gif", b"\xff\xd8\xff\xe0", "image/jpeg"),
+        ("a.gif", b"<html>not found", "text/html"),
+        ("a.svg", b"<svg>", "image/svg+xml"),
+        ("a.doc", b"%PDF-1.4", "application/pdf"),
+        ("a.docx", b"PK\3\4", None),
+        ("a." + "x" * 300, b"", None),
+    ],
+)
+def test_types_are_told_by_ending_and_first_bytes(name: str, head: bytes, mime: str | None) -> None:
+    """Where both speak, the bytes are believed if they leave no doubt."""
+    assert type_of(name, head) == mime
+
+
+def test_names_of_hosts() -> None:
+    """With ports, as addresses, international ones; not what only has a dot."""
+    hosts = ["example.com", "localhost", "127.0.0.1:80", "bücher.example", "a.b-c.co.uk+8080", "[::1]"]
+    others = ["images", "v1.0", "1.2", "index.html~", ".hidden", "a..b", "a.b c", ""]
+    assert [is_host(name) for name in hosts + others] == [True] * len(hosts) + [False] * len(others)
+    assert address_of("a.com+8080/x", None) == "http://a.com:8080/x"
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def test_what_wget_mirrors_is_the_site(tmp_path: Path) -> None:
+    """A real wget, its own layout of host, port, folders and default pages: the same names, the same digests."""
+    links = b'<a href="a%20page.html">1</a><a href="deep/">2</a><img src="logo.png">'
+    write(tmp_path, "live/index.html", body=links)
+    write(tmp_path, "live/a page.html", "live/deep/index.html", body=b"<p>a page")
+    write(tmp_path, "live/logo.png", body=b"\x89PNG\r\n\x1a\n")
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(tmp_path / "live"))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}/"
+        command = ["wget", "--quiet", "--no-config", "--recursive", "--page-requisites", "-e", "robots=off"]
+        subprocess.run([*command, "-P", tmp_path / "mirror", address], check=True, timeout=30)
+        server.shutdown()
+    mirror, live = open_site(tmp_path / "mirror"), open_site(tmp_path / "live", base=address)
+    assert len(live.resources) == 4
+    assert {name: each.digest for name, each in mirror.resources.items()} == {
+        name: each.digest for name, each in live.resources.items()
+    }

@@ -1,0 +1,83 @@
+"""What is kept at a place is told by looking; what is no site is said to be none, with what to do."""
+
+import gzip
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.formats.warcs import member, record
+from unlost.errors import InputError, UnlostError, UsageError
+from unlost.measure.sites.opening import open_site, size_of
+
+HOST = "example.com"
+ARC = b"filedesc://a 0.0.0.0 20140101000000 text/plain 0\n\n"
+ARC += b"http://example.com/0 1.2.3.4 20140101000000 text/html 22\nHTTP/1.0 200 OK\r\n\r\nabc\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("a.bin", record()),
+        ("a.bin", member(record())),
+        ("a.bin", subprocess.run(["zstd", "-c"], input=record(), capture_output=True, check=True).stdout),
+        ("a.arc", ARC),
+    ],
+)
+def test_archive_files_are_told_by_their_bytes(name: str, data: bytes, tmp_path: Path) -> None:
+    """Whatever they are called."""
+    (tmp_path / name).write_bytes(data)
+    assert open_site(tmp_path / name).resources.keys() == {"example.com/0"}
+
+
+def test_what_is_no_site_is_said_so(tmp_path: Path) -> None:
+    """Nothing there, nothing in it, something else: each with what to do."""
+    cases: list[tuple[str, type[UnlostError], str]] = [
+        ("nowhere", InputError, "no such file"),
+        ("empty", InputError, "nothing in it"),
+        ("empty.warc", InputError, "an empty file"),
+        ("a.txt", InputError, "neither a WARC, an ARC nor a WACZ"),
+        ("a.gz", InputError, "neither a WARC, an ARC nor a WACZ"),
+        ("pipe", InputError, "neither a file nor a folder"),
+        ("flat", UsageError, "give --base"),
+        ("bad.wacz", InputError, "expected a WACZ"),
+    ]
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty.warc").touch()
+    (tmp_path / "a.txt").write_text("a text")
+    (tmp_path / "a.gz").write_bytes(gzip.compress(b"a text"))
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "flat").mkdir()
+    (tmp_path / "flat" / "index.html").touch()
+    (tmp_path / "bad.wacz").write_bytes(b"PK\3\4 and no more")
+    for name, kind, said in cases:
+        with pytest.raises(kind, match=said):
+            open_site(tmp_path / name)
+
+
+def test_an_archive_of_nothing_is_a_site_of_nothing(tmp_path: Path) -> None:
+    """What was in it is counted; rubbish in the place of records is a problem."""
+    (tmp_path / "a.warc").write_bytes(record(kind="warcinfo") + b"rubbish")
+    found = open_site(tmp_path / "a.warc")
+    assert (len(found.resources), found.left_out) == (0, {"warcinfo": 1})
+    assert found.problems.counts == {"garbage": 1}
+
+
+def test_a_base_is_for_folders(tmp_path: Path) -> None:
+    """Archive files know their addresses; what is no address is no base."""
+    (tmp_path / "a.warc").write_bytes(record())
+    with pytest.raises(UsageError, match="leave out --base"):
+        open_site(tmp_path / "a.warc", base="http://example.com/")
+    (tmp_path / "page.html").touch()
+    with pytest.raises(UsageError, match="expected the address of a website"):
+        open_site(tmp_path, base="mailto:me@example.com")
+
+
+def test_archives_among_other_files_are_files(tmp_path: Path) -> None:
+    """A site may have a WARC to download."""
+    (tmp_path / HOST).mkdir()
+    (tmp_path / HOST / "a.warc").write_bytes(record())
+    (tmp_path / HOST / "index.html").write_bytes(b"<p>")
+    assert open_site(tmp_path).resources.keys() == {"example.com/", "example.com/a.warc"}
+    assert size_of(tmp_path) == len(record()) + 3

@@ -1,0 +1,181 @@
+"""Sites that were recovered: what was chosen, what is only listed, how much was asked."""
+
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run import unlost
+from tests.cli.test_recover import ARCHIVES, SITE
+from tests.recover.stubs import Held, Stub
+from tests.recover.test_recovery import SITE as STUB_SITE
+from tests.recover.test_recovery import Run, page
+from unlost.archives.archive import Work
+from unlost.errors import FailedError, InputError
+from unlost.measure.sites.opening import open_site, size_of
+from unlost.recover.plan import Policy
+from unlost.recover.state.state import State
+
+NAME = STUB_SITE.removeprefix("http://").removeprefix("www.")
+
+
+def test_the_example_is_what_came_back(tmp_path: Path) -> None:
+    """By the real command: the chosen copies with their dates, and nothing left behind in the folder."""
+    folder = tmp_path / "mine"
+    done = unlost("recover", SITE, "--archives", str(ARCHIVES), "-o", str(folder))
+    assert done.returncode == 0
+    before = sorted(folder.rglob("*"))
+    read: list[int] = []
+    found = open_site(folder, on_read=read.append)
+    assert {name: each.datetime for name, each in found.resources.items()} == {
+        "lost.example/": "20090504100000",
+        "lost.example/style.css": "20090504100005",
+        "lost.example/roses.html": "20140801090000",
+        "lost.example/herbs": "20140801090020",
+    }
+    assert found.requests == 0
+    assert b"<" in found.body(found.resources["lost.example/"], 1_000).content
+    assert sorted(folder.rglob("*")) == before
+    assert read[-1] == size_of(folder)
+    # The archive files alone hold the same, but for what was not chosen.
+    files = open_site(folder / "warc")
+    assert {name: each.digest for name, each in found.resources.items()}.items() <= {
+        name: each.digest for name, each in files.resources.items()
+    }.items()
+
+
+def test_what_was_chosen_counts_and_not_what_is_newest(tmp_path: Path) -> None:
+    """Nearest to a date that was asked for; redirects and errors are no resources."""
+    held = [
+        page("", "one", "moved", date="20140101000000"),
+        page("one", date="20100101000000"),
+        Held(f"{STUB_SITE}one", "20180101000000", b"other"),
+        Held(f"{STUB_SITE}moved", "20140101000000", b"", status=301, redirect="http://elsewhere.example/"),
+    ]
+    run = Run(tmp_path, Stub("a", held), at="20100101000000", all_versions=True)
+    run()
+    found = open_site(tmp_path)
+    assert found.resources[f"{NAME}one"].datetime == "20100101000000"
+    assert f"{NAME}moved" not in found.resources
+    assert found.resources[f"{NAME}one"].migrated in (None, False)
+
+
+def test_equal_bodies_are_found_though_they_are_kept_once(tmp_path: Path) -> None:
+    """A revisit of the recovery stands for the body that is kept."""
+    body = b"<p>the same in both"
+    held = [
+        page("", "one", "two"),
+        Held(f"{STUB_SITE}one", "20140101000000", body),
+        Held(f"{STUB_SITE}two", "20140102000000", body),
+    ]
+    Run(tmp_path, Stub("a", held))()
+    found = open_site(tmp_path)
+    for name in ("one", "two"):
+        assert found.body(found.resources[f"{NAME}{name}"], 99).content == body
+    assert {found.resources[f"{NAME}{name}"].datetime for name in ("one", "two")} == {
+        "20140101000000",
+        "20140102000000",
+    }
+
+
+def test_what_archives_hold_and_did_not_give_is_listed(tmp_path: Path) -> None:
+    """What nothing links to, what failed; not errors, nor what is not there after all, nor what came back."""
+    held = [
+        page("", "one", "two"),
+        page("one"),
+        page("unlinked"),
+        Held(f"{STUB_SITE}gone", "20140101000000", b"", status=404),
+    ]
+    a = Stub("a", [*held, page("two")])
+
+    def fail(question: str) -> None:
+        if question.startswith("fetch") and question.endswith("two"):
+            raise FailedError("timeout", "a", "timeout")
+
+    a.before = fail
+    Run(tmp_path, a)()
+    found = open_site(tmp_path)
+    assert found.listed == {f"{NAME}two", f"{NAME}unlinked"}
+    assert found.resources.keys() >= {NAME, f"{NAME}one"}
+
+
+def test_requests_are_added_up_over_runs(tmp_path: Path) -> None:
+    """Also those of a run that was stopped; a recovery that nobody counted says nothing."""
+    a = Stub("a", [page("", "one"), page("one")])
+    run = Run(tmp_path, a)
+    run()
+    assert open_site(tmp_path).requests is None
+    run(sent=Counter({("a", Work.INDEX): 2, ("a", Work.REPLAY): 3}))
+    run(sent=Counter({("a", Work.REPLAY): 1, ("b", Work.INDEX): 4}), should_stop=lambda: True)
+    assert open_site(tmp_path).requests == 10
+    with State(tmp_path) as state:
+        assert state.requests() == {"a": {"index": 2, "replay": 4}, "b": {"index": 4}}
+
+
+def test_requests_survive_an_interruption(tmp_path: Path) -> None:
+    """What was sent before something went wrong was sent."""
+    a = Stub("a", [page("")])
+
+    def interrupt(question: str) -> None:
+        if question.startswith("fetch"):
+            raise KeyboardInterrupt
+
+    a.before = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        Run(tmp_path, a)(sent=Counter({("a", Work.REPLAY): 7}))
+    with State(tmp_path) as state:
+        assert state.requests() == {"a": {"replay": 7}}
+
+
+def test_a_recovery_that_goes_on_can_be_read(tmp_path: Path) -> None:
+    """Nobody waits for anybody, and the one who writes does not notice."""
+    Run(tmp_path, Stub("a", [page("", "one"), page("one")]), policy=Policy.EXHAUSTIVE)()
+    with State(tmp_path) as state:
+        state.keep_fact("something", "changed")
+        assert len(open_site(tmp_path).resources) == 2
+        state.commit()
+        assert len(open_site(tmp_path).resources) == 2
+        assert state.fact("something") == "changed"
+
+
+def test_letter_case_as_wanted_now(tmp_path: Path) -> None:
+    """Whatever the recovery did with it: a name can be folded, and made anew from its address."""
+    stub = Stub("a", [page("", "Page.HTML"), page("Page.HTML")])
+    Run(tmp_path, stub)()
+    assert f"{NAME}page.html" in open_site(tmp_path, ignore_case=True).resources
+    (tmp_path / "folded").mkdir()
+    Run(tmp_path / "folded", stub, ignore_case=True)()
+    assert f"{NAME}Page.HTML" in open_site(tmp_path / "folded").resources
+
+
+def test_what_is_wrong_with_a_recovery_is_said(tmp_path: Path) -> None:
+    """A state of something else, a link, files that are gone, damage in them."""
+    folder = tmp_path / "whole"
+    folder.mkdir()
+    Run(folder, Stub("a", [page("", "one"), page("one")]))()
+
+    def copy(name: str) -> Path:
+        return Path(shutil.copytree(folder, tmp_path / name))
+
+    other = copy("other")
+    (other / "state.sqlite").write_bytes(b"no database at all" * 99)
+    with pytest.raises(InputError, match="not the state of a recovery"):
+        open_site(other)
+    gone = copy("gone")
+    for file in (gone / "warc").iterdir():
+        file.unlink()
+    with pytest.raises(InputError, match="put them back"):
+        open_site(gone)
+    damaged = copy("damaged")
+    (file,) = (damaged / "warc").iterdir()
+    data = bytearray(file.read_bytes())
+    data[len(data) * 2 // 3] ^= 0xFF
+    file.write_bytes(data)
+    found = open_site(damaged)
+    assert found.problems.total
+    linked = copy("linked")
+    (linked / "state.sqlite").rename(linked / "mine")
+    (linked / "state.sqlite").symlink_to("mine")
+    with pytest.raises(InputError, match="a link"):
+        open_site(linked)
