@@ -170,6 +170,32 @@ def test_nothing_recovered(monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest
     assert b"recovered: no resource of a site is in it: everything is missing" in err
 
 
+def test_an_original_of_nothing_but_damage(
+    monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """Why there is nothing to compare with is said before it is."""
+    original = MadeSite([])
+    original.problems.add(Problem("bad-gzip", "original", None, 5, "cut"))
+    fake(monkeypatch, original, MadeSite([resource("a.example/")]))
+    assert run(["compare", "original", "recovered"]) == 3
+    first, second = capsysbinary.readouterr().err.splitlines()
+    assert b"bad-gzip" in first
+    assert b"nothing to compare with" in second
+
+
+def test_one_address_for_both_is_for_folders(tmp_path: Path) -> None:
+    """It is not asked of archive files, which know theirs; where neither is a folder, it is refused."""
+    example = Path(__file__).parents[2] / "docs" / "examples" / "lost"
+    first, second = example / "first" / "first.warc", example / "second" / "second.warc"
+    (tmp_path / "original" / "roses.html").write_text("<p>other roses")
+    words = ("--base", "http://lost.example/", "--list", "changed")
+    done = unlost("compare", "original", str(first), *words)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith(b"\ttext/html\thttp://lost.example/roses.html\n")
+    refused = unlost("compare", str(first), str(second), *words)
+    assert (refused.returncode, b"--base is for folders" in refused.stderr) == (2, True)
+
+
 def test_nothing_in_common(monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     """Most likely somebody compares two sites, or a folder has the wrong address."""
     fake(monkeypatch, MadeSite([resource("a.example/")]), MadeSite([resource("b.example/")]))

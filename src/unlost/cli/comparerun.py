@@ -105,6 +105,7 @@ def _check(names: tuple[str, str], sites: tuple[Site, Site]) -> None:
             say(f"{name}: not counted, since they are no resources: {reasons}", level="note")
     original, recovered = sites
     if not original.resources:
+        _say_problems(names[0], original)
         raise InputError(f"{names[0]}: no resource of a site is in it, so there is nothing to compare with")
     if not recovered.resources:
         say(f"{names[1]}: no resource of a site is in it: everything is missing", level="warning")
@@ -114,13 +115,17 @@ def _check(names: tuple[str, str], sites: tuple[Site, Site]) -> None:
         say(f"the two have no address in common, such as {first} and {second}: {hint}", level="warning")
 
 
+def _say_problems(name: str, site: Site) -> None:
+    for kind, count in site.problems.counts.items():
+        say(f"{name}: {count:,} {kind}, first: {site.problems.first[kind]}", level="warning", kind=kind, count=count)
+
+
 def say_what_was_not_read(both: Both) -> int:
     """Say what could not be read of the sites, and which texts could not be compared; return how much of the former."""
     total = 0
     for name, site in zip(both.names, both.sites, strict=True):
         total += site.problems.total
-        for kind, count in site.problems.counts.items():
-            say(f"{name}: {count:,} {kind}, first: {site.problems.first[kind]}", level="warning", kind=kind)
+        _say_problems(name, site)
     for reason, (count, first) in both.comparison.unread.items():
         why = UNREAD.get(reason, reason)
         texts = "text was" if count == 1 else "texts were"

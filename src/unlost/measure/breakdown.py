@@ -1,8 +1,10 @@
 """A comparison by what resources are: their type, how deep they lie, whether they have a query, how old they are."""
 
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import reduce
 
 from unlost.dates import to_datetime
 from unlost.errors import DateError
@@ -67,61 +69,73 @@ class Table:
     has_formats: bool = False
 
 
+_GROUPS = ("HTML", "images", "other")
+_DEPTHS = (*(str(depth) for depth in range(_DEEPEST)), f"{_DEEPEST} or more")
+_QUERIES = ("without ?", "with ?")
+_ALL_AGES = (*(label for _, label in _AGES), _OLDER, UNKNOWN)
+
+_Fate = tuple[Outcome, bool, bool, bool | None]
+"""What became of a resource: its outcome, whether it is similar, held, migrated. There are few different ones."""
+
+
 def breakdowns(comparison: Comparison) -> tuple[Table, ...]:
     """Return the tables: by group of types, type, depth, query and age."""
     all_of = [each for each in comparison.resources if each.outcome is not Outcome.ADDED]
-    depths = [str(depth) for depth in range(_DEEPEST)] + [f"{_DEEPEST} or more"]
-    ages = [label for _, label in _AGES] + [_OLDER, UNKNOWN]
+    fates = [(each.outcome, each.similar, each.held, each.migrated) for each in all_of]
+
+    def rows(label: Callable[[Compared], str]) -> dict[str, Row]:
+        return _rows(zip(map(label, all_of), fates, strict=True))
+
     return (
-        Table("group", "HTML, images, other", _rows(all_of, lambda each: group_of(each.mime), _GROUPS), True),
-        Table("type", "Media type", _types(all_of), True),
-        Table("depth", "Depth of the path", _rows(all_of, _depth, depths)),
-        Table("query", "Query", _rows(all_of, _query, ["without ?", "with ?"])),
-        Table("age", "Age", _rows(all_of, Ages(all_of).of, ages)),
+        Table("group", "HTML, images, other", _in_order(rows(lambda each: group_of(each.mime)), _GROUPS), True),
+        Table("type", "Media type", _most_frequent(rows(lambda each: each.mime[:_MOST_LETTERS])), True),
+        Table("depth", "Depth of the path", _in_order(rows(_depth), _DEPTHS)),
+        Table("query", "Query", _in_order(rows(_query), _QUERIES)),
+        Table("age", "Age", _in_order(rows(Ages(all_of).of), _ALL_AGES)),
     )
 
 
-_GROUPS = ("HTML", "images", "other")
+def _rows(labelled: Iterable[tuple[str, _Fate]]) -> dict[str, Row]:
+    """Return the rows by their labels. Equal ones are counted first, and then added: most are."""
+    found: dict[str, Row] = {}
+    for (label, fate), count in Counter(labelled).items():
+        found[label] = _sum(found.get(label, Row(label)), _row_of(fate, count))
+    return found
 
 
-def _rows(resources: Iterable[Compared], label: Callable[[Compared], str], order: Iterable[str]) -> tuple[Row, ...]:
-    """Return the rows that have anything in them, in order."""
-    found: dict[str, dict[str, int]] = {name: {} for name in order}
-    for each in resources:
-        _count(each, found[label(each)])
-    return tuple(Row(name, **counts) for name, counts in found.items() if counts)
+def _row_of(fate: _Fate, count: int) -> Row:
+    outcome, similar, held, migrated = fate
+    is_back = outcome is not Outcome.MISSING
+    return Row(
+        "",
+        **{outcome.value: count},
+        similar=count if similar else 0,
+        held=count if held else 0,
+        canonical=count if is_back and migrated is False else 0,
+        migrated=count if is_back and migrated is True else 0,
+    )
 
 
-def _types(resources: Iterable[Compared]) -> tuple[Row, ...]:
-    """Return a row for each type, the most frequent first; rare ones are one row if there are very many."""
-    found: dict[str, dict[str, int]] = {}
-    for each in resources:
-        _count(each, found.setdefault(each.mime[:_MOST_LETTERS], {}))
-    rows = sorted((Row(name, **counts) for name, counts in found.items()), key=lambda row: (-row.original, row.label))
-    shown, rest = rows[:_MOST_TYPES], rows[_MOST_TYPES:]
-    if rest:
-        last = Row(f"{len(rest):,} other types")
-        for row in rest:
-            sums = {name: getattr(last, name) + getattr(row, name) for name in _COUNTED}
-            last = replace(last, **sums)
-        shown.append(last)
-    return tuple(shown)
+def _sum(first: Row, second: Row) -> Row:
+    """Return both as one row, with the label of the first."""
+    return replace(first, **{name: getattr(first, name) + getattr(second, name) for name in _COUNTED})
 
 
 _COUNTED = ("identical", "changed", "similar", "missing", "held", "canonical", "migrated")
 
 
-def _count(each: Compared, counts: dict[str, int]) -> None:
-    is_back = each.outcome is not Outcome.MISSING
-    for name, is_so in (
-        (each.outcome.value, True),
-        ("similar", each.similar),
-        ("held", each.held),
-        ("canonical", is_back and each.migrated is False),
-        ("migrated", is_back and each.migrated is True),
-    ):
-        if is_so:
-            counts[name] = counts.get(name, 0) + 1
+def _in_order(rows: Mapping[str, Row], order: Iterable[str]) -> tuple[Row, ...]:
+    """Return the rows that have anything in them."""
+    return tuple(rows[label] for label in order if label in rows)
+
+
+def _most_frequent(rows: Mapping[str, Row]) -> tuple[Row, ...]:
+    """Return the rows, the most frequent first; rare ones are one row if there are very many."""
+    ordered = sorted(rows.values(), key=lambda row: (-row.original, row.label))
+    shown, rest = ordered[:_MOST_TYPES], ordered[_MOST_TYPES:]
+    if rest:
+        shown.append(reduce(_sum, rest, Row(f"{len(rest):,} other types")))
+    return tuple(shown)
 
 
 def depth_of(name: str) -> int:
