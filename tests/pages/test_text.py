@@ -27,6 +27,8 @@ PAGES = {
     "<html><head><title>T &amp; t</title><meta name=x content=y></head><body>b": "T & t\nb",
     "  a \n\t b\r\nc\f ": "a b c",
     "a<!-- x -->b<!-->c<!--->d<!-- x --!>e<!-- -- > -> x -->f": "abcdef",
+    "a<!-- x --><p>b<!--><p>c<!---><p>d<!-- x --!><p>e": "a\nb\nc\nd\ne",
+    "a<!--!><p>x-->b<!-- <p>x --><i>c</i><!-- -- ><p> -->d": "abcd",
     "a<!doctype html>b<!x>c<?x y?>d</ x>e</>f": "abcdef",
     "a<script>x</script>b<style>x</style>c<template>x<p>x</p></template>d": "abcd",
     "a<script>'<p>x</p>'<!-- <script>x</script> --></script>b": "ab",
@@ -68,6 +70,9 @@ def test_references_across_pieces() -> None:
     """A character reference is read whole, however long the text is that it is in."""
     for length in (1_000, 1_022, 1_023, 1_024, 5_000):
         assert text("é" * length + "&amp;" + "é" * length) == "é" * length + "&" + "é" * length
+    # After a bracket that begins nothing, the parser gives out a text in pieces.
+    for length in range(1_000, 1_030):
+        assert text(f"a < {'e' * length}&amp;b") == f"a < {'e' * length}&b"
 
 
 XML = {
