@@ -1,0 +1,1 @@
+"""Labelled pages to judge verdicts by, and their reader."""
