@@ -1,14 +1,17 @@
 """Tests of `unlost compare` as its users run it."""
 
 import json
+import signal
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.cli.run import unlost
+from tests.cli.run import UNLOST, unlost
 from tests.measure.made_sites import MadeSite, resource
+from tests.waiting import wait_until
 from unlost.cli import comparerun
 from unlost.cli.main import run
 from unlost.errors import InputError
@@ -289,3 +292,37 @@ def test_help_waits_for_nothing() -> None:
 
     code = "import sys, unlost.cli.compare; print([m for m in ('jinja2', 'rich', 'unlost._core') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout == b"[]\n"
+
+
+def test_a_recovery_is_compared_with_what_it_came_from(tmp_path: Path) -> None:
+    """Two archives have more of the site together than one of them."""
+    example = Path(__file__).parents[2] / "docs" / "examples" / "lost"
+    made = unlost("recover", "http://www.lost.example/", "--archives", str(example / "archives.toml"), "-o", "back")
+    assert made.returncode == 0, made.stderr
+    done = unlost("compare", str(example / "first"), "back", "--json")
+    assert done.returncode == 0, done.stderr
+    *rows, summary = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {row["uri"]: row["outcome"] for row in rows} == {
+        "http://lost.example/": "identical",
+        "http://lost.example/style.css": "identical",
+        "http://lost.example/roses.html": "changed",
+        "http://www.lost.example/herbs/index.html": "added",
+    }
+    assert summary["levels"]["s4"] == 0
+    before = sorted((each, each.stat().st_mtime_ns) for each in (tmp_path / "back").rglob("*"))
+    assert unlost("compare", "back", str(example / "first"), "--list", "missing").stdout.count(b"\n") == 1
+    assert sorted((each, each.stat().st_mtime_ns) for each in (tmp_path / "back").rglob("*")) == before
+
+
+def test_interrupted(tmp_path: Path) -> None:
+    """Ctrl-C while a large file is read ends it within moments, with one line and no page."""
+    with (tmp_path / "original" / "large.bin").open("wb") as file:
+        file.truncate(1 << 40)  # of which the disk has nothing: to read it all would take hours
+    command = [str(UNLOST), "compare", "original", "recovered", "--base", BASE, "--html", "page.html"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        opened = Path(f"/proc/{process.pid}/fd")
+        wait_until(lambda: any(link.resolve().name == "large.bin" for link in opened.iterdir()))
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    assert (process.returncode, out, err.strip()) == (130, b"", b"unlost: interrupted")
+    assert not (tmp_path / "page.html").exists()

@@ -7,6 +7,7 @@ import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
@@ -97,17 +98,17 @@ def test_links_pipes_and_odd_names_do_not_matter(tmp_path: Path) -> None:
 def test_files_that_vanish_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While the folder is read, and before a body is."""
     write(tmp_path, "example.com/a.html", "example.com/b.html", "example.com/c.html")
-    digest = folder_site._digest
+    opened = folder_site._opened
 
-    def vanishing(file: Path) -> tuple[bytes, int, bytes]:
+    def vanishing(file: Path) -> BinaryIO:
         if file.name == "b.html":
             file.unlink()
             os.mkfifo(file)
         elif file.name == "c.html":
             file.unlink()
-        return digest(file)
+        return opened(file)
 
-    monkeypatch.setattr(folder_site, "_digest", vanishing)
+    monkeypatch.setattr(folder_site, "_opened", vanishing)
     found = open_site(tmp_path)
     assert found.resources.keys() == {"example.com/a.html"}
     assert found.problems.counts == {"unreadable": 2}

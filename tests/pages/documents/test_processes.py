@@ -13,18 +13,11 @@ from pathlib import Path
 import pytest
 
 from tests.pages.documents.samples import HELLO, SHEET_WORDS, WORDS, busy_seconds, children, sample, zipped
+from tests.waiting import wait_until
 from unlost.errors import DocumentError, UsageError
 from unlost.pages.documents import DocumentKind, Documents, Limits
 
 ENDLESS = b"%!PS\n{} loop"
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    """Return as soon as something is so; fail if that takes too long."""
-    end = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)  # between two looks, never instead of one
 
 
 def reading_processes(before: set[int]) -> set[int]:

@@ -66,21 +66,18 @@ def read_folder(
     they are not, InputError if there are no files, OSError if the folder itself cannot be read.
     """
     address = None if base is None else base_of(base)
-    reading = _Reading(root, address, ignore_case=ignore_case)
+    reading = _Reading(root, address, on_read or (lambda _: None), ignore_case=ignore_case)
     if address is None:
         reading.skipped = _beside_hosts(root)
-    before = 0
     for path, found in reading.walk():
-        before += reading.take(path, found)
-        if on_read is not None:
-            on_read(before)
+        reading.take(path, found)
     if not reading.files and not reading.left_out and not reading.problems.total:
         raise InputError(f"{root}: no files in it")
     return FolderSite(root, reading.table, dict(reading.left_out), reading.problems, reading.files)
 
 
 class _Reading:
-    def __init__(self, root: Path, base: str | None, *, ignore_case: bool) -> None:
+    def __init__(self, root: Path, base: str | None, on_read: Callable[[int], object], *, ignore_case: bool) -> None:
         self.table = Table()
         self.files: list[str] = []
         self.left_out: Counter[str] = Counter()
@@ -89,6 +86,8 @@ class _Reading:
         self._root = root
         self._base = base
         self._ignore_case = ignore_case
+        self._on_read = on_read
+        self._bytes = 0
 
     def walk(self) -> Iterator[tuple[str, os.stat_result]]:
         """Yield the regular files, by their paths below the root, in the order of their names. Raises OSError."""
@@ -123,32 +122,43 @@ class _Reading:
             self._report("unreadable", folder, error.strerror or str(error))
             return []
 
-    def take(self, path: str, found: os.stat_result) -> int:
-        """Read one file; return how many bytes were read."""
+    def take(self, path: str, found: os.stat_result) -> None:
+        """Read one file."""
         try:
             path.encode()
         except UnicodeEncodeError:
             self._report("bad-name", path, "expected a name in UTF-8, found other bytes: rename it")
             self.left_out["no-address"] += 1
-            return 0
+            return
         try:
             uri = address_of(path, self._base)
             name = name_of(uri, ignore_case=self._ignore_case)
         except UriError as error:
             self._report("bad-uri", path, str(error))
             self.left_out["no-address"] += 1
-            return 0
+            return
         try:
-            digest, size, head = _digest(self._root / path)
+            digest, size, head = self._digest(path)
         except OSError as error:
             self._report("unreadable", path, error.strerror or str(error))
             self.left_out["unreadable"] += 1
-            return 0
+            return
         # Of two files with one name, the one that was changed last counts.
         changed = _modified(found)
         self.table.add(name, uri, NONE, changed, type_of(path, head), digest, size, None, (len(self.files), 0, 0))
         self.files.append(path)
-        return size
+
+    def _digest(self, path: str) -> tuple[bytes, int, bytes]:
+        """Return the SHA-1 of a file, how many bytes it has, and the first of them. Raises OSError."""
+        hashed, size, head = hashlib.sha1(usedforsecurity=False), 0, b""
+        with _opened(self._root / path) as opened:
+            while piece := opened.read(_PIECE):
+                head = head or piece[:LOOK]
+                hashed.update(piece)
+                size += len(piece)
+                self._bytes += len(piece)
+                self._on_read(self._bytes)  # piece by piece: one file may be as large as all others together
+        return hashed.digest(), size, head
 
     def _report(self, kind: str, path: str, message: str) -> None:
         self.problems.add(Problem(kind, str(self._root / path), None, 0, message))
@@ -180,17 +190,6 @@ def _opened(file: Path) -> BinaryIO:
         os.close(number)
         raise OSError(errno.EINVAL, "no longer a regular file", str(file))
     return os.fdopen(number, "rb")
-
-
-def _digest(file: Path) -> tuple[bytes, int, bytes]:
-    """Return the SHA-1 of a file, how many bytes it has, and the first of them. Raises OSError."""
-    hashed, size, head = hashlib.sha1(usedforsecurity=False), 0, b""
-    with _opened(file) as opened:
-        while piece := opened.read(_PIECE):
-            head = head or piece[:LOOK]
-            hashed.update(piece)
-            size += len(piece)
-    return hashed.digest(), size, head
 
 
 def _modified(found: os.stat_result) -> int:
