@@ -61,11 +61,15 @@ impl Chunks {
 
     pub fn end(&mut self) {
         if !self.is_settled() {
-            let wrong = match &self.place {
-                Place::Size(_) if self.count == 0 => Wrong::NotChunked,
-                Place::Size(line) if self.count == 1 && !line.is_empty() => Wrong::NotChunked,
-                Place::End { has_cr: true } if self.count == 0 => Wrong::NotChunked,
-                _ => Wrong::Broken,
+            let is_none = match &self.place {
+                Place::Size(line) => self.count == 0 || (self.count == 1 && !line.is_empty()),
+                Place::End { has_cr } => *has_cr && self.count == 0,
+                _ => false,
+            };
+            let wrong = if is_none {
+                Wrong::NotChunked
+            } else {
+                Wrong::Broken
             };
             self.give_up(&wrong);
         }

@@ -126,7 +126,7 @@ impl Layer {
     }
 
     fn open(&mut self, head: &[u8], is_all: bool) {
-        let is_text = !head[..head.len().min(HEAD)].iter().any(is_control);
+        let is_text = !head[..head.len().min(HEAD)].iter().copied().any(is_control);
         if !names::UNDONE.contains(&self.coding.as_str()) {
             self.is_refused = !is_text && names::is_real(&self.coding);
             return;
@@ -154,6 +154,6 @@ fn is_whole(coding: &str, data: &[u8]) -> bool {
     has_much || (outcome.is_ok() && unpacker.end().is_ok())
 }
 
-fn is_control(byte: &u8) -> bool {
+fn is_control(byte: u8) -> bool {
     matches!(byte, 0..=8 | 0x0b | 0x0e..=0x1f | 0x7f)
 }

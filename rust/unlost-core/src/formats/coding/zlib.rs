@@ -24,14 +24,22 @@ impl Form {
     }
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// In the stream.
+    Inside,
+    /// Behind its end, where another member may begin.
+    Behind,
+    /// Behind its end and the first byte of what may be another member.
+    HalfMagic,
+    /// Behind all members: zeros and other rubbish, which every reader passes over.
+    Rubbish,
+}
+
 pub struct Zlib {
     form: Form,
     stream: Decompress,
-    is_over: bool,
-    /// Whether only rubbish comes from here on.
-    is_behind: bool,
-    /// The first byte of a member, if the other one is to come.
-    has_half_magic: bool,
+    place: Place,
     has_given: bool,
     room: Vec<u8>,
 }
@@ -41,9 +49,7 @@ impl Zlib {
         Self {
             form,
             stream: form.stream(),
-            is_over: false,
-            is_behind: false,
-            has_half_magic: false,
+            place: Place::Inside,
             has_given: false,
             room: vec![0; PIECE],
         }
@@ -56,25 +62,26 @@ impl Zlib {
     pub fn feed(&mut self, data: &[u8], take: &mut Take) -> Result<(), Broken> {
         let joined;
         let mut data = data;
-        if self.has_half_magic && !data.is_empty() {
-            self.has_half_magic = false;
+        if self.place == Place::HalfMagic && !data.is_empty() {
+            self.place = Place::Behind;
             joined = [&GZIP[..1], data].concat();
             data = &joined;
         }
         let mut is_full = false;
         while !data.is_empty() || is_full {
-            if self.is_over {
+            if self.place != Place::Inside {
                 let known = data.len().min(GZIP.len());
-                if !self.is_gzip() || self.is_behind || data[..known] != GZIP[..known] {
-                    self.is_behind = true; // zeros and other rubbish, which every reader passes over
+                let may_begin = self.is_gzip() && data[..known] == GZIP[..known];
+                if self.place == Place::Rubbish || !may_begin {
+                    self.place = Place::Rubbish;
                     return Ok(());
                 }
                 if known < GZIP.len() {
-                    self.has_half_magic = true;
+                    self.place = Place::HalfMagic;
                     return Ok(());
                 }
                 self.stream = self.form.stream();
-                self.is_over = false;
+                self.place = Place::Inside;
             }
             // What has a header and then means nothing is no deflate, unless something came before: so the first byte
             // of text is waited for in the smallest steps.
@@ -92,20 +99,23 @@ impl Zlib {
             let written = usize::try_from(self.stream.total_out() - written).unwrap_or(0);
             let Ok(status) = outcome else {
                 // Of what has no header, that it is deflate at all is believed once a piece of it came without damage.
-                if self.has_given {
+                if self.has_given || self.is_gzip() {
                     take(&self.room[..written]);
                 }
                 return Err(DAMAGED);
             };
-            self.is_over = status == Status::StreamEnd;
-            is_full = written == PIECE && !self.is_over;
+            let is_over = status == Status::StreamEnd;
+            if is_over {
+                self.place = Place::Behind;
+            }
+            is_full = written == PIECE && !is_over;
             data = &data[read..];
             if written > 0 {
                 self.has_given = true;
                 if !take(&self.room[..written]) {
                     return Ok(());
                 }
-            } else if read == 0 && !self.is_over {
+            } else if read == 0 && !is_over {
                 return Err(DAMAGED); // it wants a dictionary, which nobody has
             }
         }
@@ -113,6 +123,10 @@ impl Zlib {
     }
 
     pub fn end(&self) -> Result<(), Broken> {
-        if self.is_over { Ok(()) } else { Err(CUT) }
+        if self.place == Place::Inside {
+            Err(CUT)
+        } else {
+            Ok(())
+        }
     }
 }
