@@ -67,8 +67,12 @@ def agree(headers: list[tuple[str, str]], body: bytes) -> None:
         with model:
             expected = model.read()
     except UndecodableError:
+        if is_broken:
+            return  # damaged, and in a coding that nobody undoes: both are true, and which is seen first depends
         assert (problems, content, is_cut) == (["bad-coding"], body, False)
         expected, model_is_broken = body, False
+    if model_is_broken and problems == ["bad-coding"]:
+        return
     assert (is_broken, is_broken_too, is_cut) == (model_is_broken, model_is_broken, False)
     assert ("cut-coding" in problems) == is_broken
     assert (digest, size) == (hashlib.sha1(content, usedforsecurity=False).digest(), len(content))

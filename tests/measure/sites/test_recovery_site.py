@@ -82,9 +82,10 @@ def test_equal_bodies_are_found_though_they_are_kept_once(tmp_path: Path) -> Non
 def test_what_archives_hold_and_did_not_give_is_listed(tmp_path: Path) -> None:
     """What nothing links to, what failed; not errors, nor what is not there after all, nor what came back."""
     held = [
-        page("", "one", "two"),
+        page("", "one", "two", "absent"),
         page("one"),
         page("unlinked"),
+        page("absent"),
         Held(f"{STUB_SITE}gone", "20140101000000", b"", status=404),
     ]
     a = Stub("a", [*held, page("two")])
@@ -92,6 +93,8 @@ def test_what_archives_hold_and_did_not_give_is_listed(tmp_path: Path) -> None:
     def fail(question: str) -> None:
         if question.startswith("fetch") and question.endswith("two"):
             raise FailedError("timeout", "a", "timeout")
+        if question.startswith("fetch") and question.endswith("absent"):
+            a.held = [each for each in a.held if not each.uri.endswith("absent")]
 
     a.before = fail
     Run(tmp_path, a)()

@@ -42,6 +42,8 @@ pub struct Text<R> {
     begins_record: fn(&[u8]) -> bool,
     state: State,
     seen: Vec<u8>,
+    /// For a step of decompression.
+    room: Vec<u8>,
     next: usize,
     member: u64,
     position: u64,
@@ -86,6 +88,7 @@ impl<R: Read> Text<R> {
             begins_record,
             state: State::Between,
             seen: Vec::with_capacity(2 * LOOK),
+            room: vec![0; LOOK],
             next: 0,
             member: offset,
             position: 0,
@@ -243,32 +246,25 @@ impl<R: Read> Text<R> {
             self.seen.drain(..self.next);
             self.next = 0;
         }
-        let filled = self.seen.len();
-        self.seen.resize(filled + LOOK, 0);
-        let room = &mut self.seen[filled..];
         let step = match &mut self.coding {
-            Coding::Gzip(inflater) => inflater.step(&mut self.window, room),
-            Coding::Zstd(unpacker) => unpacker.step(&mut self.window, room),
+            Coding::Gzip(inflater) => inflater.step(&mut self.window, &mut self.room)?,
+            Coding::Zstd(unpacker) => unpacker.step(&mut self.window, &mut self.room)?,
             Coding::Plain => {
                 let raw = self.window.peek(1)?;
                 let count = raw.len().min(LOOK);
-                room[..count].copy_from_slice(&raw[..count]);
+                self.seen.extend_from_slice(&raw[..count]);
                 self.window.consume(count);
-                Ok(if count == 0 {
-                    Step::End
-                } else {
-                    Step::Text(count)
-                })
+                // Nobody goes back in a plain file: what is not kept need not be moved.
+                self.window.keep_from(self.window.offset());
+                if count == 0 {
+                    self.close(None);
+                }
+                return Ok(());
             }
         };
-        let written = if let Ok(Step::Text(written)) = step {
-            written
-        } else {
-            0
-        };
-        self.seen.truncate(filled + written);
-        match step? {
-            Step::Text(_) => {}
+        match step {
+            // By way of a room of its own: room at the end of what is seen would have to be cleared for each step.
+            Step::Text(written) => self.seen.extend_from_slice(&self.room[..written]),
             Step::End => self.close(None),
             Step::Damage(damage) => self.close(Some(damage)),
         }
