@@ -168,7 +168,8 @@ def test_large_maps_agree_with_the_model() -> None:
 def maps(draw: st.DrawFn) -> str:
     """Return a sorted map of candidates of odd keys, in odd spelling."""
     possible = sorted({candidate for key in KEYS for candidate, _ in model.candidates(key)} | {"*", "com,%*", "~"})
-    keys = sorted(draw(st.sets(st.sampled_from(possible), max_size=30)))
+    # What is no key is a row among others; a file that begins with it is no map.
+    keys = sorted(draw(st.sets(st.sampled_from(possible), max_size=30).filter(lambda keys: keys != {"~"})))
     frequency = st.sampled_from(["0", "1", "0-", "0+", "0/20", "/", "300+/20-", "2500~/900", "/5"])
     end = draw(st.sampled_from(["\n", "\r\n", "\n\n", ' {"a": 1}\n', "\n!late {}\n"]))
     header = draw(st.sampled_from(["", "!meta {}\n", '!id {uri: "x"}\n!meta {}\n\n!meta {"a": 1}\n']))
