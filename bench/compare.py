@@ -1,7 +1,7 @@
 """How fast two sites are compared, beside reading both with fastwarc and hashing their bodies with SHA-1.
 
 Two WARCs of 50,000 resources and 1 GB each, of which one resource in ten has changed. Ours is a process with two
-threads, start-up included: the whole of `unlost compare`, or, where that command is not there yet, the reading of both sites.
+threads, start-up included: the whole of `unlost compare`.
 """
 
 import gzip
@@ -26,17 +26,6 @@ IMAGE_SHARE = 0.5  # of the resources, 1 to 20 KB each; the rest are pages of 5 
 CHANGED = 10  # one in so many
 ROOM = 6_000_000_000  # bytes on the disk: four files, and what others need
 PARAGRAPHS = 20_000
-
-READ = """
-import sys, threading
-from unlost.measure.sites.opening import open_site
-sites = {}
-def read(file):
-    sites[file] = open_site(file)
-threads = [threading.Thread(target=read, args=(file,)) for file in sys.argv[1:]]
-[each.start() for each in threads], [each.join() for each in threads]
-assert [len(site.resources) for site in sites.values()] == [50_000] * 2
-"""
 
 
 def paragraphs() -> list[str]:
@@ -104,33 +93,25 @@ def with_fastwarc(files: list[Path]) -> None:
                 hashlib.sha1(record.reader.read(), usedforsecurity=False).digest()
 
 
-def ours() -> tuple[str, list[str]]:
-    """Return what is measured, in words and as a command."""
-    if subprocess.run([OURS, "compare", "--help"], capture_output=True, check=False).returncode == 0:
-        return "unlost compare", [str(OURS), "compare"]
-    return "reading both sites", [sys.executable, "-c", READ]
-
-
 def main() -> None:
     """Measure, report, judge."""
     report = Report("compare", "Comparing two sites, beside fastwarc and SHA-1")
     if shutil.disk_usage(tempfile.gettempdir()).free < ROOM:
         print(f"bench compare: skipped: it needs {ROOM / 1e9:.0f} GB in {tempfile.gettempdir()}")
         return
-    name, command = ours()
     with tempfile.TemporaryDirectory(prefix="unlost-bench-") as temporary:
         folder = Path(temporary)
         make(folder)
         report.line(f"Two sites of {PAGES:,} resources, one in {CHANGED} of them changed. Best of 3, warm cache.")
         report.line("")
-        report.line(f"| | stored | fastwarc + SHA-1, seconds | {name}, seconds |")
+        report.line("| | stored | fastwarc + SHA-1, seconds | unlost compare, seconds |")
         report.line("|---|---|---|---|")
         ratios = {}
         for form in (".warc.gz", ".warc"):
             files = [folder / f"original{form}", folder / f"recovered{form}"]
             size = sum(file.stat().st_size for file in files)
             theirs = best_of(3, partial(with_fastwarc, files))
-            run = partial(subprocess.run, [*command, *map(str, files)], check=True, stdout=subprocess.DEVNULL)
+            run = partial(subprocess.run, [OURS, "compare", *map(str, files)], check=True, stdout=subprocess.DEVNULL)
             seconds = best_of(3, run)
             ratios[form] = seconds / theirs
             report.line(f"| `{form}` | {size / 1e6:,.0f} MB | {theirs:.2f} | {seconds:.2f} |")

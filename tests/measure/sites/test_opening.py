@@ -41,6 +41,8 @@ def test_what_is_no_site_is_said_so(tmp_path: Path) -> None:
         ("a.gz", InputError, "neither a WARC, an ARC nor a WACZ"),
         ("pipe", InputError, "neither a file nor a folder"),
         ("flat", UsageError, "give --base"),
+        ("crawl", UsageError, "found 'a.warc', beside 'a.cdx': name the archive file itself"),
+        ("links", UsageError, "found 'a.warc', a link: name the archive file itself"),
         ("bad.wacz", InputError, "expected a WACZ"),
     ]
     (tmp_path / "empty").mkdir()
@@ -50,6 +52,10 @@ def test_what_is_no_site_is_said_so(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "flat").mkdir()
     (tmp_path / "flat" / "index.html").touch()
+    for name in ("crawl/a.warc", "crawl/a.cdx", "links/.kept"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(record())
+    (tmp_path / "links" / "a.warc").symlink_to("../crawl/a.warc")
     (tmp_path / "bad.wacz").write_bytes(b"PK\3\4 and no more")
     for name, kind, said in cases:
         with pytest.raises(kind, match=said):
