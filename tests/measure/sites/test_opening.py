@@ -1,5 +1,6 @@
 """What is kept at a place is told by looking; what is no site is said to be none, with what to do."""
 
+import errno
 import gzip
 import os
 import subprocess
@@ -87,3 +88,19 @@ def test_archives_among_other_files_are_files(tmp_path: Path) -> None:
     (tmp_path / HOST / "index.html").write_bytes(b"<p>")
     assert open_site(tmp_path).resources.keys() == {"example.com/", "example.com/a.warc"}
     assert size_of(tmp_path) == len(record()) + 3
+
+
+def test_a_folder_of_archives_is_read_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What may not be listed may have half of the site in it."""
+    (tmp_path / "a.warc").write_bytes(record())
+    (tmp_path / "more").mkdir()
+    listed = os.scandir
+
+    def scandir(path: str) -> object:
+        if str(path).endswith("more"):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    with pytest.raises(PermissionError, match="more"):
+        open_site(tmp_path)

@@ -89,9 +89,10 @@ def is_archive_name(name: str) -> bool:
 
 
 def _archives_in(folder: Path) -> tuple[list[Path], bool]:
-    """Return the files with names of archives below a folder, and whether there are any others."""
+    """Return the files with names of archives below a folder, and whether there are any others. Raises OSError."""
     found: list[Path] = []
-    for root, folders, names in os.walk(folder):
+    unlisted: list[OSError] = []
+    for root, folders, names in os.walk(folder, onerror=unlisted.append):
         folders.sort()
         for name in sorted(names):
             if name.startswith("."):
@@ -100,4 +101,6 @@ def _archives_in(folder: Path) -> tuple[list[Path], bool]:
             if not is_archive_name(name) or file.is_symlink() or not file.is_file():
                 return [], True
             found.append(file)
+    if unlisted:
+        raise unlisted[0]  # there may be more archives in it: a site without them would be another one
     return found, False
