@@ -6,10 +6,12 @@ import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
 
 from tests.cli.run import UNLOST, unlost
+from tests.formats.warcs import record
 from tests.measure.made_sites import MadeSite, resource
 from tests.waiting import wait_until
 from unlost.cli import comparerun
@@ -145,6 +147,10 @@ def test_the_page(tmp_path: Path) -> None:
         (("original", "recovered", "--list", "all", "--json"), 2, "--list and --json"),
         (("original", "recovered", "--html", "nowhere/page.html"), 3, "nowhere/page.html: cannot be written"),
         (("original", "recovered", "--html", "original"), 3, "original: cannot be written"),
+        (("original", "recovered", "--base", BASE, "--html", "original/same.html"), 2, "belongs to original"),
+        (("original", "recovered", "--base", BASE, "--html", "link/page.html"), 2, "belongs to original"),
+        (("a.warc", "recovered", "--base", BASE, "--html", "a.warc"), 2, "belongs to a.warc"),
+        (("original", "a.warc", "--base", BASE, "--html", "hard.warc"), 2, "belongs to a.warc"),
         (("empty", "recovered", "--base", BASE), 3, "empty: "),
     ],
 )
@@ -152,6 +158,8 @@ def test_what_is_wrong_is_said(words: tuple[str, ...], code: int, said: str, tmp
     """In a line, before anything is done; nothing is printed as a result, and nothing is written."""
     (tmp_path / "empty").mkdir()
     (tmp_path / "link").symlink_to("original")
+    (tmp_path / "a.warc").write_bytes(record())
+    (tmp_path / "hard.warc").hardlink_to("a.warc")
     before = sorted(tmp_path.rglob("*"))
     done = unlost("compare", *words)
     assert (done.returncode, said in done.stderr.decode()) == (code, True), done.stderr
@@ -243,7 +251,17 @@ def test_texts_that_could_not_be_compared_are_said(
     recovered.append(resource(names[2], b"text"))
     fake(monkeypatch, MadeSite(original), MadeSite(recovered))
     assert run(["compare", "original", "recovered"]) == 3
-    assert b"1 text was not compared: it could not be read" in capsysbinary.readouterr().err
+    assert b"1 text was not compared: the file was changed meanwhile" in capsysbinary.readouterr().err
+
+
+def test_what_is_deflated_is_to_be_taken_out(tmp_path: Path) -> None:
+    """Bodies in a deflated member of a WACZ are matched and not compared; what to do is said."""
+    with ZipFile(tmp_path / "a.wacz", "w", ZIP_DEFLATED) as file:
+        file.writestr("archive/a.warc", record(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>one"))
+    (tmp_path / "b.warc").write_bytes(record(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>two"))
+    done = unlost("compare", "a.wacz", "b.warc", "--list", "all")
+    assert (done.returncode, done.stdout.split(b"\t")[:2]) == (3, [b"changed", b"unreadable"])
+    assert b"take it out of the ZIP" in done.stderr
 
 
 def test_hostile_names(monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
@@ -311,7 +329,19 @@ def test_a_recovery_is_compared_with_what_it_came_from(tmp_path: Path) -> None:
     assert summary["levels"]["s4"] == 0
     before = sorted((each, each.stat().st_mtime_ns) for each in (tmp_path / "back").rglob("*"))
     assert unlost("compare", "back", str(example / "first"), "--list", "missing").stdout.count(b"\n") == 1
+    for page in ("back/state.sqlite", "back/warc/page.html"):
+        assert unlost("compare", str(example / "first"), "back", "--html", page).returncode == 2
     assert sorted((each, each.stat().st_mtime_ns) for each in (tmp_path / "back").rglob("*")) == before
+
+
+def test_a_page_may_lie_beside_what_a_recovery_has(tmp_path: Path) -> None:
+    """Again and again: it is no part of what is compared."""
+    example = Path(__file__).parents[2] / "docs/examples/lost"
+    url = "http://www.lost.example/"
+    assert unlost("recover", url, "--archives", str(example / "archives.toml"), "-o", "back").returncode == 0
+    for _ in range(2):
+        assert unlost("compare", str(example / "first"), "back", "--html", "back/page.html").returncode == 0
+    assert (tmp_path / "back" / "page.html").exists()
 
 
 def test_interrupted(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Two sites matched by name: what became of each resource, and what it adds up to."""
 
 import threading
+import time
 from concurrent.futures import CancelledError
 
 import pytest
@@ -205,6 +206,27 @@ def test_an_interrupt_ends_it() -> None:
     with pytest.raises((KeyboardInterrupt, CancelledError)):
         compare(original, recovered, likeness, on_pair=interrupt)
     assert len(looked_at) < 200
+
+
+def test_an_interrupt_waits_for_nothing() -> None:
+    """Who reads a document may take long, and is only told to stop once the comparison has ended."""
+    go_on = threading.Event()
+    names = [f"a.example/{number}" for number in range(3)]
+
+    def likeness(first: Resource, _: Resource) -> Likeness:
+        if first.name == names[0]:
+            raise KeyboardInterrupt  # reaches whoever waits for it, as that of a user does
+        return Likeness(1.0 if go_on.wait(60) else None)
+
+    original = MadeSite(resource(name, b"one") for name in names)
+    recovered = MadeSite(resource(name, b"two") for name in names)
+    begun = time.monotonic()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            compare(original, recovered, likeness)
+        assert time.monotonic() - begun < 30
+    finally:
+        go_on.set()
 
 
 def test_sizes_count() -> None:

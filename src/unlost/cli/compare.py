@@ -113,3 +113,19 @@ def _check(original: Path, recovered: Path, html: Path | None) -> None:
         raise InputError(f"{html}: cannot be written: no such folder")
     if html is not None and html.is_dir():
         raise InputError(f"{html}: cannot be written: it is a folder")
+    for path in (original, recovered):
+        if html is not None and _belongs(html, path):
+            raise UsageError(f"{html}: belongs to {path}, which is compared: write the page to another place")
+
+
+def _belongs(page: Path, site: Path) -> bool:
+    """Return whether a page would take the place of a part of a site, or become one; beside a recovery's it may be."""
+    from unlost.measure.sites.kinds import Kind, kind_of  # noqa: PLC0415  start-up
+    from unlost.recover.state.file import NAME  # noqa: PLC0415
+
+    place, top = page.resolve(), site.resolve()
+    if place == top or (page.exists() and page.samefile(site)):
+        return True
+    if top not in place.parents:
+        return False
+    return place.parent != top or place.name.startswith(NAME) or kind_of(site)[0] is not Kind.RECOVERY

@@ -226,6 +226,7 @@ def _each_in_order(
     threads = min(_THREADS, os.cpu_count() or 1)
     waiting: deque[tuple[int, Future[Likeness]]] = deque()
     pool = ThreadPoolExecutor(threads, "compare")
+    is_done = False
     try:
         for at in pairs:
             first, second = matched[at].original, matched[at].recovered
@@ -238,6 +239,7 @@ def _each_in_order(
         while waiting:
             done, future = waiting.popleft()
             yield done, future.result()
+        is_done = True
     finally:
-        # Whoever interrupts waits for what is being looked at, which has limits of its own, and for nothing else.
-        pool.shutdown(cancel_futures=True)
+        # Whoever interrupts waits for nothing: documents may take long, and are given up by whoever reads them.
+        pool.shutdown(wait=is_done, cancel_futures=True)

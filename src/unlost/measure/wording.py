@@ -20,7 +20,7 @@ UNREAD = {
     "no-words": "there is no word in either, as in scanned pages",
     "too-big": "it is too big",
     "too-long": "reading the document took too long",
-    "unreadable": "it could not be read",
+    "unreadable": "the file was changed meanwhile, or is deflated in a WACZ: take it out of the ZIP",
 }
 """Why two texts could not be compared, by the reason."""
 

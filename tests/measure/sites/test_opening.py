@@ -1,5 +1,6 @@
 """What is kept at a place is told by looking; what is no site is said to be none, with what to do."""
 
+import errno
 import gzip
 import os
 import subprocess
@@ -41,6 +42,8 @@ def test_what_is_no_site_is_said_so(tmp_path: Path) -> None:
         ("a.gz", InputError, "neither a WARC, an ARC nor a WACZ"),
         ("pipe", InputError, "neither a file nor a folder"),
         ("flat", UsageError, "give --base"),
+        ("crawl", UsageError, "found 'a.warc', beside 'a.cdx': name the archive file itself"),
+        ("links", UsageError, "found 'a.warc', a link: name the archive file itself"),
         ("bad.wacz", InputError, "expected a WACZ"),
     ]
     (tmp_path / "empty").mkdir()
@@ -50,6 +53,10 @@ def test_what_is_no_site_is_said_so(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "flat").mkdir()
     (tmp_path / "flat" / "index.html").touch()
+    for name in ("crawl/a.warc", "crawl/a.cdx", "links/.kept"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(record())
+    (tmp_path / "links" / "a.warc").symlink_to("../crawl/a.warc")
     (tmp_path / "bad.wacz").write_bytes(b"PK\3\4 and no more")
     for name, kind, said in cases:
         with pytest.raises(kind, match=said):
@@ -81,3 +88,19 @@ def test_archives_among_other_files_are_files(tmp_path: Path) -> None:
     (tmp_path / HOST / "index.html").write_bytes(b"<p>")
     assert open_site(tmp_path).resources.keys() == {"example.com/", "example.com/a.warc"}
     assert size_of(tmp_path) == len(record()) + 3
+
+
+def test_a_folder_of_archives_is_read_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What may not be listed may have half of the site in it."""
+    (tmp_path / "a.warc").write_bytes(record())
+    (tmp_path / "more").mkdir()
+    listed = os.scandir
+
+    def scandir(path: str) -> object:
+        if str(path).endswith("more"):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    with pytest.raises(PermissionError, match="more"):
+        open_site(tmp_path)

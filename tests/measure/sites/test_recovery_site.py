@@ -1,7 +1,10 @@
 """Sites that were recovered: what was chosen, what is only listed, how much was asked."""
 
+import json
 import shutil
+import sqlite3
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -182,3 +185,29 @@ def test_what_is_wrong_with_a_recovery_is_said(tmp_path: Path) -> None:
     (linked / "state.sqlite").symlink_to("mine")
     with pytest.raises(InputError, match="a link"):
         open_site(linked)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"datetime": "lately"},
+        {"datetime": "9" * 40},
+        {"datetime": 20140101000000},
+        {"status": "200"},
+        {"mime": ["text/html"]},
+        {"migrated": "yes"},
+        {"digest": 1},
+        {"uri": None},
+        None,
+    ],
+)
+def test_a_state_is_not_believed(said: dict[str, object] | None, tmp_path: Path) -> None:
+    """Whatever it says of a copy, it is a line about the state, and no error of the program."""
+    Run(tmp_path, Stub("a", [page("", "one"), page("one")]))()
+    with closing(sqlite3.connect(tmp_path / "state.sqlite")) as state, state:
+        (data,) = state.execute("SELECT data FROM record").fetchone()
+        kept = json.loads(data)
+        kept["capture"].update(said or {})
+        state.execute("UPDATE record SET data = ?", (json.dumps(kept) if said else "[" * 100_000,))
+    with pytest.raises(InputError, match="not the state of a recovery: the record of"):
+        open_site(tmp_path)

@@ -19,6 +19,10 @@ const BATCH: usize = 256;
 /// Bytes of texts per batch, more or less: headers may be long, and many of them must not be held at once.
 const BATCH_BYTES: usize = 1 << 20;
 
+/// Bytes of the file and of undone bodies per batch, more or less: between batches a thread that is not the main one,
+/// which no signal reaches, can be told to stop.
+const BATCH_WORK: u64 = 1 << 26;
+
 /// How much is read from a file before somebody looks whether the user wants to stop. Decompressed it may be a
 /// thousand times that.
 const CHECK_BYTES: usize = 1 << 20;
@@ -263,12 +267,17 @@ impl WarcScanner {
     fn scan(&self) -> std::io::Result<(Vec<Box<Record>>, Vec<Problem>, bool)> {
         let mut scanner = self.scanner.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut records, mut problems) = (Vec::new(), Vec::new());
-        let mut held = 0;
-        while records.len() + problems.len() < BATCH && held < BATCH_BYTES {
+        let (mut held, mut undone) = (0, 0);
+        let begin = self.read.get();
+        while records.len() + problems.len() < BATCH
+            && held < BATCH_BYTES
+            && self.read.get() - begin + undone < BATCH_WORK
+        {
             match scanner.next_event()? {
                 None => return Ok((records, problems, true)),
                 Some(Event::Problem(problem)) => problems.push(problem),
                 Some(Event::Record(record)) => {
+                    undone += record.details.as_ref().map_or(0, |each| each.body_len);
                     let types = self.types.as_ref();
                     if types.is_none_or(|types| types.contains(&record.kind)) {
                         held += weight(&record);

@@ -15,6 +15,7 @@ from unlost.formats.problems import Problem, Problems
 from unlost.measure.resource import Body, Resource
 from unlost.measure.sites.file_types import LOOK, type_of
 from unlost.measure.sites.folder_addresses import address_of, base_of, is_host
+from unlost.measure.sites.kinds import is_archive_name
 from unlost.measure.sites.table import NONE, Table
 from unlost.recover.naming import name_of
 
@@ -176,6 +177,13 @@ def _beside_hosts(root: Path) -> frozenset[str]:
         if _HTTRACK in others
         else [name for name in others if not name.startswith(".") and not name.endswith(".log")]
     )
+    archives = [name for name in wrong if is_archive_name(name)]
+    if archives and not hosts:
+        is_link = (root / archives[0]).is_symlink()
+        beside = next((name for name in wrong if name not in archives), None)
+        why = "a link" if is_link or beside is None else f"beside {ascii(beside)[:60]}"
+        message = f"expected archive files and nothing else, or a site, found {ascii(archives[0])[:60]}, {why}"
+        raise UsageError(f"{root}: {message}: name the archive file itself, or give --base if it is a part of the site")
     if wrong or not hosts:
         found = ascii(wrong[0])[:60] if wrong else "none"
         message = f"expected folders named after hosts, as wget makes them, found {found}"

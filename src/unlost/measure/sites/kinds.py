@@ -69,7 +69,7 @@ def size_of(path: Path) -> int:
 
 def is_archive(file: Path) -> bool:
     """Return whether a file is an archive, by its first bytes, or, if they are damaged, by its name. Raises OSError."""
-    if file.name.lower().endswith(_ENDINGS):
+    if is_archive_name(file.name):
         return True
     with file.open("rb") as opened:
         head = opened.read(_LOOK)
@@ -83,16 +83,24 @@ def is_archive(file: Path) -> bool:
     return head.startswith((b"WARC/", b"filedesc://", *_ZSTD[:1])) or head[1:4] == _ZSTD[1]
 
 
+def is_archive_name(name: str) -> bool:
+    """Return whether the name of a file is that of an archive."""
+    return name.lower().endswith(_ENDINGS)
+
+
 def _archives_in(folder: Path) -> tuple[list[Path], bool]:
-    """Return the files with names of archives below a folder, and whether there are any others."""
+    """Return the files with names of archives below a folder, and whether there are any others. Raises OSError."""
     found: list[Path] = []
-    for root, folders, names in os.walk(folder):
+    unlisted: list[OSError] = []
+    for root, folders, names in os.walk(folder, onerror=unlisted.append):
         folders.sort()
         for name in sorted(names):
             if name.startswith("."):
                 continue
             file = Path(root) / name
-            if not name.lower().endswith(_ENDINGS) or file.is_symlink() or not file.is_file():
+            if not is_archive_name(name) or file.is_symlink() or not file.is_file():
                 return [], True
             found.append(file)
+    if unlisted:
+        raise unlisted[0]  # there may be more archives in it: a site without them would be another one
     return found, False

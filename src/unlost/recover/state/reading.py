@@ -15,6 +15,7 @@ from unlost.recover.state.file import NAME, VERSION, explained
 REQUESTS = "requests"
 """The fact that tells how many requests were sent over all runs: by archive, then by kind, as JSON."""
 
+_DIGITS = 14
 _BUSY_SECONDS = 10.0  # others write for moments only
 _WAS_RECOVERED = "standing != 'listed' AND changed IS NOT NULL AND reason IS NULL AND record IS NOT NULL"
 _CHOSEN = f"""
@@ -109,20 +110,8 @@ class StateReading:
         with explained(self._file):
             for name, uri, file, offset, data in self._connection.execute(_CHOSEN):
                 try:
-                    capture = json.loads(data)["capture"]
-                    yield Chosen(
-                        name,
-                        capture["uri"],
-                        capture["datetime"],
-                        capture.get("status"),
-                        capture.get("mime"),
-                        capture.get("migrated"),
-                        capture.get("digest"),
-                        file,
-                        offset,
-                        bool(capture.get("revisit")),
-                    )
-                except (ValueError, KeyError, TypeError):
+                    yield _chosen(name, json.loads(data)["capture"], file, offset)
+                except (ValueError, KeyError, TypeError, RecursionError):
                     raise InputError(f"{self._file}: not the state of a recovery: the record of {uri!a:.100}") from None
 
     def listed(self) -> Iterator[tuple[str, str]]:
@@ -135,8 +124,28 @@ class StateReading:
             row = self._connection.execute("SELECT value FROM fact WHERE name = ?", (name,)).fetchone()
         try:
             return None if row is None else json.loads(row[0])
-        except ValueError:
+        except (ValueError, TypeError, RecursionError):
             raise InputError(f"{self._file}: not the state of a recovery: its fact `{name}`") from None
+
+
+def _chosen(name: object, capture: dict[str, object], file: object, offset: object) -> Chosen:
+    """Return a copy as a state has it, of which nothing is believed. Raises ValueError, KeyError, TypeError."""
+    datetime = _text(capture["datetime"])
+    if len(datetime) != _DIGITS or not datetime.isascii() or not datetime.isdigit():
+        raise ValueError(datetime)
+    status, migrated = capture.get("status"), capture.get("migrated")
+    if not isinstance(status, int | None) or not isinstance(migrated, bool | None) or not isinstance(offset, int):
+        raise TypeError
+    mime, digest = (None if value is None else _text(value) for value in (capture.get("mime"), capture.get("digest")))
+    is_revisit = bool(capture.get("revisit"))
+    uri = _text(capture["uri"])
+    return Chosen(_text(name), uri, datetime, status, mime, migrated, digest, _text(file), offset, is_revisit)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(value)
+    return value
 
 
 def total_requests(found: object) -> int:

@@ -19,21 +19,27 @@ pub struct Layer {
     unpacker: Option<Unpacker>,
     /// What was unpacked so far, while it may turn out not to be in the coding.
     given: Option<Vec<u8>>,
+    /// How many bytes it may still give: what comes of them at last may be nothing, however many they are.
+    room: u64,
     is_broken: bool,
     is_refused: bool,
+    is_too_long: bool,
 }
 
 impl Layer {
-    pub fn new(coding: String, next: Stage) -> Self {
+    /// limit: the longest that the body behind all layers may be, in bytes.
+    pub fn new(coding: String, next: Stage, limit: u64) -> Self {
         Self {
             coding,
             next,
+            room: limit.saturating_add(limit / 8).saturating_add(PIECE as u64),
             block: Vec::new(),
             has_begun: false,
             unpacker: None,
             given: Some(Vec::new()),
             is_broken: false,
             is_refused: false,
+            is_too_long: false,
         }
     }
 
@@ -63,7 +69,7 @@ impl Layer {
         }
         if let Some(unpacker) = &self.unpacker
             && !self.is_broken
-            && !self.next.is_over()
+            && !self.is_over()
         {
             let end = unpacker.end();
             self.judge(end);
@@ -72,7 +78,7 @@ impl Layer {
     }
 
     pub fn is_over(&self) -> bool {
-        self.next.is_over()
+        self.is_too_long || self.next.is_over()
     }
 
     pub fn outcome(self) -> Outcome {
@@ -81,6 +87,7 @@ impl Layer {
             output: behind.output,
             is_broken: self.is_broken || behind.is_broken,
             is_refused: self.is_refused || behind.is_refused,
+            is_too_long: self.is_too_long || behind.is_too_long,
         }
     }
 
@@ -89,7 +96,7 @@ impl Layer {
             self.has_begun = true;
             self.open(block, is_all);
         }
-        if self.is_broken || self.is_refused || self.next.is_over() {
+        if self.is_broken || self.is_refused || self.is_over() {
             return;
         }
         let Some(unpacker) = &mut self.unpacker else {
@@ -100,10 +107,13 @@ impl Layer {
             given.extend_from_slice(block);
         }
         let (next, given) = (&mut self.next, &mut self.given);
+        let (room, is_too_long) = (&mut self.room, &mut self.is_too_long);
         let outcome = unpacker.feed(block, &mut |piece| {
             *given = None;
+            *is_too_long = piece.len() as u64 > *room;
+            *room = room.saturating_sub(piece.len() as u64);
             next.feed(piece);
-            !next.is_over()
+            !*is_too_long && !next.is_over()
         });
         self.judge(outcome);
         if self.given.as_ref().is_some_and(|given| given.len() > DOUBT) {

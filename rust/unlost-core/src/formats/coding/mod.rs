@@ -98,11 +98,12 @@ impl Undoing {
             output,
             is_broken,
             is_refused,
+            is_too_long,
         } = self.stage.outcome();
         let refusal = if is_refused || self.has_too_many {
             Some(Refusal::Coding)
         } else {
-            output.is_over().then_some(Refusal::TooLong)
+            is_too_long.then_some(Refusal::TooLong)
         };
         match (refusal, self.stored) {
             (Some(_), Some(stored)) => stored.into_body(false, refusal),
@@ -115,13 +116,15 @@ impl Undoing {
     pub fn finish_kept(mut self) -> (Body, bool) {
         self.stage.end();
         let outcome = self.stage.outcome();
-        let is_over = outcome.output.is_over();
         match self.stored {
             Some(stored) if outcome.is_refused => {
                 let is_over = stored.len() > stored.kept_len();
                 (stored.into_body(false, Some(Refusal::Coding)), is_over)
             }
-            _ => (outcome.output.into_body(outcome.is_broken, None), is_over),
+            _ => {
+                let is_over = outcome.is_too_long;
+                (outcome.output.into_body(outcome.is_broken, None), is_over)
+            }
         }
     }
 }
@@ -131,6 +134,8 @@ struct Outcome {
     output: Output,
     is_broken: bool,
     is_refused: bool,
+    /// Whether more came of it, or of a step on its way, than is wanted.
+    is_too_long: bool,
 }
 
 /// One step on the way to the body.
@@ -149,7 +154,8 @@ impl Stage {
                 Self::of(rest, wanted),
             ))),
             [first, rest @ ..] => {
-                Self::Layer(Box::new(Layer::new(first.clone(), Self::of(rest, wanted))))
+                let next = Self::of(rest, wanted);
+                Self::Layer(Box::new(Layer::new(first.clone(), next, wanted.limit)))
             }
         }
     }
@@ -182,6 +188,7 @@ impl Stage {
     fn outcome(self) -> Outcome {
         match self {
             Self::Output(output) => Outcome {
+                is_too_long: output.is_over(),
                 output: *output,
                 is_broken: false,
                 is_refused: false,
