@@ -233,6 +233,10 @@ def test_what_could_not_be_read_is_said(
     summary = json.loads(capsysbinary.readouterr().out.splitlines()[-1])
     assert summary["problems"] == {"original": {}, "recovered": {"bad-gzip": 1200}}
     assert summary["left_out"]["original"] == {"error": 2, "redirect": 3}
+    assert run(["compare", "original", "recovered", "--html", "page.html"]) == 3
+    page = Path("page.html").read_text("utf-8")
+    assert "1,200 things in <bdi>recovered</bdi> could not be read" in page
+    assert "in <bdi>original</bdi> could not be read" not in page
 
 
 def test_texts_that_could_not_be_compared_are_said(

@@ -29,6 +29,7 @@ def test_remarks_are_made_only_where_there_is_something() -> None:
     assert remarks(made_comparison(identical=3)) == []
     found = remarks(made_comparison(changed=3, missing=2, similar=1, held=1))
     assert found[0].startswith("1 of 3 changed texts is almost identical (at least 75 %")
+    assert remarks(made_comparison(changed=1))[0].startswith("0 of 1 changed text is almost identical")
     assert found[1] == "1 of the missing is known to be in an archive."
 
 

@@ -140,6 +140,7 @@ def say_what_was_not_read(both: Both) -> int:
 
 def write_page(file: Path, both: Both, weighed: Difference | None) -> None:
     """Write the page, whole or not at all."""
-    page = comparison_page(both.comparison, *both.names, weighed)
+    damage = [(name, site.problems.total) for name, site in zip(both.names, both.sites, strict=True)]
+    page = comparison_page(both.comparison, *both.names, weighed, [each for each in damage if each[1]])
     with whole_file(file) as output:
         output.write(page.encode())

@@ -1,5 +1,6 @@
 """A comparison as a page for people: one file that needs no script and asks for nothing."""
 
+from collections.abc import Sequence
 from importlib.resources import files
 from itertools import islice
 
@@ -22,10 +23,17 @@ _SECTIONS = {
 }
 
 
-def comparison_page(comparison: Comparison, original: str, recovered: str, weighed: Difference | None = None) -> str:
+def comparison_page(
+    comparison: Comparison,
+    original: str,
+    recovered: str,
+    weighed: Difference | None = None,
+    damage: Sequence[tuple[str, int]] = (),
+) -> str:
     """Return the page: HTML with everything in it, the same for the same comparison. Everything in it is escaped.
 
     original, recovered: what the two sites were called. weighed: the difference with a user's own penalties, if any.
+    damage: sites of which something could not be read, and how much.
     """
     counts = comparison.counts
     lists = [_listed(comparison, outcome, title) for outcome, title in _SECTIONS.items()]
@@ -47,6 +55,7 @@ def comparison_page(comparison: Comparison, original: str, recovered: str, weigh
             tables=[table for table in breakdowns(comparison) if table.rows],
             unread=[(count, UNREAD.get(reason, reason), first) for reason, (count, first) in comparison.unread.items()],
             partial=comparison.partial,
+            damage=damage,
             lists=lists,
         )
     )

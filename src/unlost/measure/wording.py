@@ -57,7 +57,7 @@ def remarks(comparison: Comparison) -> list[str]:
     percent = f"{comparison.similar_at * 100:.4g}"
     if comparison.changed_texts:
         share = f"{comparison.similar:,} of {_number(comparison.changed_texts, 'changed text')}"
-        are = "is" if comparison.similar == 1 else "are"
+        are = "is" if comparison.similar == 1 or comparison.changed_texts == 1 else "are"
         found.append(f"{share} {are} almost identical (at least {percent} % of what they say is the same).")
     if comparison.migrated:
         found.append(f"{comparison.migrated:,} came back in another format than they had.")

@@ -19,11 +19,10 @@ pub struct Layer {
     unpacker: Option<Unpacker>,
     /// What was unpacked so far, while it may turn out not to be in the coding.
     given: Option<Vec<u8>>,
-    /// How many bytes it may still give: what comes of them at last may be nothing, however many they are.
-    room: u64,
+    /// How many bytes it may still give; None if it gave more. What comes of them at last may be nothing, however many.
+    room: Option<u64>,
     is_broken: bool,
     is_refused: bool,
-    is_too_long: bool,
 }
 
 impl Layer {
@@ -32,14 +31,13 @@ impl Layer {
         Self {
             coding,
             next,
-            room: limit.saturating_add(limit / 8).saturating_add(PIECE as u64),
+            room: Some(limit.saturating_add(limit / 8).saturating_add(PIECE as u64)),
             block: Vec::new(),
             has_begun: false,
             unpacker: None,
             given: Some(Vec::new()),
             is_broken: false,
             is_refused: false,
-            is_too_long: false,
         }
     }
 
@@ -78,7 +76,7 @@ impl Layer {
     }
 
     pub fn is_over(&self) -> bool {
-        self.is_too_long || self.next.is_over()
+        self.room.is_none() || self.next.is_over()
     }
 
     pub fn outcome(self) -> Outcome {
@@ -87,7 +85,7 @@ impl Layer {
             output: behind.output,
             is_broken: self.is_broken || behind.is_broken,
             is_refused: self.is_refused || behind.is_refused,
-            is_too_long: self.is_too_long || behind.is_too_long,
+            is_too_long: self.room.is_none() || behind.is_too_long,
         }
     }
 
@@ -106,14 +104,12 @@ impl Layer {
         if let Some(given) = &mut self.given {
             given.extend_from_slice(block);
         }
-        let (next, given) = (&mut self.next, &mut self.given);
-        let (room, is_too_long) = (&mut self.room, &mut self.is_too_long);
+        let (next, given, room) = (&mut self.next, &mut self.given, &mut self.room);
         let outcome = unpacker.feed(block, &mut |piece| {
             *given = None;
-            *is_too_long = piece.len() as u64 > *room;
-            *room = room.saturating_sub(piece.len() as u64);
+            *room = room.and_then(|left| left.checked_sub(piece.len() as u64));
             next.feed(piece);
-            !*is_too_long && !next.is_over()
+            room.is_some() && !next.is_over()
         });
         self.judge(outcome);
         if self.given.as_ref().is_some_and(|given| given.len() > DOUBT) {
