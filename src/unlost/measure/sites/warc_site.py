@@ -11,6 +11,7 @@ from unlost.measure.resource import Body, Resource
 from unlost.measure.sites.archive_parts import Part, parts_of
 from unlost.measure.sites.record_reading import RecordReading
 from unlost.measure.sites.table import Table
+from unlost.measure.sites.unpacked import FAR, Unpacked
 
 _CHARSET = re.compile(rb"charset\s*=\s*[\"']?([^\s;,\"']+)", re.IGNORECASE)
 _TYPE = re.compile(rb"\ncontent-type[ \t]*:([^\n]*)", re.IGNORECASE)
@@ -36,14 +37,17 @@ class WarcSite:
         self.problems = problems
         self._table = table
         self._parts = parts
+        self._unpacked = Unpacked()
 
     def body(self, resource: Resource, most: int) -> Body:
         """Return the body of one of its resources, at most so many bytes. Raises ArchiveFileError, OSError."""
         number, offset, skip = self._table.place(resource.place)
-        record = self._parts[number].record(offset, skip)
+        part = self._parts[number]
+        far = self._unpacked.record(part, offset, skip) if skip > FAR and part.inflated is None else None
+        record = far or part.record(offset, skip)
         content, is_cut, is_broken = record.read_undone(most)
         if is_broken and not is_cut:
-            raise ArchiveFileError(f"{self._parts[number].name}: the record at byte {offset} was changed: read it anew")
+            raise ArchiveFileError(f"{part.name}: the record at byte {offset} was changed: read it anew")
         return Body(content, _charset(record), is_cut)
 
 
