@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import reduce
+from functools import lru_cache, reduce
 
 from unlost.dates import to_datetime
 from unlost.errors import DateError
@@ -165,25 +165,28 @@ class Ages:
 
     def __init__(self, resources: Iterable[Compared]) -> None:
         """resources: all of the original."""
-        seen: list[datetime] = []
-        changed: list[datetime] = []
-        for each in resources:
-            seen += _moments(each.resource.datetime)
-            changed += _moments(each.resource.modified)
-        self._last = max(seen, default=None) or max(changed, default=None)
+        found = [each.resource for each in resources]
+        seen = _moments(each.datetime for each in found)
+        self._last = max(seen, default=None) or max(_moments(each.modified for each in found), default=None)
 
     def of(self, each: Compared) -> str:
         """Return its age in words: since the older of its copy and its last change; `unknown` without either."""
-        known = [*_moments(each.resource.datetime), *_moments(each.resource.modified)]
+        known = _moments((each.resource.datetime, each.resource.modified))
         if not known or self._last is None:
             return UNKNOWN
         days = (self._last - min(known)).total_seconds() / 86_400
         return next((label for limit, label in _AGES if days < limit), _OLDER)
 
 
-def _moments(digits: str | None) -> list[datetime]:
-    """Return the date if there is one: servers write anything into the place of one."""
+def _moments(found: Iterable[str | None]) -> list[datetime]:
+    """Return the dates that there are."""
+    return [moment for digits in found if digits and (moment := _moment(digits)) is not None]
+
+
+@lru_cache(maxsize=1 << 16)
+def _moment(digits: str) -> datetime | None:
+    """Return a date; None for what is none: servers write anything into the place of one."""
     try:
-        return [to_datetime(digits)] if digits else []
+        return to_datetime(digits)
     except DateError:
-        return []
+        return None
