@@ -24,6 +24,7 @@ PATIENCE = 2.0
 """How many seconds the courier of an aggregator should wait for limits: less than any deadline, so that an archive that
 may not be asked now is told from one that is slow."""
 
+_TO_ANSWER = 0.03  # the share of a deadline that is left for merging and writing, so that the answer itself is in time
 _ON_DISK = 300.0  # seconds; what is kept for less is not worth writing
 
 
@@ -117,7 +118,7 @@ class Aggregator:
         key = (uri, wish, anew)
         if key not in self._going_on and len(self._going_on) >= self._bounds.at_once + self._bounds.waiting:
             raise self._busy()
-        until = asyncio.get_running_loop().time() + self._bounds.deadline
+        until = asyncio.get_running_loop().time() + self._bounds.deadline * (1 - _TO_ANSWER)
         return await self._going_on.result(key, lambda run: self._find(run, uri, wish, until, anew=anew))
 
     async def _find(self, run: Run[Found], uri: str, wish: Wish, until: float, *, anew: bool) -> Found:
