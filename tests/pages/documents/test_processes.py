@@ -43,6 +43,14 @@ def test_processes_are_started_when_needed_used_again_and_ended(before: set[int]
     assert reading_processes(before) == set()
 
 
+def test_a_document_that_is_just_written_ends_nobody(before: set[int]) -> None:
+    """The system's word about a long document may come after it was read: no process takes it for the end."""
+    body = rb"{\rtf1 word}" + b" " * 200_000
+    with Documents(processes=1) as documents:
+        assert {documents.text_of(body, DocumentKind.RTF).text for _ in range(300)} == {"word"}
+        assert len(reading_processes(before)) == 1
+
+
 def test_several_threads_share_the_processes(before: set[int]) -> None:
     """Many threads get each its own text, by as many processes as were asked for and no more."""
     most = 0

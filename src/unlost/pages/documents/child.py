@@ -1,8 +1,8 @@
-"""The process that reads documents: `python -m unlost.pages.documents.child LIMITS`, run by `Documents` only.
+"""The process that reads documents: `python -m unlost.pages.documents.child LINE LIMITS`, run by `Documents` only.
 
 It takes documents from its standard input and writes their texts to its standard output, until the input ends. While
 it reads one, three things end it from outside, whatever it is doing: the processor's time, the clock, and that whoever
-asked is gone.
+asked is gone. LINE is the number of a pipe on which nothing is ever said: its end tells that.
 """
 
 import os
@@ -25,15 +25,15 @@ _SPENT_SHARE = 2
 
 def main(words: list[str]) -> None:
     """Read documents until there are no more."""
-    limits = Limits.of_words(words)
+    line, limits = int(words[0]), Limits.of_words(words[1:])
     source, sink = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # so that whatever a library prints is no answer
     _set_limits(limits)
     while (request := receive_request(source)) is not None:
-        _guard(limits.seconds)
+        _guard(line, limits.seconds)
         answer = Answer(_result(*request, limits), _is_spent(limits))
         del request
-        _unguard()
+        _unguard(line)
         send_answer(sink, answer)
         if answer.is_spent:
             return
@@ -67,11 +67,11 @@ if sys.platform != "win32":
         most = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(what, (most, most))
 
-    def _guard(seconds: int) -> None:
-        """See to it that this process ends if it takes too long, or if its input does.
+    def _guard(line: int, seconds: int) -> None:
+        """See to it that this process ends if it takes too long, or if who asked is gone.
 
-        Signals do that, which also reach it in the middle of a library: nobody writes to its input while it works,
-        so whatever happens there is the end of it.
+        Signals do that, which also reach it in the middle of a library. Its input would not do as the line: the signal
+        about what was written there may come after all of it was read.
         """
         used = resource.getrusage(resource.RUSAGE_SELF)
         hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
@@ -79,15 +79,15 @@ if sys.platform != "win32":
         resource.setrlimit(resource.RLIMIT_CPU, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
         signal.setitimer(signal.ITIMER_REAL, seconds + _GRACE_SECONDS)
         signal.signal(signal.SIGIO, signal.SIG_DFL)
-        fcntl.fcntl(0, fcntl.F_SETOWN, os.getpid())
-        fcntl.fcntl(0, fcntl.F_SETFL, fcntl.fcntl(0, fcntl.F_GETFL) | os.O_ASYNC)
-        if select.select([0], [], [], 0)[0]:  # it ended before the signal was asked for
+        fcntl.fcntl(line, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(line, fcntl.F_SETFL, fcntl.fcntl(line, fcntl.F_GETFL) | os.O_ASYNC)
+        if select.select([line], [], [], 0)[0]:  # it ended before the signal was asked for
             sys.exit(1)
 
-    def _unguard() -> None:
+    def _unguard(line: int) -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGIO, signal.SIG_IGN)
-        fcntl.fcntl(0, fcntl.F_SETFL, fcntl.fcntl(0, fcntl.F_GETFL) & ~os.O_ASYNC)
+        fcntl.fcntl(line, fcntl.F_SETFL, fcntl.fcntl(line, fcntl.F_GETFL) & ~os.O_ASYNC)
 
     def _is_spent(limits: Limits) -> bool:
         """Return whether it keeps so much memory that a later document may have too little; where that can be told."""
@@ -102,10 +102,10 @@ else:
     def _set_limits(_limits: Limits) -> None:
         """Set nothing: this system has no such limits. The asking process still watches the clock."""
 
-    def _guard(_seconds: int) -> None:
+    def _guard(_line: int, _seconds: int) -> None:
         """Do nothing, likewise."""
 
-    def _unguard() -> None:
+    def _unguard(_line: int) -> None:
         """Do nothing, likewise."""
 
     def _is_spent(_limits: Limits) -> bool:

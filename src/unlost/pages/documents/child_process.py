@@ -24,7 +24,7 @@ _TOO_BIG = {"SIGABRT", "SIGKILL"}
 class ChildProcess:
     """A process that reads one document after another, for one thread at a time.
 
-    It ends by itself when nobody holds the other end of its input any more, however that came about.
+    It ends by itself when nobody holds the other end of its line to us any more, however that came about.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -33,14 +33,22 @@ class ChildProcess:
         self.is_usable = True
         # Not where we are (-P), where anybody may have put a module; a session of its own, so that Ctrl-C is for us to
         # deal with, and so that its own children can be ended with it.
-        command = [sys.executable, "-P", "-B", "-m", "unlost.pages.documents.child", *limits.words()]
-        self._process = subprocess.Popen(  # noqa: S603  nothing of it comes from outside
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        line, self._line = os.pipe()
+        command = [sys.executable, "-P", "-B", "-m", "unlost.pages.documents.child", str(line), *limits.words()]
+        try:
+            self._process = subprocess.Popen(  # noqa: S603  nothing of it comes from outside
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+                pass_fds=() if sys.platform == "win32" else (line,),
+            )
+        except BaseException:
+            os.close(self._line)
+            raise
+        finally:
+            os.close(line)
 
     @property
     def pid(self) -> int:
@@ -108,6 +116,9 @@ class ChildProcess:
                     stream.close()
         self._kill()
         self._process.wait()
+        if self._line >= 0:
+            os.close(self._line)
+            self._line = -1
 
     def _kill(self) -> None:
         if self._process.returncode is None:  # not waited for yet, so the id is still its own
