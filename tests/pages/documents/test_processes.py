@@ -45,9 +45,9 @@ def test_processes_are_started_when_needed_used_again_and_ended(before: set[int]
 
 def test_a_document_that_is_just_written_ends_nobody(before: set[int]) -> None:
     """The system's word about a long document may come after it was read: no process takes it for the end."""
-    body = rb"{\rtf1 word}" + b" " * 200_000
+    body = rb"{\rtf1 word}" + b" " * 60_000
     with Documents(processes=1) as documents:
-        assert {documents.text_of(body, DocumentKind.RTF).text for _ in range(300)} == {"word"}
+        assert {documents.text_of(body, DocumentKind.RTF).text for _ in range(500)} == {"word"}
         assert len(reading_processes(before)) == 1
 
 
