@@ -5,7 +5,7 @@ from math import atan2, cos, hypot, pi, sin
 from xml.etree import ElementTree as ET
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from unlost.measure.diagram import reconstruction_diagram
@@ -61,6 +61,7 @@ def arc(begin: tuple[float, float], end: tuple[float, float], numbers: list[floa
 
 
 @given(COUNTS)
+@example(Counts(1, 54051, 1, 0))
 def test_areas_are_proportional_to_numbers(counts: Counts) -> None:
     """Every shape, the hole and the crust too, has its share of the whole."""
     all_of = counts.original + counts.added

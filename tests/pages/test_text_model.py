@@ -101,9 +101,11 @@ def test_xml(content: str) -> None:
 )
 @example(b"&#x", "text/html", "utf-8")
 @example(b"\x1f\x8b\x08", None, "")
+@example(b"\x01", "text/html", "")
 def test_any_bytes(body: bytes, mime: str | None, charset: str) -> None:
     """Whatever the bytes are, there is an answer, and a page's has no white space that shows nothing."""
     for start in (b"", b"<urlset><loc>", b"<p><", b"\xff\xfe", b"<svg><style>", b"<rss><description><![CDATA["):
         read = text_of(start + body, mime, BASE, charset)
-        if read is not None and mime == "text/html":
+        # The model marks breaks by a letter that may be in the bytes.
+        if read is not None and mime == "text/html" and model.BREAK not in read.text:
             assert read.text == model.flowing(read.text.replace("\n", model.BREAK))

@@ -64,11 +64,16 @@ def _part(inner: float, outer: float, begin: float, end: float) -> str:
     # An arc that ends where it begins is none: a whole ring is made of two circles.
     if begin <= 0.0 and end >= 1.0:
         return _ring(inner, outer)
-    is_long = int(end - begin > 0.5)
-    path = f"M{_at(outer, begin)}A{_number(outer)} {_number(outer)} 0 {is_long} 1 {_at(outer, end)}L{_at(inner, end)}"
+    middle = (begin + end) / 2
+    path = f"M{_at(outer, begin)}{_arc(outer, middle, 1)}{_arc(outer, end, 1)}L{_at(inner, end)}"
     if inner > 0:
-        path += f"A{_number(inner)} {_number(inner)} 0 {is_long} 0 {_at(inner, begin)}"
+        path += f"{_arc(inner, middle, 0)}{_arc(inner, begin, 0)}"
     return path + "Z"
+
+
+def _arc(radius: float, turn: float, clockwise: int) -> str:
+    """Return an arc of at most half a turn: of a longer one both ends may be one point, once they are rounded."""
+    return f"A{_number(radius)} {_number(radius)} 0 0 {clockwise} {_at(radius, turn)}"
 
 
 def _ring(inner: float, outer: float) -> str:
