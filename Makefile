@@ -49,7 +49,7 @@ demo: $(VENV)/.built ## What an archive holds, in a small file that answers for 
 test: $(VENV)/.built $(VENV)/.tools $(NEIGHBOURS) ## The tests
 	scripts/need tools
 	scripts/need browsers
-	$(BIN)/python -m pytest -m "not long" $(PYTEST)
+	$(BIN)/python -m pytest -m "not long" --numprocesses 2 --dist loadfile $(PYTEST)
 
 test-long: $(VENV)/.built $(VENV)/.tools $(NEIGHBOURS) ## All tests, with many more random examples
 	scripts/need tools
@@ -88,7 +88,9 @@ bench: bytecode $(VENV)/.tools $(NEIGHBOURS) ## Speeds as ratios to a baseline o
 	LC_ALL=C $(BIN)/python -m bench.service
 	LC_ALL=C $(BIN)/python -m bench.recover
 	LC_ALL=C $(BIN)/python -m bench.pages_text
+	LC_ALL=C $(BIN)/python -m bench.rewriting
 	LC_ALL=C $(BIN)/python -m bench.compare
+	LC_ALL=C $(BIN)/python -m bench.verdicts
 
 bench-%: bytecode $(VENV)/.tools $(NEIGHBOURS) ## One of them: bench-holdings
 	LC_ALL=C $(BIN)/python -m bench.$*

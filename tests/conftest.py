@@ -4,7 +4,6 @@ import ipaddress
 import os
 import signal
 import sys
-from collections.abc import Generator
 
 import hypothesis
 import pytest
@@ -16,6 +15,7 @@ hypothesis.settings.register_profile("fast", max_examples=200, derandomize=True,
 hypothesis.settings.register_profile("thorough", max_examples=3_000, deadline=None)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
 
+LONGEST = "test_packaging.py"  # it builds wheels
 SKIPPABLE = {"real_data", "browser", "spark", "long"}
 _seen = {"real_data": 0, "illegal_skips": 0}
 
@@ -42,8 +42,16 @@ sys.addaudithook(_guard)
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Name a test by how many bytes it gets, if these are no text: gzip has the time in it, and names must stay."""
+    if isinstance(val, bytes) and not (val.isascii() and val.decode("ascii").isprintable()):
+        return f"{len(val)}-bytes"
+    return None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip real-data tests where the folder is missing."""
+    """Begin with the file that takes longest, so that no process ends on it alone; skip what needs data not here."""
+    items.sort(key=lambda item: item.path.name != LONGEST)
     if DATA.is_dir():
         return
     missing = pytest.mark.skip(reason=f"real_data: {DATA} is not there")
@@ -52,20 +60,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(missing)
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Count real-data tests that ran, and skips that no marker allows."""
-    report = yield
-    if report.when == "call" and "real_data" in item.keywords and report.passed:
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Count real-data tests that ran, and skips that no marker allows: of all processes that run tests."""
+    if report.when == "call" and "real_data" in report.keywords and report.passed:
         _seen["real_data"] += 1
-    if report.skipped and not SKIPPABLE & set(item.keywords):
+    if report.skipped and not SKIPPABLE & set(report.keywords):
         _seen["illegal_skips"] += 1
-    return report
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """In CI, a skip without a marker and a run that left out the real data are failures."""
-    if os.environ.get("CI") != "true" or exitstatus != 0:
+    if os.environ.get("CI") != "true" or exitstatus != 0 or "PYTEST_XDIST_WORKER" in os.environ:
         return
     if _seen["illegal_skips"] or (DATA.is_dir() and not _seen["real_data"]):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -13,6 +13,7 @@ ORDER = [
     "_core",
     "clock",
     "dates",
+    "shown",
     "transactions",
     "uri",
     "formats",

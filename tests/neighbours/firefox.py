@@ -25,6 +25,7 @@ _PREFERENCES = {
     "network.connectivity-service.enabled": False,
     "app.normandy.enabled": False,
     "app.update.enabled": False,
+    "browser.cache.max_shutdown_io_lag": 60,  # seconds: what is not written after 2, as it is set up, is left out
     "browser.region.network.url": "",
     "browser.safebrowsing.malware.enabled": False,
     "browser.safebrowsing.phishing.enabled": False,

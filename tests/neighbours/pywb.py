@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import socket
+import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -106,12 +107,37 @@ def serving(index: Path, warcs: Path, folder: Path) -> Iterator[Pywb]:
         "collections": {"t": {"index_paths": str(index), "archive_paths": f"{warcs}/"}},
     }
     (folder / "config.yaml").write_text(json.dumps(config))  # JSON is YAML
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    with _running(folder) as server:
+        yield server
 
+
+@contextmanager
+def serving_wacz(wacz: Path, folder: Path, *, framed: bool = True) -> Iterator[Pywb]:
+    """Serve a WACZ as pywb's own tool adds it to a collection: its WARC, and the index that is in it.
+
+    framed: whether pages are in a frame, below a banner.
+    """
+    for arguments in (["init", "t"], ["add", "--unpack-wacz", "t", str(wacz)]):
+        command = [str(WAYBACK.with_name("wb-manager")), *arguments]
+        done = subprocess.run(command, cwd=folder, env=_environment(), capture_output=True, check=False, timeout=60)
+        if done.returncode != 0:
+            raise RuntimeError(done.stderr.decode())
+    if not framed:
+        (folder / "config.yaml").write_text(json.dumps({"framed_replay": False}))
+    with _running(folder) as server:
+        yield server
+
+
+def _environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+
+
+@contextmanager
+def _running(folder: Path) -> Iterator[Pywb]:
     def command(port: int) -> list[str | Path]:
         return [WAYBACK, "-b", "127.0.0.1", "-p", str(port), "-t", "1", "-d", folder]
 
-    with running(command, _answers, folder, environment) as port:
+    with running(command, _answers, folder, _environment()) as port:
         yield Pywb(port)
 
 

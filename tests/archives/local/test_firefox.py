@@ -17,8 +17,9 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture(scope="module")
 def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a profile that visited the lost site."""
+    """Return a profile that visited the lost site, twice: a browser that is busy may end before it has kept all."""
     folder = tmp_path_factory.mktemp("firefox") / "profile"
+    firefox.visit(folder)
     firefox.visit(folder)
     return folder
 

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,14 @@ def test_a_document_that_is_just_written_ends_nobody(before: set[int]) -> None:
     with Documents(processes=1) as documents:
         assert {documents.text_of(body, DocumentKind.RTF).text for _ in range(500)} == {"word"}
         assert len(reading_processes(before)) == 1
+
+
+def test_whoever_has_a_thousand_files_open_can_read_documents() -> None:
+    """The line to a process may have any number."""
+    with ExitStack() as opened, Documents(processes=1) as documents:
+        for _ in range(1100):
+            opened.enter_context(open(os.devnull, "rb"))  # noqa: PTH123  nothing is read
+        assert documents.text_of(HELLO, DocumentKind.RTF).text == "Hello"
 
 
 def test_several_threads_share_the_processes(before: set[int]) -> None:

@@ -81,7 +81,9 @@ if sys.platform != "win32":
         signal.signal(signal.SIGIO, signal.SIG_DFL)
         fcntl.fcntl(line, fcntl.F_SETOWN, os.getpid())
         fcntl.fcntl(line, fcntl.F_SETFL, fcntl.fcntl(line, fcntl.F_GETFL) | os.O_ASYNC)
-        if select.select([line], [], [], 0)[0]:  # it ended before the signal was asked for
+        watched = select.poll()  # `select` takes no number above 1023, and whoever asks may have many files open
+        watched.register(line)
+        if watched.poll(0):  # it ended before the signal was asked for
             sys.exit(1)
 
     def _unguard(line: int) -> None:

@@ -1,0 +1,100 @@
+"""Apache, hosting an exported site with the settings that are in it."""
+
+import http.client
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.neighbours.process import running
+
+_MODULES = Path("/usr/lib/apache2/modules")
+_NEEDED = ("mpm_event", "authz_core", "mime", "dir", "rewrite", "alias")
+_CONFIG = """\
+{modules}
+ServerRoot "{work}"
+ServerName 127.0.0.1
+PidFile "{work}/apache.pid"
+DefaultRuntimeDir "{work}"
+{user}
+Listen 127.0.0.1:{port}
+ErrorLog "/dev/stderr"
+LogLevel crit
+TypesConfig /dev/null
+AddType text/html .html
+Redirect 404 "/ready-{port}"
+DocumentRoot "{folder}"
+<Directory "{folder}">
+    Require all granted
+    {rules}
+</Directory>
+<Files ".ht*">
+    Require all denied
+</Files>
+"""
+OVERRIDES = "AllowOverride FileInfo Indexes"
+
+
+def program() -> str:
+    """Return where it is. Raises FileNotFoundError."""
+    # Debian has it where only root's path leads.
+    found = shutil.which("apache2") or shutil.which("apache2", path="/usr/sbin")
+    if found is None:
+        raise FileNotFoundError("apache2: run `scripts/need tools`, which installs it")
+    return found
+
+
+def answers(port: int) -> bool:
+    """Return whether it is ready, and this one."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    try:
+        connection.request("GET", f"/ready-{port}")
+        return connection.getresponse().getheader("Server", "").startswith("Apache")
+    except OSError:
+        return False
+    finally:
+        connection.close()
+
+
+@contextmanager
+def hosting(folder: Path, work: Path) -> Iterator[int]:
+    """Host a folder, where `.htaccess` is read at each request, on the port that is yielded."""
+    with _readable(folder) as place:
+
+        def command(port: int) -> list[str | Path]:
+            return [program(), "-f", _config(place, work, port, OVERRIDES), "-D", "FOREGROUND"]
+
+        with running(command, answers, work) as port:
+            yield port
+
+
+@contextmanager
+def _readable(folder: Path) -> Iterator[Path]:
+    """Give a folder that it can read: started by root it becomes a user who may not look into the folders of tests."""
+    if os.getuid() != 0:
+        yield folder
+        return
+    with tempfile.TemporaryDirectory() as place:
+        copy = Path(shutil.copytree(folder, Path(place) / "site"))
+        for each in (Path(place), copy, *copy.rglob("*")):
+            each.chmod(0o755)
+        yield copy
+
+
+def complaints(folder: Path, work: Path) -> str:
+    """Return what it says against the `.htaccess` of a folder, included in its own settings; empty if it takes it."""
+    config = _config(folder, work, 1, f'AllowOverride None\n    Include "{folder}/.htaccess"')
+    done = subprocess.run([program(), "-f", config, "-t"], capture_output=True, text=True, check=False)
+    return "" if done.returncode == 0 else done.stderr or "ended without a word"
+
+
+def _config(folder: Path, work: Path, port: int, rules: str) -> Path:
+    modules = "\n".join(f"LoadModule {name}_module {_MODULES}/mod_{name}.so" for name in _NEEDED)
+    # It does not serve as root.
+    user = "User nobody\nGroup nogroup" if os.getuid() == 0 else ""
+    config = work / "apache.conf"
+    config.write_text(_CONFIG.format(modules=modules, work=work, folder=folder, port=port, rules=rules, user=user))
+    return config
