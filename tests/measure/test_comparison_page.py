@@ -1,14 +1,14 @@
 """The page about a comparison, looked at in a real browser; every look is shown the fault that it is there for."""
 
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from tests.measure.made_sites import MadeSite, made_comparison, resource
+from tests.shown.looking import EVIL, HIDDEN, LONG, RIGHT_TO_LEFT, Visit, chromium, contrast, luminance, phone, ratio
 from unlost.measure import comparison_page as renderer
 from unlost.measure.comparison import Comparison, Likeness, compare
 from unlost.measure.comparison_page import comparison_page
@@ -16,23 +16,12 @@ from unlost.measure.penalty_rules import PenaltyRules
 
 pytestmark = pytest.mark.browser
 
-EVIL = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
-HIDDEN = "\u202egnp.exe\x1b[31m\x00\udcff"
-RIGHT_TO_LEFT = "שלום/مرحبا"
-LONG = "a" * 100_000
-
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Run Chromium, which reaches nothing at all."""
-    program = shutil.which("chromium")
-    assert program is not None, "chromium: run `make test`, which installs it"
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(
-            executable_path=program, args=["--no-sandbox", "--host-resolver-rules=MAP * ~NOTFOUND"]
-        )
+    with chromium() as started:
         yield started
-        started.close()
 
 
 def mixed() -> Comparison:
@@ -59,40 +48,11 @@ def html_of(comparison: Comparison) -> str:
     return comparison_page(comparison, f"/home/{EVIL}", f"b{HIDDEN}.warc", comparison.weighed(PenaltyRules()))
 
 
-class Visit:
-    """A page that was opened from a file, and everything that it did."""
-
-    def __init__(self, page: Page, file: Path, text: str) -> None:
-        self.page = page
-        self.faults: list[str] = []
-        self.requests: list[str] = []
-        page.on("pageerror", lambda error: self.faults.append(str(error)))
-        page.on("console", lambda message: self.faults.append(message.text))
-        page.on("request", lambda request: self.requests.append(request.url))
-        file.write_bytes(text.encode())
-        page.goto(file.as_uri())
-        self.address = file.as_uri()
-
-    def asked_for(self) -> list[str]:
-        """Return what was asked for besides the page itself, and what is in it."""
-        return [url for url in self.requests if url != self.address and not url.startswith("data:")]
-
-    def overflows(self) -> bool:
-        """Return whether the page is wider than the screen."""
-        wide = self.page.evaluate("() => document.documentElement.scrollWidth > document.documentElement.clientWidth")
-        return bool(wide)
-
-    def is_harmed(self) -> bool:
-        """Return whether anything of what was planted became part of the page."""
-        return self.page.title() == "owned" or self.page.locator("main img, script, [onerror]").count() > 0
-
-
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
     """Open a window as wide as a phone."""
-    context = browser.new_context(viewport={"width": 360, "height": 740})
-    yield context.new_page()
-    context.close()
+    with phone(browser) as opened:
+        yield opened
 
 
 def test_it_stands_alone(page: Page, tmp_path: Path) -> None:
@@ -217,24 +177,6 @@ def test_it_can_be_read(browser: Browser, tmp_path: Path, scheme: str) -> None:
 def fill(page: Page, name: str) -> str:
     """Return the colour of a part of the diagram."""
     return str(page.locator(f"figure > svg .{name}").evaluate("(each) => getComputedStyle(each).fill"))
-
-
-def contrast(page: Page, selector: str, background: str) -> float:
-    """Return the contrast of a text to the page, as WCAG counts it."""
-    return ratio(page.locator(selector).first.evaluate("(each) => getComputedStyle(each).color"), background)
-
-
-def ratio(one: str, other: str) -> float:
-    """Return the contrast of two colours."""
-    lights = sorted((luminance(one), luminance(other)), reverse=True)
-    return (lights[0] + 0.05) / (lights[1] + 0.05)
-
-
-def luminance(colour: str) -> float:
-    """Return how light a colour is."""
-    parts = [int(number) / 255 for number in re.findall(r"\d+", colour)[:3]]
-    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def test_everything_has_a_name(page: Page, tmp_path: Path) -> None:

@@ -4,7 +4,8 @@ import pytest
 
 from tests.measure.made_sites import made_comparison
 from unlost.measure.difference import Counts
-from unlost.measure.wording import LEVELS, headline, printable, remarks, share
+from unlost.measure.wording import LEVELS, headline, remarks
+from unlost.shown.words import printable, share
 
 
 @pytest.mark.parametrize(

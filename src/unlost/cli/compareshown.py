@@ -5,12 +5,14 @@ from json import dumps
 from typing import TYPE_CHECKING
 
 from unlost.cli.addresses import write
+from unlost.cli.table import aligned
 from unlost.formats.digests import normal_digest
 from unlost.measure.breakdown import Row, breakdowns
 from unlost.measure.comparison import Compared, Comparison, Outcome
 from unlost.measure.difference import Difference
 from unlost.measure.resource import Resource
-from unlost.measure.wording import LEVELS, headline, printable, remarks, share
+from unlost.measure.wording import LEVELS, headline, remarks
+from unlost.shown.words import printable, share
 
 if TYPE_CHECKING:
     from unlost.cli.comparerun import Both
@@ -23,7 +25,7 @@ def print_report(comparison: Comparison, weighed: Difference | None) -> None:
     lines = [headline(comparison.counts), *remarks(comparison), ""]
     rows = [("difference", *_vector(comparison.difference))]
     rows += [("with penalties", *_vector(weighed))] if weighed is not None else []
-    lines += _aligned(("", "changed", "missing", "added", "sum"), rows)
+    lines += aligned(("", "changed", "missing", "added", "sum"), rows)
     lines += ["", "lower is better:"]
     lines += [f"{level.name}  {level.success:.3f}  {LEVELS[level.name]}" for level in comparison.levels]
     lines += ["", f"almost identical among changed texts: {share(comparison.almost_identical)}"]
@@ -31,7 +33,7 @@ def print_report(comparison: Comparison, weighed: Difference | None) -> None:
         heads = [table.title, "original", "recovered", "share", "identical", "changed", "almost identical", "missing"]
         heads += ["same format", "other format"] if table.has_formats else []
         if table.rows:
-            lines += ["", *_aligned(heads, [_cells(row, has_formats=table.has_formats) for row in table.rows])]
+            lines += ["", *aligned(heads, [_cells(row, has_formats=table.has_formats) for row in table.rows])]
     write([line + "\n" for line in lines])
 
 
@@ -46,17 +48,6 @@ def _cells(row: Row, *, has_formats: bool) -> tuple[str, ...]:
     formats = (row.canonical, row.migrated) if has_formats else ()
     cells = tuple(f"{number:,}" for number in (*numbers, *formats))
     return (printable(row.label), f"{row.original:,}", f"{row.recovered:,}", share(row.share), *cells)
-
-
-def _aligned(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(len(row[at]) for row in (heads, *rows)) for at in range(len(heads))]
-    return [
-        "  ".join(
-            cell.rjust(width) if at else cell.ljust(width)
-            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in (heads, *rows)
-    ]
 
 
 def print_list(comparison: Comparison, listed: Sequence[str]) -> None:

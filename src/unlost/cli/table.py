@@ -25,3 +25,15 @@ def print_table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     for row in safe:
         table.add_row(*(Text(cell, overflow="fold") for cell in row))
     Console().print(table)
+
+
+def aligned(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return a table as lines of text: the first column at the left, the others, which are numbers, at the right."""
+    widths = [max(len(row[at]) for row in (heads, *rows)) for at in range(len(heads))]
+    return [
+        "  ".join(
+            cell.rjust(width) if at else cell.ljust(width)
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in (heads, *rows)
+    ]

@@ -8,8 +8,8 @@ from functools import lru_cache, reduce
 
 from unlost.dates import to_datetime
 from unlost.errors import DateError
+from unlost.formats.media_types import UNKNOWN, group_of
 from unlost.measure.comparison import Compared, Comparison, Outcome
-from unlost.measure.kinds import UNKNOWN, group_of
 
 _MOST_TYPES = 40  # rows of types: there are about so many that mean anything, and headers can have any
 _MOST_LETTERS = 80  # of a type

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
+from unlost.formats.media_types import is_textual
 from unlost.measure.difference import Counts, Difference, Level, levels, weighed
-from unlost.measure.kinds import is_other_format, is_textual, likely_type, type_of
+from unlost.measure.kinds import is_other_format, likely_type, type_of
 from unlost.measure.penalty_rules import PenaltyRules
 from unlost.measure.resource import Resource, Site
 

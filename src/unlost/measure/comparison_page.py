@@ -1,7 +1,6 @@
 """A comparison as a page for people: one file that needs no script and asks for nothing."""
 
 from collections.abc import Sequence
-from importlib.resources import files
 from itertools import islice
 
 import jinja2
@@ -10,12 +9,13 @@ from unlost.measure.breakdown import breakdowns
 from unlost.measure.comparison import Compared, Comparison, Outcome
 from unlost.measure.diagram import describe, reconstruction_diagram
 from unlost.measure.difference import Difference
-from unlost.measure.wording import LEVELS, UNREAD, headline, printable, remarks, share
+from unlost.measure.wording import LEVELS, UNREAD, headline, remarks
+from unlost.shown.page import templates
+from unlost.shown.words import share
 
 MOST_LISTED = 1_000
 """How many missing, changed and added resources a page lists, of each; a page of more is slow to open."""
 
-_MOST_LETTERS = 500  # of an address
 _SECTIONS = {
     Outcome.MISSING: "Missing",
     Outcome.CHANGED: "Changed",
@@ -85,24 +85,6 @@ def _about(each: Compared) -> str:
 
 
 def _templates() -> jinja2.Environment:
-    made = jinja2.Environment(
-        loader=jinja2.FunctionLoader(_template),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    made.filters["plain"] = _plain
-    made.filters["share"] = share
-    made.filters["number"] = "{:,}".format
+    made = templates("unlost.measure")
     made.filters["three"] = "{:.3f}".format
     return made
-
-
-def _template(name: str) -> str:
-    return files("unlost.measure").joinpath("templates", name).read_text(encoding="utf-8")
-
-
-def _plain(text: str) -> str:
-    """Return untrusted text so that nothing in it is hidden and none of it is endless."""
-    return printable(text[:_MOST_LETTERS]) + ("…" if len(text) > _MOST_LETTERS else "")

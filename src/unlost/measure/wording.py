@@ -2,6 +2,7 @@
 
 from unlost.measure.comparison import Comparison
 from unlost.measure.difference import Counts
+from unlost.shown.words import counted
 
 LEVELS = {
     "s1": "Everything that differs is minded: changed, missing and added alike.",
@@ -35,7 +36,7 @@ def headline(counts: Counts) -> str:
     >>> headline(Counts(missing=7, added=2))
     'None of 7 resources came back. 2 more were added.'
     """
-    text = f"{f'{counts.back:,}' if counts.back else 'None'} of {_number(counts.original, 'resource')} came back"
+    text = f"{f'{counts.back:,}' if counts.back else 'None'} of {counted(counts.original, 'resource')} came back"
     if not counts.original:
         text = "The original has no resources"
     elif counts.back and not counts.changed:
@@ -56,7 +57,7 @@ def remarks(comparison: Comparison) -> list[str]:
     found = []
     percent = f"{comparison.similar_at * 100:.4g}"
     if comparison.changed_texts:
-        share = f"{comparison.similar:,} of {_number(comparison.changed_texts, 'changed text')}"
+        share = f"{comparison.similar:,} of {counted(comparison.changed_texts, 'changed text')}"
         are = "is" if comparison.similar == 1 or comparison.changed_texts == 1 else "are"
         found.append(f"{share} {are} almost identical (at least {percent} % of what they say is the same).")
     if comparison.migrated:
@@ -66,35 +67,7 @@ def remarks(comparison: Comparison) -> list[str]:
         found.append(f"{count:,} of the missing {'is' if count == 1 else 'are'} known to be in an archive.")
     if comparison.efficiency is not None and comparison.efficiency_without_added is not None:
         found.append(
-            f"{_number(comparison.requests or 0, 'request')}: {comparison.efficiency:.2f} resources for each, "
+            f"{counted(comparison.requests or 0, 'request')}: {comparison.efficiency:.2f} resources for each, "
             f"{comparison.efficiency_without_added:.2f} without added ones."
         )
     return found
-
-
-def share(value: float | None) -> str:
-    """Return a share for people: a whole percentage that says 0 or 100 only where it is; `n/a` of nothing.
-
-    >>> share(0.684), share(0.999), share(0.0001), share(1.0), share(None)
-    ('68 %', '> 99 %', '< 1 %', '100 %', 'n/a')
-    """
-    if value is None:
-        return "n/a"
-    if 0 < value < 0.005:
-        return "< 1 %"
-    if 0.995 <= value < 1:
-        return "> 99 %"
-    return f"{value:.0%}".replace("%", " %")
-
-
-def printable(text: str) -> str:
-    r"""Return untrusted text in which nothing is hidden: whatever has no sign of its own is spelled out.
-
-    >>> printable("http://a.example/\u202egnp.exe\x1b")
-    'http://a.example/\\u202egnp.exe\\x1b'
-    """
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
-
-
-def _number(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -1,0 +1,1 @@
+"""What is shown to people: words for numbers, and pages that stand alone."""
