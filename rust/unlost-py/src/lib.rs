@@ -4,6 +4,7 @@ mod errors;
 mod formats;
 mod holdings;
 mod pages;
+mod rewriting;
 mod texts;
 mod uri;
 

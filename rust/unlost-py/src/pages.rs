@@ -7,6 +7,7 @@ use unlost_core::pages::{
 };
 
 use crate::errors::raise_usage;
+use crate::rewriting;
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("MAX_PAGE_BYTES", MAX_BODY_BYTES)?;
@@ -18,18 +19,20 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(resemblance, module)?)?;
     module.add_function(wrap_pyfunction!(srcset_addresses, module)?)?;
     module.add_function(wrap_pyfunction!(css_addresses, module)?)?;
-    module.add_function(wrap_pyfunction!(refresh_address, module)?)
+    module.add_function(wrap_pyfunction!(refresh_address, module)?)?;
+    module.add_function(wrap_pyfunction!(script_candidates, module)?)?;
+    rewriting::add_to(module)
 }
 
 /// Bytes that are read in some hundred microseconds, unless they are packed ones.
 const SHORT: usize = 1 << 14;
 
 /// Does it, and lets others run meanwhile; for what is short, letting them costs more than doing it.
-fn aside<T: Send>(py: Python<'_>, is_short: bool, task: impl Send + FnOnce() -> T) -> T {
+pub fn aside<T: Send>(py: Python<'_>, is_short: bool, task: impl Send + FnOnce() -> T) -> T {
     if is_short { task() } else { py.detach(task) }
 }
 
-fn is_short(body: &[u8]) -> bool {
+pub fn is_short(body: &[u8]) -> bool {
     body.len() < SHORT && !body.starts_with(b"\x1f\x8b")
 }
 
@@ -109,4 +112,9 @@ fn css_addresses(text: &str) -> Vec<(usize, usize, String)> {
 #[pyfunction]
 fn refresh_address(content: &str) -> Option<(usize, usize)> {
     pages::spans::refresh::address(content).map(|span| (span.start, span.end))
+}
+
+#[pyfunction]
+fn script_candidates(py: Python<'_>, body: &[u8], base: &str) -> Vec<String> {
+    aside(py, is_short(body), || pages::script_candidates(body, base))
 }

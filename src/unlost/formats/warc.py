@@ -31,6 +31,7 @@ def read_captures(
     records: Iterable[str] = PAGE_RECORDS,
     digests: bool = True,
     filename: str | None = None,
+    within: tuple[int, int] | None = None,
     tally: Counter[str] | None = None,
     on_read: Callable[[int], object] | None = None,
 ) -> Iterator[Capture]:
@@ -40,6 +41,8 @@ def read_captures(
     records: the types wanted; others are `request`, `metadata`, `warcinfo`, `conversion`, `continuation`.
     digests: whether to compute the SHA-1 of payloads that come without a digest.
     filename: the name to give in captures; the file's own by default.
+    within: where in the file it is, offset and length in bytes, if it is only a part of that. Offsets in captures are
+        from its own beginning.
     tally: gets how many records of each type there are, wanted or not.
     on_read: is told now and then how many bytes of the file have been read, as they are stored.
 
@@ -56,7 +59,8 @@ def read_captures(
     ('com,example)/a', '20140210000001', 'text/plain', 152, 0)
     """
     wanted = list(records)
-    scanner = WarcScanner(path, digests, wanted if tally is None else None)
+    start, length = within or (0, None)
+    scanner = WarcScanner(path, digests, wanted if tally is None else None, start, length)
     return iter(Captures(scanner, str(path), filename or Path(path).name, problems, wanted, tally, on_read))
 
 

@@ -2,8 +2,8 @@
 
 Both dialects are read: lines of tabs (`key date TAB part TAB offset TAB length TAB number`, with an optional `.loc`
 file that says where the parts are), as Wayback and Common Crawl have them, and lines of objects
-(`key date {"offset": …}`, part named in a `!meta` line), as WACZ has them. The first is written, since only that is
-served by pywb.
+(`key date {"offset": …}`, part named in a `!meta` line), as WACZ has them. The first is written here, since only that
+is served by pywb.
 """
 
 import io
@@ -271,11 +271,25 @@ def write_zipnum(lines: Iterable[bytes], path: str | PathLike[str], block_lines:
     with whole_file(index) as listing:
         count = 0
         with whole_file(part) as blocks:
-            for count, block in enumerate(_blocks(lines, block_lines), 1):
-                _write_block(block, part.name, count, blocks, listing)
+            for count, (head, block) in enumerate(packed_blocks(lines, block_lines), 1):
+                place = f"{part.name}\t{blocks.tell()}\t{len(block)}\t{count}"
+                listing.write(head + f"\t{place}\n".encode())
+                blocks.write(block)
         with whole_file(index.with_suffix(".loc")) as locations:
             locations.write(f"{part.name}\t{part.name}\n".encode())
     return count
+
+
+def packed_blocks(lines: Iterable[bytes], block_lines: int = BLOCK_LINES) -> Iterator[tuple[bytes, bytes]]:
+    """Yield sorted lines, each with its end, in gzip members: key and date of the first line, and the member.
+
+    Raises InputError if the lines are not sorted by their key and date.
+    """
+    for block in _blocks(lines, block_lines):
+        # No name and no time in the member's header: the same lines make the same bytes.
+        deflate = zlib.compressobj(wbits=31)
+        data = deflate.compress(b"".join(block)) + deflate.flush()
+        yield b" ".join(block[0].split(b" ", 2)[:2]), data
 
 
 def _blocks(lines: Iterable[bytes], size: int) -> Iterator[list[bytes]]:
@@ -293,12 +307,3 @@ def _blocks(lines: Iterable[bytes], size: int) -> Iterator[list[bytes]]:
             block = []
     if block:
         yield block
-
-
-def _write_block(block: list[bytes], part: str, number: int, blocks: BinaryIO, listing: BinaryIO) -> None:
-    # No name and no time in the member's header: the same lines make the same bytes.
-    deflate = zlib.compressobj(wbits=31)
-    data = deflate.compress(b"".join(block)) + deflate.flush()
-    head = b" ".join(block[0].split(b" ", 2)[:2])
-    listing.write(head + f"\t{part}\t{blocks.tell()}\t{len(data)}\t{number}\n".encode())
-    blocks.write(data)

@@ -27,6 +27,8 @@ pub enum Holds {
     CodeList,
     /// A page of its own.
     Markup,
+    /// An address that is no link, but relative to the base like one: what forms ask for, where quotations are from.
+    Other,
 }
 
 /// An attribute with the elements on which it holds something.
@@ -92,11 +94,34 @@ pub const CARRIERS: &[Carrier] = &[
     carrier("archive", &["applet", "object"], Holds::CodeList),
     carrier("value", &["param"], Holds::Parameter),
     carrier("manifest", &["html"], REQUISITE),
+    carrier("action", &["form"], Holds::Other),
+    carrier("formaction", &["button", "input"], Holds::Other),
+    carrier("cite", &["blockquote", "q", "ins", "del"], Holds::Other),
 ];
+
+/// For each letter, the lengths of the names of carriers that begin with it, as bits: most attributes are none of them.
+const LENGTHS: [u16; 26] = {
+    let mut lengths = [0; 26];
+    let mut place = 0;
+    while place < CARRIERS.len() {
+        let name = CARRIERS[place].attribute.as_bytes();
+        lengths[(name[0] - b'a') as usize] |= 1 << name.len();
+        place += 1;
+    }
+    lengths
+};
 
 /// The carriers with an attribute's name, in any case: their places in [`CARRIERS`].
 pub fn named(attribute: &str) -> impl Iterator<Item = (usize, &'static Carrier)> {
-    CARRIERS
+    let first = attribute
+        .bytes()
+        .next()
+        .map(|byte| byte.to_ascii_lowercase());
+    let lengths = first.and_then(|byte| LENGTHS.get(usize::from(byte.wrapping_sub(b'a'))));
+    let may_be =
+        attribute.len() < 16 && lengths.is_some_and(|bits| bits >> attribute.len() & 1 == 1);
+    let candidates = if may_be { CARRIERS } else { &[] };
+    candidates
         .iter()
         .enumerate()
         .filter(move |(_, carrier)| carrier.attribute.eq_ignore_ascii_case(attribute))

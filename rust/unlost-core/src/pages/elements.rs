@@ -1,17 +1,43 @@
 //! What an element refers to, by its attributes.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use super::carriers::{self, CARRIERS, Holds};
-use super::references::References;
+use super::place::{self, Layer, Place};
 use super::spans::{css, refresh, srcset};
 use super::{Use, html};
 
+/// What an attribute's value stands in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quote {
+    Double,
+    Single,
+    None,
+    /// There is no value.
+    Missing,
+}
+
+impl Quote {
+    pub fn of(mark: u8) -> Self {
+        if mark == b'"' {
+            Self::Double
+        } else {
+            Self::Single
+        }
+    }
+}
+
 /// An attribute as it is written.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attribute<'t> {
     pub name: &'t str,
     pub value: &'t str,
+    /// Where the name begins.
+    pub name_at: usize,
+    /// Where the value begins, without its quote.
+    pub at: usize,
+    pub quote: Quote,
 }
 
 /// A start tag as it is written. `inner` is one in a page that is itself inside a page: `<noscript>`, `srcdoc`.
@@ -19,6 +45,48 @@ pub struct Element<'e, 't> {
     pub name: &'t str,
     pub attributes: &'e [Attribute<'t>],
     pub inner: bool,
+    /// The text that it stands in.
+    pub place: &'e Place<'e>,
+}
+
+/// How an address stands in a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// By itself.
+    Alone,
+    /// Between blanks and commas, with sizes after it.
+    Candidate,
+    /// Between blanks and commas.
+    Listed,
+    /// In a refresh; `true` if `url=` is before it.
+    Refresh(bool),
+    /// In CSS: the token that it is, quotes, brackets and all.
+    Css,
+}
+
+/// A part of a text that is an address.
+pub struct Spot<'p> {
+    pub place: &'p Place<'p>,
+    pub span: Range<usize>,
+    pub form: Form,
+}
+
+/// Takes what is found.
+pub trait Sink {
+    /// An address as it is meant, what it is for, and what it is relative to beside the page's base.
+    fn add(&mut self, spot: Spot<'_>, written: &str, purpose: Use, within: Option<&str>);
+
+    /// The address that others are relative to.
+    fn add_base(&mut self, element: &Element<'_, '_>, name_at: usize, written: &str);
+
+    /// An address that is no link, but relative to the base like one.
+    fn add_other(&mut self, _spot: Spot<'_>, _written: &str) {}
+
+    /// An element is about to tell what it refers to.
+    fn begin(&mut self, _element: &Element<'_, '_>) {}
+
+    /// It has told.
+    fn end(&mut self, _element: &Element<'_, '_>) {}
 }
 
 // Seen attributes are kept in the bits of a number.
@@ -26,15 +94,21 @@ const _: () = assert!(CARRIERS.len() <= 64);
 
 impl<'t> Element<'_, 't> {
     /// The value of an attribute without entities; empty if there is none.
-    fn value(&self, name: &str) -> Cow<'t, str> {
+    pub fn value(&self, name: &str) -> Cow<'t, str> {
+        self.attribute(name)
+            .map_or(Cow::Borrowed(""), |attribute| place::value(attribute.value))
+    }
+
+    /// The first attribute of a name.
+    pub fn attribute(&self, name: &str) -> Option<&Attribute<'t>> {
         self.attributes
             .iter()
             .find(|attribute| attribute.name.eq_ignore_ascii_case(name))
-            .map_or(Cow::Borrowed(""), |attribute| plain(attribute.value))
     }
 
-    /// Adds what the element refers to.
-    pub fn collect(&self, out: &mut References) {
+    /// Tells what the element refers to.
+    pub fn collect(&self, out: &mut impl Sink) {
+        out.begin(self);
         let mut seen = 0_u64;
         for attribute in self.attributes {
             for (turn, (place, carrier)) in carriers::named(attribute.name).enumerate() {
@@ -46,67 +120,81 @@ impl<'t> Element<'_, 't> {
                     seen |= 1 << place;
                 }
                 if carrier.is_on(self.name) {
-                    self.add(carrier.holds, &plain(attribute.value), out);
+                    let text = place::value(attribute.value);
+                    let layer = Layer::Value(attribute.quote);
+                    let value = self
+                        .place
+                        .escaped(attribute.at, layer, attribute.value, &text);
+                    self.add(carrier.holds, attribute, &value, out);
                     break;
                 }
             }
         }
+        out.end(self);
     }
 
-    fn add(&self, holds: Holds, value: &str, out: &mut References) {
+    fn add(&self, holds: Holds, attribute: &Attribute<'_>, value: &Place<'_>, out: &mut impl Sink) {
         match holds {
-            Holds::Address(purpose) => out.add(value, purpose),
+            Holds::Address(purpose) => add_whole(value, purpose, None, out),
             Holds::Candidates => {
-                for span in srcset::addresses(value) {
-                    out.add(&value[span], Use::Requisite);
+                for span in srcset::addresses(value.text) {
+                    add_part(value, span, Form::Candidate, Use::Requisite, None, out);
                 }
             }
             Holds::Style => style(value, out),
-            Holds::Base | Holds::Markup if self.inner => {}
-            Holds::Base => out.set_base(value),
+            Holds::Base => out.add_base(self, attribute.name_at, value.text),
+            Holds::Other => out.add_other(whole(value), value.text),
+            Holds::Markup if self.inner => {}
             Holds::ByRelation => {
                 let (rel, destination, mime) =
                     (self.value("rel"), self.value("as"), self.value("type"));
                 if let Some(purpose) = carriers::by_relation(&rel, &destination, &mime) {
-                    out.add(value, purpose);
+                    add_whole(value, purpose, None, out);
                 }
             }
             Holds::ByMeta => self.add_meta(value, out),
             Holds::ImageButton => {
                 if self.value("type").trim().eq_ignore_ascii_case("image") {
-                    out.add(value, Use::Requisite);
+                    add_whole(value, Use::Requisite, None, out);
                 }
             }
             Holds::Parameter => {
                 if carriers::is_parameter(&self.value("name")) {
-                    out.add(value, Use::Requisite);
+                    add_whole(value, Use::Requisite, None, out);
                 }
             }
-            Holds::Code => out.add_within(value, Use::Requisite, self.codebase().as_deref()),
+            Holds::Code => add_whole(value, Use::Requisite, self.codebase().as_deref(), out),
             Holds::CodeList => {
                 let codebase = self.codebase();
-                for address in value.split([',', ' ', '\t', '\n', '\r', '\x0c']) {
-                    out.add_within(address, Use::Requisite, codebase.as_deref());
+                let mut start = 0;
+                for address in value.text.split([',', ' ', '\t', '\n', '\r', '\x0c']) {
+                    let span = start..start + address.len();
+                    start = span.end + 1;
+                    let within = codebase.as_deref();
+                    add_part(value, span, Form::Listed, Use::Requisite, within, out);
                 }
             }
             Holds::Markup => html::walk_inner(value, out),
         }
     }
 
-    fn add_meta(&self, content: &str, out: &mut References) {
-        if self
-            .value("http-equiv")
-            .trim()
-            .eq_ignore_ascii_case("refresh")
-        {
-            if let Some(span) = refresh::address(content) {
-                out.add(&content[span], Use::Page);
+    fn add_meta(&self, content: &Place<'_>, out: &mut impl Sink) {
+        if self.is_about("refresh") {
+            if let Some(span) = refresh::address(content.text) {
+                let named = content.text[..span.start].contains('=');
+                let form = Form::Refresh(named);
+                add_part(content, span, form, Use::Page, None, out);
             }
         } else if carriers::is_picture(&self.value("property"))
             || carriers::is_picture(&self.value("name"))
         {
-            out.add(content, Use::Requisite);
+            add_whole(content, Use::Requisite, None, out);
         }
+    }
+
+    /// Whether its `http-equiv` is this.
+    pub fn is_about(&self, header: &str) -> bool {
+        self.value("http-equiv").trim().eq_ignore_ascii_case(header)
     }
 
     fn codebase(&self) -> Option<Cow<'t, str>> {
@@ -114,23 +202,42 @@ impl<'t> Element<'_, 't> {
     }
 }
 
-/// Adds what CSS refers to.
-pub fn style(text: &str, out: &mut References) {
-    // Most declarations need nothing, and seeing that is much cheaper than reading them.
-    if memchr::memchr2(b'(', b'@', text.as_bytes()).is_some() {
-        css::addresses(text, |address| out.add(&address.value, Use::Requisite));
+fn whole<'p>(place: &'p Place<'p>) -> Spot<'p> {
+    Spot {
+        place,
+        span: 0..place.text.len(),
+        form: Form::Alone,
     }
 }
 
-/// The value of an attribute as a browser has it.
-fn plain(value: &str) -> Cow<'_, str> {
-    let value = if value.contains('&') {
-        htmlize::unescape_attribute(value)
-    } else {
-        Cow::Borrowed(value)
-    };
-    if value.contains('\0') {
-        return value.replace('\0', "\u{fffd}").into();
+/// Tells a text that is an address.
+pub fn add_whole(place: &Place<'_>, purpose: Use, within: Option<&str>, out: &mut impl Sink) {
+    out.add(whole(place), place.text, purpose, within);
+}
+
+fn add_part(
+    place: &Place<'_>,
+    span: Range<usize>,
+    form: Form,
+    purpose: Use,
+    within: Option<&str>,
+    out: &mut impl Sink,
+) {
+    let written = &place.text[span.clone()];
+    out.add(Spot { place, span, form }, written, purpose, within);
+}
+
+/// Tells what CSS refers to.
+pub fn style(place: &Place<'_>, out: &mut impl Sink) {
+    // Most declarations need nothing, and seeing that is much cheaper than reading them.
+    if memchr::memchr2(b'(', b'@', place.text.as_bytes()).is_some() {
+        css::addresses(place.text, |address| {
+            let spot = Spot {
+                place,
+                span: address.span,
+                form: Form::Css,
+            };
+            out.add(spot, &address.value, Use::Requisite, None);
+        });
     }
-    value
 }

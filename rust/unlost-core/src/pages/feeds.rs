@@ -1,6 +1,7 @@
 //! Lists of pages in XML: sitemaps, RSS of every version, Atom.
 
 use super::elements::Attribute;
+use super::place::Place;
 use super::references::References;
 use super::xml::{self, Event, Events};
 use super::{Use, carriers, html, xhtml};
@@ -33,7 +34,9 @@ pub fn read(text: &str, out: &mut References) {
             }
             Event::Text(text) => list.add(&xml::plain(text)),
             Event::Literal(text) => list.add(text),
-            Event::Instruction("xml-stylesheet") => xhtml::stylesheet(&events, out),
+            Event::Instruction("xml-stylesheet") => {
+                xhtml::stylesheet(&events, &Place::whole(text), out);
+            }
             Event::Instruction(_) => {}
         }
     }
@@ -65,7 +68,9 @@ impl List {
         match self.leaf.take() {
             Some(Leaf::Address(purpose)) => out.add(&self.text, purpose),
             Some(Leaf::Name) if is_absolute(self.text.trim()) => out.add(&self.text, Use::Page),
-            Some(Leaf::Markup) if self.text.contains('<') => html::walk_inner(&self.text, out),
+            Some(Leaf::Markup) if self.text.contains('<') => {
+                html::walk_inner(&Place::whole(&self.text), out);
+            }
             _ => {}
         }
         self.text.clear();
@@ -104,11 +109,11 @@ impl List {
             }
             "image" => {
                 self.in_image = !empty;
-                xhtml::collect(events, &local, out);
+                xhtml::collect(events, &local, &Place::whole(""), out);
                 None
             }
             _ => {
-                xhtml::collect(events, &local, out);
+                xhtml::collect(events, &local, &Place::whole(""), out);
                 None
             }
         };

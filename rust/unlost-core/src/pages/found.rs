@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use encoding_rs::{EncoderResult, Encoding};
 use url::Url;
 
-use super::references::{Distinct, References};
+use super::references::{Distinct, Reference, References};
 use super::{MAX_ADDRESS_BYTES, MAX_LINKS, Use};
 
 /// Bytes of all addresses together: a long base makes long addresses of short ones, a hundred thousand times.
@@ -31,57 +31,88 @@ impl Found {
     }
 }
 
-pub(super) fn resolved(
-    references: &References,
-    base: &str,
-    encoding: &'static Encoding,
-    cut: bool,
-) -> Found {
-    let own = Url::parse(base).ok().filter(is_web);
-    let base = references
-        .base
-        .as_deref()
-        .and_then(|written| join(own.as_ref(), written, encoding))
-        .filter(|base| base.as_str().len() <= MAX_ADDRESS_BYTES)
-        .or(own);
-    let mut links: Distinct<(String, Use)> = Distinct::default();
-    let mut left_out = references.left_out;
-    let mut bytes = 0;
-    for reference in references.found.all() {
+/// References, and where they lead.
+pub(super) struct Resolved {
+    pub links: Vec<(String, Use)>,
+    /// For each reference, which link it is; `None` if it is none, or was left out.
+    pub which: Vec<Option<u32>>,
+    pub left_out: usize,
+}
+
+/// What references are relative to.
+pub(super) struct Bases {
+    /// The address that the document was found at.
+    pub own: Option<Url>,
+    /// The same, or what the document says instead.
+    pub base: Option<Url>,
+    pub encoding: &'static Encoding,
+}
+
+impl Bases {
+    pub fn of(references: &References, own: &str, encoding: &'static Encoding) -> Self {
+        let own = Url::parse(own).ok().filter(is_web);
+        let base = references
+            .base
+            .as_deref()
+            .and_then(|written| join(own.as_ref(), written, encoding))
+            .filter(|base| base.as_str().len() <= MAX_ADDRESS_BYTES)
+            .or_else(|| own.clone());
+        Self {
+            own,
+            base,
+            encoding,
+        }
+    }
+
+    /// Where a reference leads from a base, without a fragment.
+    pub fn led(&self, base: Option<&Url>, reference: &Reference) -> Option<Url> {
         let within = reference
             .within
             .as_deref()
-            .and_then(|written| join(base.as_ref(), written, encoding));
-        let within = within.as_ref().or(base.as_ref());
-        let Some(mut url) = join(within, &reference.written, encoding) else {
-            continue;
-        };
-        url.set_fragment(None);
-        let address = as_asked_for(url.as_str());
-        let length = address.len();
-        if length > MAX_ADDRESS_BYTES || bytes + length > MAX_BYTES {
-            left_out += 1;
-            continue;
-        }
-        let before = links.all().len();
-        let key = (&*address, reference.purpose);
-        let is = |(known, purpose): &(String, Use)| (known.as_str(), *purpose) == key;
-        let make = || (key.0.to_owned(), key.1);
-        if !links.add(&key, is, make, MAX_LINKS) {
-            left_out += 1;
-        }
-        bytes += length * (links.all().len() - before);
+            .and_then(|written| join(base, written, self.encoding));
+        self.led_freely(within.as_ref().or(base), reference)
     }
-    Found {
-        links: links.into_all(),
-        left_out,
-        cut,
+
+    /// The same, whatever codebase it has.
+    pub fn led_freely(&self, base: Option<&Url>, reference: &Reference) -> Option<Url> {
+        let mut url = join(base, &reference.written, self.encoding)?;
+        url.set_fragment(None);
+        Some(url)
+    }
+
+    pub fn resolved(&self, references: &References) -> Resolved {
+        let mut links: Distinct<(String, Use)> = Distinct::default();
+        let mut left_out = references.left_out;
+        let mut bytes = 0;
+        let which = references.found.all().iter().map(|reference| {
+            let url = self.led(self.base.as_ref(), reference)?;
+            let address = as_asked_for(url.as_str());
+            let length = address.len();
+            if length > MAX_ADDRESS_BYTES || bytes + length > MAX_BYTES {
+                left_out += 1;
+                return None;
+            }
+            let before = links.all().len();
+            let key = (&*address, reference.purpose);
+            let is = |(known, purpose): &(String, Use)| (known.as_str(), *purpose) == key;
+            let make = || (address.clone().into_owned(), key.1);
+            let place = links.add(&key, is, make, MAX_LINKS);
+            left_out += usize::from(place.is_none());
+            bytes += length * (links.all().len() - before);
+            u32::try_from(place?).ok()
+        });
+        let which = which.collect();
+        Resolved {
+            links: links.into_all(),
+            which,
+            left_out,
+        }
     }
 }
 
 /// The address as Chromium asks for it, which escapes two characters in paths that the parser does not: `^`, as the
 /// standard now says, and `|`.
-fn as_asked_for(url: &str) -> Cow<'_, str> {
+pub(super) fn as_asked_for(url: &str) -> Cow<'_, str> {
     let path = url.split('?').next().unwrap_or_default();
     if memchr::memchr2(b'^', b'|', path.as_bytes()).is_none() {
         return Cow::Borrowed(url);
@@ -97,9 +128,11 @@ fn is_web(url: &Url) -> bool {
 /// The address that is meant, if it is one of the web. In the query, letters are escaped as the page writes them.
 fn join(base: Option<&Url>, written: &str, encoding: &'static Encoding) -> Option<Url> {
     let escape: &dyn Fn(&str) -> Cow<'_, [u8]> = &|text| Cow::Owned(encoded(text, encoding));
+    // The parser's own way is the faster one.
+    let is_own = encoding.output_encoding() == encoding_rs::UTF_8;
     Url::options()
         .base_url(base)
-        .encoding_override(Some(escape))
+        .encoding_override((!is_own).then_some(escape))
         .parse(written)
         .ok()
         .filter(is_web)

@@ -1,7 +1,7 @@
 //! What is in a page: the links that lead on from it, its text, and how much that resembles another.
 //!
-//! Of links, three things are kept apart, since links are to be rewritten one day where they are now only found: which attributes
-//! carry links and what for ([`carriers`]), where in a value the addresses are ([`spans`]), and what is done with them.
+//! Of links, three things are kept apart, since links are found and rewritten: which attributes carry links and what for
+//! ([`carriers`]), where in a value the addresses are ([`spans`]), and what is done with them ([`find`], [`rewriting`]).
 
 mod binary;
 pub mod carriers;
@@ -13,18 +13,26 @@ mod found;
 mod html;
 mod kind;
 mod lists;
+mod place;
 mod references;
+pub mod rewriting;
+mod scripts;
 pub mod shingles;
+mod spaces;
 pub mod spans;
+mod tags;
 pub mod text;
 mod unpacked;
 mod xhtml;
 mod xml;
 
 pub use found::Found;
+pub use scripts::candidates as script_candidates;
 
 use document::Document;
+use found::Bases;
 use kind::Kind;
+use place::Place;
 use references::References;
 
 /// So many bytes of a body are read: pages of more are made by machines, for machines.
@@ -75,13 +83,18 @@ pub fn find(body: &[u8], mime: Option<&str>, base: &str, charset: Option<&str>) 
     let mut references = References::default();
     let (text, encoding) = document.decoded(kind);
     match kind {
-        Kind::Html => html::walk(&text, &mut references),
-        Kind::Xhtml => xhtml::walk(&text, &mut references),
+        Kind::Html => html::walk(&Place::whole(&text), &mut references),
+        Kind::Xhtml => xhtml::walk(&Place::whole(&text), &mut references),
         Kind::Feed => feeds::read(&text, &mut references),
-        Kind::Css => elements::style(&text, &mut references),
+        Kind::Css => elements::style(&Place::whole(&text), &mut references),
         Kind::Robots => lists::robots(&text, &mut references),
         Kind::UrlList => lists::urls(&text, &mut references),
         Kind::Xml | Kind::Text => {}
     }
-    found::resolved(&references, base, encoding, document.cut)
+    let resolved = Bases::of(&references, base, encoding).resolved(&references);
+    Found {
+        links: resolved.links,
+        left_out: resolved.left_out,
+        cut: document.cut,
+    }
 }

@@ -1,10 +1,12 @@
 //! What a body refers to, as it is written there.
 
 use std::hash::{BuildHasher, Hash, RandomState};
+use std::ops::Range;
 
 use hashbrown::HashTable;
 
 use super::Use;
+use super::elements::{Element, Sink, Spot};
 
 /// Different ones that are kept of one body, twice as many as there may be links: some lead to the same place, and
 /// resolving each takes as long as the base is long.
@@ -28,28 +30,28 @@ impl<T> Default for Distinct<T> {
 }
 
 impl<T> Distinct<T> {
-    /// Adds what is not there yet, if there is room for it; says whether there was. `key` is what tells things apart.
+    /// Adds what is not there yet, if there is room for it; says where it is. `key` is what tells things apart.
     pub fn add<K: Hash>(
         &mut self,
         key: &K,
         is: impl Fn(&T) -> bool,
         make: impl FnOnce() -> T,
         room: usize,
-    ) -> bool {
+    ) -> Option<usize> {
         let hash = self.hasher.hash_one(key);
         let known = self.places.find(hash, |&(other, place)| {
             other == hash && is(&self.all[place])
         });
-        if known.is_some() {
-            return true;
+        if let Some(&(_, place)) = known {
+            return Some(place);
         }
         if self.all.len() >= room {
-            return false;
+            return None;
         }
         let place = (hash, self.all.len());
         self.places.insert_unique(hash, place, |&(hash, _)| hash);
         self.all.push(make());
-        true
+        Some(place.1)
     }
 
     pub fn all(&self) -> &[T] {
@@ -84,11 +86,16 @@ impl References {
     }
 
     pub fn add_within(&mut self, written: &str, purpose: Use, within: Option<&str>) {
-        let written = written.trim_matches(|letter| letter <= ' ');
-        let written = written.split('#').next().unwrap_or_default();
+        self.place(written, purpose, within);
+    }
+
+    /// Where in those that were found an address is, which is added if it is new. `None` if it is none of the web, leads
+    /// into the page itself, or was left out.
+    pub fn place(&mut self, written: &str, purpose: Use, within: Option<&str>) -> Option<usize> {
+        let written = &written[address(written)];
         // Nothing but a fragment leads into the page itself: the gradient of a drawing, the next heading.
         if written.is_empty() || has_other_scheme(written) {
-            return;
+            return None;
         }
         let is = |known: &Reference| {
             (&*known.written, known.purpose, known.within.as_deref()) == (written, purpose, within)
@@ -99,9 +106,9 @@ impl References {
             within: within.map(Into::into),
         };
         let key = (written, purpose, within);
-        if !self.found.add(&key, is, make, MAX_REFERENCES) {
-            self.left_out += 1;
-        }
+        let place = self.found.add(&key, is, make, MAX_REFERENCES);
+        self.left_out += usize::from(place.is_none());
+        place
     }
 
     pub fn set_base(&mut self, written: &str) {
@@ -109,6 +116,31 @@ impl References {
             self.base = Some(written.into());
         }
     }
+}
+
+impl Sink for References {
+    fn add(&mut self, _spot: Spot<'_>, written: &str, purpose: Use, within: Option<&str>) {
+        self.add_within(written, purpose, within);
+    }
+
+    fn add_base(&mut self, element: &Element<'_, '_>, _name_at: usize, written: &str) {
+        if !element.inner {
+            self.set_base(written);
+        }
+    }
+}
+
+/// Where in what is written the address is: without blanks around it, and without the fragment.
+pub fn address(written: &str) -> Range<usize> {
+    let start = written.len() - written.trim_start_matches(is_outside).len();
+    let end = start + written[start..].trim_end_matches(is_outside).len();
+    let length = memchr::memchr(b'#', &written.as_bytes()[start..end]);
+    start..length.map_or(end, |length| start + length)
+}
+
+/// What is around an address and no part of it: blanks, and all else that is not seen.
+pub fn is_outside(letter: char) -> bool {
+    letter <= ' '
 }
 
 /// Whether an address is one of `data:`, `javascript:` or the like, so that it need not be kept to see that.

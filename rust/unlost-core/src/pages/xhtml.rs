@@ -1,18 +1,18 @@
 //! XHTML and SVG: XML whose elements are those of HTML.
 
 use super::Use;
-use super::elements::{self, Element};
-use super::references::References;
+use super::elements::{self, Element, Sink, add_whole};
+use super::place::{Layer, Place};
 use super::xml::{self, Event, Events};
 
-/// Adds what a document refers to.
-pub fn walk(text: &str, out: &mut References) {
-    let mut events = Events::new(text);
+/// Tells what a document refers to.
+pub fn walk(document: &Place<'_>, out: &mut impl Sink) {
+    let mut events = Events::new(document.text);
     while let Some(event) = events.next() {
         match event {
             Event::Start { name, empty } => {
                 let local = xml::local(name);
-                collect(&events, local, out);
+                collect(&events, local, document, out);
                 if empty {
                     continue;
                 }
@@ -20,35 +20,42 @@ pub fn walk(text: &str, out: &mut References) {
                 if local.eq_ignore_ascii_case("script") {
                     events.content(name);
                 } else if local.eq_ignore_ascii_case("style") {
+                    let start = events.position();
                     let content = events.content(name);
                     if content.contains("<![CDATA[") {
-                        elements::style(content, out);
+                        elements::style(&document.part(start, content), out);
                     } else {
-                        elements::style(&xml::plain(content), out);
+                        let text = xml::plain(content);
+                        let layer = Layer::XmlText;
+                        elements::style(&document.escaped(start, layer, content, &text), out);
                     }
                 }
             }
-            Event::Instruction("xml-stylesheet") => stylesheet(&events, out),
+            Event::Instruction("xml-stylesheet") => stylesheet(&events, document, out),
             _ => {}
         }
     }
 }
 
-/// Adds what the element that has just begun refers to.
-pub fn collect(events: &Events<'_>, local: &str, out: &mut References) {
+/// Tells what the element that has just begun refers to.
+pub fn collect(events: &Events<'_>, local: &str, document: &Place<'_>, out: &mut impl Sink) {
     let element = Element {
         name: local,
         attributes: events.attributes(),
         inner: false,
+        place: document,
     };
     element.collect(out);
 }
 
-/// Adds the style sheet that the processing instruction just read names.
-pub fn stylesheet(events: &Events<'_>, out: &mut References) {
+/// Tells the style sheet that the processing instruction just read names.
+pub fn stylesheet(events: &Events<'_>, document: &Place<'_>, out: &mut impl Sink) {
     for attribute in events.attributes() {
         if attribute.name == "href" {
-            out.add(&xml::plain(attribute.value), Use::Requisite);
+            let text = xml::plain(attribute.value);
+            let layer = Layer::XmlValue(attribute.quote);
+            let value = document.escaped(attribute.at, layer, attribute.value, &text);
+            add_whole(&value, Use::Requisite, None, out);
         }
     }
 }

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use memchr::memmem;
 
-use super::elements::Attribute;
+use super::elements::{Attribute, Quote};
 use super::spans::is_blank;
 
 /// What comes next in a document.
@@ -43,6 +43,11 @@ impl<'t> Events<'t> {
     /// Those of the last start tag or processing instruction.
     pub fn attributes(&self) -> &[Attribute<'t>] {
         &self.attributes
+    }
+
+    /// How far it was read.
+    pub fn position(&self) -> usize {
+        self.at
     }
 
     /// Passes over an element that has just begun, up to its end tag, and returns what was in it; the rest of the
@@ -109,6 +114,7 @@ impl<'t> Events<'t> {
     }
 
     fn attribute(&mut self) {
+        let name_at = self.at;
         let name = self.skip(is_name);
         if name.is_empty() {
             // Some other character: not one byte of it may be left.
@@ -126,18 +132,25 @@ impl<'t> Events<'t> {
         }
         self.at += 1;
         self.skip(is_blank);
-        let value = match self.peek() {
-            Some(b'"') => {
-                self.at += 1;
-                self.until("\"")
-            }
-            Some(b'\'') => {
-                self.at += 1;
-                self.until("'")
-            }
-            _ => self.skip(|byte| !is_blank(byte) && byte != b'>'),
+        let quote = match self.peek() {
+            Some(b'"') => Quote::Double,
+            Some(b'\'') => Quote::Single,
+            _ => Quote::None,
         };
-        self.attributes.push(Attribute { name, value });
+        self.at += usize::from(quote != Quote::None);
+        let at = self.at;
+        let value = match quote {
+            Quote::Double => self.until("\""),
+            Quote::Single => self.until("'"),
+            Quote::None | Quote::Missing => self.skip(|byte| !is_blank(byte) && byte != b'>'),
+        };
+        self.attributes.push(Attribute {
+            name,
+            value,
+            name_at,
+            at,
+            quote,
+        });
     }
 
     /// Passes over a document type with all that it declares.

@@ -1,0 +1,67 @@
+//! Any bytes as a page: without an answer it stays as it is; with answers it has these links and no others.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use unlost_core::pages::rewriting::{self, Options};
+use unlost_core::pages;
+
+const TYPES: [Option<&str>; 8] = [
+    None,
+    Some("text/html"),
+    Some("text/html; charset=shift_jis"),
+    Some("text/html; charset=gb18030"),
+    Some("text/html; charset=utf-16le"),
+    Some("application/xhtml+xml"),
+    Some("text/css"),
+    Some("text/css; charset=big5"),
+];
+const BASE: &str = "http://h.example/d/";
+
+fuzz_target!(|body: &[u8]| {
+    // The first byte says what the others are said to be, and what else is to change.
+    let Some((first, body)) = body.split_first() else {
+        return;
+    };
+    let mime = TYPES[usize::from(*first) % TYPES.len()];
+    let spotted = rewriting::find(body, mime, BASE, None, Options::default());
+    let nothing = vec![None; spotted.links().len()];
+    assert!(spotted.splice(body, &nothing).body.is_none());
+    if spotted.encoding.is_some() {
+        let found = pages::find(body, mime, BASE, None);
+        assert_eq!(spotted.links(), &found.links[..]);
+    }
+    let answers: Vec<_> = (0..spotted.links().len())
+        .map(|nth| Some(format!("http://new.example/{nth}?&(,)")))
+        .collect();
+    let done = spotted.splice(body, &answers);
+    assert_eq!(done.left, spotted.left());
+    if let Some(new) = &done.body
+        && done.left == 0
+    {
+        let charset = spotted.transcoded.then_some("utf-8");
+        let links = pages::find(new, mime, BASE, charset).links;
+        let uses = spotted.links().iter().map(|(_, purpose)| *purpose);
+        let expected = answers.into_iter().flatten().zip(uses).collect::<Vec<_>>();
+        if links != expected {
+            // What is packed loses its type, and the head in which a charset is told moves.
+            assert!(spotted.unpacked || is_told_inside(body));
+        }
+    }
+    let options = Options {
+        drop_base: first & 32 != 0,
+        drop_integrity: first & 64 != 0,
+        drop_policy: first & 128 != 0,
+    };
+    let spotted = rewriting::find(body, mime, BASE, None, options);
+    let some = (0..spotted.links().len()).map(|nth| (nth % 2 == 0).then(|| "y".to_owned()));
+    let _ = spotted.splice(body, &some.collect::<Vec<_>>());
+    let _ = pages::script_candidates(body, BASE);
+});
+
+/// Whether a body may tell its charset by itself.
+fn is_told_inside(body: &[u8]) -> bool {
+    let lower = body.to_ascii_lowercase();
+    [&b"charset"[..], b"encoding"]
+        .iter()
+        .any(|word| lower.windows(word.len()).any(|each| each == *word))
+}

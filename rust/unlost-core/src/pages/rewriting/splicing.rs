@@ -1,0 +1,268 @@
+//! What is new, put in the place of what was there.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use super::spots::{Guarded, Written};
+use super::{Spotted, at};
+use crate::pages::found::Resolved;
+use crate::pages::references::References;
+
+/// A document may grow by so many bytes: new addresses are as long as whoever gives them likes.
+const MAX_GROWTH: usize = 128 << 20;
+
+/// The mark that says UTF-8 before whatever a server or the document says.
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// A document with other addresses.
+#[derive(Debug)]
+pub struct Spliced {
+    /// `None` if it is as it was.
+    pub body: Option<Vec<u8>>,
+    /// How many addresses were replaced.
+    pub changed: usize,
+    /// How many were not since they are too long or too many, or since there would be too much.
+    pub left: usize,
+}
+
+/// What to write in place of some bytes.
+type Edit<'a> = (Range<usize>, Cow<'a, str>);
+
+/// Whether references lead elsewhere once the base or their codebase has no effect; found out once for each.
+struct Moved<'s> {
+    spotted: &'s Spotted,
+    /// For links and others, with the codebase and without it.
+    known: [Vec<Option<bool>>; 4],
+}
+
+impl Spotted {
+    /// Puts the answers for the links in their places, the first for the first; `None` leaves it. Addresses are of printable
+    /// ASCII without blanks, and not empty. `body` is what was given to be read.
+    #[must_use]
+    pub fn splice(&self, body: &[u8], answers: &[Option<String>]) -> Spliced {
+        let mut edits: Vec<Edit<'_>> = Vec::new();
+        let mut replaced = vec![false; self.spots.written.len()];
+        let mut growth = 0;
+        let mut left = self.left();
+        for (spot, replaced) in self.spots.written.iter().zip(&mut replaced) {
+            if let Some(answer) = self.answer(spot, answers)
+                && spot.start <= spot.end
+            {
+                let edit = spot.edit(answer);
+                growth += edit.1.len();
+                if growth > MAX_GROWTH {
+                    left += 1;
+                    continue;
+                }
+                edits.push(edit);
+                *replaced = true;
+            }
+        }
+        let changed = edits.len();
+        let freed = self.guarded(&replaced, &mut edits);
+        self.keep_absolute(&replaced, &freed, &mut edits, &mut growth, &mut left);
+        let body = (!edits.is_empty()).then(|| self.joined(body, edits));
+        Spliced {
+            body,
+            changed,
+            left,
+        }
+    }
+
+    fn drops_base(&self) -> bool {
+        let is_base = |what| what == Guarded::Base;
+        self.options.drop_base && self.spots.guards.iter().any(|guard| is_base(guard.what))
+    }
+
+    fn answer<'a>(&self, spot: &Written, answers: &'a [Option<String>]) -> Option<&'a str> {
+        if !spot.is_link {
+            return None;
+        }
+        let link = self.links.as_ref()?.which[at(spot.reference)]?;
+        answers.get(at(link))?.as_deref()
+    }
+
+    /// Renames attributes that must have no effect any more. Returns the spots whose codebase is one of them.
+    fn guarded(&self, replaced: &[bool], edits: &mut Vec<Edit<'_>>) -> Vec<Range<usize>> {
+        let mut freed = Vec::new();
+        for guard in &self.spots.guards {
+            let spots = guard.spots.clone();
+            let is_wanted = match guard.what {
+                Guarded::Base => self.options.drop_base,
+                Guarded::Policy => self.options.drop_policy,
+                Guarded::Content => self.options.drop_integrity && replaced[spots].contains(&true),
+                Guarded::Codebase => spots.clone().any(|nth| {
+                    let spot = &self.spots.written[nth];
+                    replaced[nth] && self.reference(spot).within.is_some()
+                }),
+            };
+            if is_wanted {
+                let name_at = at(guard.name_at);
+                edits.push((name_at..name_at, Cow::Borrowed(guard.prefix)));
+                if guard.what == Guarded::Codebase {
+                    freed.push(guard.spots.clone());
+                }
+            }
+        }
+        freed
+    }
+
+    /// Writes addresses in full that were not replaced, but would lead elsewhere.
+    fn keep_absolute<'s>(
+        &'s self,
+        replaced: &[bool],
+        freed: &[Range<usize>],
+        edits: &mut Vec<Edit<'s>>,
+        growth: &mut usize,
+        left: &mut usize,
+    ) {
+        let mut moved = Moved::new(self);
+        let mut keep = |nth: usize, is_free: bool| {
+            let spot = &self.spots.written[nth];
+            if replaced[nth] || spot.start > spot.end {
+                return;
+            }
+            if moved.is_moved(spot, is_free)
+                && let Some(address) = self.address(spot)
+            {
+                let edit = spot.edit(address);
+                *growth += edit.1.len();
+                if *growth > MAX_GROWTH {
+                    *left += 1;
+                } else {
+                    edits.push(edit);
+                }
+            }
+        };
+        if self.drops_base() {
+            let mut free = freed.iter().peekable();
+            for nth in 0..self.spots.written.len() {
+                while free.next_if(|spots| spots.end <= nth).is_some() {}
+                keep(nth, free.peek().is_some_and(|spots| spots.contains(&nth)));
+            }
+        } else {
+            for nth in freed.iter().cloned().flatten() {
+                keep(nth, true);
+            }
+        }
+    }
+
+    fn of(&self, spot: &Written) -> (&References, Option<&Resolved>) {
+        if spot.is_link {
+            (&self.spots.links, self.links.as_ref())
+        } else {
+            (&self.spots.others, self.others.as_ref())
+        }
+    }
+
+    fn reference(&self, spot: &Written) -> &crate::pages::references::Reference {
+        &self.of(spot).0.found.all()[at(spot.reference)]
+    }
+
+    /// Where an address leads as the document has it.
+    fn address(&self, spot: &Written) -> Option<&str> {
+        let resolved = self.of(spot).1?;
+        let link = resolved.which[at(spot.reference)]?;
+        Some(&resolved.links[at(link)].0)
+    }
+
+    fn joined(&self, body: &[u8], mut edits: Vec<Edit<'_>>) -> Vec<u8> {
+        let declared = self.declared.iter().cloned();
+        edits.extend(declared.map(|span| (span, Cow::Borrowed("utf-8"))));
+        edits.sort_by_key(|(span, _)| span.start);
+        let body = self.instead.as_deref().unwrap_or(body);
+        let grown: usize = edits.iter().map(|(_, text)| text.len()).sum();
+        let mut out = Vec::with_capacity(body.len() + grown + MARK.len());
+        if self.transcoded {
+            out.extend_from_slice(MARK);
+        }
+        let mut written = 0;
+        for (span, text) in edits {
+            // No two addresses are in one place; if they were, the first would count.
+            if span.start >= written && span.end <= body.len() {
+                out.extend_from_slice(&body[written..span.start]);
+                out.extend_from_slice(text.as_bytes());
+                written = span.end;
+            }
+        }
+        out.extend_from_slice(&body[written..]);
+        out
+    }
+}
+
+impl Written {
+    /// What to write for a new address: with the fragment of the old one, unless it has its own.
+    fn edit<'a>(&self, address: &'a str) -> Edit<'a> {
+        let (end, text) = if address.contains('#') {
+            (self.whole_end, self.manner.written(address))
+        } else if let Some(fragment) = &self.fragment {
+            let whole = address.to_owned() + &escaped(fragment);
+            let text = self.manner.written(&whole).into_owned();
+            (self.whole_end, Cow::Owned(text))
+        } else {
+            (self.end, self.manner.written(address))
+        };
+        let text = match self.semicolons {
+            0 => text,
+            number => Cow::Owned(";".repeat(number.into()) + &text),
+        };
+        (at(self.start)..at(end), text)
+    }
+}
+
+/// A fragment in ASCII, as browsers have it.
+fn escaped(fragment: &str) -> String {
+    let mut out = String::with_capacity(fragment.len());
+    for byte in fragment.bytes() {
+        if byte.is_ascii_graphic() {
+            out.push(char::from(byte));
+        } else {
+            out.push('%');
+            out.extend(
+                [byte >> 4, byte & 15]
+                    .map(|half| char::from(b"0123456789ABCDEF"[usize::from(half)])),
+            );
+        }
+    }
+    out
+}
+
+impl<'s> Moved<'s> {
+    fn new(spotted: &'s Spotted) -> Self {
+        Self {
+            spotted,
+            known: std::array::from_fn(|_| Vec::new()),
+        }
+    }
+
+    fn is_moved(&mut self, spot: &Written, is_free: bool) -> bool {
+        let place = usize::from(spot.is_link) * 2 + usize::from(is_free);
+        let known = &mut self.known[place];
+        if known.is_empty() {
+            known.resize(self.spotted.of(spot).0.found.all().len(), None);
+        }
+        let spotted = self.spotted;
+        *known[at(spot.reference)].get_or_insert_with(|| spotted.leads_elsewhere(spot, is_free))
+    }
+}
+
+impl Spotted {
+    fn leads_elsewhere(&self, spot: &Written, is_free: bool) -> bool {
+        let Some(bases) = &self.bases else {
+            return false;
+        };
+        let reference = self.reference(spot);
+        let before = bases.led(bases.base.as_ref(), reference);
+        let base = if self.drops_base() {
+            &bases.own
+        } else {
+            &bases.base
+        };
+        let after = if is_free {
+            bases.led_freely(base.as_ref(), reference)
+        } else {
+            bases.led(base.as_ref(), reference)
+        };
+        before != after
+    }
+}

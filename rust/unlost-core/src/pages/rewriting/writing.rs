@@ -1,0 +1,168 @@
+//! How a new address is written where the old one stood.
+
+use std::borrow::Cow;
+
+use crate::pages::elements::{Form, Quote, Spot};
+use crate::pages::place::Layer;
+
+/// Layers of escapes around an address: a value in a page that is itself in a value has two. There are never more.
+const MAX_LAYERS: usize = 2;
+
+/// What an address stands between.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Between {
+    /// Nothing else.
+    Nothing,
+    Candidates,
+    List,
+    /// `true` if `url=` is before it.
+    Refresh(bool),
+    /// `url(…)`
+    Brackets,
+    /// A string of CSS.
+    String(Quote),
+}
+
+/// All that there is to know about how to write somewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Manner {
+    between: Between,
+    layers: [Option<Layer>; MAX_LAYERS],
+}
+
+impl Manner {
+    /// How to write at a spot; `None` if it is deeper than there is a way to.
+    pub fn of(spot: &Spot<'_>, between: Between) -> Option<Self> {
+        let mut layers = [None; MAX_LAYERS];
+        for (place, layer) in spot.place.layers().enumerate() {
+            *layers.get_mut(place)? = Some(layer);
+        }
+        Some(Self { between, layers })
+    }
+
+    /// The address, which is one of printable ASCII without blanks, as it must be written.
+    pub fn written(self, address: &str) -> Cow<'_, str> {
+        let text = self.between.written(address);
+        self.layers
+            .iter()
+            .flatten()
+            .fold(text, |text, layer| match layer.written(&text) {
+                Cow::Borrowed(_) => text,
+                Cow::Owned(escaped) => Cow::Owned(escaped),
+            })
+    }
+}
+
+impl From<Form> for Between {
+    /// Of CSS, it is told by the token.
+    fn from(form: Form) -> Self {
+        match form {
+            Form::Alone => Self::Nothing,
+            Form::Candidate => Self::Candidates,
+            Form::Listed => Self::List,
+            Form::Refresh(named) => Self::Refresh(named),
+            Form::Css => Self::Brackets,
+        }
+    }
+}
+
+impl Between {
+    fn written(self, address: &str) -> Cow<'_, str> {
+        match self {
+            Self::Nothing => Cow::Borrowed(address),
+            Self::Candidates => candidate(address),
+            Self::List => replaced(address, |letter| (letter == ',').then_some("%2C")),
+            Self::Refresh(named) => {
+                let text = replaced(address, |letter| match letter {
+                    '"' => Some("%22"),
+                    '\'' => Some("%27"),
+                    _ => None,
+                });
+                let looks_named = text
+                    .get(..3)
+                    .is_some_and(|word| word.eq_ignore_ascii_case("url"));
+                if looks_named && !named {
+                    return Cow::Owned(format!("url={text}"));
+                }
+                text
+            }
+            Self::Brackets => replaced(address, |letter| match letter {
+                '"' => Some("\\\""),
+                '\'' => Some("\\'"),
+                '(' => Some("\\("),
+                ')' => Some("\\)"),
+                other => in_css(other),
+            }),
+            Self::String(Quote::Double) => replaced(address, |letter| match letter {
+                '"' => Some("\\\""),
+                other => in_css(other),
+            }),
+            Self::String(_) => replaced(address, |letter| match letter {
+                '\'' => Some("\\'"),
+                other => in_css(other),
+            }),
+        }
+    }
+}
+
+/// What would end the style sheet, not only the address, has another spelling.
+fn in_css(letter: char) -> Option<&'static str> {
+    match letter {
+        '\\' => Some("\\\\"),
+        '<' => Some("\\3c "),
+        '>' => Some("\\3e "),
+        _ => None,
+    }
+}
+
+/// Commas around a candidate are not part of it.
+fn candidate(address: &str) -> Cow<'_, str> {
+    let inside = address.trim_matches(',');
+    if inside.len() == address.len() {
+        return Cow::Borrowed(address);
+    }
+    let before = address.len() - address.trim_start_matches(',').len();
+    let after = address.len() - before - inside.len();
+    Cow::Owned("%2C".repeat(before) + inside + &"%2C".repeat(after))
+}
+
+impl Layer {
+    fn written(self, text: &str) -> Cow<'_, str> {
+        match self {
+            Self::Value(quote) | Self::XmlValue(quote) => replaced(text, |letter| match letter {
+                '&' => Some("&amp;"),
+                '<' => Some("&lt;"),
+                '"' if quote != Quote::Single => Some("&quot;"),
+                '\'' if quote != Quote::Double => Some("&#39;"),
+                // What ends a value without quotes, and what browsers complain of in one.
+                '>' if quote == Quote::None => Some("&gt;"),
+                ' ' if quote == Quote::None => Some("&#32;"),
+                '=' if quote == Quote::None && text.starts_with('=') => Some("&#61;"),
+                _ => None,
+            }),
+            Self::XmlText => replaced(text, |letter| match letter {
+                '&' => Some("&amp;"),
+                '<' => Some("&lt;"),
+                '>' => Some("&gt;"),
+                _ => None,
+            }),
+        }
+    }
+}
+
+/// A text of ASCII with some of its letters spelled otherwise.
+fn replaced(text: &str, by: impl Fn(char) -> Option<&'static str>) -> Cow<'_, str> {
+    let is_other = |byte: &u8| !byte.is_ascii_alphanumeric() && by(char::from(*byte)).is_some();
+    let Some(first) = text.as_bytes().iter().position(is_other) else {
+        return Cow::Borrowed(text);
+    };
+    let mut out = String::with_capacity(text.len() + 16);
+    out.push_str(&text[..first]);
+    for letter in text[first..].chars() {
+        match by(letter) {
+            Some(other) => out.push_str(other),
+            None => out.push(letter),
+        }
+    }
+    Cow::Owned(out)
+}

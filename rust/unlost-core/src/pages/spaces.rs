@@ -1,0 +1,144 @@
+//! Whose elements are open where a tag stands, which says what the content of the next is.
+
+use super::elements::Attribute;
+
+/// What follows a start tag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Content {
+    /// Text and tags.
+    Markup,
+    /// Text up to the end tag: names of elements have at most eight letters there.
+    Text([u8; 8]),
+    Script,
+    /// Text up to the end of the page.
+    Rest,
+}
+
+pub fn letters(name: &[u8; 8]) -> &[u8] {
+    &name[..name.iter().position(|&byte| byte == 0).unwrap_or(8)]
+}
+
+fn packed(name: &[u8]) -> [u8; 8] {
+    let mut out = [0; 8];
+    out[..name.len()].copy_from_slice(name);
+    out
+}
+
+/// Whose elements those are that are open: of HTML, of drawings, of formulas.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Space {
+    Html,
+    Svg,
+    Math,
+}
+
+/// The spaces inside each other; none is HTML.
+#[derive(Default)]
+pub struct Spaces(Vec<Space>);
+
+impl Spaces {
+    /// Longer names of elements say nothing: `annotation-xml` is the longest that does.
+    pub const LONGEST: usize = 14;
+
+    fn current(&self) -> Space {
+        self.0.last().copied().unwrap_or(Space::Html)
+    }
+
+    pub fn is_foreign(&self) -> bool {
+        self.current() != Space::Html
+    }
+
+    /// Goes into what a tag begins, and says what its content is.
+    pub fn start(&mut self, name: &[u8], attributes: &[Attribute<'_>], empty: bool) -> Content {
+        let space = match name {
+            b"svg" => Some(Space::Svg),
+            b"math" => Some(Space::Math),
+            _ => None,
+        };
+        if let Some(space) = space {
+            if !empty {
+                self.0.push(space);
+            }
+            return Content::Markup;
+        }
+        if !self.is_foreign() {
+            return content(name);
+        }
+        if leaves(name, attributes) {
+            while self.is_foreign() {
+                self.0.pop();
+            }
+            return content(name);
+        }
+        if !empty && self.lets_in(name, attributes) {
+            self.0.push(Space::Html);
+        }
+        Content::Markup
+    }
+
+    pub fn end(&mut self, name: &[u8]) {
+        let leaves = match (self.current(), self.0.len()) {
+            (Space::Svg, _) => matches!(name, b"svg" | b"p" | b"br"),
+            (Space::Math, _) => matches!(name, b"math" | b"p" | b"br"),
+            (Space::Html, 2..) => match self.0[self.0.len() - 2] {
+                Space::Svg => is_page_in_drawing(name),
+                Space::Math => is_text_in_formula(name) || name == b"annotation-xml",
+                Space::Html => false,
+            },
+            (Space::Html, _) => false,
+        };
+        if leaves {
+            self.0.pop();
+        }
+    }
+
+    /// Whether HTML is inside an element of a drawing or a formula.
+    fn lets_in(&self, name: &[u8], attributes: &[Attribute<'_>]) -> bool {
+        match self.current() {
+            Space::Svg => is_page_in_drawing(name),
+            Space::Math if name == b"annotation-xml" => attributes.iter().any(|attribute| {
+                let is = |known: &str| attribute.value.eq_ignore_ascii_case(known);
+                attribute.name.eq_ignore_ascii_case("encoding")
+                    && (is("text/html") || is("application/xhtml+xml"))
+            }),
+            Space::Math => is_text_in_formula(name),
+            Space::Html => false,
+        }
+    }
+}
+
+fn is_page_in_drawing(name: &[u8]) -> bool {
+    matches!(name, b"desc" | b"title" | b"foreignobject")
+}
+
+fn is_text_in_formula(name: &[u8]) -> bool {
+    matches!(name, b"mi" | b"mo" | b"mn" | b"ms" | b"mtext")
+}
+
+/// What an element of HTML has in it.
+fn content(name: &[u8]) -> Content {
+    match name {
+        b"script" => Content::Script,
+        b"plaintext" => Content::Rest,
+        b"title" | b"textarea" | b"style" | b"iframe" | b"xmp" | b"noembed" | b"noframes"
+        | b"noscript" => Content::Text(packed(name)),
+        _ => Content::Markup,
+    }
+}
+
+/// Whether an element is so much one of HTML that drawings and formulas end where it begins.
+fn leaves(name: &[u8], attributes: &[Attribute<'_>]) -> bool {
+    match name {
+        b"b" | b"big" | b"blockquote" | b"body" | b"br" | b"center" | b"code" | b"dd" | b"div"
+        | b"dl" | b"dt" | b"em" | b"embed" | b"h1" | b"h2" | b"h3" | b"h4" | b"h5" | b"h6"
+        | b"head" | b"hr" | b"i" | b"img" | b"li" | b"listing" | b"menu" | b"meta" | b"nobr"
+        | b"ol" | b"p" | b"pre" | b"ruby" | b"s" | b"small" | b"span" | b"strong" | b"strike"
+        | b"sub" | b"sup" | b"table" | b"tt" | b"u" | b"ul" | b"var" => true,
+        b"font" => attributes.iter().any(|attribute| {
+            ["color", "face", "size"]
+                .iter()
+                .any(|known| attribute.name.eq_ignore_ascii_case(known))
+        }),
+        _ => false,
+    }
+}

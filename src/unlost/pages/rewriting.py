@@ -1,0 +1,111 @@
+"""Pages, drawings and style sheets whose links lead elsewhere; every other byte stays as it was."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from unlost import _core
+from unlost.pages.link import Use
+from unlost.pages.told import readable
+
+_USES = {ord(use.value[0]): use for use in Use}
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """A body with other links, and what was done to it.
+
+    body: the very bytes that were given, if nothing was to change.
+    changed: how many links were replaced, wherever they stand: the same address in two places is two.
+    left: how many were not and never can be, since they are too long or too many; nobody was asked about them.
+    transcoded_from: what the body was written in, if it is now in UTF-8, with a byte order mark, and says so wherever
+        it says something: UTF-16 and ISO-2022-JP cannot be written piece by piece. None if it is written as it was.
+    charset: what the body is written in now, by the name in the Encoding standard; None if it is nothing with links.
+    unpacked: whether the body was gzipped, and is so no longer.
+    csp: whether a page says by `<meta>` from where it may load what: a policy for where it once was.
+    cut: whether it was longer than what is read of one, or packed and damaged; then it is as it was, and nobody was
+        asked.
+    """
+
+    body: bytes
+    changed: int
+    left: int
+    transcoded_from: str | None
+    charset: str | None
+    unpacked: bool
+    csp: bool
+    cut: bool
+
+
+def rewrite(
+    body: bytes,
+    mime: str | None,
+    base: str,
+    charset: str | None,
+    replace: Callable[[str, Use], str | None],
+    *,
+    drop_base: bool = False,
+    drop_integrity: bool = False,
+    drop_csp: bool = False,
+) -> Rewritten:
+    """Return HTML, XHTML, SVG or CSS with other addresses in the places of those that `links` finds in it.
+
+    body, mime, base, charset: as for `unlost.pages.links.links`, which finds the same. Anything else, also sitemaps and
+        feeds, is returned as it was.
+    replace: is asked once for each address with each use, in the order of appearance, and returns what is to stand
+        there: an address, relative or absolute, in ASCII, escaped by percent signs where need be. None leaves the bytes
+        as they are. Fragments stay, unless the new address has its own. What it raises passes through.
+    drop_base: `<base href>` gets the name `data-href`, so that relative addresses are relative to the page again.
+        Links that were not replaced, what forms ask for, and sources of quotations are then written in full if they
+        would lead elsewhere without it. Fragments alone (`#top`) lead into the page itself.
+    drop_integrity: on elements of which an address was replaced, `integrity` and `crossorigin`, by which browsers
+        refuse copies, get names with `data-` before.
+    drop_csp: a `<meta http-equiv=Content-Security-Policy>` gets `data-http-equiv`, so that it has no effect.
+
+    Raises UsageError for an address that is empty, longer than 8,000 letters, not in ASCII, or has blanks or control
+    characters. Limits are in docs/pages.md. May be called from several threads; others run while a long body is read.
+
+    >>> page = b"<A class=x href='../b.html#top' >B</a> <img src=c.png><img src=d.png>"
+    >>> new = {"http://a.example/b.html": "../b.html", "http://a.example/d/c.png": "img/c&d.png"}
+    >>> rewrite(page, "text/html", "http://a.example/d/", None, lambda uri, use: new.get(uri)).body
+    b"<A class=x href='../b.html#top' >B</a> <img src=img/c&amp;d.png><img src=d.png>"
+    """
+    spotted = _core.spot_links(
+        body,
+        readable(mime),
+        readable(base),
+        readable(charset),
+        drop_base=drop_base,
+        drop_integrity=drop_integrity,
+        drop_policy=drop_csp,
+    )
+    uris, uses = spotted.links
+    answers = list(map(replace, uris, map(_USES.__getitem__, uses)))
+    new, is_new, changed, left = spotted.splice(answers)
+    was = spotted.encoding if is_new and spotted.transcoded else None
+    return Rewritten(
+        body=new,
+        changed=changed,
+        left=left,
+        transcoded_from=was,
+        charset=spotted.encoding if was is None else "UTF-8",
+        unpacked=is_new and spotted.unpacked,
+        csp=spotted.has_policy,
+        cut=spotted.cut,
+    )
+
+
+def script_candidates(body: bytes, base: str) -> list[str]:
+    r"""Return addresses that a script may ask for, each once, in the order of appearance; at most 10,000.
+
+    body: JavaScript or JSON, as a file or out of a page.
+    base: the address of the page that the script runs in.
+
+    These are strings that are nothing but an address: of http or https, one that begins with `/` and ends like a file
+    or a folder, or any other that ends like a file. Strings that are put together with others by `+` are not among
+    them, and names that look like addresses (`http://www.w3.org/2000/svg`) neither. They are guesses: good to look
+    for, and never to be rewritten.
+
+    >>> script_candidates(b"a('img/a.png'); b('/img/' + name); c('https:\\/\\/b.example\\/')", "http://a.example/d/")
+    ['http://a.example/d/img/a.png', 'https://b.example/']
+    """
+    return _core.script_candidates(body, readable(base))

@@ -1,0 +1,239 @@
+"""The slow, obvious models of `unlost.pages.rewriting`: pages that are made of links with known places, and scripts."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from urllib.parse import quote, urljoin
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place for an address: what is before and behind it, what it is for, and how it is written there."""
+
+    before: str
+    after: str
+    use: str
+    writing: str
+
+
+def entities(text: str, quotes: str) -> str:
+    """Return a text as it is written in a value between quotes."""
+    text = text.replace("&", "&amp;").replace("<", "&lt;")
+    for mark, entity in (('"', "&quot;"), ("'", "&#39;")):
+        if mark in quotes:
+            text = text.replace(mark, entity)
+    return text
+
+
+def backslashes(text: str, specials: str) -> str:
+    """Return a text as it is written in CSS."""
+    text = re.sub(r"[\\" + re.escape(specials) + "]", lambda found: "\\" + found[0], text)
+    return text.replace("<", "\\3c ").replace(">", "\\3e ")
+
+
+def unquoted(text: str) -> str:
+    """Return a text as it is written in a value without quotes."""
+    text = entities(text, "'\"").replace(">", "&gt;").replace(" ", "&#32;")
+    return text.replace("=", "&#61;") if text.startswith("=") else text
+
+
+def commas(text: str) -> str:
+    """Return a candidate without commas around it."""
+    inside = text.strip(",")
+    before, _, after = text.partition(inside)
+    return before.replace(",", "%2C") + inside + after.replace(",", "%2C")
+
+
+WRITINGS: dict[str, Callable[[str], str]] = {
+    "double": lambda text: entities(text, '"'),
+    "single": lambda text: entities(text, "'"),
+    "bare": unquoted,
+    "css double": lambda text: backslashes(text, '"'),
+    "css single": lambda text: backslashes(text, "'"),
+    "css bare": lambda text: backslashes(text, "\"'()"),
+    "css bare in double": lambda text: entities(backslashes(text, "\"'()"), '"'),
+    "css single in double": lambda text: entities(backslashes(text, "'"), '"'),
+    "candidate": lambda text: entities(commas(text), '"'),
+    "list": lambda text: entities(text.replace(",", "%2C"), '"'),
+    "refresh": lambda text: entities(text.replace("'", "%27").replace('"', "%22"), '"'),
+    "page in a value": lambda text: entities(entities(text, "'"), '"'),
+}
+
+PLACES = [
+    Place('<a href="', '">', "page", "double"),
+    Place("<A  HREF = ' ", " '>", "page", "single"),
+    Place("<a title='>' href=", " class=x>", "page", "bare"),
+    Place("<a href=", ">", "page", "bare"),
+    Place('<img alt="a" src="', '"/>', "requisite", "double"),
+    Place('<img srcset=" ,', ' 2x, data:,x 3x">', "requisite", "candidate"),
+    Place('<img srcset="data:,x, ', ', data:,y">', "requisite", "candidate"),
+    Place('<source srcset="', '">', "requisite", "candidate"),
+    Place('<p style="color: red; background: url(', ')">', "requisite", "css bare in double"),
+    Place("<p style=\"background: url('", "') no-repeat\">", "requisite", "css single in double"),
+    Place("<style>a { b: url( ", " ) }</style>", "requisite", "css bare"),
+    Place("<style>@import '", "'; a { b: c }</style>", "requisite", "css single"),
+    Place('<style>@import url("', '") print;</style>', "requisite", "css double"),
+    Place('<meta http-equiv=refresh content="5; URL=', '">', "page", "refresh"),
+    Place("<meta http-equiv=refresh content=\"0;url='", "'\">", "page", "refresh"),
+    Place('<svg><image xlink:href="', '"/></svg>', "requisite", "double"),
+    Place("<svg><use href='", "'></use></svg>", "requisite", "single"),
+    Place("<object><param name=movie value='", "'></object>", "requisite", "single"),
+    Place('<applet archive="data:x ', ',">', "requisite", "list"),
+    Place("<noscript><img src='", "'></noscript>", "requisite", "single"),
+    Place("<iframe srcdoc=\"<a href='", "'>\"></iframe>", "page", "page in a value"),
+    Place("<iframe src='", "'></iframe>", "page", "single"),
+    Place("<template><a href='", "'></template>", "page", "single"),
+    Place("<link rel=stylesheet href='", "'>", "requisite", "single"),
+    Place("<link rel=alternate type=application/rss+xml href='", "'>", "list", "single"),
+    Place("<video poster='", "'></video>", "requisite", "single"),
+    Place("<body background='", "'>", "requisite", "single"),
+]
+
+STYLES = [
+    Place("a { b: url(", ") }\n", "requisite", "css bare"),
+    Place("@import\t'", "';", "requisite", "css single"),
+    Place('@font-face { src: url("', '") }', "requisite", "css double"),
+    Place("a { b: image-set('", "' 1x) }", "requisite", "css single"),
+]
+
+DRAWING = [
+    Place("<image xlink:href='", "'/>", "requisite", "single"),
+    Place('<use href="', '"/>', "requisite", "double"),
+    Place('<a xlink:href = "', '"></a>', "page", "double"),
+    Place("<style>a { b: url(", ") }</style>", "requisite", "xml css"),
+    Place("<style><![CDATA[ @import '", "'; ]]></style>", "requisite", "css single"),
+    Place("<?xml-stylesheet href='", "'?>", "requisite", "single"),
+]
+WRITINGS["xml css"] = lambda text: (
+    backslashes(text, "\"'()").replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+)
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A link in its place: a reference of letters that need no escapes, and a fragment or none."""
+
+    place: Place
+    reference: str
+    fragment: str = ""
+
+    def uri(self, base: str) -> str:
+        """Return where it leads."""
+        return urljoin(base, quote(self.reference, safe="/:?=.~-_"))
+
+    def written(self, new: str | None, charset: str) -> bytes:
+        """Return it as it stands in a page, or with another address."""
+        if new is None:
+            inside = self.reference + self.fragment
+        else:
+            inside = WRITINGS[self.place.writing](new) + ("" if "#" in new else self.fragment)
+        return (self.place.before + inside + self.place.after).encode(charset)
+
+
+def page(parts: list[Planted | bytes], charset: str, new: dict[tuple[str, str], str], base: str) -> bytes:
+    """Return a page with the new addresses in the places of those that have one."""
+    return b"".join(
+        part if isinstance(part, bytes) else part.written(new.get((part.uri(base), part.place.use)), charset)
+        for part in parts
+    )
+
+
+ENDINGS = [
+    "html",
+    "htm",
+    "shtml",
+    "xhtml",
+    "php",
+    "php3",
+    "asp",
+    "aspx",
+    "jsp",
+    "cgi",
+    "pl",
+    "cfm",
+    "css",
+    "js",
+    "mjs",
+    "json",
+    "xml",
+    "rss",
+    "atom",
+    "txt",
+    "pdf",
+    "png",
+    "jpg",
+    "jpeg",
+    "gif",
+    "webp",
+    "svg",
+    "ico",
+    "bmp",
+    "avif",
+    "woff",
+    "woff2",
+    "ttf",
+    "otf",
+    "eot",
+    "mp3",
+    "mp4",
+    "m4a",
+    "ogg",
+    "ogv",
+    "webm",
+    "wav",
+    "swf",
+    "flv",
+    "mov",
+    "avi",
+    "mpg",
+    "mpeg",
+    "doc",
+    "docx",
+    "xls",
+    "xlsx",
+    "ppt",
+    "pptx",
+    "rtf",
+    "zip",
+    "gz",
+    "tar",
+]
+NAMES = {"www.w3.org", "schema.org", "ogp.me", "purl.org", "xmlns.com", "ns.adobe.com"}
+STRING = re.compile(r"""(?=(["'`])((?:[A-Za-z0-9\-._~:/?#@!$&*+,;=%]|\\(?=/))*)\1)""", re.ASCII)
+FILE = re.compile(rf"[^?#]*/(?:[^/?#]+\.(?:{'|'.join(ENDINGS)})|(?<=[^/?#]{{2}}/))(?:[?#].*)?", re.IGNORECASE)
+
+
+def candidates(script: str, base: str) -> list[str]:
+    """Return the addresses in the strings of a script, of ASCII."""
+    found: dict[str, None] = {}
+    for match in STRING.finditer(script):
+        text = match[2].replace("\\", "")
+        before = script[: match.start()].rstrip(" \t\n\r\f")
+        after = script[match.start() + len(match[2]) + 2 :].lstrip(" \t\n\r\f")
+        if before.endswith("+") or after.startswith("+") or not looks_right(text, base):
+            continue
+        found[urljoin(base, text.partition("#")[0])] = None
+    return list(found)
+
+
+def looks_right(text: str, base: str) -> bool:
+    """Whether a string may be an address that a script asks for."""
+    absolute = re.match(r"(?:https?:)?//([^/?#]*)(.*)", text, re.IGNORECASE)
+    path = re.split("[?#]", text)[0]
+    if not absolute and not text.startswith("/"):
+        return is_nearby(path)
+    if not absolute:
+        return text.startswith("/") and FILE.fullmatch(text) is not None and "//" not in re.split("[?#]", text)[0]
+    host = absolute[1].lower()
+    if text.startswith("//") and (FILE.fullmatch(text[2:]) is None or "//" in re.split("[?#]", text[2:])[0]):
+        return False
+    labels = host.split(".")
+    is_host = len(labels) > 1 and all(re.search("[a-z0-9]", label) for label in labels)
+    return host == re.split("[/:]+", base)[1] or (is_host and host not in NAMES)
+
+
+def is_nearby(path: str) -> bool:
+    """Whether a path without a root is the name of a file, perhaps in folders."""
+    stem, _, ending = path.rsplit("/", maxsplit=1)[-1].rpartition(".")
+    is_named = ending.lower() in ENDINGS and re.search("[A-Za-z0-9]", stem) is not None
+    return is_named and re.match(r"[-.\w~%]", path, re.ASCII) is not None and not re.search(r"[:*]|//", path)
