@@ -78,24 +78,33 @@ def examples() -> tuple[Example, ...]:
     return tuple(example for label in LABELS for example in _read(label))
 
 
+@cache
+def held_out() -> tuple[Example, ...]:
+    """Return the pages that were written when the rules were done, by somebody who had not run them on any page.
+
+    They are in one folder, each with its label. Whoever changes a rule for one of them has used it up.
+    """
+    return tuple(_read("held-out"))
+
+
 def labelled(*labels: str) -> tuple[Example, ...]:
     """Return the examples of these labels."""
     return tuple(example for example in examples() if example.label in labels)
 
 
-def _read(label: str) -> list[Example]:
-    """Return the examples of one folder."""
-    index = tomllib.loads((FOLDER / label / "index.toml").read_text(encoding="utf-8"))
+def _read(folder: str) -> list[Example]:
+    """Return the examples of one folder; their label is its name, unless they have one of their own."""
+    index = tomllib.loads((FOLDER / folder / "index.toml").read_text(encoding="utf-8"))
     return [
         Example(
-            **_page(label, entry),
+            **_page(folder, entry),
             name=entry["name"],
-            label=label,
+            label=entry.get("label", folder),
             also=tuple(entry.get("also", ())),
             origin=entry["origin"],
             context=tuple(
                 sorted(
-                    (Context(**_page(label, known), role=known["role"]) for known in entry.get("context", ())),
+                    (Context(**_page(folder, known), role=known["role"]) for known in entry.get("context", ())),
                     key=lambda known: known.when,
                 )
             ),
@@ -104,9 +113,9 @@ def _read(label: str) -> list[Example]:
     ]
 
 
-def _page(label: str, entry: dict[str, Any]) -> dict[str, Any]:
+def _page(folder: str, entry: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a `Page`: the body is read, and encoded as it was served."""
-    text = (FOLDER / label / entry["body"]).read_text(encoding="utf-8")
+    text = (FOLDER / folder / entry["body"]).read_text(encoding="utf-8")
     return {
         "uri": entry["uri"],
         "when": entry["when"],

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.pages.verdicts.examples import BAD, FOLDER, GOOD, LABELS, ROLES, Example, Page, examples, labelled
+from tests.pages.verdicts.examples import BAD, FOLDER, GOOD, LABELS, ROLES, Example, Page, examples, held_out, labelled
 
 # Two pages whose runs of six characters overlap by this much would count one wording twice.
 NEARLY_IDENTICAL = 0.7
@@ -193,3 +193,16 @@ def test_every_file_is_used() -> None:
     """No page lies in a folder that no index names."""
     files = {path for label in LABELS for path in (FOLDER / label).glob("*.html")}
     assert len(files) == len(pages())
+
+
+def test_the_pages_that_were_held_out_are_as_well_formed() -> None:
+    """Twenty bad ones of all kinds and twenty good ones, of reserved domains, each file named by the index."""
+    counts = Counter(example.label for example in held_out())
+    assert set(counts) == {*BAD, GOOD}
+    assert counts[GOOD] == 20
+    assert sum(counts[label] for label in BAD) == 20
+    known = [page for example in held_out() for page in (example, *example.context)]
+    assert {page.uri for page in known if not (urlsplit(page.uri).hostname or "").endswith(".example")} == set()
+    assert len(list((FOLDER / "held-out").glob("*.html"))) == len(known)
+    assert len({example.language for example in held_out()}) >= 12
+    assert not {text(example) for example in held_out()} & {text(example) for example in examples()}

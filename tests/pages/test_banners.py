@@ -1,0 +1,145 @@
+"""Tests of taking away what archives put into pages."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from unlost.pages.banners import cleaned
+
+WAYBACK = "https://web.archive.org/web/20140102030405/http://a.example/"
+PYWB = "http://127.0.0.1:8080/site/20140102030405mp_/http://a.example/"
+TODAY = "https://archive.ph/20140102030405/http://a.example/"
+
+PAGE = b'<!doctype html>\n<html><head><title>A\xe9</title></head>\n<body class=x>\n<a href="http://a.example/b">b</a></body></html>'
+
+SCRIPTS = (
+    b'<script src="//archive.org/includes/athena.js" type="text/javascript"></script>\n'
+    b'<script type="text/javascript">window.addEventListener("DOMContentLoaded",function(){})</script>'
+    b'<link rel="stylesheet" href="https://web-static.archive.org/_static/css/banner-styles.css" />\n'
+    b"<!-- End Wayback Rewrite JS Include -->"
+)
+TOOLBAR = (
+    b"<!-- BEGIN WAYBACK TOOLBAR INSERT -->\n<div id='wm-ipp-base'><a href='/web/'>x</a></div>\n"
+    b"<!-- END WAYBACK TOOLBAR INSERT -->"
+)
+NOTES = (
+    b"<!--\n     FILE ARCHIVED ON 03:04:05 Jan 02, 2014 AND RETRIEVED FROM THE\n"
+    b"     INTERNET ARCHIVE ON 10:00:00 Nov 11, 2024.\n-->\n"
+    b"<!--\nplayback timings (ms):\n  captures_list: 0.5\n-->"
+)
+
+
+def shown(page: bytes, prefix: bytes) -> bytes:
+    """Return a page as an archive shows it: with its links rewritten."""
+    return page.replace(b'href="http', b'href="' + prefix + b"http")
+
+
+def test_the_wayback_machine() -> None:
+    """Scripts, toolbar and notes go, links are what they were, and not a byte else is changed."""
+    page = shown(PAGE, b"/web/20140102030405/")
+    page = page.replace(b"<head>", b"<head>" + SCRIPTS).replace(b"<body class=x>", b"<body class=x>" + TOOLBAR) + NOTES
+    found = cleaned(page, WAYBACK)
+    assert found.body == PAGE
+    assert (found.banners, found.links) == (4, 1)
+
+
+def test_its_early_years() -> None:
+    """A script at the end told what it was."""
+    script = (
+        b'<SCRIPT language="Javascript">\n<!--\n\n// FILE ARCHIVED ON 20050102030405 AND RETRIEVED FROM THE\n'
+        b"// INTERNET ARCHIVE ON 20060102030405.\nfunction x(){}\n-->\n</SCRIPT>\n"
+    )
+    assert cleaned(PAGE + script, WAYBACK).body == PAGE
+
+
+def test_pywb() -> None:
+    """What stands between its comments goes."""
+    insert = (
+        b"<!-- WB Insert -->\n<script>\n  wbinfo = {};\n</script>\n"
+        b"<script src='http://127.0.0.1:8080/static/wombat.js'> </script>\n<!-- End WB Insert -->"
+    )
+    page = shown(PAGE, b"http://127.0.0.1:8080/site/20140102030405mp_/").replace(b"<head>", b"<head>" + insert)
+    assert cleaned(page, PYWB).body == PAGE
+
+
+def test_archive_today() -> None:
+    """Its header is an element that ends where it ends, whatever is in it."""
+    header = b'<div id="HEADER" style="x"><div><form><div>search</div></form></div><div>saved from</div></div>'
+    page = shown(PAGE, b"https://archive.ph/o/AbC12/").replace(b"<body class=x>", b"<body class=x>" + header)
+    assert cleaned(page, TODAY).body == PAGE
+    assert cleaned(page, WAYBACK).banners == 0
+
+
+@pytest.mark.parametrize(
+    ("rewritten", "original"),
+    [
+        (b"<img src=/web/20140102030405im_/http://a.example/c.gif>", b"<img src=http://a.example/c.gif>"),
+        (b"<a href='//web.archive.org/web/2014/https://b.example/'>", b"<a href='https://b.example/'>"),
+        (b"url(/web/20140102030405cs_/http://a.example/s.css)", b"url(http://a.example/s.css)"),
+        (b'url("https://web.archive.org/web/20140102030405im_/http://a.example/c.gif")', b'url("http://a.example/c.gif")'),
+        (b'srcset="/web/2014im_/http://a.example/1 1x, /web/2014im_/http://a.example/2 2x"',
+         b'srcset="http://a.example/1 1x, http://a.example/2 2x"'),
+        (b'href="/web/20140102030405/mailto:x@a.example"', b'href="mailto:x@a.example"'),
+        # A link of the page to the archive itself: only what was put before it goes.
+        (
+            b'href="/web/20140102030405/http://web.archive.org/web/2009/http://c.example/"',
+            b'href="http://web.archive.org/web/2009/http://c.example/"',
+        ),
+    ],
+)  # fmt: skip
+def test_links_are_what_they_were(rewritten: bytes, original: bytes) -> None:
+    """In attributes, in lists of them and in style sheets, with and without the archive's host."""
+    assert cleaned(rewritten, WAYBACK).body == original
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'<a href="/web/2014/">the web in 2014</a>',
+        b'<a href="/web/20140102030405/index.html">',
+        b"<p>see /web/20140102030405/index for more",
+        b'<a href="http://other.example/web/20140102030405/http://a.example/">',
+        b"<!-- BEGIN WAYBACK TOOLBAR INSERT --> without an end",
+        b"<!-- End Wayback Rewrite JS Include --><head>",
+        b"<head><script>my own</script><!-- End Wayback Rewrite JS Include -->",
+        b"<div id=HEADER>a header of the page's own</div>",
+        b"",
+        b"\xff\xfe<\x00h\x00",
+    ],
+)
+def test_what_is_the_pages_own_stays(body: bytes) -> None:
+    """Where nothing is an archive's for sure, every byte stays."""
+    assert cleaned(body, WAYBACK) == cleaned(body, "http://x.example/") == type(cleaned(b"", ""))(body, 0, 0)
+
+
+@given(st.binary(max_size=400), st.sampled_from([WAYBACK, PYWB, TODAY, "", "http://["]))
+def test_bytes_without_an_archives_marks_stay(body: bytes, source: str) -> None:
+    """Whatever else is in a body, it comes back as it was."""
+    assert cleaned(body, source).body == body
+
+
+@given(st.lists(st.sampled_from([b"<p>text", TOOLBAR, b"<div id=x>", NOTES, b"</div>", b"<a href='/x'>"]), max_size=12))
+def test_only_insertions_go(pieces: list[bytes]) -> None:
+    """What is left are the pieces that are no insertions, in their order."""
+    left = b"\n".join(piece for piece in pieces if piece not in (TOOLBAR, NOTES))
+    assert cleaned(b"\n".join(pieces), WAYBACK).body.split() == left.split()
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        b"<!-- BEGIN WAYBACK TOOLBAR INSERT -->",
+        b"<!--FILE ARCHIVED ON ",
+        b"<div id=HEADER><div>",
+        b"<script><!--// FILE ARCHIVED ON ",
+        b'"/web/2014/',
+    ],
+)
+def test_hostile_pages_take_little_time(piece: bytes) -> None:
+    """Megabytes of beginnings without an end take a moment."""
+    start = time.process_time()
+    for source in (WAYBACK, TODAY):
+        cleaned(piece * (2_000_000 // len(piece)), source)
+    assert time.process_time() - start < 5
