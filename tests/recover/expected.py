@@ -4,10 +4,13 @@ It walks the links that are declared beside each capture; nothing of `unlost` is
 decided here, each decision in one place:
 
 - of a resource that archives have only as an error, as empty or as a redirect elsewhere, nothing is wanted: MISSING;
+- so is what archives have only as pages that say themselves that they are none: what they link to is not wanted;
 - a copy that comes with other bytes than its archive lists is cut: an older one that is whole is taken instead;
 - a redirect within the site is kept if there is nothing better, and what it leads to is wanted in its place;
 - the steps from list to list count for the depth as all links do, and lists may be too deep, too;
 - of a requisite that no list can have, since it is outside the folder, the first archive's will do;
+- what only a script names is wanted where a list has it, or where no lists are asked for; if there is no good copy of
+  it, it is not wanted, and so not missing;
 - requisites are close to the page that they are found by only if a date is asked for (`at`), else the last ones.
 """
 
@@ -16,7 +19,7 @@ from collections import deque
 from dataclasses import dataclass
 from datetime import datetime
 
-from tests.recover.site import HOST, LIST, PAGE, REQUISITE, ROOT, Held, Site, bare
+from tests.recover.site import GUESS, HOST, LIST, PAGE, REQUISITE, ROOT, Held, Site, bare
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +100,11 @@ class _Walk:
             self._link(ref.name, ref.use, hops + 1, date)
 
     def _link(self, name: str, use: str, hops: int, date: str | None) -> None:
+        if use == GUESS:
+            use = PAGE if name.endswith(".html") else REQUISITE
+            is_known = self.run.page or self.run.policy == "naive" or self._is_listed(name)
+            if not is_known or self._best(name) is None:
+                return
         if _admits(name, use, hops, self.run):
             self.queue.append((name, use, hops, date))
 

@@ -4,7 +4,7 @@ import gzip
 import random
 from urllib.parse import quote
 
-from tests.recover.site import HOST, LIST, ROOT, Held, Ref, Site, a, html, listing, part
+from tests.recover.site import HOST, LIST, ROOT, Held, Ref, Site, a, guess, html, listing, part
 from tests.recover.specials import case, on
 
 # Every place of a link that somebody who shows the page looks at. Links of another page's folder come by `<base>`.
@@ -177,3 +177,32 @@ def shop(site: Site) -> list[Ref]:
          on("a", 2010, "p { left: 0 }", mime="text/css"))  # fmt: skip
     case(site, "/shop/goods.gif", "an image", ("c", 2010), on("c", 2010, b"GIF89a goods", mime="image/gif"))
     return [a("/shop/")]
+
+
+_GALLERY = b"""<!doctype html><title>The gallery of the town</title><script src="/gallery/show.js"></script>
+<script>var all = ["/gallery/1.jpg", "\\/gallery\\/2.jpg", "4.jpg", "/gallery/never.jpg"];
+var more = "/gallery/artists.html";
+var not_ours = "http://other.example/page.html"; var kind = "text/javascript"; show("/gallery/" + number);</script>
+<noscript><p>The pictures of our painters are shown by a script, one after the other.</p></noscript>"""
+_SHOW = (
+    b"""function show(n) { var last = '/gallery/3.jpg', lost = "/gallery/never.html"; document.images[0].src = last }"""
+)
+
+
+def gallery(site: Site) -> list[Ref]:
+    """Add a gallery whose pictures are only named in scripts, with some that never were."""
+    inline = [guess(f"/gallery/{name}") for name in ("1.jpg", "2.jpg", "never.jpg", "artists.html")]
+    inline.append(guess("/gallery/4.jpg", "4.jpg"))
+    script = (guess("/gallery/3.jpg"), guess("/gallery/never.html"))
+    case(site, "/gallery/", "pictures in scripts", ("a", 2010),
+         on("a", 2010, _GALLERY, refs=(part("/gallery/show.js"), *inline)))  # fmt: skip
+    case(site, "/gallery/show.js", "names a picture", ("b", 2010),
+         on("b", 2010, _SHOW, mime="application/javascript", refs=script))  # fmt: skip
+    for number in range(1, 5):
+        archive, body = "abc"[number % 3], b"\xff\xd8\xff picture %d" % number
+        case(site, f"/gallery/{number}.jpg", "only in a script", (archive, 2009),
+             on(archive, 2009, body, mime="image/jpeg"))  # fmt: skip
+    case(site, "/gallery/artists.html", "a page that only a script names", ("c", 2010), on("c", 2010))
+    for name in ("never.jpg", "never.html"):
+        case(site, f"/gallery/{name}", "only a script names it, and nobody has it", None)
+    return [a("/gallery/")]

@@ -14,11 +14,16 @@ import brotli
 HOST = "lost.example"
 ROOT = f"http://{HOST}/"
 PAGE, REQUISITE, LIST = "page", "requisite", "list"
+GUESS = "guess"
 
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """A link. name: of what it leads to; use: page, requisite or list; spelled: as it stands in the page, unescaped."""
+    """A link.
+
+    name: of what it leads to; use: page, requisite, list, or guess, which only a script names;
+    spelled: as it stands in the page, unescaped.
+    """
 
     name: str
     use: str
@@ -35,6 +40,7 @@ class Held:
     coding: what the stored bytes are in: gzip, br or chunked; revisit_of: the address and date of the original.
     damaged: how the archive's own file of it is damaged: `lost`, it can never give it; `cut`, it gives other bytes
         than it lists, and does not say so. Empty if it is not.
+    rejected: the verdict on a page that says itself that it is none; empty if it does not.
     """
 
     archive: str
@@ -48,12 +54,13 @@ class Held:
     coding: str = ""
     revisit_of: tuple[str, str] | None = None
     damaged: str = ""
+    rejected: str = ""
     refs: tuple[Ref, ...] = ()
 
     @property
     def is_good(self) -> bool:
-        """Whether it is what was wanted: a page that is there and not empty."""
-        return self.status == 200 and bool(self.body) and not self.damaged
+        """Whether it is what was wanted: a page that is there, not empty, and does not say that it is another."""
+        return self.status == 200 and bool(self.body) and not self.damaged and not self.rejected
 
     def stored(self) -> bytes:
         """Return the body as it is in the archive's file."""
@@ -130,6 +137,11 @@ def part(path: str, spelled: str | None = None) -> Ref:
 def listing(path: str, spelled: str | None = None) -> Ref:
     """Return a link to a list of pages."""
     return Ref(_name(path), LIST, spelled or path)
+
+
+def guess(path: str, spelled: str | None = None) -> Ref:
+    """Return an address that stands in a script, and nowhere else."""
+    return Ref(_name(path), GUESS, spelled or path)
 
 
 def _name(path: str) -> str:

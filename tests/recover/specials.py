@@ -62,6 +62,27 @@ def again(archive: str, year: int, of: str, since: int, body: bytes) -> Made:
     return make
 
 
+_NONE = {
+    "soft-404": "<title>Page not found</title><h1>Page not found</h1><p>Sorry, {path} does not exist any more.</p>",
+    "parked": "<title>lost.example</title><h1>This domain is for sale</h1><p>Make an offer</p>",
+    "login-wall": "<title>Sign in</title><h1>Please sign in</h1><p>You must be logged in to view this page.</p>"
+    "<form>User name <input name=u> Password <input type=password name=p></form>",
+    "consent-wall": "<title>Just a moment...</title><h1>Checking your browser</h1><p>Please enable JavaScript and"
+    " cookies to continue.</p>",
+}
+"""Pages that are none; each leads to a page that must not be wanted."""
+
+
+def none(archive: str, year: int, rejected: str) -> Made:
+    """Return what makes a capture that has the status of a page, and is none."""
+
+    def make(path: str) -> Held:
+        text = _NONE[rejected].format(path=path) + f"<p><a href='/special/spam.html'>{year}</a></p>"
+        return Held(archive, f"{year}0601000000", ROOT.rstrip("/") + path, text.encode(), rejected=rejected)
+
+    return make
+
+
 def versions(site: Site) -> list[Ref]:
     """Add cases of which capture is best."""
     same, seal = html("the same as before"), b"\x89PNG\r\n\x1a\n" + b"seal" * 30
@@ -75,6 +96,14 @@ def versions(site: Site) -> list[Ref]:
         case(site, "/special/busy.html", "the last capture is a 503", ("a", 2009), on("a", 2009), bad("a", 2010, 503),
              bad("b", 2011, 503), bad("c", 2012, 503)),
         case(site, "/special/only-404.html", "there are only errors", None, bad("a", 2009, 404), bad("b", 2010, 404)),
+        case(site, "/special/soft.html", "the last captures say that there is no page", ("c", 2007), on("c", 2007),
+             none("b", 2011, "soft-404"), none("a", 2012, "soft-404"), bad("c", 2013, 404)),
+        case(site, "/special/parked.html", "the last capture is of a parked domain", ("a", 2009), on("a", 2009),
+             on("b", 2005), none("b", 2012, "parked")),
+        case(site, "/special/walls.html", "the last captures are walls", ("b", 2008), on("b", 2008),
+             none("a", 2010, "login-wall"), none("c", 2012, "consent-wall")),
+        case(site, "/special/only-parked.html", "there are only captures of a parked domain", None,
+             none("a", 2011, "parked"), none("c", 2012, "parked")),
         case(site, "/special/slash/", "a redirect to itself with a slash", ("a", 2008), on("a", 2008),
              bad("b", 2011, 301, uri=f"{ROOT}special/slash", location="/special/slash/")),
         case(site, "/special/secure.html", "a redirect to itself by https", ("a", 2008), on("a", 2008),
@@ -96,6 +125,7 @@ def versions(site: Site) -> list[Ref]:
         case(site, "/special/1993.html", "a date before there were archives", ("b", 1993), on("b", 1993)),
         case(site, "/special/2037.html", "a date that is not yet", ("c", 2037), on("c", 2037), on("c", 2003)),
     ]  # fmt: skip
+    case(site, "/special/spam.html", "only what is rejected leads to it", ("a", 2012), on("a", 2012))
     case(site, moved_to, "only a redirect leads to it", ("b", 2010), on("b", 2010))
     case(site, "/img/seal.png", "one payload at two addresses", ("a", 2009), on("a", 2009, seal, mime="image/png"))
     case(site, "/img/seal-copy.png", "one payload at two addresses", ("b", 2010), on("b", 2010, seal, mime="image/png"))

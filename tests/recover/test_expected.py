@@ -35,9 +35,14 @@ def test_there_is_enough_of_everything() -> None:
         f"{HOST}/special/nowhere.html",
         f"{HOST}/special/nowhere.html?x=1",
         f"{HOST}/special/only-404.html",
+        f"{HOST}/special/only-parked.html",
     ]
     forgotten = {f"{HOST}/forgotten/{number}.html" for number in range(5)}
-    assert listed_only(town(), Run()) == {*forgotten, f"{HOST}/forms/commented.html"}
+    assert listed_only(town(), Run()) == {
+        *forgotten,
+        f"{HOST}/forms/commented.html",
+        f"{HOST}/special/spam.html",
+    }
 
 
 def fault(server: Pywb, held: Held) -> str | None:
@@ -68,7 +73,7 @@ def test_what_is_expected_is_served(running_archives: Archives) -> None:
 
 def test_what_is_missing_is_in_no_archive(running_archives: Archives) -> None:
     """What is linked and archived nowhere is 404 everywhere."""
-    missing = [name for name, held in outcome(town(), Run()).items() if held is MISSING and "only-404" not in name]
+    missing = [name for name, held in outcome(town(), Run()).items() if held is MISSING and "/only-" not in name]
     for server in running_archives.servers.values():
         for name in missing:
             answer = server.fetch("20100101000000", f"http://{name}")

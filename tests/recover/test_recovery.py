@@ -32,8 +32,15 @@ def page(path: str, *links: str, date: str = "20140101000000", **more: Any) -> H
 class Run:
     """A recovery in a folder, run as often as wanted."""
 
-    def __init__(self, folder: Path, *archives: Stub, **plan: Any) -> None:  # noqa: ANN401  that of Plan
+    def __init__(
+        self,
+        folder: Path,
+        *archives: Stub,
+        max_bytes: int = 1 << 30,
+        **plan: Any,  # noqa: ANN401  that of Plan
+    ) -> None:
         self.folder = folder
+        self.max_bytes = max_bytes
         self.archives = archives
         self.plan = Plan(SITE, **plan)
         self.clock = VirtualClock()
@@ -46,7 +53,7 @@ class Run:
     async def _run(self, options: dict[str, Any]) -> Result:
         self.events.clear()
         with State(self.folder) as state:
-            warcs = Warcs(self.folder / "warc", self.clock, "test")
+            warcs = Warcs(self.folder / "warc", self.clock, "test", max_bytes=self.max_bytes)
             try:
                 recovery = Recovery(
                     self.plan,

@@ -107,6 +107,33 @@ def test_events_say_what_happened(whole: tuple[Command, Done, list[tuple[str, st
     assert (end["event"], end["recovered"], end["queued"]) == ("done", len(recovered), 0)
 
 
+def test_what_is_rejected_is_told_and_kept(whole: tuple[Command, Done, list[tuple[str, str]]]) -> None:
+    """Each page that says it is none is fetched once, told with its verdict, and stays in the WARCs; no other is."""
+    command, done, asked = whole
+    expected = Counter(
+        (held.archive, held.date, held.uri, held.rejected) for _, held in SITE.captures() if held.rejected
+    )
+    events = done.of("rejected")
+    assert Counter((each["archive"], each["datetime"], each["uri"], each["verdict"]) for each in events) == expected
+    assert all(each["reason"] for each in events)
+    bodies = {record.body for record in kept(command.folder).values()}
+    assert {held.body for _, held in SITE.captures() if held.rejected} <= bodies
+    assert [path for _, path in asked if "spam" in path] == []
+    assert [each["reason"] for each in done.of("missing") if "only-parked" in each["uri"]] == ["rejected"]
+
+
+def test_what_is_rejected_may_be_kept(make: Callable[[], Command]) -> None:
+    """With `--keep-rejected` nothing is, and the last capture with a good status is taken."""
+    command = make()
+    done = command.run(SPECIAL, "--keep-rejected", "--only", "a")
+    assert done.code == 0, done.said
+    assert done.of("rejected") == []
+    found = told(SITE, DEFAULT, command.summary)
+    assert found[f"{HOST}/special/soft.html"].date == "20120601000000"
+    assert found[f"{HOST}/special/only-parked.html"].date == "20110601000000"
+    assert not found[f"{HOST}/special/spam.html"].is_missing
+
+
 def test_the_summary_names_the_others_that_had_it(whole: tuple[Command, Done, list[tuple[str, str]]]) -> None:
     """The last field has every other archive that holds the resource, with a date."""
     command, _, _ = whole

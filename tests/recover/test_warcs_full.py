@@ -58,7 +58,7 @@ def test_a_file_that_cannot_be_begun_is_begun_later(tmp_path: Path, size: int) -
     assert opened(folder)[1] == [record]
 
 
-def _mounting() -> list[str]:
+def mounting() -> list[str]:
     """Return what runs a command with mounts of its own, if this machine lets us."""
     alone = ["unshare", "--map-root-user", "--mount", "sh", "-c"]
     try:
@@ -71,7 +71,7 @@ def _mounting() -> list[str]:
 @pytest.mark.parametrize("size", [3_000, 1_200_000])
 def test_a_disk_that_is_really_full(tmp_path: Path, size: int) -> None:
     """A file system of 4 MB: the message says that there is no room, and when there is some, it goes on."""
-    alone = _mounting()
+    alone = mounting()
     if not alone:
         print("no file system of our own here: the limit of files stands for it")
         return

@@ -16,7 +16,7 @@ def town() -> Site:
     site = Site()
     to_streets = streets(site, SEED)
     special = (*specials.versions(site), *specials.spellings(site), *specials.borders(site))
-    others = (*forms.links(site), *forms.bodies(site), *forms.lists(site), *forms.shop(site))
+    others = (*forms.links(site), *forms.bodies(site), *forms.lists(site), *forms.shop(site), *forms.gallery(site))
     specials.case(
         site, "/special/", "leads to the special cases", ("a", 2010),
         specials.on("a", 2010, refs=special), specials.bad("c", 2013, 404),

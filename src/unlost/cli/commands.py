@@ -20,6 +20,10 @@ COMMANDS = {
     "evaluate": Command(
         "unlost.cli.evaluate", "Say how well maps, budgets and filters of an index tell which pages it holds."
     ),
+    "export": Command(
+        "unlost.cli.export",
+        "Make a site of a recovery again: files to open offline or to host, or archive files for replay.",
+    ),
     "filter": Command(
         "unlost.cli.filter",
         "Make, extend, compact, check and ask filters, which tell pages that an archive does not hold.",
@@ -35,6 +39,10 @@ COMMANDS = {
         "unlost.cli.profile", "Count what an archive holds under URI-Keys; merge, look up and check such profiles."
     ),
     "recover": Command("unlost.cli.recover", "Bring a lost website back from all archives together."),
+    "report": Command(
+        "unlost.cli.report",
+        "Say what a recovery brought back, from where and from when, what is missing, what was rejected.",
+    ),
     "serve": Command("unlost.cli.serve", "Serve TimeMaps, TimeGates and a page for people, from all archives at once."),
     "synth": Command(
         "unlost.cli.synth", "Make up indexes of any size, the same ones everywhere, for benches and tests."

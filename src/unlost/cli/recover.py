@@ -1,7 +1,6 @@
 """`unlost recover`: crawls the archives for a lost site."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ import click
 
 from unlost import dates
 from unlost.cli.asking import contact_option
+from unlost.cli.folders import made
 from unlost.cli.registry_options import archives_option, only_option, registry
 from unlost.errors import ArchiveError, DateError, InputError, UsageError
 from unlost.recover.plan import Plan, Policy
@@ -47,6 +47,7 @@ _OPTIONS = (
     click.option("--to", callback=_date, metavar="DATE", help="No captures after."),
     click.option("--most-recent", is_flag=True, help="The last capture, also if the archive changed its format."),
     click.option("--all-versions", is_flag=True, help="Every version of every page."),
+    click.option("--keep-rejected", is_flag=True, help="Also pages that say they are none: not found, parked, walls."),
     click.option("--page", is_flag=True, help="Only this page, with what is needed to show it."),
     click.option("--subdomains", is_flag=True, help="The hosts below the host, too."),
     click.option("--depth", type=click.IntRange(min=0), metavar="N", help="At most N links away from URL."),
@@ -103,7 +104,7 @@ def command(ctx: click.Context, /, url: str, **given: Any) -> None:  # noqa: ANN
     if given["summary"] is not None and not given["summary"].absolute().parent.is_dir():
         raise InputError(f"{given['summary']}: cannot be written: no such folder")
     folder = given["output"] or Path(_folder_of(plan.url))
-    with _made(folder), explained(folder / NAME), State(folder) as state:
+    with made(folder), explained(folder / NAME), State(folder) as state:
         run = Run(plan, folder, state, archives, given)
         is_done = run.dry() if given["dry_run"] else run.whole()
         if given["summary"] is not None:
@@ -135,6 +136,7 @@ def _plan(url: str, given: Mapping[str, Any]) -> Plan:
         last=dates.pad(last, up=True) if last else None,
         most_recent=given["most_recent"],
         all_versions=given["all_versions"],
+        keep_rejected=given["keep_rejected"],
     )
     if plan.first and plan.last and plan.first > plan.last:
         raise UsageError("--from is later than --to: nothing lies between")
@@ -171,15 +173,3 @@ def _folder_of(url: str) -> str:
 
     host = urlsplit(url).netloc.rpartition("@")[2].lower()
     return f"{host.translate(str.maketrans(':', '_', '[]'))}.recovery"
-
-
-@contextmanager
-def _made(folder: Path) -> Iterator[None]:
-    """Make the folder; where nothing came to be in it, take it away again."""
-    is_new = not folder.exists()
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
-        yield
-    finally:
-        if is_new and not any(folder.iterdir()):
-            folder.rmdir()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from unlost.recover.state.state import Sent
 
-_QUIET = ("recovered", "missing", "progress", "listed")
+_QUIET = ("recovered", "missing", "rejected", "progress", "listed")
 
 
 class Shown:

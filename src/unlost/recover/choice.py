@@ -42,6 +42,8 @@ class Worth(IntEnum):
     """Nothing is in it."""
     SELF = 8
     """It leads to the very same page in another spelling: whatever it was, it is not here."""
+    REJECTED = 9
+    """The page says in words that it is another: nobody sees that before it has come."""
 
 
 @dataclass(frozen=True, slots=True)

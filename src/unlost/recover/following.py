@@ -1,18 +1,30 @@
 """From links and lists to what is wanted: what is in scope, and no trap."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 
 from unlost.errors import UriError
 from unlost.pages.link import Link, Use
 from unlost.recover import naming
-from unlost.recover.plan import Plan
+from unlost.recover.plan import Plan, Policy
 from unlost.recover.scope import Scope
+from unlost.recover.state.listings import Listed
 from unlost.recover.state.resources import Resource, Standing, Wanted
 from unlost.recover.state.state import State
 from unlost.recover.traps import Traps
 
 _CHAIN = 20  # redirects that are followed one behind the other; browsers follow as many
+# Where no list tells what is there, each guess costs a question to every archive.
+_GUESSES = 50  # of one page, or script
+_GUESSES_IN_ALL = 2_000
+
+
+# What scripts ask for to show it; all else is a page.
+_SHOWN = re.compile(
+    r"\.(png|jpe?g|gif|webp|svg|ico|bmp|avif|css|m?js|json|woff2?|ttf|otf|eot|mp[34]|m4a|og[gv]|webm|wav|swf|flv)$",
+    re.IGNORECASE,
+)
 
 
 class Following:
@@ -51,6 +63,52 @@ class Following:
         admitted = [(link, hops) for link, hops in found if self._admits(link, hops)]
         self._state.resources.want(self._named(admitted, date), source.id)
 
+    def consider(self, source: Resource, candidates: Iterable[str], date: str) -> None:
+        """Want what scripts of a resource may ask for, if it is on the site's own hosts, in scope, and listed.
+
+        Where there are no lists, some of it is wanted when nothing else is left to ask for. What is not there is not
+        missing. date: of the copy that has the scripts, 14 digits.
+        """
+        links = [Link(uri, _use_of(uri)) for uri in candidates if self._scope.is_own(uri)]
+        found = [(link, source.hops + (link.use is not Use.REQUISITE)) for link in links]
+        admitted = [(link, hops) for link, hops in found if self._admits(link, hops)]
+        names = naming.names_of([link.uri for link, _ in admitted], ignore_case=self._plan.ignore_case)
+        wanted = [
+            Wanted(name, link.uri, link.use, hops, date if link.use is Use.REQUISITE else None)
+            for name, (link, hops) in zip(names, admitted, strict=True)
+            if not isinstance(name, UriError)
+        ]
+        if self._is_without_lists():
+            wanted = wanted[:_GUESSES]
+        if not wanted:
+            return
+        left_out = self._state.candidates.note(wanted)
+        if left_out:
+            self.trapped["more addresses in scripts than are remembered"] += left_out
+        self.want_candidates([each.name for each in wanted])
+
+    def want_candidates(self, names: list[str] | None = None) -> None:
+        """Want the candidates of which lists have shown that they are there. names: only of these; None for all."""
+        found = self._state.candidates.listed(names)
+        if found:
+            self._state.resources.want(found)
+            self._state.candidates.note_wanted(found)
+        if not self._is_without_lists():
+            return
+        guesses = self._state.candidates.unknown(_GUESSES_IN_ALL - self._state.candidates.wanted(), names)
+        if not guesses:
+            return
+        self._state.candidates.note_wanted(guesses)
+        safe = self._safe(guesses)
+        self._state.resources.put_last(self._state.resources.want(safe))
+
+    def _is_without_lists(self) -> bool:
+        """Return whether no archive is asked for lists, or none has any."""
+        if self._plan.policy is Policy.NAIVE or not self._scope.prefixes:
+            return True
+        outcomes = {each.outcome for each in self._state.listings.all()}
+        return outcomes == {Listed.UNSUPPORTED}
+
     def _admits(self, link: Link, hops: int) -> bool:
         """Return whether a link is in scope, or is only spelled otherwise than what is listed there."""
         if self._scope.admits(link.uri, link.use, hops):
@@ -80,14 +138,25 @@ class Following:
 
     def _named(self, links: list[tuple[Link, int]], date: str | None) -> list[Wanted]:
         names = naming.names_of([link.uri for link, _ in links], ignore_case=self._plan.ignore_case)
-        known = self._state.resources.ids({name for name in names if not isinstance(name, UriError)})
         wanted = []
         for name, (link, hops) in zip(names, links, strict=True):
             if isinstance(name, UriError):
                 continue
-            if name not in known and (reason := self._traps.reason(name)) is not None:
-                self.trapped[reason] += 1
-                continue
             near = date if link.use is Use.REQUISITE else None
             wanted.append(Wanted(name, link.uri, link.use, hops, near))
-        return wanted
+        return self._safe(wanted)
+
+    def _safe(self, wanted: list[Wanted]) -> list[Wanted]:
+        """Return those that are no trap, and count the others."""
+        known = self._state.resources.ids({each.name for each in wanted})
+        safe = []
+        for each in wanted:
+            if each.name not in known and (reason := self._traps.reason(each.name)) is not None:
+                self.trapped[reason] += 1
+            else:
+                safe.append(each)
+        return safe
+
+
+def _use_of(uri: str) -> Use:
+    return Use.REQUISITE if _SHOWN.search(re.split("[?#]", uri, maxsplit=1)[0]) else Use.PAGE

@@ -47,6 +47,22 @@ def open_copy(folder: WarcFolder, record: Record) -> StoredCopy:
     return StoredCopy(record.capture, came if headers is None else headers, body, record.truncated, record.source)
 
 
+def first_bytes(folder: WarcFolder, record: Record, count: int) -> bytes:
+    """Return the beginning of the body that a record keeps, at most so many bytes; the rest is not looked at.
+
+    Raises as `open_copy`, for what it looks at.
+    """
+    number, file, offset = original_of(folder, record)
+    with _kept(folder, file, offset, number) as kept:
+        kept.http_head()
+        found = b""
+        for piece in kept.pieces():
+            found += piece
+            if len(found) >= count:
+                break
+        return found[:count]
+
+
 @contextmanager
 def _kept(folder: WarcFolder, file: str, offset: int, number: str) -> Iterator[KeptRecord]:
     """Give the record with that id at that place."""

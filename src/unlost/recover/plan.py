@@ -33,6 +33,7 @@ class Plan:
     first, last: the dates, 14 digits, between which captures must be; None for no end.
     most_recent: take the last capture, also where the archive changed its format and another did not.
     all_versions: recover every version, not only the best.
+    keep_rejected: take pages for what their status says, whatever they say themselves.
     """
 
     url: str
@@ -51,3 +52,17 @@ class Plan:
     last: str | None = None
     most_recent: bool = False
     all_versions: bool = False
+    keep_rejected: bool = False
+
+
+_SWITCHES = ("page", "subdomains", "ignore_case", "requisites", "most_recent", "all_versions", "keep_rejected")
+
+
+def plan_of(values: object) -> Plan:
+    """Return the plan that was kept as JSON, of which nothing is believed. Raises ValueError, KeyError, TypeError."""
+    if not isinstance(values, dict) or not isinstance(values["url"], str):
+        raise TypeError
+    if any(not isinstance(values.get(name, False), bool) for name in _SWITCHES):
+        raise TypeError
+    texts = {name: tuple(map(str, values[name])) for name in ("urls", "include", "exclude")}
+    return Plan(**{**values, **texts, "policy": Policy(values["policy"])})

@@ -80,6 +80,7 @@ class Recovery:
         self._should_stop = should_stop
         self._sent = sent
         self._sent_before = state.requests()
+        self._trapped_before: dict[str, int] = {}
         self._scope = Scope.of(plan)
         self._doors = Doors(clock)
         self._following = Following(plan, self._scope, state)
@@ -162,10 +163,12 @@ class Recovery:
     def _begin_round(self) -> None:
         """Ask again for what failed; and if the last run was done, for everything that archives may have gained."""
         state = self._state
+        self._trapped_before = state.trapped()
         self._is_tried_again = state.fact("done") == _BUT_FAILURES
         if state.fact("done") == _DONE or state.fact("span") != span_of(self._plan):
             state.listings.forget()
             state.captures.forget_asked()
+            state.candidates.forget_wanted()
         state.keep_fact("done", "")
         state.keep_fact("span", span_of(self._plan))
         again = state.captures.ask_again()
@@ -233,6 +236,7 @@ class Recovery:
         """Make use of what was listed since the last time."""
         archives = [each.archive for each in self._repositories.values()]
         self._serving.knowledge = Knowledge(archives, self._state.listings.all())
+        self._following.want_candidates()
         if self._plan.policy is Policy.EXHAUSTIVE:
             self._following.want_listed()
 
@@ -355,6 +359,7 @@ class Recovery:
         """Make all changes last, and with them how much was asked for them."""
         if self._sent is not None:
             self._state.keep_requests(self._sent_before, self._sent)
+        self._state.keep_trapped(self._trapped_before, self._following.trapped)
         self._state.commit()
 
     def _unlisted(self, *outcomes: Listed) -> dict[str, str]:

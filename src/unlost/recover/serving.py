@@ -11,7 +11,7 @@ from unlost.archives.repository import Repository, StoredCopy
 from unlost.clock import Clock
 from unlost.errors import ArchiveError, DateError, ExcludedError, NotNowError, UriError
 from unlost.formats.capture import Capture
-from unlost.pages.link import Link, Use
+from unlost.pages.link import Use
 from unlost.recover import choice, keeping, naming
 from unlost.recover.choice import Worth
 from unlost.recover.doors import Doors
@@ -19,8 +19,9 @@ from unlost.recover.following import Following
 from unlost.recover.keeping import Kept
 from unlost.recover.knowledge import Knowledge
 from unlost.recover.listing import keep_captures
-from unlost.recover.plan import Plan
+from unlost.recover.plan import Plan, Policy
 from unlost.recover.record import Record
+from unlost.recover.rejecting import Rejecting
 from unlost.recover.scope import Scope
 from unlost.recover.state.captures import Listed, Outcome
 from unlost.recover.state.resources import Resource, Standing
@@ -29,6 +30,7 @@ from unlost.recover.steps import AskFor, Fetch, Step, Steps, Stored
 from unlost.recover.telling import Tell
 from unlost.recover.warcs import Warcs
 
+_WHOLE = (Worth.GOOD, Worth.MIGRATED, Worth.REJECTED)  # whose bytes are there, whatever they are good for
 _SMALL = 1 << 17  # bytes of a body
 _DISBELIEF = 10  # copies more that are not as listed than those that are: then it is the list that is wrong
 _PLANNED = 1000  # steps that are remembered: as many as may be served soon
@@ -65,6 +67,7 @@ class Serving:
         self._tell = tell
         self._steps = Steps(plan, scope.is_own)
         self._disk = asyncio.Lock()
+        self._rejecting = Rejecting(state, warcs, tell, is_on=not plan.keep_rejected)
         # Copies that are as their index says, less those that are not: some have digests of something else.
         self._believed: Counter[str] = Counter()
         self._coming: dict[str, asyncio.Event] = {}
@@ -90,10 +93,15 @@ class Serving:
 
     def settle(self, resource: Resource) -> str | None:
         """Return the archive whose turn is next; None if the resource is finished, and was said to be."""
+        step: Step | None = None
+        if self._rejecting.is_doubted(resource.id):
+            step = self._opinion(resource)
+            resource = self._state.resources.get(resource.id)  # which copy is best may have been decided just now
         kept = None if resource.record is None else self._state.records.get(resource.record)
         may_be_better = self._plan.all_versions or resource.id in self.failed_before
         is_best = kept is not None and kept.worth == Worth.GOOD and not may_be_better
-        step = None if is_best else self._next_version(resource) or self.step(resource)
+        if step is None and not is_best:
+            step = self._next_version(resource) or self.step(resource)
         if step is not None:
             self._state.resources.assign(resource.id, step.archive)
             if len(self._planned) < _PLANNED:
@@ -107,14 +115,37 @@ class Serving:
             self._state.resources.finish(resource.id, Standing.RECOVERED, now)
             capture = kept.record.capture
             self._tell("recovered", {"uri": capture.uri, "archive": capture.archive, "datetime": capture.datetime})
-        elif resource.use is Use.LIST and not self._state.resources.is_linked(resource.id):
-            self._state.resources.drop(resource.id)  # it was only looked for
+        elif self._is_only_looked_for(resource):
+            self._state.resources.drop(resource.id)
         else:
             reason = self._why_missing(resource)
             self.recovered -= resource.was_recovered
             self._state.resources.finish(resource.id, Standing.MISSING, now, reason)
             self._tell("missing", {"uri": resource.uri, "reason": reason})
         return None
+
+    def _is_only_looked_for(self, resource: Resource) -> bool:
+        """Return whether nobody can say that a resource ever was: a list that sites may have, a guess from a script."""
+        if resource.use is Use.LIST:
+            return not self._state.resources.is_linked(resource.id)
+        if resource.was_recovered or resource.name in self._scope.named:
+            return False
+        is_listed = self._plan.policy is Policy.EXHAUSTIVE and bool(self._state.captures.of(resource.id))
+        return not is_listed and self._state.candidates.is_one(resource.id)
+
+    def _opinion(self, resource: Resource) -> Step | None:
+        """Return the step that ends a doubt; None if there is no doubt. What nobody can tell ends it, too."""
+        if not self._rejecting.is_doubted(resource.id):
+            return None
+        open_ones = [
+            each
+            for each in self._steps.left(resource, self._listed(resource), None)
+            if each.archive not in self._doors.closed
+        ]
+        step = self._rejecting.opinion(resource.id, open_ones)
+        if step is None:
+            self._decide(resource, None, None, Worth.REJECTED)
+        return step
 
     def _next_version(self, resource: Resource) -> Step | None:
         """Return the next of all versions, of which there may be thousands: they are put in order once."""
@@ -132,7 +163,7 @@ class Serving:
         """Take one step, if it is still this archive's turn, and return as `settle` does. Raises OSError."""
         step = self._planned.pop(resource.id, None)
         if step is None or step.archive != archive or archive in self._doors.closed:
-            step = self.step(resource)
+            step = self._opinion(resource) or self.step(resource)
         if isinstance(step, AskFor) and step.archive == archive:
             await self._ask(resource, archive)
         elif isinstance(step, Fetch) and step.archive == archive:
@@ -198,7 +229,7 @@ class Serving:
         for kept in self._state.records.with_digest(digest):
             record = kept.record
             is_sure = record.capture.digest == digest or record.capture.archive == capture.archive
-            if is_sure and kept.worth <= Worth.MIGRATED and record.truncated is None and not record.capture.revisit:
+            if is_sure and kept.worth in _WHOLE and record.truncated is None and not record.capture.revisit:
                 return record
         return None
 
@@ -253,12 +284,23 @@ class Serving:
 
     def _keep(self, resource: Resource, step: Fetch, kept: Kept) -> None:
         is_preferred = step.listed.outcome is Outcome.AGAIN
-        worth = self.note(resource, kept, is_preferred=is_preferred)
-        self._follow(resource, kept.record, worth, kept.links)
-        self._state.captures.tried(step.listed.id, Outcome.STORED)
+        number, worth = self.note(resource, kept, is_preferred=is_preferred)
+        self._state.captures.tried(step.listed.id, Outcome.REJECTED if worth is Worth.REJECTED else Outcome.STORED)
+        if self._rejecting.is_doubted(resource.id):
+            self._decide(resource, number, kept, worth)
+        elif not self._rejecting.doubt(resource.id, number, step.listed.id, kept, worth):
+            self._follow(resource, kept, worth)
 
-    def note(self, resource: Resource, kept: Kept, *, is_preferred: bool = False) -> Worth:
-        """Keep in the state that a record is there; return its worth.
+    def _decide(self, resource: Resource, number: int | None, kept: Kept | None, worth: Worth) -> None:
+        """End a doubt by a copy from before, if one came, and follow the links of the one that is right."""
+        right = self._rejecting.decide(resource.id, number)
+        if right is not None:
+            self._follow(resource, right, Worth.GOOD)
+        elif kept is not None:
+            self._follow(resource, kept, worth)
+
+    def note(self, resource: Resource, kept: Kept, *, is_preferred: bool = False) -> tuple[int, Worth]:
+        """Keep in the state that a record is there; return its id and its worth.
 
         is_preferred: whether it goes before one of the same worth that is there already.
         """
@@ -273,24 +315,30 @@ class Serving:
         )
         if worth is Worth.MIGRATED and self._plan.most_recent:
             worth = Worth.GOOD  # it is as good as any
+        verdict = self._rejecting.verdict(kept.page, worth)
         number = self._state.records.add(resource.id, worth, kept.record)
+        if verdict is not None:
+            self._rejecting.reject(number, kept.record, worth, verdict)
+            worth = Worth.REJECTED
         best = self._state.records.best(resource.id)
         is_as_good = is_preferred and best is not None and worth <= self._state.records.get(best).worth
         self._state.resources.choose(resource.id, number if is_as_good else best)
-        return worth
+        return number, worth
 
     def _follow_kept(self, resource: Resource) -> None:
         """Want what copies lead to that were kept before."""
         for kept in self._state.records.of(resource.id):
             if kept.worth <= Worth.REDIRECT:
-                links = keeping.reread(self._warcs, kept.record).links if kept.worth <= Worth.PARTIAL else []
-                self._follow(resource, kept.record, Worth(kept.worth), links)
+                is_read = kept.worth <= Worth.PARTIAL
+                copy = keeping.reread(self._warcs, kept.record) if is_read else keeping.unread(kept.record)
+                self._follow(resource, copy, Worth(kept.worth))
 
-    def _follow(self, resource: Resource, record: Record, worth: Worth, links: list[Link]) -> None:
+    def _follow(self, resource: Resource, kept: Kept, worth: Worth) -> None:
         """Want what a copy of so much worth leads to."""
-        capture = record.capture
+        capture = kept.record.capture
         if worth <= Worth.PARTIAL:
-            self._following.follow(resource, links, capture.datetime)
+            self._following.follow(resource, kept.links, capture.datetime)
+            self._following.consider(resource, kept.candidates, capture.datetime)
         elif worth is Worth.REDIRECT and capture.redirect is not None:
             self._following.redirect(resource, urljoin(capture.uri, capture.redirect.strip()))
 
@@ -309,4 +357,6 @@ class Serving:
             return "failed"
         if not outcomes:
             return "not-held"
+        if Outcome.REJECTED in outcomes:
+            return "rejected"
         return "excluded" if outcomes == {Outcome.EXCLUDED} else "no-good-copy"

@@ -18,6 +18,9 @@ WORTH_FETCHING = Worth.REDIRECT
 TRIES = 20
 """How many captures of one resource are asked for, until one is good: more would be as bad, and cost as much."""
 
+PATIENCE = 3
+"""How many captures of one resource are rejected one after the other, before some are passed over."""
+
 _OPEN = (None, Outcome.PUT_OFF, Outcome.AGAIN)
 
 
@@ -86,6 +89,7 @@ class Steps:
                 return AskFor(next((archive for archive in possible if archive not in closed), possible[0]))
         if best is None:
             return None
+        best = left[_beyond(left, sum(each.outcome is Outcome.REJECTED for each in listed))]
         if best.archive in closed:
             same = (each for each in left if each.worth == best.worth and _same(each, best))
             return next((each for each in same if each.archive not in closed), best)
@@ -110,7 +114,13 @@ class Steps:
         else:
             chosen = [each for each in ranked if each[0] <= WORTH_FETCHING]
         found = [Fetch(by_mark[_mark(capture)], worth) for worth, capture in chosen]
-        left = [each for each in found if each.listed.outcome in _OPEN]
+        rejected = [each.capture for each in listed if each.outcome is Outcome.REJECTED]
+        left = [
+            each
+            for each in found
+            if each.listed.outcome in _OPEN
+            and not any(choice.same_payload(each.listed.capture, other) for other in rejected)
+        ]
         if stored is None or plan.all_versions:
             return left
         marks = [_mark(capture) for _, capture in ranked]
@@ -138,6 +148,15 @@ class Steps:
         if self.plan.most_recent or self.plan.all_versions or not is_good:
             return True
         return resource.use is not Use.REQUISITE and (is_asked or self.plan.policy is Policy.NAIVE)
+
+
+def _beyond(left: Sequence[Fetch], rejected: int) -> int:
+    """Return which capture to take when so many of a resource were rejected: after some, ever further ones.
+
+    Who has lost a domain has lost it for years, in which it was captured often.
+    """
+    alike = sum(each.worth == left[0].worth for each in left)
+    return 0 if rejected < PATIENCE else min(2 ** min(rejected - PATIENCE + 1, 30) - 1, alike - 1)
 
 
 def _mark(capture: Capture) -> tuple[str | None, str, str]:

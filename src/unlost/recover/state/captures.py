@@ -14,6 +14,8 @@ class Outcome(StrEnum):
     """What came of asking for a capture."""
 
     STORED = "stored"
+    REJECTED = "rejected"
+    """It is stored, and says itself that it is not the page."""
     ABSENT = "absent"
     """It is listed, and not there after all."""
     EXCLUDED = "excluded"
@@ -71,7 +73,10 @@ class Captures:
         """Forget that captures of a resource were stored, but for those of these archives and dates."""
         self._file.begin()
         for each in self.of(resource):
-            if each.outcome is Outcome.STORED and (each.capture.archive, each.capture.datetime) not in kept:
+            if (
+                each.outcome in (Outcome.STORED, Outcome.REJECTED)
+                and (each.capture.archive, each.capture.datetime) not in kept
+            ):
                 self._run("UPDATE capture SET outcome = NULL WHERE id = ?", (each.id,))
 
     def ask_again(self) -> Sequence[int]:

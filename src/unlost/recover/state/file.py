@@ -10,7 +10,9 @@ from typing import Any
 
 from unlost.errors import InputError
 
-VERSION = 1
+VERSION = 2
+"""Of the tables. Files of version 1, which know neither rejected copies nor candidates, are brought to it when they are
+opened."""
 
 NAME = "state.sqlite"
 
@@ -47,6 +49,16 @@ CREATE TABLE record (
 );
 CREATE INDEX record_resource ON record (resource);
 CREATE INDEX record_digest ON record (listed_digest) WHERE listed_digest IS NOT NULL;
+"""
+_SINCE_1 = """
+CREATE TABLE rejected (
+    record INTEGER PRIMARY KEY, worth INTEGER NOT NULL, kind TEXT NOT NULL, reason TEXT NOT NULL
+);
+CREATE TABLE candidate (
+    name TEXT NOT NULL UNIQUE, folded TEXT NOT NULL, uri TEXT NOT NULL, use TEXT NOT NULL, hops INTEGER NOT NULL,
+    near TEXT, wanted INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX candidate_folded ON candidate (folded);
 """
 
 
@@ -121,6 +133,14 @@ def text_of(value: Any) -> Any:  # noqa: ANN401  whatever stands in a column
     return value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else value
 
 
+def certain_text(value: object) -> str:
+    """Return the same of a text. Raises ValueError for what is none: a state may say anything."""
+    found = text_of(value)
+    if not isinstance(found, str):
+        raise ValueError("no text")  # noqa: TRY004  one error for bytes that are no text, and for no text
+    return found
+
+
 @contextmanager
 def explained(file: Path) -> Iterator[None]:
     """Turn what SQLite says into words about a file. Raises InputError, OSError for a full disk."""
@@ -144,10 +164,17 @@ def _prepare(connection: sqlite3.Connection, file: Path) -> None:
     connection.execute("PRAGMA temp_store = MEMORY")
     found = connection.execute("PRAGMA user_version").fetchone()[0]
     if found == 0 and not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-        connection.execute("BEGIN IMMEDIATE")
-        for statement in filter(str.strip, _SCHEMA.split(";")):
-            connection.execute(statement)
-        connection.execute(f"PRAGMA user_version = {VERSION}")
-        connection.execute("COMMIT")
+        _change(connection, _SCHEMA + _SINCE_1)
+    elif found == 1:
+        _change(connection, _SINCE_1)
     elif found != VERSION:
         raise InputError(f"{file}: expected the state of a recovery in version {VERSION}, found {found}")
+
+
+def _change(connection: sqlite3.Connection, statements: str) -> None:
+    """Bring the tables to this version, all at once."""
+    connection.execute("BEGIN IMMEDIATE")
+    for statement in filter(str.strip, statements.split(";")):
+        connection.execute(statement)
+    connection.execute(f"PRAGMA user_version = {VERSION}")
+    connection.execute("COMMIT")

@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -10,54 +11,81 @@ from typing import Self
 from urllib.parse import quote
 
 from unlost.errors import InputError
-from unlost.recover.state.file import NAME, VERSION, explained
+from unlost.recover.choice import Worth
+from unlost.recover.plan import Plan, plan_of
+from unlost.recover.record import Record
+from unlost.recover.state import gaps
+from unlost.recover.state.chosen import Chosen, OddError, chosen_of, record_of
+from unlost.recover.state.ended import WAS_RECOVERED, Ended, ended
+from unlost.recover.state.file import NAME, VERSION, certain_text, explained
+from unlost.recover.state.gaps import Missed, Missing
+
+__all__ = ["REQUESTS", "TRAPPED", "Chosen", "Rejected", "StateReading", "total_requests"]
 
 REQUESTS = "requests"
 """The fact that tells how many requests were sent over all runs: by archive, then by kind, as JSON."""
 
-_DIGITS = 14
+TRAPPED = "trapped"
+"""The fact that tells how many links were not followed over all runs, by the reason in words, as JSON."""
+
 _BUSY_SECONDS = 10.0  # others write for moments only
-_WAS_RECOVERED = "standing != 'listed' AND changed IS NOT NULL AND reason IS NULL AND record IS NOT NULL"
 _CHOSEN = f"""
 SELECT resource.name, resource.uri, record.file, record.offset, record.data
-FROM resource JOIN record ON record.id = resource.record WHERE {_WAS_RECOVERED} ORDER BY resource.id
+FROM resource JOIN record ON record.id = resource.record WHERE {WAS_RECOVERED} ORDER BY resource.id
 """  # noqa: S608  no text of others in it
+_RECORDS = f"""
+SELECT resource.name, record.listed_digest, record.file, record.offset, record.size, record.data
+FROM resource JOIN record ON record.id = resource.record
+WHERE {WAS_RECOVERED} AND record.worth <= {Worth.REDIRECT.value} ORDER BY resource.id
+"""  # noqa: S608
+_ALIASES = (
+    "SELECT alias.name, resource.name FROM alias JOIN resource ON resource.id = alias.resource ORDER BY alias.name"
+)
+_REJECTED = """
+SELECT resource.name, record.file, record.offset, rejected.kind, rejected.reason, record.data
+FROM rejected JOIN record ON record.id = rejected.record JOIN resource ON resource.id = record.resource
+ORDER BY record.id
+"""
+_COUNTS = f"""
+SELECT CASE WHEN {WAS_RECOVERED} THEN 'recovered' ELSE standing END, count(*) FROM resource GROUP BY 1
+"""  # noqa: S608
 # What came back as an error, or is listed as one, is not what a page is; what is not there after all, nobody holds.
 _LISTED = f"""
-SELECT name, uri FROM resource WHERE NOT ({_WAS_RECOVERED}) AND EXISTS (
+SELECT name, uri FROM resource WHERE NOT ({WAS_RECOVERED}) AND EXISTS (
     SELECT 1 FROM capture WHERE capture.resource = resource.id
-    AND coalesce(outcome, '') NOT IN ('stored', 'absent') AND coalesce(status, 200) BETWEEN 200 AND 299
+    AND coalesce(outcome, '') NOT IN ('stored', 'rejected', 'absent') AND coalesce(status, 200) BETWEEN 200 AND 299
 ) ORDER BY id
 """  # noqa: S608
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
-    """The copy that a recovery chose for a resource.
+class Rejected:
+    """A copy that came and was rejected.
 
-    name: as the state has it. uri, datetime, status, mime, migrated: of the copy. digest: of its body as it is kept.
-    file, offset: of its record. is_revisit: whether that has no body of its own.
+    name: of its resource, as the state has it. uri, archive, datetime: of the copy. file, offset: of its record.
+    kind: as `unlost.pages.verdicts.Kind` has it. reason: in words. urim: the copy's address in the archive.
     """
 
     name: str
     uri: str
+    archive: str | None
     datetime: str
-    status: int | None
-    mime: str | None
-    migrated: bool | None
-    digest: str | None
     file: str
     offset: int
-    is_revisit: bool
+    kind: str
+    reason: str
+    urim: str | None = None
 
 
 class StateReading:
     """What is in the state of the recovery in a folder, as it is when it is opened. Use it as a context manager.
 
-    Raises InputError for a file of another kind or version, OSError where it cannot be read.
+    Raises InputError for a folder that is none of a recovery, and for a file of another kind or version, OSError where
+    it cannot be read.
     """
 
     def __init__(self, folder: Path) -> None:
+        _check_recovery(folder)
         self._file = folder / NAME
         if self._file.is_symlink():
             raise InputError(f"{self._file}: a link, which is not followed: remove it")
@@ -72,6 +100,7 @@ class StateReading:
         # Where nobody is at work on it there is nothing beside the file, and it can be read as it stands, also from a
         # disk that cannot be written.
         is_quiet = not self._file.with_name(f"{NAME}-wal").exists()
+        self._quiet = _mark(self._file) if is_quiet else None
         mode = "immutable=1" if is_quiet else "mode=ro"
         connection = sqlite3.connect(
             f"file:{quote(str(self._file))}?{mode}", uri=True, isolation_level=None, timeout=_BUSY_SECONDS
@@ -83,22 +112,56 @@ class StateReading:
             raise
         return connection
 
+    def check(self) -> None:
+        """Say if what was read may be wrong, since a recovery began to change the file as it was. Raises InputError.
+
+        Whoever reads it while a recovery is at work has it as it was; but one that begins after the reading did cannot
+        know of that.
+        """
+        if self._quiet is not None and _mark(self._file) != self._quiet:
+            raise InputError(f"{self._file}: a recovery began while it was read: try again")
+
     def _check(self, connection: sqlite3.Connection) -> None:
         version = connection.execute("PRAGMA user_version").fetchone()[0]
-        if version != VERSION:
-            raise InputError(f"{self._file}: expected the state of a recovery in version {VERSION}, found {version}")
+        if not 1 <= version <= VERSION:
+            hint = ": a newer unlost made it, and is needed to read it" if version > VERSION else ""
+            message = f"expected the state of a recovery in version {VERSION}, found {version}"
+            raise InputError(f"{self._file}: {message}{hint}")
         connection.execute("BEGIN")
         connection.execute("SELECT count(*) FROM fact").fetchone()  # from here on it stays as it is
 
     def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:
-        """Close it."""
+        """Close it. Raises InputError as `check` does, unless something else went wrong before."""
         self._connection.close()
+        if kind is None:
+            self.check()
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Turn what SQLite says, and what is no record, into words. Raises InputError, OSError."""
+        try:
+            with explained(self._file):
+                yield
+        except OddError as error:
+            raise InputError(f"{self._file}: not the state of a recovery: the record of {error.uri!a:.100}") from None
+        except ValueError:
+            raise InputError(f"{self._file}: not the state of a recovery: something in it is no text") from None
 
     @property
     def ignore_case(self) -> bool:
         """Whether letter case does not count in its names."""
         plan = self._fact("plan")
         return isinstance(plan, dict) and bool(plan.get("ignore_case"))
+
+    def asked(self) -> dict[str, int]:
+        """Return how many requests were sent over all runs, by archive."""
+        found = self._fact(REQUESTS)
+        return {str(name): total_requests(each) for name, each in found.items()} if isinstance(found, dict) else {}
+
+    def trapped(self) -> dict[str, int]:
+        """Return how many links were not followed, by the reason in words."""
+        found = self._fact(TRAPPED)
+        return {why: n for why, n in found.items() if isinstance(n, int)} if isinstance(found, dict) else {}
 
     def requests(self) -> int | None:
         """Return how many requests were sent over all runs; None if nobody counted."""
@@ -107,17 +170,87 @@ class StateReading:
 
     def chosen(self) -> Iterator[Chosen]:
         """Yield the copies that were chosen, in the order in which their resources were found."""
-        with explained(self._file):
+        with self._explained():
             for name, uri, file, offset, data in self._connection.execute(_CHOSEN):
-                try:
-                    yield _chosen(name, json.loads(data)["capture"], file, offset)
-                except (ValueError, KeyError, TypeError, RecursionError):
-                    raise InputError(f"{self._file}: not the state of a recovery: the record of {uri!a:.100}") from None
+                yield chosen_of(name, uri, file, offset, data)
+
+    def records(self) -> Iterator[tuple[str, Record]]:
+        """Yield the names of resources and the records of the copies that were chosen for them, in the same order.
+
+        The captures have no keys.
+        """
+        with self._explained():
+            for name, *record in self._connection.execute(_RECORDS):
+                yield name, record_of(name, *record)
+
+    def aliases(self) -> Iterator[tuple[str, str]]:
+        """Yield other names of resources, as links have them, and the names of those."""
+        with self._explained():
+            for alias, name in self._connection.execute(_ALIASES):
+                yield certain_text(alias), certain_text(name)
+
+    def plan(self) -> Plan | None:
+        """Return what is recovered here; None if nobody has said so yet."""
+        found = self._fact("plan")
+        try:
+            return None if found is None else plan_of(found)
+        except (ValueError, KeyError, TypeError):
+            raise InputError(f"{self._file}: not the state of a recovery: its fact `plan`") from None
+
+    def rejected(self) -> Iterator[Rejected]:
+        """Yield the copies that were rejected, in the order in which they came."""
+        with self._explained():
+            if not self._connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'rejected'").fetchone():
+                return  # it is from before there were verdicts
+            for name, file, offset, kind, reason, data in self._connection.execute(_REJECTED):
+                copy = chosen_of(name, name, file, offset, data)
+                yield Rejected(
+                    copy.name, copy.uri, copy.archive, copy.datetime, copy.file, copy.offset, certain_text(kind),
+                    certain_text(reason), copy.urim,
+                )  # fmt: skip
 
     def listed(self) -> Iterator[tuple[str, str]]:
         """Yield name and address of what archives list, and may hold, and was not recovered."""
-        with explained(self._file):
-            yield from self._connection.execute(_LISTED)
+        with self._explained():
+            for name, uri in self._connection.execute(_LISTED):
+                yield certain_text(name), certain_text(uri)
+
+    def ended(self) -> Iterator[Ended]:
+        """Yield what was recovered, and what is missing, in the order in which it was found."""
+        with self._explained():
+            yield from ended(self._connection)
+
+    def missing(self) -> Iterator[Missing]:
+        """Yield what is missing, in the order in which it was found."""
+        with self._explained():
+            yield from gaps.missing(self._connection)
+
+    def most_missed(self, limit: int, each: int, *, is_failed: bool) -> Iterator[Missed]:
+        """Yield some of what is missing, as `gaps.most_missed` does."""
+        with self._explained():
+            yield from gaps.most_missed(self._connection, limit, each, is_failed=is_failed)
+
+    def unwanted(self, limit: int = -1) -> Iterator[str]:
+        """Yield the addresses of what archives list and nothing leads to; not more than `limit`, -1 for all."""
+        with self._explained():
+            yield from gaps.listed(self._connection, limit)
+
+    def counts(self) -> dict[str, int]:
+        """Return how many resources there are of each standing, as `resources.Standing` has it.
+
+        What came back and was put back into the queue counts as recovered.
+        """
+        with self._explained():
+            return dict(self._connection.execute(_COUNTS))
+
+    def lists(self) -> list[tuple[str, str, str | None]]:
+        """Return for each list that an archive was asked for its id, what came of it, and what was wrong, by id."""
+        with self._explained():
+            rows = self._connection.execute("SELECT archive, outcome, message FROM listing ORDER BY archive, prefix")
+            return [
+                (certain_text(archive), certain_text(outcome), message and certain_text(message))
+                for archive, outcome, message in rows
+            ]
 
     def _fact(self, name: str) -> object:
         with explained(self._file):
@@ -128,24 +261,19 @@ class StateReading:
             raise InputError(f"{self._file}: not the state of a recovery: its fact `{name}`") from None
 
 
-def _chosen(name: object, capture: dict[str, object], file: object, offset: object) -> Chosen:
-    """Return a copy as a state has it, of which nothing is believed. Raises ValueError, KeyError, TypeError."""
-    datetime = _text(capture["datetime"])
-    if len(datetime) != _DIGITS or not datetime.isascii() or not datetime.isdigit():
-        raise ValueError(datetime)
-    status, migrated = capture.get("status"), capture.get("migrated")
-    if not isinstance(status, int | None) or not isinstance(migrated, bool | None) or not isinstance(offset, int):
-        raise TypeError
-    mime, digest = (None if value is None else _text(value) for value in (capture.get("mime"), capture.get("digest")))
-    is_revisit = bool(capture.get("revisit"))
-    uri = _text(capture["uri"])
-    return Chosen(_text(name), uri, datetime, status, mime, migrated, digest, _text(file), offset, is_revisit)
+def _check_recovery(folder: Path) -> None:
+    """Say what is wrong with a place that is no recovery. Raises InputError, OSError."""
+    if not folder.is_dir():
+        what = "not a folder" if folder.exists() else "no such folder"
+        raise InputError(f"{folder}: {what}: give the folder of a recovery, such as lost.example.recovery")
+    if not (folder / NAME).exists() and not (folder / NAME).is_symlink():
+        hint = "run `unlost recover` with this folder as -o" if (folder / "warc").is_dir() else "check the name"
+        raise InputError(f"{folder}: not the folder of a recovery, since there is no {NAME} in it: {hint}")
 
 
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError(value)
-    return value
+def _mark(file: Path) -> tuple[int, int]:
+    found = file.stat()
+    return found.st_mtime_ns, found.st_size
 
 
 def total_requests(found: object) -> int:

@@ -50,6 +50,11 @@ class Records:
         )
         return int(added.lastrowid or 0)
 
+    def value(self, number: int, worth: int) -> None:
+        """Give a record another worth."""
+        self._file.begin()
+        self._run("UPDATE record SET worth = ? WHERE id = ?", (worth, number))
+
     def of(self, resource: int) -> list[Kept]:
         """Return all records of a resource, the best first; of equally good ones, the first that came."""
         rows = self._run(f"SELECT {_FIELDS} FROM record WHERE resource = ? ORDER BY worth, id", (resource,))  # noqa: S608
@@ -64,6 +69,12 @@ class Records:
     def get(self, number: int) -> Kept:
         """Return a record."""
         return _kept(self._run(f"SELECT {_FIELDS} FROM record WHERE id = ?", (number,)).fetchone())  # noqa: S608
+
+    def good(self, limit: int) -> list[Kept]:
+        """Return some records that are pages as they were captured, the first that came."""
+        where = "worth = 0 AND json_extract(data, '$.capture.mime') LIKE '%html%'"
+        sql = f"SELECT {_FIELDS} FROM record WHERE {where} ORDER BY id LIMIT ?"  # noqa: S608
+        return [_kept(row) for row in self._run(sql, (limit,))]
 
     def with_digest(self, digest: str) -> list[Kept]:
         """Return some records with bytes of their own, of which an index gives this digest."""
@@ -87,6 +98,7 @@ class Records:
         where = "file = ? AND offset + size > ?"
         lost = [number for (number,) in self._run(f"SELECT DISTINCT resource FROM record WHERE {where}", (file, end))]  # noqa: S608
         self._run(f"DELETE FROM record WHERE {where}", (file, end))  # noqa: S608
+        self._run("DELETE FROM rejected WHERE record NOT IN (SELECT id FROM record)")
         return lost
 
 

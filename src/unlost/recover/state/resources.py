@@ -61,6 +61,7 @@ UNASSIGNED = ""
 _WAS_RECOVERED = "changed IS NOT NULL AND reason IS NULL"
 _COLUMNS = f"id, name, uri, use, standing, hops, near, record, changed, {_WAS_RECOVERED}"
 _AT_ONCE = 400  # names that are looked up together
+_LAST = 1 << 40  # more than any rank
 
 # The lower, the sooner: what is near a beginning, and among that what many pages use. The parts of a page come before
 # the next pages do, so that a recovery cut short is a site that can be looked at.
@@ -109,6 +110,14 @@ class Resources:
         if source is not None:
             self._run_many("INSERT INTO link VALUES (?, ?)", [(source, number) for number in fresh])
         return [known[each.name] for each in wanted]
+
+    def put_last(self, numbers: Collection[int]) -> None:
+        """Let those of them wait for all others that are in the queue, unless somebody links to them."""
+        self._file.begin()
+        self._run_many(
+            f"UPDATE resource SET rank = rank + {_LAST} WHERE id = ? AND standing = 'queued' AND uses = 1",  # noqa: S608
+            [(number,) for number in numbers],
+        )
 
     def add(self, listed: Collection[Wanted]) -> dict[str, int]:
         """Make resources of what archives list, unless they are there already; return their ids by name.

@@ -1,7 +1,7 @@
 """All that a recovery knows."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
@@ -9,12 +9,15 @@ from typing import Self
 
 from unlost.archives.archive import Work
 from unlost.errors import UsageError
-from unlost.recover.plan import Plan, Policy
+from unlost.recover.plan import Plan, Policy, plan_of
+from unlost.recover.state.candidates import Candidates
 from unlost.recover.state.captures import Captures
+from unlost.recover.state.ended import Ended, ended
 from unlost.recover.state.file import StateFile
 from unlost.recover.state.listings import Listings
-from unlost.recover.state.reading import REQUESTS
+from unlost.recover.state.reading import REQUESTS, TRAPPED
 from unlost.recover.state.records import Records
+from unlost.recover.state.rejections import Rejections
 from unlost.recover.state.resources import Resources
 
 Sent = Mapping[tuple[str, Work], int]
@@ -36,6 +39,8 @@ class State:
         self.captures = Captures(self._file)
         self.listings = Listings(self._file)
         self.records = Records(self._file)
+        self.rejections = Rejections(self._file)
+        self.candidates = Candidates(self._file)
 
     def __enter__(self) -> Self:
         """Give itself."""
@@ -78,14 +83,28 @@ class State:
         if text != self.fact(REQUESTS):
             self.keep_fact(REQUESTS, text)
 
+    def trapped(self) -> dict[str, int]:
+        """Return how many links were not followed over all runs, by the reason; none if nobody counted."""
+        found: dict[str, int] = json.loads(self.fact(TRAPPED) or "{}")
+        return found
+
+    def keep_trapped(self, before: Mapping[str, int], trapped: Mapping[str, int]) -> None:
+        """Keep how many links were not followed: in runs before this one, and in this one so far."""
+        total = dict(before)
+        for reason, count in trapped.items():
+            total[reason] = total.get(reason, 0) + count
+        text = json.dumps(total, sort_keys=True)
+        if total and text != self.fact(TRAPPED):
+            self.keep_fact(TRAPPED, text)
+
+    def ended(self) -> Iterator[Ended]:
+        """Yield what was recovered, and what is missing, in the order in which it was found."""
+        return ended(self._file.connection)
+
     def plan(self) -> Plan | None:
         """Return what is recovered here; None if nobody has said so yet."""
         text = self.fact("plan")
-        if text is None:
-            return None
-        values = json.loads(text)
-        values |= {name: tuple(values[name]) for name in ("urls", "include", "exclude")}
-        return Plan(**values | {"policy": Policy(values["policy"])})
+        return None if text is None else plan_of(json.loads(text))
 
     def keep_plan(self, plan: Plan) -> None:
         """Say what is recovered here. Raises UsageError if that is another site, or another reading of addresses.
@@ -101,8 +120,19 @@ class State:
             raise UsageError(f"{message} state.sqlite, and what is kept is read anew")
         if before is not None and _wants_others(before, plan):
             self.resources.forget_ways()
+            self.keep_fact(TRAPPED, "{}")  # all links are followed again
+            self.candidates.forget()
             self.follow_again(is_wanted=True)
+        if plan.keep_rejected:
+            self._take_rejected()
         self.keep_fact("plan", json.dumps(asdict(plan)))
+
+    def _take_rejected(self) -> None:
+        """Take what was rejected for what its status says."""
+        for number in self.rejections.undo():
+            self.resources.choose(number, self.records.best(number))
+            self.resources.requeue("id = ?", number)
+            self.follow_again(is_wanted=True)
 
     @property
     def is_followed_again(self) -> bool:

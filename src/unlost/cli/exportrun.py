@@ -1,0 +1,131 @@
+"""One run of `unlost export`: writes, and says what came of it."""
+
+from contextlib import ExitStack
+from json import dumps
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+import click
+
+from unlost.cli.messages import say
+from unlost.cli.problems import say_problems
+from unlost.cli.progress import Bar, progress
+from unlost.errors import InputError
+from unlost.recover.export.exported import Exported
+from unlost.recover.export.exporting import Listener, Wanted, export_site
+from unlost.recover.export.targets.opening import open_target
+
+if TYPE_CHECKING:
+    from unlost.formats.problems import Problems
+    from unlost.recover.export.archive_files.warc_target import ArchiveWritten
+
+
+class _Shown(Listener):
+    """Shows two bars, one after the other: copies that are looked at, files that are written."""
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+        self._bar: Bar | None = None
+        self._done = 0
+
+    def __enter__(self) -> Self:
+        self._begin("looking", None)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def _begin(self, label: str, total: int | None) -> None:
+        self._stack.close()
+        self._done = 0
+        self._bar = self._stack.enter_context(progress(label, total, "files"))
+
+    def on_look(self) -> None:
+        """Count one more."""
+        self._step()
+
+    def on_total(self, files: int) -> None:
+        """Begin the second."""
+        self._begin("writing", files)
+
+    def on_file(self) -> None:
+        """Count one more."""
+        self._step()
+
+    def _step(self) -> None:
+        self._done += 1
+        if self._bar is not None:
+            self._bar.at(self._done, self._done)
+
+
+def export_files(recovery: Path, to: Path, wanted: Wanted, *, is_json: bool) -> int:
+    """Write files, and return the exit code. Raises what the export raises."""
+    with open_target(to) as target, _Shown() as shown:
+        done = export_site(recovery, target, wanted, shown)
+    if is_json:
+        click.echo(dumps(_summary(done, to)))
+    else:
+        _say(done, to)
+    return _ended(done.problems)
+
+
+def _summary(done: Exported, to: Path) -> dict[str, object]:
+    return {
+        "to": str(to),
+        "files": done.files,
+        "bytes": done.bytes,
+        "redirects": done.redirects,
+        "start": done.start,
+        "links": {name: done.links[name] for name in ("rewritten", "left", "file", "missing", "outside")},
+        "renamed": done.renamed,
+        "changed": dict(sorted(done.changed.items())),
+        "hosting": done.hosting,
+        "problems": done.problems.counts,
+    }
+
+
+def _say(done: Exported, to: Path) -> None:
+    links = done.links
+    text = f"{_count(done.files, 'file')}, {done.bytes:,} bytes, in {to}"
+    if links["rewritten"]:
+        text += f"; {_count(links['rewritten'], 'link')} rewritten"
+    say(text, level="info")
+    if links["missing"]:
+        say(f"{_count(links['missing'], 'link')} to pages and parts of the site that were not recovered", level="note")
+    if links["left"]:
+        say(f"{_count(links['left'], 'link')} left as they are, too long or too many for one page", level="warning")
+    if done.changed["too-long"]:
+        say(f"{_count(done.changed['too-long'], 'file')} too long to be rewritten, as they are", level="warning")
+    if done.hosting:
+        say(f"for servers: {', '.join(done.hosting)}; docs/hosting.md says where each belongs", level="info")
+    if done.start is not None:
+        say(f"begin with {done.start}", level="info")
+
+
+def export_archive(recovery: Path, to: Path, *, is_json: bool) -> int:
+    """Write a WACZ or a WARC, and return the exit code. Raises what writing raises."""
+    from unlost.recover.export.archive_files.wacz_target import write_wacz  # noqa: PLC0415  only here
+    from unlost.recover.export.archive_files.warc_target import write_warc  # noqa: PLC0415
+
+    with progress("copying", None, "copies") as bar:
+
+        def tell(count: int, _total: int) -> None:
+            bar.at(count, count)
+
+        write = write_wacz if to.name.lower().endswith(".wacz") else write_warc
+        done: ArchiveWritten = write(recovery, to, on_progress=tell)
+    if is_json:
+        numbers = {"copies": done.copies, "originals": done.originals, "pages": done.pages, "bytes": done.bytes}
+        click.echo(dumps({"to": str(to), **numbers, "problems": done.problems.counts}))
+    else:
+        say(f"{done.copies:,} cop{'y' if done.copies == 1 else 'ies'}, {done.bytes:,} bytes, in {to}", level="info")
+    return _ended(done.problems)
+
+
+def _ended(problems: "Problems") -> int:
+    say_problems(problems)
+    return InputError.exit_code if problems.total else 0
+
+
+def _count(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

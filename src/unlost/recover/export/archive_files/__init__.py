@@ -1,0 +1,1 @@
+"""A recovery as one archive file, for replay: WARC, or WACZ."""

@@ -1,0 +1,151 @@
+"""Writes the site that a recovery brought back into a target."""
+
+import io
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from unlost import dates
+from unlost.errors import DateError, InputError
+from unlost.formats.problems import Problem
+from unlost.pages.link import Use
+from unlost.recover.export.bodies import Made, made, told_charset
+from unlost.recover.export.contents import Contents, read_contents
+from unlost.recover.export.entry import Entry
+from unlost.recover.export.exported import Exported
+from unlost.recover.export.external import External
+from unlost.recover.export.links import PageLinks
+from unlost.recover.export.placed import Placed
+from unlost.recover.export.placing.style import Style
+from unlost.recover.export.site_map import Kind, SiteMap
+from unlost.recover.export.targets.target import Target
+from unlost.recover.kept_copies import open_copy
+from unlost.recover.naming import address_of
+
+_FIRST = "19960101000000"  # the date of files that are of no copy: always the same
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """How to export.
+
+    rewrite: whether links lead to files; if not, all bytes are as they were, and names are what addresses are.
+    windows: whether names are such as Windows takes. external: what becomes of links that lead away.
+    hosting: whether redirects for servers are written, too.
+    """
+
+    rewrite: bool = True
+    windows: bool = False
+    external: External = External.KEEP
+    hosting: bool = False
+
+
+class Listener:
+    """Whoever wants to know how far it is: made to be overridden."""
+
+    def on_look(self) -> None:
+        """Note that one more copy was looked at, before anything is written."""
+
+    def on_total(self, files: int) -> None:
+        """Note how many files there will be."""
+
+    def on_file(self) -> None:
+        """Note that one more was written."""
+
+
+def export_site(recovery: Path, target: Target, wanted: Wanted, listener: Listener | None = None) -> Exported:
+    """Write what a recovery has so far into a target that is open; it may be going on meanwhile.
+
+    A copy that cannot be read is left out and told in `problems`. Memory grows with the number of resources, by some
+    hundred bytes each, and not with their bodies.
+
+    Raises InputError for a folder that is no recovery or has nothing yet, OSError where the target cannot be written.
+    """
+    listener = listener or Listener()
+    with read_contents(recovery, listener.on_look) as contents:
+        listener.on_total(len(contents.files))
+        return _Export(contents, target, wanted).run(listener)
+
+
+class _Export:
+    def __init__(self, contents: Contents, target: Target, wanted: Wanted) -> None:
+        self._contents = contents
+        self._target = target
+        self._wanted = wanted
+        self._site = SiteMap(contents, Style(browsable=wanted.rewrite, windows=wanted.windows))
+        self._placed: list[Placed] = []
+        self._done = Exported(renamed=dict(sorted(self._site.renamed.items())), redirects=len(contents.redirects))
+
+    def run(self, listener: Listener) -> Exported:
+        for entry in self._contents.files:
+            self._write(entry)
+            listener.on_file()
+        if self._wanted.hosting:
+            self._write_hosting()
+        plan = self._contents.plan
+        if plan is not None:
+            start = self._site.destination(plan.url, Use.PAGE)
+            self._done.start = start.path if start.kind is Kind.FILE else None
+        return self._done
+
+    def _write(self, entry: Entry) -> None:
+        record, path = entry.record, self._site.paths[entry.name]
+        try:
+            copy = open_copy(self._contents.warcs, record)
+        except InputError as error:
+            self._done.problems.add(Problem("unreadable", record.file, None, record.offset, str(error)))
+            return
+        with copy.body:
+            if self._wanted.rewrite:
+                links = PageLinks(self._site, path, record.capture, self._wanted.external)
+                result = made(copy, entry.mime, links)
+            else:
+                result = Made(copy.body, told_charset(copy))
+            self._done.bytes += _size(result.body)
+            self._target.add(path, result.body, _moment(record.capture.datetime))
+        self._done.files += 1
+        self._count(result)
+        if self._wanted.hosting:
+            self._placed.append(Placed(record.capture.uri, path, entry.mime, result.charset))
+
+    def _count(self, result: Made) -> None:
+        links = self._done.links
+        links["rewritten"] += result.changed
+        links["left"] += result.left
+        links.update(result.counts)
+        self._done.changed.update(result.done)
+
+    def _write_hosting(self) -> None:
+        from unlost.recover.export.hosting.files import hosting_files  # noqa: PLC0415
+
+        home = None if self._contents.plan is None else self._contents.plan.url
+        files = hosting_files([*self._placed, *self._redirected()], home=home, rewritten=self._wanted.rewrite)
+        for name, content in sorted(files.items()):
+            self._target.add(name, io.BytesIO(content), _FIRST)
+            self._done.hosting.append(name)
+
+    def _redirected(self) -> Iterator[Placed]:
+        """Yield addresses that lead to others: redirects, and other spellings that links have."""
+        contents = self._contents
+        uris = {path: each.uri for each in self._placed if (path := each.path) is not None}
+        others = {alias: address_of(alias) for alias in contents.aliases if alias not in contents.redirects}
+        for uri in (*contents.redirect_uris.values(), *others.values()):
+            found = self._site.destination(uri, Use.PAGE)
+            if found.kind is not Kind.MISSING:
+                yield Placed(uri, None, to=uris.get(found.path or "", found.uri))
+
+
+def _moment(datetime: str) -> str:
+    """Return a date that files can have: archives list dates that are none."""
+    try:
+        return dates.from_datetime(max(dates.to_datetime(datetime), dates.to_datetime(_FIRST)))
+    except DateError:
+        return _FIRST
+
+
+def _size(body: BinaryIO) -> int:
+    size = body.seek(0, os.SEEK_END)
+    body.seek(0)
+    return size

@@ -1,0 +1,18 @@
+"""Which resource of a site is which file of its export."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where a resource is in an export.
+
+    uri: its address, as it was. path: of its file, relative, with slashes and without escapes; None of a redirect.
+    mime, charset: of the file, as far as they are known. to: the whole address that a redirect leads to.
+    """
+
+    uri: str
+    path: str | None
+    mime: str | None = None
+    charset: str | None = None
+    to: str | None = None

@@ -1,0 +1,144 @@
+"""Endings of names that tell browsers and servers the type of a file."""
+
+from unlost.recover.export.placing.true_type import PAGE, XHTML
+
+# The first is what is added; with the others a name is right as it is.
+_OF_TYPES = {
+    PAGE: ("html", "htm"),
+    XHTML: ("xhtml", "xht", "html", "htm"),
+    "text/css": ("css",),
+    "text/javascript": ("js", "mjs"),
+    "application/json": ("json", "map", "webmanifest"),
+    "image/png": ("png", "apng"),
+    "image/jpeg": ("jpg", "jpeg", "jpe", "jfif"),
+    "image/gif": ("gif",),
+    "image/webp": ("webp",),
+    "image/avif": ("avif",),
+    "image/svg+xml": ("svg",),
+    "image/bmp": ("bmp", "dib"),
+    "image/tiff": ("tif", "tiff"),
+    "image/x-icon": ("ico", "cur"),
+    "font/woff": ("woff",),
+    "font/woff2": ("woff2",),
+    "font/ttf": ("ttf", "otf"),
+    "font/otf": ("otf", "ttf"),
+    "application/vnd.ms-fontobject": ("eot",),
+    "application/pdf": ("pdf",),
+}
+_ALSO = {
+    "application/javascript": "text/javascript",
+    "application/x-javascript": "text/javascript",
+    "text/x-javascript": "text/javascript",
+    "application/ecmascript": "text/javascript",
+    "text/ecmascript": "text/javascript",
+    "text/json": "application/json",
+    "application/x-json": "application/json",
+    "image/jpg": "image/jpeg",
+    "image/pjpeg": "image/jpeg",
+    "image/x-png": "image/png",
+    "image/vnd.microsoft.icon": "image/x-icon",
+    "image/ico": "image/x-icon",
+    "image/x-ms-bmp": "image/bmp",
+    "application/font-woff": "font/woff",
+    "application/x-font-woff": "font/woff",
+    "application/font-woff2": "font/woff2",
+    "application/x-font-ttf": "font/ttf",
+    "application/x-font-otf": "font/otf",
+    "application/x-pdf": "application/pdf",
+}
+# What is added to a name that tells nothing; any ending that is known will do in its place.
+_USUAL = {
+    "application/xml": "xml",
+    "text/xml": "xml",
+    "application/rss+xml": "xml",
+    "application/atom+xml": "xml",
+    "application/rdf+xml": "rdf",
+    "application/zip": "zip",
+    "application/gzip": "gz",
+    "application/x-gzip": "gz",
+    "application/postscript": "ps",
+    "application/rtf": "rtf",
+    "application/msword": "doc",
+    "application/vnd.ms-excel": "xls",
+    "application/vnd.ms-powerpoint": "ppt",
+    "application/x-shockwave-flash": "swf",
+    "application/ogg": "ogg",
+    "audio/mpeg": "mp3",
+    "audio/ogg": "ogg",
+    "audio/x-wav": "wav",
+    "audio/wav": "wav",
+    "audio/midi": "mid",
+    "video/mp4": "mp4",
+    "video/mpeg": "mpg",
+    "video/ogg": "ogv",
+    "video/quicktime": "mov",
+    "video/webm": "webm",
+    "video/x-flv": "flv",
+    "video/x-ms-wmv": "wmv",
+    "video/x-msvideo": "avi",
+    "text/calendar": "ics",
+    "text/csv": "csv",
+    "text/vtt": "vtt",
+}
+# Not from a table of this machine, or of this Python: names are the same everywhere.
+_KNOWN = frozenset(
+    {"3gp", "7z", "aac", "ai", "aif", "aiff", "apk", "asc", "atom", "au", "avi", "bat", "bib", "bin", "bz2", "c",
+     "cab", "cc", "class", "cpp", "csv", "cue", "cxx", "dat", "deb", "diff", "djvu", "dmg", "dmp", "doc", "docx",
+     "dot", "dtd", "dvi", "dwg", "dxf", "epub", "eps", "exe", "f", "f90", "flac", "flv", "gpx", "gz", "h", "hqx",
+     "ics", "img", "inc", "ini", "iso", "jar", "java", "jp2", "kml", "kmz", "latex", "lha", "log", "lzh", "m3u",
+     "m4a", "m4v", "md", "mdb", "mid", "midi", "mkv", "mobi", "mov", "mp2", "mp3", "mp4", "mpeg", "mpg", "msi",
+     "odp", "ods", "odt", "ogg", "ogv", "opus", "patch", "pcx", "pgm", "pgp", "pls", "pot", "ppm", "pps", "ppt",
+     "pptx", "ps", "psd", "py", "qt", "ra", "ram", "rar", "rdf", "rm", "rpm", "rss", "rtf", "sh", "shp", "sig",
+     "sit", "sql", "srt", "swf", "tar", "tcl", "tex", "tgz", "tsv", "ttl", "txt", "vcf", "vob", "vrml", "vtt",
+     "wav", "wma", "wmv", "wpd", "wps", "wrl", "xbm", "xcf", "xls", "xlsx", "xml", "xpm", "xsd", "xsl", "xslt",
+     "xz", "z", "zip"}
+)  # fmt: skip
+# What servers run in the place of sending it: never the last ending of a file that somebody else wrote.
+_RUN = frozenset(
+    {"php", "php3", "php4", "php5", "php7", "phtml", "phar", "pht", "phps", "asp", "aspx", "asa", "asax", "ashx",
+     "asmx", "cfm", "cfml", "cgi", "fcgi", "do", "jsp", "jspx", "jhtml", "pl", "shtml", "shtm", "stm", "ssi"}
+)  # fmt: skip
+_RIGHT = frozenset(ending for endings in _OF_TYPES.values() for ending in endings)
+_MAX_ENDING = 16
+
+
+def ending_of(name: str) -> str:
+    """Return the ending of a name in lower case, without its dot; nothing if there is none.
+
+    >>> ending_of("a.tar.GZ"), ending_of("a"), ending_of(".a")
+    ('gz', '', '')
+    """
+    stem, dot, ending = name.rpartition(".")
+    return ending.lower() if dot and stem and len(ending) <= _MAX_ENDING else ""
+
+
+def is_known(ending: str) -> bool:
+    """Return whether an ending tells of a type, and not of what a server runs."""
+    return ending in _KNOWN or ending in _RIGHT
+
+
+def added_ending(name: str, mime: str | None, *, before_query: str | None = None) -> str:
+    """Return what to add to a name so that it tells its type, with its dot; nothing if it does.
+
+    mime: its true type; None if nobody knows. before_query: the ending that its path had, if there was a query.
+
+    >>> [added_ending(name, "text/html") for name in ("a", "a.php", "a.HTM", "report.pdf", "a.png")]
+    ['.html', '.html', '', '.html', '.html']
+    >>> added_ending("a.gif", "image/png"), added_ending("a.zip", "application/zip"), added_ending("a.php", None)
+    ('.png', '', '.bin')
+    >>> added_ending("a.zip-x=1", None, before_query="zip"), added_ending("a", None)
+    ('.zip', '')
+    """
+    ending = ending_of(name)
+    right = _OF_TYPES.get(_ALSO.get(mime or "", mime or ""))
+    if right is not None:
+        return "" if ending in right else f".{right[0]}"
+    if ending and is_known(ending):
+        return ""
+    if before_query and is_known(before_query):
+        return f".{before_query}"
+    if mime in _USUAL:
+        return f".{_USUAL[mime]}"
+    if ending in _RUN:
+        return ".txt" if mime is not None and mime.startswith("text/") else ".bin"
+    return ""

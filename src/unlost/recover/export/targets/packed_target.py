@@ -1,0 +1,97 @@
+"""What zip and tar files have in common: one file that is written from its beginning to its end."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Protocol, Self
+
+from unlost.archives.bodies.body import new_body, pieces_of
+from unlost.recover.export.targets.entry_paths import TakenPaths
+from unlost.recover.export.targets.new_place import NewPlace
+
+
+class Packing(Protocol):
+    """A format: puts one file behind the other."""
+
+    def add(self, path: str, body: BinaryIO, size: int, modified: str) -> None:
+        """Write a file of so many bytes."""
+        ...
+
+    def end(self) -> None:
+        """Write what stands at the end."""
+        ...
+
+    def forget(self) -> None:
+        """Write nothing more, whatever is missing."""
+        ...
+
+
+class PackedTarget:
+    """A Target that is one file, in a format.
+
+    A path is refused before anything is written of it, and others may follow; behind any other error, nothing can.
+    """
+
+    def __init__(self, path: Path, begin: Callable[[BinaryIO], Packing]) -> None:
+        self._place = NewPlace(path)
+        self._begin = begin
+        self._taken = TakenPaths()
+        self._is_broken = False
+
+    @contextmanager
+    def _whole(self) -> Iterator[None]:
+        with self._place:
+            with self._place.writing() as file:
+                self._packing = self._begin(file)
+                try:
+                    yield
+                    self._check_whole()
+                    self._packing.end()
+                except BaseException:
+                    self._packing.forget()
+                    raise
+            self._place.name_file()
+
+    def _check_whole(self) -> None:
+        if self._is_broken:
+            raise RuntimeError("a file of the target was not written whole, and somebody passed over that")
+
+    def __enter__(self) -> Self:
+        """Begin the file."""
+        self._open = self._whole()
+        self._open.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None:
+        """Give it its name, or remove it if there was an error."""
+        self._open.__exit__(kind, error, trace)
+
+    def add(self, path: str, body: BinaryIO, modified: str) -> None:
+        """Write a file, as Target has it."""
+        self._check_whole()
+        self._taken.take(path)
+        self._is_broken = True
+        with self._place.explained(path), _sized(body) as (whole, size):
+            self._packing.add(path, whole, size, modified)
+        self._is_broken = False
+
+
+@contextmanager
+def _sized(body: BinaryIO) -> Iterator[tuple[BinaryIO, int]]:
+    """Give a body, and how many bytes are left of it; one that cannot tell is read to a temporary file first."""
+    if body.seekable():
+        begin = body.tell()
+        size = body.seek(0, os.SEEK_END) - begin
+        body.seek(begin)
+        yield body, size
+        return
+    with new_body() as whole:
+        for piece in pieces_of(body):
+            whole.write(piece)
+        size = whole.tell()
+        whole.seek(0)
+        yield whole, size

@@ -1,0 +1,1 @@
+"""What a recovery brought back, for people and for programs."""

@@ -1,0 +1,73 @@
+"""A report as a page for people: one file that needs no script and asks for nothing."""
+
+from itertools import islice
+
+import jinja2
+
+from unlost.recover.report.figures import Figures
+from unlost.recover.report.kinds import ORDER
+from unlost.recover.report.timeline import bars, describe, drawing
+from unlost.recover.report.wording import LISTS, REASONS, VERDICTS, day, headline, list_words, remarks
+from unlost.recover.state.gaps import FAILED
+from unlost.recover.state.reading import StateReading
+from unlost.shown.page import templates
+
+MOST_LISTED = 500
+"""How many resources a list of the page has; a page of more is slow to open, and nobody reads it."""
+
+_MOST_BESIDE = 5  # links or copies that are named for each
+_INCOMPLETE = ("cut", "failed", "not-now", "excluded")
+
+
+def report_page(state: StateReading, figures: Figures, *, has_files: bool) -> str:
+    """Return the page: HTML with everything in it, the same for the same state. Everything in it is escaped.
+
+    figures: of this very state. has_files: whether `summary.tsv` and `report.json` stand beside the page. Raises
+    InputError, OSError.
+    """
+    found = bars(figures.months)
+    failed = figures.reasons[FAILED]
+    types, (other_types, of_other_types) = figures.most_types()
+    return (
+        _templates()
+        .get_template("report.html")
+        .render(
+            figures=figures,
+            has_files=has_files,
+            headline=headline(figures),
+            remarks=remarks(figures),
+            uses=[row for row in (("pages", *figures.pages), ("parts of pages", *figures.parts)) if any(row[1:])],
+            kinds=[(kind, figures.kinds[kind]) for kind in ORDER if figures.kinds[kind]],
+            types=types,
+            other_types=other_types,
+            of_other_types=of_other_types,
+            archives=[(name, list_words(figures, name)) for name in figures.archive_ids()],
+            incomplete=[
+                (name, LISTS.get(outcome, outcome), message or "")
+                for name, outcome, message in figures.lists
+                if outcome in _INCOMPLETE
+            ],
+            bars=found,
+            drawing=drawing(found),
+            described=describe(found),
+            reasons=[
+                (REASONS.get(each, each), count) for each, count in figures.reasons.most_common() if each != FAILED
+            ],
+            missing=list(state.most_missed(MOST_LISTED, _MOST_BESIDE, is_failed=False)),
+            missing_in_all=figures.missing - failed,
+            failed=list(state.most_missed(MOST_LISTED, _MOST_BESIDE, is_failed=True)) if failed else [],
+            failed_in_all=failed,
+            verdicts=[(VERDICTS.get(each, each), count) for each, count in figures.rejected.most_common()],
+            rejected=list(islice(state.rejected(), MOST_LISTED)),
+            rejected_in_all=figures.rejected.total(),
+            words_of_reason=lambda reason: REASONS.get(reason, reason),
+            words_of_verdict=lambda kind: VERDICTS.get(kind, kind),
+            unwanted=list(state.unwanted(MOST_LISTED)),
+        )
+    )
+
+
+def _templates() -> jinja2.Environment:
+    made = templates("unlost.recover.report")
+    made.filters["day"] = day
+    return made

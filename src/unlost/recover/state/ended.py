@@ -1,0 +1,60 @@
+"""Resources of which it is known what became of them, each with the copy that was chosen and who else has it."""
+
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+
+from unlost.recover.state.chosen import Chosen, chosen_of
+from unlost.recover.state.file import certain_text
+
+WAS_RECOVERED = "standing != 'listed' AND changed IS NOT NULL AND reason IS NULL AND record IS NOT NULL"
+"""Of a row of the table of resources: whether it is recovered, or was before it was put back into the queue."""
+
+_ENDED = f"""
+SELECT resource.id, resource.name, resource.uri, resource.use, resource.standing = 'missing', resource.reason,
+    resource.changed, record.file, record.offset, record.data
+FROM resource LEFT JOIN record ON record.id = resource.record
+WHERE standing = 'missing' OR ({WAS_RECOVERED}) ORDER BY resource.id
+"""  # noqa: S608  no text of others in it
+# In the order of the index of captures, so that nothing has to be sorted.
+_HOLDERS = "SELECT resource, archive, max(datetime) FROM capture GROUP BY resource, archive ORDER BY resource, archive"
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A resource that was recovered, or is missing.
+
+    uri: as somebody spelled it. use: as `unlost.pages.link.Use` has it. chosen: the copy; None if it is missing.
+    reason: why it is missing, one word; None if it is not. when: it was found missing, or last looked at, 14 digits.
+    holders: the archives that list it, with the dates of their last captures, by id.
+    """
+
+    uri: str
+    use: str
+    when: str
+    reason: str | None
+    chosen: Chosen | None
+    holders: tuple[tuple[str, str], ...]
+
+
+def ended(connection: sqlite3.Connection) -> Iterator[Ended]:
+    """Yield them in the order in which they were found, in bounded memory.
+
+    Raises OddError, ValueError for what is no text, sqlite3.Error.
+    """
+    groups = groupby(connection.execute(_HOLDERS), itemgetter(0))
+    group = next(groups, None)
+    for number, name, uri, use, is_missing, reason, changed, file, offset, data in connection.execute(_ENDED):
+        while group is not None and group[0] < number:
+            group = next(groups, None)
+        is_held = group is not None and group[0] == number
+        holders = tuple(_holder(*each) for each in group[1]) if group and is_held else ()
+        copy = None if is_missing else chosen_of(name, uri, file, offset, data)
+        why = None if reason is None else certain_text(reason)
+        yield Ended(certain_text(uri), certain_text(use), certain_text(changed or ""), why, copy, holders)
+
+
+def _holder(_: int, archive: object, last: object) -> tuple[str, str]:
+    return certain_text(archive), certain_text(last)

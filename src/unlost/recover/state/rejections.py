@@ -1,0 +1,52 @@
+"""Copies that came and were rejected, and why."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from unlost.recover.state.file import StateFile
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """A record that was rejected.
+
+    record, resource: their ids. kind: as `unlost.pages.verdicts.Kind` has it. reason: in words.
+    """
+
+    record: int
+    resource: int
+    kind: str
+    reason: str
+
+
+class Rejections:
+    """The table of rejected records."""
+
+    def __init__(self, file: StateFile) -> None:
+        self._file = file
+        self._run = file.connection.execute
+
+    def add(self, record: int, worth: int, kind: str, reason: str) -> None:
+        """Keep why a record was rejected. worth: what it would be good for else."""
+        self._file.begin()
+        self._run("INSERT OR REPLACE INTO rejected VALUES (?, ?, ?, ?)", (record, worth, kind, reason))
+
+    def all(self) -> Iterator[Rejection]:
+        """Yield all whose records are still there, in the order in which they came."""
+        sql = """SELECT record.id, record.resource, rejected.kind, rejected.reason
+            FROM rejected JOIN record ON record.id = rejected.record ORDER BY record.id"""
+        for row in self._run(sql).fetchall():
+            yield Rejection(*row)
+
+    def undo(self) -> list[int]:
+        """Take all for what they would be good for else; return the resources that these are of."""
+        resources = sorted({each.resource for each in self.all()})
+        if resources:
+            self._file.begin()
+            self._run(
+                "UPDATE record SET worth = (SELECT worth FROM rejected WHERE rejected.record = record.id) "
+                "WHERE id IN (SELECT record FROM rejected)"
+            )
+            self._run("UPDATE capture SET outcome = 'stored' WHERE outcome = 'rejected'")
+            self._run("DELETE FROM rejected")
+        return resources

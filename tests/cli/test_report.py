@@ -1,0 +1,194 @@
+"""Tests of `unlost report` as people meet it."""
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+from tests.cli.run import unlost
+from tests.recover.report.states import NOW, SITE, Made, make
+from tests.shown.looking import EVIL, HIDDEN
+from unlost.pages.link import Use
+from unlost.recover.state.file import NAME, VERSION
+from unlost.recover.state.state import State
+
+ROOT = Path(__file__).parents[2]
+MADE = [
+    Made("", "20110401000000", urim="https://a.example/1", links=("gone", "x\ty")),
+    Made("i.png", "20120101000000", archive="b", mime=f"image/{EVIL}\t{HIDDEN}", use=Use.REQUISITE),
+    Made("x\ty", "20130101000000", mime=None, others=(("b", "20140101000000"), ("c", "20100101000000"))),
+    Made("gone", reason="not-held"),
+    Made("bad", "20150101000000", reason="rejected", verdict=("parked", "for sale")),
+]
+
+
+@pytest.fixture
+def recovery(tmp_path: Path) -> Path:
+    """Make a recovery."""
+    return make(tmp_path / "lost.example.recovery", MADE)
+
+
+def test_the_files_are_written_and_the_summary_is_printed(recovery: Path) -> None:
+    """A page, lines and objects in the folder of the recovery; twice is as once."""
+    done = unlost("report", str(recovery))
+    assert done.returncode == 0
+    assert "3 of 5 resources came back. 2 are missing." in done.stdout.decode()
+    assert done.stderr.decode() == f"unlost: the report is in {recovery}/report/index.html\n"
+    before = {file.name: file.read_bytes() for file in (recovery / "report").iterdir()}
+    assert before.keys() == {"index.html", "report.json", "summary.tsv"}
+    assert unlost("report", str(recovery)).returncode == 0
+    assert {file.name: file.read_bytes() for file in (recovery / "report").iterdir()} == before
+    assert unlost("report", str(recovery), "--tsv").stdout == before["summary.tsv"]
+    assert unlost("report", str(recovery), "--json").stdout == before["report.json"]
+
+
+def test_lines_and_objects_say_the_same(recovery: Path) -> None:
+    """Each of the seven fields can be read back from either; of what is missing there are three."""
+    lines = unlost("report", str(recovery), "--tsv").stdout.decode().splitlines()
+    *objects, _ = [json.loads(line) for line in unlost("report", str(recovery), "--json").stdout.splitlines()]
+    assert len(lines) == len(objects) == len(MADE)
+    for line, each in zip(lines, objects, strict=True):
+        assert line.replace("\t", "").isprintable()
+        when, uri, *fields = (unquote(field, errors="surrogateescape") for field in line.split("\t"))
+        assert (when, uri) == (each["when"], each["uri"])
+        if fields == ["MISSING"]:
+            assert (each["outcome"], each["archive"], each["file"]) == ("missing", None, None)
+            continue
+        mime, file, archive, date, others = fields
+        assert mime == (each["mime"] or "-")
+        assert (file, archive, date) == (each["file"], each["archive"], each["datetime"])
+        assert dict(other.split(":") for other in others.split(",") if other) == each["others"]
+    assert [each["reason"] for each in objects] == [None, None, None, "not-held", "rejected"]
+
+
+def test_the_lines_are_those_of_the_recovery(recovery: Path) -> None:
+    """What was put in comes out, in the order of the seven fields."""
+    first = unlost("report", str(recovery), "--tsv").stdout.decode().splitlines()
+    assert first[0] == f"2026-01-01T00:00:00Z\t{SITE}\ttext/html\twarc/unlost-00001.warc.gz:1\ta\t20110401000000\t"
+    assert first[2].split("\t")[-1] == "b:20140101000000,c:20100101000000"
+    assert first[3] == f"2026-01-01T00:00:00Z\t{SITE}gone\tMISSING"
+    assert NOW.startswith("20260101")
+
+
+@pytest.mark.parametrize(
+    ("word", "lines"),
+    [
+        ("missing", [f"{SITE}gone\tnot-held\t1\t{SITE}", f"{SITE}bad\trejected\t0\t-"]),
+        ("rejected", [f"{SITE}bad\ta\t20150101000000\tparked\tfor sale\t-"]),
+        ("listed", []),
+    ],
+)
+def test_lists(recovery: Path, word: str, lines: list[str]) -> None:
+    """Only what was asked for, a line each; nothing is written."""
+    done = unlost("report", str(recovery), "--list", word)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.decode().splitlines() == lines
+    assert not (recovery / "report").exists()
+
+
+def test_the_list_of_what_came_back(recovery: Path) -> None:
+    """Address, archive, date, type and where the copy is."""
+    lines = unlost("report", str(recovery), "--list", "recovered").stdout.decode().splitlines()
+    assert lines[0] == f"{SITE}\ta\t20110401000000\ttext/html\thttps://a.example/1"
+    assert len(lines) == 3
+
+
+def test_the_guide_shows_what_is_printed(tmp_path: Path) -> None:
+    """The example in docs/report.md is what comes of the lost site of the examples."""
+    folder = tmp_path / "lost.example.recovery"
+    archives = ROOT / "docs" / "examples" / "lost" / "archives.toml"
+    assert unlost("recover", SITE, "--archives", str(archives), "-o", str(folder)).returncode == 0
+    shown = (ROOT / "docs" / "report.md").read_text().split("```text\n")[2].partition("```")[0]
+    assert unlost("report", str(folder)).stdout.decode() == shown
+
+
+def test_a_page_elsewhere(recovery: Path, tmp_path: Path) -> None:
+    """`--html` writes the page alone, also beside a list; it names no files that are not there."""
+    page = tmp_path / "page.html"
+    done = unlost("report", str(recovery), "--html", str(page), "--list", "missing")
+    assert (done.returncode, done.stdout.count(b"\n")) == (0, 2)
+    assert "summary.tsv" not in page.read_text()
+    assert not (recovery / "report").exists()
+
+
+def test_files_elsewhere(recovery: Path, tmp_path: Path) -> None:
+    """`-o` takes another folder, and the recovery is left alone."""
+    assert unlost("report", str(recovery), "-o", str(tmp_path / "out")).returncode == 0
+    assert (tmp_path / "out" / "index.html").exists()
+    assert not (recovery / "report").exists()
+
+
+def test_it_works_while_a_recovery_is_at_work(recovery: Path) -> None:
+    """What was kept by then is told, and the recovery goes on."""
+    with State(recovery) as state:
+        state.resources.requeue("standing = 'missing'")
+        state.commit()
+        done = unlost("report", str(recovery))
+        assert done.returncode == 0, done.stderr
+        assert "3 of 3 resources came back. 2 are still to come." in done.stdout.decode()
+        state.resources.requeue("standing = 'recovered'")
+
+
+def test_nothing_yet(tmp_path: Path) -> None:
+    """It is said, and no error."""
+    done = unlost("report", str(make(tmp_path / "r", [], url=None)))
+    assert done.returncode == 0
+    assert done.stdout.decode() == "Nothing has come back yet.\n"
+    assert b"`unlost recover` goes on" in done.stderr
+
+
+def test_a_newer_version_is_told(recovery: Path) -> None:
+    """So is what to do about it."""
+    with closing(sqlite3.connect(recovery / NAME)) as state:
+        state.execute(f"PRAGMA user_version = {VERSION + 1}")
+    done = unlost("report", str(recovery))
+    assert (done.returncode, b"a newer unlost made it" in done.stderr) == (3, True)
+    assert not (recovery / "report").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("nowhere",), 3, "no such folder"),
+        (("a-file",), 3, "not a folder"),
+        (("empty",), 3, "not the folder of a recovery"),
+        (("other",), 3, "state.sqlite"),
+        (("lost.example.recovery", "--html", "nowhere/page.html"), 3, "no such folder"),
+        (("lost.example.recovery", "--html", "empty"), 3, "it is a folder"),
+        (("lost.example.recovery", "--json", "--tsv"), 2, "give one of them"),
+        (("lost.example.recovery", "-o", "out", "--json"), 2, "leave it out"),
+        (("lost.example.recovery", "-o", "a-file"), 3, "a-file"),
+        (("linked",), 3, "a link, which is not followed"),
+        (("linked-file",), 3, "a link, which is not followed"),
+    ],
+)
+def test_what_is_wrong_is_said(
+    recovery: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], code: int, said: str
+) -> None:
+    """In a line, and nothing is written."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a-file").write_text("mine")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / NAME).write_text("my diary, which is long enough to be looked at as if it were a database")
+    (make(tmp_path / "linked", MADE) / "report").symlink_to(tmp_path / "empty")
+    (make(tmp_path / "linked-file", MADE) / "report").mkdir()
+    (tmp_path / "linked-file" / "report" / "index.html").symlink_to(tmp_path / "a-file")
+    done = unlost("report", *words)
+    assert (done.returncode, said in done.stderr.decode()) == (code, True), done.stderr
+    assert b"Traceback" not in done.stderr
+    assert (tmp_path / "a-file").read_text() == "mine"
+    assert list((tmp_path / "empty").iterdir()) == []
+    assert not (recovery / "report").exists()
+
+
+def test_a_state_that_somebody_changed_is_told(recovery: Path) -> None:
+    """What is no record is named, and no half of a report is left."""
+    with closing(sqlite3.connect(recovery / NAME)) as state, state:
+        state.execute("UPDATE record SET data = '{\"capture\": 7}' WHERE id = 2")
+    done = unlost("report", str(recovery))
+    assert (done.returncode, b"not the state of a recovery" in done.stderr) == (3, True), done.stderr
+    assert not (recovery / "report").exists()

@@ -1,0 +1,120 @@
+"""A small site of nasty names and addresses, as an export places it."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from unlost.recover.export.placed import Placed
+
+HOST = "http://www.lost.example"
+IMAGE = "http://img.other.example"
+
+
+class Nasty(NamedTuple):
+    """A resource. old: its address; path: of its file; asked: how else it may be asked for."""
+
+    old: str
+    path: str
+    mime: str | None = "text/html"
+    charset: str | None = None
+    asked: tuple[str, ...] = ()
+
+
+FILES = [
+    Nasty("/", "index.html", charset="utf-8"),
+    Nasty("/plain.html", "plain.html", charset="utf-8"),
+    Nasty("/latin.html", "latin.html", charset="windows-1252"),
+    Nasty("/undeclared.html", "undeclared.html"),
+    Nasty("/page.php", "page.php.html", charset="utf-8"),
+    Nasty("/page.php?id=1", "page.php-id=1.html", charset="utf-8"),
+    Nasty("/page.php?id=2", "page.php-id=2.html", charset="koi8-r"),
+    Nasty("/page.php?id=10&x=a%20b", "page.php-id=10&x=a b.html", charset="utf-8"),
+    Nasty("/page.php?x=+;y", "page.php-x=+;y.html", charset="utf-8"),
+    Nasty("/page.php?x='\"<>", "page.php-quotes.html", charset="utf-8", asked=("/page.php?x=%27%22%3C%3E",)),
+    Nasty("/page.php?x=%c3%a9", "page.php-x=é.html", charset="utf-8", asked=("/page.php?x=%C3%A9",)),
+    Nasty("/page.php?u=http://a.example/?b", "page.php-u.html", charset="utf-8"),
+    Nasty("/page.php?x=$1%1%{HTTP_HOST}${x}", "page.php-vars.html", charset="utf-8"),
+    Nasty("/page.php?x=\\", "page.php-back.html", charset="utf-8"),
+    Nasty("/page.php?x=(a|b)*.{2}[c]^$", "page.php-regex.html", charset="utf-8"),
+    Nasty("/page.php?;}}server{", "page.php-server.html", charset="utf-8"),
+    Nasty("/search?q", "search-q.html", charset="utf-8"),
+    Nasty("/folder", "folder/index.html", charset="utf-8"),
+    Nasty("/folder/inside.html", "folder/inside.html", charset="utf-8"),
+    Nasty("/both/", "both/index.html", charset="windows-1252"),
+    Nasty("/both/?all", "both/index-all.html", charset="utf-8"),
+    Nasty("/deep/a/b", "deep/a-b.html", charset="utf-8"),
+    Nasty("/deep/a/style", "deep/style.css", "text/css"),
+    Nasty("/deep/a/logo", "img/logo.gif", "image/gif"),
+    Nasty("/lie.gif", "lie.gif", "image/png"),
+    Nasty("/true.gif", "true.gif", "image/gif"),
+    Nasty("/lie.gif?v=2", "lie-v=2.gif", "image/gif"),
+    Nasty("/noending", "noending", "application/pdf"),
+    Nasty("/data.bin", "data.bin", None),
+    Nasty("/with%20space.html", "with space.html", charset="utf-8"),
+    Nasty("/with%20space", "with space-page.html", charset="utf-8"),
+    Nasty("/caf%C3%A9", "café.html", charset="utf-8", asked=("/caf%c3%a9",)),
+    Nasty("/größe", "größe.html", charset="utf-8", asked=("/gr%C3%B6%C3%9Fe",)),
+    Nasty("/caf%E9", "caf-latin.html", charset="windows-1252", asked=("/caf%e9",)),
+    Nasty("/a%2Bb+c;d,e=f&g!h@i(j)*'k~", "a+b+c;d.html", charset="utf-8"),
+    Nasty("/q\"uo'te$x{y}\\z%25", "quote$x{y}\\z\"'%.html", charset="utf-8"),
+    Nasty("/line%0Abreak%09tab%0D", "line\nbreak.html", charset="koi8-r"),
+    Nasty("/hash%23mark%3Fquestion", "hash#mark?question.html", charset="utf-8"),
+    Nasty("/percent%2541", "percent%41.html", charset="utf-8", asked=("/percent%25%34%31",)),
+    Nasty("/percent", "100%25 %20.html", charset="utf-8"),
+    Nasty("/double//slash//page", "double/slash/page.html", charset="utf-8", asked=("/double/slash/page",)),
+    Nasty("/Case.HTML", "Case-2.HTML.html", charset="utf-8"),
+    Nasty("/case.html", "case.html", charset="utf-8"),
+    Nasty("/CASE?x", "CASE-x.html", charset="utf-8"),
+    Nasty("/case?x", "case-x-2.html", charset="utf-8"),
+    Nasty("/$1$uri%25{REQUEST_URI}", "vars.html", charset="utf-8"),
+    Nasty("/!not-^start$", "bang.html", charset="utf-8"),
+    Nasty("/-f", "dash.html", charset="utf-8"),
+    Nasty("/:splat/*", "colon/star.html", charset="utf-8"),
+    Nasty("/long/" + "x" * 200 + "?" + "y" * 1500, "long.html", charset="utf-8"),
+    Nasty("/.unlost-type-0/x.html", ".unlost-type-0/x.html", "text/plain"),
+    Nasty("/robots.txt", "robots.txt", "text/plain", "utf-8"),
+    Nasty("/script.php3", "script.php3", "text/plain"),
+]
+# To where each redirect leads, as an answer says it.
+REDIRECTS = {
+    "/old": (f"{HOST}/plain.html", "/plain.html"),
+    "/old?a=1": (f"{HOST}/page.php?id=1", "/page.php?id=1"),
+    "/away": ("https://else.example/x?y=1#z", "https://else.example/x?y=1"),
+    "/evil": (f"{HOST}//evil.example/", "/evil.example/"),
+    "/header": ("http://else.example/\r\nSet-Cookie: a=b", "http://else.example/%0D%0ASet-Cookie:%20a=b"),
+    "/dollar": ('http://else.example/$1"%{X}\\', "http://else.example/%241%22%25%7BX%7D%5C"),
+}
+CIRCLES = {"/ring/1": "/ring/2", "/ring/2": "/ring/3", "/ring/3": "/ring/1", "/to-ring": "/ring/1"}
+SAME = "/plain.html"
+REFUSED = {
+    "/zero%00byte": "byte 0",
+    "/up/%2E%2E/%2e%2e/etc/passwd": "dots",
+    "/" + "z" * 5_000: "too long",
+}
+
+
+def placed() -> list[Placed]:
+    """Return all of it."""
+    found = [Placed(HOST + each.old, each.path, each.mime, each.charset) for each in FILES]
+    found += [Placed(f"{IMAGE}/pic?1", "img.other.example/pic-1.jpg", "image/jpeg")]
+    found += [Placed(HOST + old, None, to=to) for old, (to, _) in REDIRECTS.items()]
+    found += [Placed(HOST + old, None, to=HOST + to) for old, to in CIRCLES.items()]
+    found += [Placed(HOST + SAME, None, to=f"https://lost.example{SAME}")]
+    found += [Placed(HOST + old, f"refused-{number}.html", "text/html") for number, old in enumerate(REFUSED)]
+    found += [Placed(f"{HOST}/js", None, to="javascript:alert(1)"), Placed("mailto:a@b.example", "mail", "text/html")]
+    return found
+
+
+def body(path: str) -> bytes:
+    """Return what is in a file: something that no other has."""
+    return f"<p>This is {path!r}, <?php echo 'a program'; ?>".encode()
+
+
+def write(folder: Path, files: dict[str, bytes]) -> None:
+    """Write the site, and files beside it."""
+    for path in {each.path for each in placed() if each.path is not None}:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(body(path))
+    for path, content in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        assert not (folder / path).exists()
+        (folder / path).write_bytes(content)

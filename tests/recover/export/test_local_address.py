@@ -1,0 +1,25 @@
+"""Tests of addresses from file to file."""
+
+from urllib.parse import unquote, urljoin
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from unlost.recover.export.local_address import address_of, relative
+
+_names = st.sampled_from(
+    ["a", "b", "a b", "x:y", "javascript:", "100%", "%41", "?", "#", "é", "~", "a&b", "..."]
+) | st.text(st.characters(exclude_categories=["C"], exclude_characters="/\\"), min_size=1, max_size=5).filter(
+    lambda name: name not in (".", "..")
+)
+_paths = st.lists(_names, min_size=1, max_size=4).map("/".join)
+
+
+@given(_paths, _paths, st.sampled_from(["file:///home/me/site/", "http://lost.example/"]))
+def test_a_browser_finds_the_file(path: str, page: str, top: str) -> None:
+    """The address, seen from the page, leads to the file, on a disk and on a server."""
+    link = relative(address_of(path), address_of(page))
+    found = urljoin(top + address_of(page), link)
+    assert link.isascii()
+    assert link
+    assert unquote(found) == top + path

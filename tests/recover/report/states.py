@@ -1,0 +1,146 @@
+"""States of recoveries that no archive was asked for: small ones with anything in them, and one of any size."""
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from unlost.formats.capture import Capture
+from unlost.pages.link import Use
+from unlost.recover.plan import Plan
+from unlost.recover.record import Record
+from unlost.recover.state.file import NAME
+from unlost.recover.state.listings import Listed, Listing
+from unlost.recover.state.resources import Standing, Wanted
+from unlost.recover.state.state import State
+
+SITE = "http://lost.example/"
+NOW = "20260101000000"
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A resource of a made-up recovery.
+
+    path: behind the site's address; also its name. date: of the copy; None if there is none. reason: why it is missing.
+    links: the paths of what it links to. others: archive and date of further captures. verdict: kind and reason, if the
+    copy was rejected. standing: if it is neither recovered nor missing.
+    """
+
+    path: str
+    date: str | None = None
+    archive: str = "a"
+    mime: str | None = "text/html"
+    status: int | None = 200
+    urim: str | None = None
+    use: Use = Use.PAGE
+    reason: str | None = None
+    links: tuple[str, ...] = ()
+    others: tuple[tuple[str, str], ...] = ()
+    verdict: tuple[str, str] | None = None
+    standing: Standing | None = None
+
+
+def make(folder: Path, resources: Sequence[Made], url: str | None = SITE) -> Path:
+    """Make the state of a recovery that has these; return its folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with State(folder) as state:
+        if url is not None:
+            state.keep_plan(Plan(url))
+        numbers = state.resources.want([_wanted(each) for each in resources])
+        known = dict(zip((each.path for each in resources), numbers, strict=True))
+        for each, number in zip(resources, numbers, strict=True):
+            _fill(state, each, number)
+            wanted = [_wanted(other) for other in resources if other.path in each.links]
+            state.resources.want(wanted, known[each.path])
+        for each, number in zip(resources, numbers, strict=True):
+            _finish(state, each, number)
+    return folder
+
+
+def _wanted(each: Made) -> Wanted:
+    return Wanted(f"lost.example/{each.path}", SITE + each.path, each.use, 1)
+
+
+def _capture(each: Made, archive: str, date: str) -> Capture:
+    return Capture(
+        SITE + each.path, None, date, each.status, each.mime, archive=archive, urim=each.urim,
+    )  # fmt: skip
+
+
+def _fill(state: State, each: Made, number: int) -> None:
+    listed = [*each.others, *([(each.archive, each.date)] if each.date else [])]
+    state.captures.add([(number, _capture(each, archive, date)) for archive, date in listed])
+    if each.date is None:
+        return
+    record = Record(_capture(each, each.archive, each.date), None, None, None, NOW, "unlost-00001.warc.gz", number, 1)
+    kept = state.records.add(number, 0, record)
+    state.resources.choose(number, kept)
+    if each.verdict is not None:
+        state.rejections.add(kept, 0, *each.verdict)
+
+
+def _finish(state: State, each: Made, number: int) -> None:
+    if each.standing is Standing.LISTED:
+        state.resources.drop(number)
+    elif each.standing is None:
+        standing = Standing.MISSING if each.reason else Standing.RECOVERED
+        state.resources.finish(number, standing, NOW, each.reason)
+
+
+def note_list(folder: Path, archive: str, outcome: Listed, message: str | None = None) -> None:
+    """Say what came of an archive's list."""
+    with State(folder) as state:
+        state.listings.note(Listing(archive, SITE, outcome, 0, message))
+
+
+def make_many(folder: Path, count: int) -> Path:
+    """Make the state of a recovery with so many resources: one in ten is missing, one in a hundred was rejected.
+
+    Each has three links and two captures; copies are from ten years.
+    """
+    make(folder, [])
+    with closing(sqlite3.connect(folder / NAME)) as state, state:
+        run = state.executemany
+        numbers = range(1, count + 1)
+        run(
+            "INSERT INTO resource (id, name, folded, uri, use, standing, hops, archive, record, reason, changed)"
+            " VALUES (?1, 'n' || ?1, 'n' || ?1, ?2, 'page', ?3, 1, '', ?4, ?5, ?6)",
+            (
+                (each, f"{SITE}{each}.html", *_end(each), NOW)
+                for each in numbers
+            ),
+        )  # fmt: skip
+        run(
+            "INSERT OR IGNORE INTO link VALUES (?, ?)",
+            ((each, each * step % count + 1) for each in numbers for step in (2, 3, 5)),
+        )
+        run(
+            "INSERT INTO capture (resource, archive, datetime, uri, revisit) VALUES (?, ?, ?, ?, 0)",
+            ((each, archive, _date(each), f"{SITE}{each}.html") for each in numbers for archive in "ab"),
+        )
+        run(
+            "INSERT INTO record (id, resource, worth, file, offset, size, data) VALUES (?1, ?1, 0, 'f', ?1, 1, ?2)",
+            ((each, _data(each)) for each in numbers),
+        )
+        run(
+            "INSERT INTO rejected VALUES (?, 0, 'parked', 'for sale')",
+            ((each,) for each in numbers if each % 100 == 0),
+        )
+    return folder
+
+
+def _end(number: int) -> tuple[str, int | None, str | None]:
+    return ("missing", None, "not-held") if number % 10 == 0 else ("recovered", number, None)
+
+
+def _date(number: int) -> str:
+    return f"{2000 + number % 10}{number % 12 + 1:02}01000000"
+
+
+def _data(number: int) -> str:
+    capture = {"uri": f"{SITE}{number}.html", "datetime": _date(number), "status": 200, "mime": "text/html"}
+    capture |= {"archive": "a", "urim": f"http://a.example/{_date(number)}/{SITE}{number}.html"}
+    return json.dumps({"source": None, "truncated": None, "recovered": NOW, "capture": capture})

@@ -1,0 +1,84 @@
+"""Tests of the time line: bars without gaps, drawn by their numbers."""
+
+import re
+from xml.etree import ElementTree as ET
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from unlost.recover.report.timeline import Bar, bars, describe, drawing
+
+SVG = "{http://www.w3.org/2000/svg}"
+MONTHS = st.dictionaries(
+    st.builds(lambda year, month: f"{year:04}{month:02}", st.integers(0, 9999), st.integers(0, 99)),
+    st.integers(1, 10**6),
+    max_size=30,
+)
+
+
+@given(MONTHS)
+def test_nothing_is_lost_and_there_are_never_too_many(months: dict[str, int]) -> None:
+    """Whatever dates archives make up, every copy is in one bar, times go on and on, and there are at most 60."""
+    found = bars(months)
+    assert sum(bar.count for bar in found) == sum(months.values())
+    assert len(found) <= 60
+    labels = [bar.label for bar in found]
+    assert labels == sorted(set(labels))
+    if found:
+        assert found[0].count
+        assert found[-1].count
+
+
+def test_one_date_is_one_bar() -> None:
+    """It is as high as the picture, and has its month."""
+    found = bars({"201104": 1})
+    assert found == [Bar("2011-04", 1)]
+    (shape,) = _shapes(found)
+    assert (float(shape["y"]), float(shape["height"])) == (0, 100)
+    assert describe(found) == "1 copy, from 2011-04."
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "count", "label"),
+    [
+        ("201101", "201312", 36, "2011-01"),
+        ("201101", "201401", 4, "2011"),
+        ("199601", "202612", 31, "1996"),
+        ("190001", "202612", 26, "1900 to 1904"),
+        ("000101", "999912", 50, "0000 to 0199"),
+    ],
+)
+def test_bars_are_as_long_as_is_needed(first: str, last: str, count: int, label: str) -> None:
+    """Three years are months; more are years; more than a life are several years together."""
+    found = bars({first: 1, last: 2})
+    assert (len(found), found[0].label) == (count, label)
+
+
+def test_heights_are_true() -> None:
+    """Ten thousand copies are drawn by their numbers, and one beside them can still be seen."""
+    found = bars({"200001": 10_000, "200101": 5_000, "200501": 1})
+    heights = {shape["title"]: float(shape["height"]) for shape in _shapes(found)}
+    assert heights["2000: 10,000"] == 100
+    assert heights["2001: 5,000"] == 50
+    assert 1 <= heights["2005: 1"] <= 2
+    assert len(heights) == 3, "a year without copies has no bar"
+
+
+def test_nothing_is_nothing() -> None:
+    """Without copies there are no bars, and the picture says so."""
+    assert bars({}) == []
+    assert "No copies." in drawing([])
+
+
+def _shapes(found: list[Bar]) -> list[dict[str, str]]:
+    picture = ET.fromstring(drawing(found))  # noqa: S314  our own
+    width = int(re.split(" ", picture.attrib["viewBox"])[2])
+    shapes = []
+    for shape in picture.iter(f"{SVG}rect"):
+        title = shape.find(f"{SVG}title")
+        assert title is not None
+        assert 0 <= float(shape.attrib["x"]) < float(shape.attrib["x"]) + float(shape.attrib["width"]) <= width
+        assert float(shape.attrib["y"]) + float(shape.attrib["height"]) == pytest.approx(100)
+        shapes.append({**shape.attrib, "title": title.text or ""})
+    return shapes

@@ -1,0 +1,118 @@
+"""A state that somebody changed: whoever reads it says so, and never fails in another way."""
+
+import json
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.recover.export.made import ROOT, Copy, exported, recovered
+from unlost.errors import InputError
+from unlost.recover.export.archive_files.wacz_target import write_wacz
+from unlost.recover.report.figures import figures_of
+from unlost.recover.report.page import report_page
+from unlost.recover.report.wording import list_words
+from unlost.recover.state.file import NAME
+from unlost.recover.state.reading import StateReading
+
+NO_TEXT = b"\xff"
+
+
+def _exported(folder: Path) -> None:
+    exported(folder)
+
+
+def _as_wacz(folder: Path) -> None:
+    write_wacz(folder, folder / "site.wacz")
+
+
+def _reported(folder: Path) -> None:
+    with StateReading(folder) as state:
+        report_page(state, figures_of(state), has_files=False)
+        list(state.missing())
+
+
+def _changed(folder: Path, sql: str, value: object) -> None:
+    with closing(sqlite3.connect(folder / NAME)) as connection, connection:
+        assert connection.execute(sql, (value,)).rowcount
+
+
+def _with(data: str, name: str, value: object) -> str:
+    """Return the data of a record, or another object in JSON, with something else in the place of a field."""
+    values = json.loads(data)
+    (values if name in values else values["capture"])[name] = value
+    return json.dumps(values)
+
+
+@pytest.fixture
+def recovery(tmp_path: Path) -> Path:
+    """Return a recovery with one resource of each kind."""
+    copies = [
+        Copy(ROOT, b'<a href="/gone">'),
+        Copy(f"{ROOT}same", same_as=ROOT),
+        Copy(f"{ROOT}bad", b"bad", rejected=True),
+    ]
+    return recovered(tmp_path / "r", copies, missing=[f"{ROOT}gone"], aliases=[(f"{ROOT}other", ROOT)])
+
+
+@pytest.mark.parametrize(
+    ("read", "field", "value"),
+    [
+        (_exported, "capture", []),
+        (_exported, "revisit_of", []),
+        (_exported, "revisit_of", ""),
+        (_exported, "datetime", None),
+        (_as_wacz, "capture", "x"),
+        (_as_wacz, "uri", 1),
+        (_reported, "capture", [1]),
+        (_reported, "uri", None),
+        (_reported, "datetime", {}),
+    ],
+)
+def test_records(recovery: Path, read: Callable[[Path], None], field: str, value: object) -> None:
+    """Whatever stands in the JSON of a record, it is told that it is none."""
+    with closing(sqlite3.connect(recovery / NAME)) as connection, connection:
+        for number, data in connection.execute("SELECT id, data FROM record").fetchall():
+            changed = _with(data, field, value)
+            connection.execute("UPDATE record SET data = ? WHERE id = ?", (changed, number))
+    with pytest.raises(InputError, match="not the state of a recovery: the record of"):
+        read(recovery)
+
+
+@pytest.mark.parametrize(
+    ("read", "column"),
+    [
+        (_exported, "alias SET name"),
+        (_reported, "rejected SET kind"),
+        (_reported, "rejected SET reason"),
+        (_reported, "resource SET uri"),
+        (_reported, "resource SET reason"),
+        (_reported, "resource SET changed"),
+    ],
+)
+def test_columns(recovery: Path, read: Callable[[Path], None], column: str) -> None:
+    """Bytes that are no text, where a text is expected, are told."""
+    _changed(recovery, f"UPDATE {column} = ?", NO_TEXT)
+    with pytest.raises(InputError, match="not the state of a recovery: something in it is no text"):
+        read(recovery)
+
+
+def test_words_of_lists(recovery: Path) -> None:
+    """What came of a list is shown so that nothing in it is hidden, and no terminal acts on it."""
+    _changed(recovery, "INSERT INTO listing VALUES ('a', 'p', ?, 0, NULL, NULL)", "\u202e\x1b[31m")
+    with StateReading(recovery) as state:
+        assert list_words(figures_of(state), "a") == "\\u202e\\x1b[31m"
+
+
+@pytest.mark.parametrize("read", [_exported, _reported])
+def test_plans(recovery: Path, read: Callable[[Path], None]) -> None:
+    """A plan with a switch that is neither on nor off is none."""
+    with StateReading(recovery) as state:
+        assert state.plan() is not None
+    with closing(sqlite3.connect(recovery / NAME)) as connection:
+        ((plan,),) = connection.execute("SELECT value FROM fact WHERE name = 'plan'")
+    _changed(recovery, "UPDATE fact SET value = ? WHERE name = 'plan'", _with(plan, "ignore_case", "yes"))
+    with pytest.raises(InputError, match="its fact `plan`"):
+        read(recovery)
