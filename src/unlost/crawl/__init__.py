@@ -1,0 +1,1 @@
+"""The live web, politely: robots, pacing, scope, traps."""
