@@ -197,7 +197,7 @@ ENDLESS = {
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.long] if "path" in name else []) for name in ENDLESS]
+    "name", [pytest.param(name, marks=[pytest.mark.long] if "days" in name else []) for name in ENDLESS]
 )
 def test_what_has_no_end_ends(name: str, tmp_path: Path) -> None:
     """A site that goes on for ever is left after some thousand pages, and all else comes; the reason is said."""
