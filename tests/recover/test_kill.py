@@ -6,6 +6,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -119,22 +120,29 @@ def test_killed_at_any_point_it_goes_on(
     """The outcome is the undisturbed one; at most what was on its way is asked for again; no WARC is broken."""
     random_ = random.Random(round_)  # noqa: S311
     command = Command(lost.registry(tmp_path), tmp_path / "village.recovery", tmp_path / "home")
-    arguments = command.arguments(ROOT, "--connections", str(CONNECTIONS))
     have: dict[tuple[str, str], Kept] = {}
-    replays = 0
-    for point in range(POINTS // ROUNDS):
-        # In the middle of a request, while its answer is kept, or once so much is kept; never so late that it is done.
+    replays = kills = 0
+    while kills < POINTS // ROUNDS:
+        arguments = command.arguments(ROOT, "--connections", str(CONNECTIONS))
+        # In the middle of a request, while its answer is kept, or once so much is kept.
         after = random_.choice([1, 2, 3, 4])
-        size = random_.choice([0, 0, random_.randrange(needed[1] * (point + 1) // 10)])
+        size = random_.choice([0, 0, random_.randrange(needed[1] * (kills + 1) // 10)])
         delay = random_.choice([None, None, random_.uniform(0, 0.005)])
-        print(f"round {round_}, point {point}: request {after}, {size} bytes kept, {delay} s later")
+        print(f"round {round_}, kill {kills}: request {after}, {size} bytes kept, {delay} s later")
         lost.asked.clear()
         killing = Killing(lost, command.folder, after, size, delay)
         killing.of(starting.start(command.home, arguments))
         code = starting.ended()
         killing.ended()
-        assert code == -signal.SIGKILL
         assert asked_again(lost.asked, have) == []
+        if code == 0:  # on a busy machine a kill may come so late that little is left: then it was done before the next
+            check(SITE, Run(), command.folder, command.summary)
+            command = replace(command, folder=command.folder.with_name(f"again-{kills}.recovery"))
+            assert not command.folder.exists(), "no kill has come since it was begun anew"
+            have, replays = {}, 0
+            continue
+        assert code == -signal.SIGKILL
+        kills += 1
         replays += len(lost.replays())
         now = copies(command.folder)
         assert have.items() <= now.items(), "something that was kept is gone"

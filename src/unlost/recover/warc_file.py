@@ -1,6 +1,7 @@
 """The WARC that is being written: what is appended to it is there as a whole, or not at all."""
 
 import os
+import weakref
 from collections.abc import Iterator
 
 from unlost.recover.warc_folder import WarcFolder
@@ -28,6 +29,8 @@ class WarcFile:
         self.size = size or 0
         self.has_copies = has_copies
         self._file = folder.appending(name, new=size is None)
+        # Whoever gives it up without ending it, as after a failure, leaves no file open.
+        self._close = weakref.finalize(self, os.close, self._file)
 
     def append(self, pieces: Iterator[bytes]) -> None:
         """Append all pieces or none: if that fails, the file is cut back, and the next call finds it as it was."""
@@ -74,7 +77,7 @@ class WarcFile:
             else:
                 self._folder.remove(self.name)
         finally:
-            os.close(self._file)
+            self._close()
 
 
 def _gathered(pieces: Iterator[bytes]) -> Iterator[bytes]:
