@@ -17,7 +17,7 @@ from unlost.recover.record import Record
 from unlost.recover.state import gaps
 from unlost.recover.state.chosen import Chosen, OddError, chosen_of, record_of
 from unlost.recover.state.ended import WAS_RECOVERED, Ended, ended
-from unlost.recover.state.file import NAME, VERSION, certain_text, explained
+from unlost.recover.state.file import NAME, VERSION, certain_text, check_tables, explained
 from unlost.recover.state.gaps import Missed, Missing
 
 __all__ = ["REQUESTS", "TRAPPED", "Chosen", "Rejected", "StateReading", "total_requests"]
@@ -127,6 +127,7 @@ class StateReading:
             hint = ": a newer unlost made it, and is needed to read it" if version > VERSION else ""
             message = f"expected the state of a recovery in version {VERSION}, found {version}"
             raise InputError(f"{self._file}: {message}{hint}")
+        check_tables(connection, self._file)
         connection.execute("BEGIN")
         connection.execute("SELECT count(*) FROM fact").fetchone()  # from here on it stays as it is
 
