@@ -12,6 +12,7 @@ from tests.recover.export.made import ROOT, Copy, exported, recovered
 from unlost.errors import InputError
 from unlost.recover.export.archive_files.wacz_target import write_wacz
 from unlost.recover.report.figures import figures_of
+from unlost.recover.report.objects import summary_object
 from unlost.recover.report.page import report_page
 from unlost.recover.report.wording import list_words
 from unlost.recover.state.file import NAME
@@ -121,6 +122,19 @@ def test_what_is_no_date_and_no_number(recovery: Path, column: str, value: str) 
     _changed(recovery, f"UPDATE {column} = ?", value)
     with pytest.raises(InputError, match="not the state of a recovery"):
         _reported(recovery)
+
+
+def test_numbers_without_end(recovery: Path) -> None:
+    """What nobody can have counted counts nothing, so that it can be shown."""
+    long = "9" * 4300
+    value = f'{{"a": {long}, "b": {long}, "c": -1, "d": 2}}'
+    _changed(recovery, "INSERT OR REPLACE INTO fact VALUES ('requests', ?)", value)
+    _changed(recovery, "INSERT OR REPLACE INTO fact VALUES ('trapped', ?)", value)
+    with StateReading(recovery) as state:
+        figures = figures_of(state)
+        assert (figures.requests, figures.trapped) == (2, {"d": 2})
+        assert json.loads(json.dumps(summary_object(figures)))["requests"] == 2
+    _reported(recovery)
 
 
 def test_halves_of_letters(recovery: Path) -> None:
