@@ -18,7 +18,7 @@ from unlost.recover.telling import Tell
 from unlost.recover.warcs import Warcs
 
 _REMEMBERED = 12  # good pages of an earlier run, to judge others by
-_LONG_BEFORE = timedelta(days=182)  # sites are not taken over in a day
+_LONG_BEFORE = timedelta(days=30)  # a domain that lapsed is sold a month later, at the earliest
 
 
 @dataclass(frozen=True, slots=True)
