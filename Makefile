@@ -43,7 +43,7 @@ NEIGHBOURS := $(patsubst tests/neighbours/%.txt,.neighbours/%/.installed,$(wildc
 	.neighbours/$*/bin/pip install --quiet --disable-pip-version-check --requirement tests/neighbours/$*.txt
 	touch $@
 
-demo: $(VENV)/.built ## What an archive holds, in a small file that answers for every page
+demo: $(VENV)/.built ## A lost site comes back and works again; what an archive holds, in a small file
 	scripts/demo
 
 test: $(VENV)/.built $(VENV)/.tools $(NEIGHBOURS) ## The tests

@@ -48,6 +48,13 @@ def test_there_are_examples() -> None:
     assert {"README.md", "uri.md"} <= {page for page, _, _ in EXAMPLES}
 
 
+def test_every_page_is_named_once_in_the_readme() -> None:
+    """Whoever begins there finds every page of the docs, and none twice."""
+    listed = (ROOT / "README.md").read_text().partition("## More")[2]
+    named = re.findall(r"\(docs/([\w-]+\.md)\)", listed)
+    assert sorted(named) == sorted(page.name for page in PAGES if page.parent.name == "docs")
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_docstrings_show_what_happens(name: str) -> None:
     """Every example in a docstring runs."""

@@ -1,18 +1,22 @@
 """Tests of `unlost export` as its users run it, on a site that `unlost recover` brought back."""
 
 import json
+import os
+import signal
+import subprocess
 import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from tests.cli.run import unlost
+from tests.cli.run import UNLOST, unlost
 from tests.recover.command import Command
 from tests.recover.export.made import ROOT as OTHER_ROOT
 from tests.recover.export.made import Copy, recovered
 from tests.recover.site import ROOT, Site
 from tests.recover.village import PAGES, running, village
+from tests.waiting import wait_until
 
 SITE: Site = village()
 FILES = {"index.html", *(f"{number}.{ending}" for number in range(PAGES) for ending in ("html", "gif"))}
@@ -144,6 +148,36 @@ def test_what_is_refused(
     done = unlost("export", str(recovery), *options)
     assert (done.returncode, message in done.stderr.decode()) == (code, True), done.stderr
     assert [str(each.relative_to(tmp_path)) for each in sorted(tmp_path.rglob("*"))] == ["there", "there/file"]
+
+
+@pytest.mark.parametrize("name", ["site", "site.zip"])
+def test_ctrl_c(tmp_path: Path, name: str) -> None:
+    """It ends with 130 and a line that says so, and nothing is left of what was begun."""
+    first = f"{OTHER_ROOT}0.bin"
+    copies = [Copy(first, bytes(8 << 20), "image/png")]
+    copies += [Copy(f"{OTHER_ROOT}{number}.bin", mime="image/png", same_as=first) for number in range(1, 400)]
+    folder, out = recovered(tmp_path / "r", copies), tmp_path / "out"
+    out.mkdir()
+    with subprocess.Popen(
+        [UNLOST, "export", str(folder), "--to", str(out / name)], stderr=subprocess.PIPE, env={**os.environ}
+    ) as process:
+        wait_until(lambda: any(each.stat().st_size for each in out.rglob("*") if each.is_file()))
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=60)[1]
+    assert (process.returncode, said.strip()) == (130, b"unlost: interrupted"), said
+    assert list(out.iterdir()) == []
+
+
+def test_nothing_can_be_read(tmp_path: Path) -> None:
+    """Where no copy is whole, no site of no files is made, of whatever kind."""
+    folder = recovered(tmp_path / "r", [Copy(OTHER_ROOT, b"x")])
+    (warc,) = (folder / "warc").iterdir()
+    warc.unlink()
+    for name in ("site", "site.zip", "site.wacz"):
+        done = unlost("export", str(folder), "--to", str(tmp_path / name), "--json")
+        assert (done.returncode, done.stdout) == (3, b"")
+        assert b"nothing can be exported, first: " in done.stderr
+    assert [each.name for each in tmp_path.iterdir()] == ["r"]
 
 
 def test_no_recovery(tmp_path: Path) -> None:

@@ -160,7 +160,7 @@ def test_a_newer_version_is_told(recovery: Path) -> None:
         (("lost.example.recovery", "--html", "empty"), 3, "it is a folder"),
         (("lost.example.recovery", "--json", "--tsv"), 2, "give one of them"),
         (("lost.example.recovery", "-o", "out", "--json"), 2, "leave it out"),
-        (("lost.example.recovery", "-o", "a-file"), 3, "a-file"),
+        (("lost.example.recovery", "-o", "a-file"), 3, "a-file: cannot be made a folder"),
         (("linked",), 3, "a link, which is not followed"),
         (("linked-file",), 3, "a link, which is not followed"),
     ],

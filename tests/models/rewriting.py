@@ -77,6 +77,7 @@ PLACES = [
     Place("<meta http-equiv=refresh content=\"0;url='", "'\">", "page", "refresh"),
     Place('<svg><image xlink:href="', '"/></svg>', "requisite", "double"),
     Place("<svg><use href='", "'></use></svg>", "requisite", "single"),
+    Place('<svg><path fill="url(', ')"/></svg>', "requisite", "css bare in double"),
     Place("<object><param name=movie value='", "'></object>", "requisite", "single"),
     Place('<applet archive="data:x ', ',">', "requisite", "list"),
     Place("<noscript><img src='", "'></noscript>", "requisite", "single"),
@@ -99,6 +100,8 @@ STYLES = [
 DRAWING = [
     Place("<image xlink:href='", "'/>", "requisite", "single"),
     Place('<use href="', '"/>', "requisite", "double"),
+    Place("<image ns1:href='", "'/>", "requisite", "single"),
+    Place('<path clip-path="url(', ')"/>', "requisite", "css bare in double"),
     Place('<a xlink:href = "', '"></a>', "page", "double"),
     Place("<style>a { b: url(", ") }</style>", "requisite", "xml css"),
     Place("<style><![CDATA[ @import '", "'; ]]></style>", "requisite", "css single"),

@@ -45,6 +45,12 @@ ELEMENTS = {
     "<noframes><body><a href=x></body></noframes>": "p:x",
     "<svg><image xlink:href=x /><use href='y#part'/><a xlink:href=z></a></svg>": "r:x r:y p:z",
     "<svg><style>p { fill: url(x#y) }</style><use href='#part'/></svg>": "r:x",
+    "<svg><path fill='url(x#a)' stroke=url(#b) filter=url(y#c) mask=url(z#d) clip-path='url(&quot;w#e&quot;)'/>": (
+        "r:x r:y r:z r:w"
+    ),
+    "<svg><g cursor=url(x) marker-start=url(y#a) marker-mid=url(z#a) marker-end=url(w#a) fill=red></g></svg>": (
+        "r:x r:y r:z r:w"
+    ),
     "<html manifest=x>": "r:x",
     "<form action=x><button formaction=y>": "",
     "<script>document.write('<a href=x>')</script><!-- <a href=y> --><textarea><a href=z></textarea>": "",
@@ -181,6 +187,7 @@ def test_drawings() -> None:
     body = '<svg xmlns:xlink="q"><image xlink:href="x"/><style>a { b: url(y) }</style><a xlink:href="z"/></svg>'
     assert found(body, "image/svg+xml") == "r:x r:y p:z"
     assert found(body, None) == "r:x r:y p:z"
+    assert found(body.replace("xlink", "ns1"), "image/svg+xml") == "r:x r:y p:z"
 
 
 LISTS = {

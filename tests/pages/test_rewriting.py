@@ -236,6 +236,30 @@ def test_integrity() -> None:
     assert new(page, {"x": "y"}).body.decode() == page.replace("src=x", "src=y").replace("'x'", "'y'")
 
 
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        ("<base href=/b/ href=/c/><a href=x>", "<base data-href=/b/ data-href=/c/><a href=y>"),
+        (
+            "<script src=/b/x integrity=a Integrity=b></script>",
+            "<script src=y data-integrity=a data-Integrity=b></script>",
+        ),
+        (
+            "<meta http-equiv=Content-Security-Policy http-equiv=refresh content=x>",
+            "<meta data-http-equiv=Content-Security-Policy data-http-equiv=refresh content=x>",
+        ),
+        (
+            "<object codebase=/b/ codebase=/c/ data=x></object>",
+            "<object data-codebase=/b/ data-codebase=/c/ data=y></object>",
+        ),
+    ],
+)
+def test_attributes_that_are_there_twice(page: str, expected: str) -> None:
+    """Of two the first counts; once it has another name, the second does not count in its place."""
+    done = new(page, {"http://h.example/b/x": "y"}, drop_base=True, drop_integrity=True, drop_csp=True)
+    assert done.body.decode() == expected
+
+
 def test_policies() -> None:
     """A policy for where the page once was is told of, and has no effect if that is wanted."""
     page = "<meta http-equiv='content-security-policy' content='default-src https:'>"

@@ -19,6 +19,16 @@ MORE: dict[str, tuple[bytes, str]] = {
     "codebases": (b"<object codebase=c data=x archive='y z'>" * (MB // 40), "text/html"),
     "bases and forms": (b"<base href=/b/><form action=z>" * (MB // 30), "text/html"),
     "guards": (b"<script src=x integrity=y>" * (MB // 26), "text/html"),
+    "guards on one element": (b"<script src=x" + b" integrity" * (MB // 10) + b" crossorigin" * 9 + b">", "text/html"),
+    "codebases on one element": (b"<object data=x" + b" codebase=y" * (MB // 11) + b">", "text/html"),
+    "policies on one element": (
+        b"<meta http-equiv='" + b"a&amp;" * (MB // 12) + b"'" + b" http-equiv" * (MB // 22) + b">",
+        "text/html",
+    ),
+    "charsets on one element": (
+        f"<meta http-equiv='{'a&amp;' * (MB // 24)}' {'content=a ' * (MB // 40)}><a href=x>".encode("utf-16"),
+        "text/html",
+    ),
     "letters without a mark": (b"<a href=" + b"\x83\x5c" * (MB // 2) + b">", "text/html; charset=shift_jis"),
     "marks": (b"<img srcset='" + b"\x83\x5c , " * (MB // 5) + b"'>", "text/html; charset=shift_jis"),
     "escapes in CSS": (b"url(\\78 )" * (MB // 9), "text/css"),

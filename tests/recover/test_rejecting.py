@@ -151,6 +151,17 @@ def test_a_site_that_was_taken_over_is_found_out_by_its_past(tmp_path: Path) -> 
     assert rejections(tmp_path) == [("20190101000000", "hijacked"), ("20180101000000", "hijacked")]
 
 
+@pytest.mark.parametrize(
+    ("date", "is_found_out"), [("20180301000000", True), ("20180930000000", True), ("20181015000000", False)]
+)
+def test_what_was_there_long_before_tells(tmp_path: Path, date: str, *, is_found_out: bool) -> None:
+    """A month before is long before, in the same year or not; what is nearer tells nothing."""
+    stub = Stub("a", [bad("", "20181101000000", CASINO), Held(SITE, date, MILL.encode())])
+    run = Run(tmp_path, stub)
+    assert run().is_done
+    assert run.outcome()[""] == f"a {date if is_found_out else '20181101000000'}"
+
+
 def test_a_casino_is_a_casino(tmp_path: Path) -> None:
     """A site that was always about such things is not taken over: its last copies are taken, for one more request."""
     early = Held(SITE, "20050101000000", CASINO.replace("bonus", "welcome").encode())

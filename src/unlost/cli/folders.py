@@ -4,12 +4,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from unlost.errors import InputError
+
 
 @contextmanager
 def made(folder: Path) -> Iterator[None]:
-    """Make a folder; where nothing came to be in it, take it away again. Raises OSError."""
+    """Make a folder; where nothing came to be in it, take it away again. Raises InputError where a file is, OSError."""
     is_new = not folder.exists()
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise InputError(
+            f"{folder}: cannot be made a folder: a file is there, or above it: give another name"
+        ) from None
     try:
         yield
     finally:

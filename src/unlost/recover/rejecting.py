@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
+from unlost import dates
 from unlost.pages.verdicts import Answer, Verdict
 from unlost.recover import keeping
 from unlost.recover.choice import Worth
@@ -16,7 +18,7 @@ from unlost.recover.telling import Tell
 from unlost.recover.warcs import Warcs
 
 _REMEMBERED = 12  # good pages of an earlier run, to judge others by
-_LONG_BEFORE = 5000  # half a year, in digits of a date: sites are not taken over in a day
+_LONG_BEFORE = timedelta(days=30)  # a domain that lapsed is sold a month later, at the earliest
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +88,8 @@ class Rejecting:
         doubt = self._doubts.get(resource)
         if doubt is None:
             return None
-        latest = str(int(doubt.kept.record.capture.datetime[:8]) - _LONG_BEFORE)
-        before = [each for each in left if each.worth <= Worth.MIGRATED and each.listed.capture.datetime[:8] < latest]
+        latest = _long_before(doubt.kept.record.capture.datetime)
+        before = [each for each in left if each.worth <= Worth.MIGRATED and each.listed.capture.datetime < latest]
         return min(before, key=lambda each: each.listed.capture.datetime, default=None)
 
     def decide(self, resource: int, opinion: int | None) -> Kept | None:
@@ -119,3 +121,11 @@ class Rejecting:
                 if page is not None:
                     self._judging.learn(page)
         return self._judging
+
+
+def _long_before(datetime: str) -> str:
+    """Return when a site was what it was, if it was taken over by that time; both 14 digits."""
+    try:
+        return dates.from_datetime(dates.to_datetime(datetime) - _LONG_BEFORE)
+    except OverflowError:  # archives list dates of the year 1
+        return ""

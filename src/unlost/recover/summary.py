@@ -71,4 +71,11 @@ def plain(text: str) -> str:
     """Return a text without what would break a line into fields, or make a terminal act."""
     if text.isprintable():  # a fifth of the time, and almost always
         return text
-    return "".join(char if char.isprintable() else quote(char, errors="surrogateescape") for char in text)
+    return "".join(char if char.isprintable() else _escaped(char) for char in text)
+
+
+def _escaped(char: str) -> str:
+    try:
+        return quote(char, errors="surrogateescape")
+    except UnicodeEncodeError:  # half of a letter that was never bytes
+        return quote(char, errors="surrogatepass")

@@ -176,6 +176,17 @@ def test_a_home_page_with_a_box_for_members_is_a_home_page() -> None:
     assert verdict_of(a_page(told, "http://a.example/")) is not None
 
 
+@pytest.mark.parametrize(
+    ("title", "said"), [("Page not found", "its title or heading says"), ("Error", 'it says "cannot be found"')]
+)
+def test_where_it_says_so(title: str, said: str) -> None:
+    """The reason names the title only if it is there that the page says what is wrong."""
+    body = "<p>Menu<p>The item that you asked for cannot be found<p>Home"
+    found = verdict_of(a_page(body, "http://a.example/x", title))
+    assert found is not None
+    assert found.reason.startswith(said)
+
+
 def test_what_is_no_html_is_good() -> None:
     """An image has no words; neither has nothing."""
     assert verdict_of(Answer("http://a.example/a.gif", DATE, 200, "image/gif", b"GIF89a page not found")) is None

@@ -10,6 +10,7 @@ from unlost.errors import InputError
 from unlost.recover.export.exporting import Wanted, export_site
 from unlost.recover.export.external import NOTHING, External
 from unlost.recover.plan import Plan
+from unlost.recover.state.reading import StateReading
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
 BANNER = b"<!-- BEGIN WAYBACK TOOLBAR INSERT -->x<!-- END WAYBACK TOOLBAR INSERT -->"
@@ -285,6 +286,26 @@ def test_a_damaged_copy_costs_itself(tmp_path: Path) -> None:
     files, done = exported(folder)
     assert 0 < len(files) < 3
     assert done.problems.counts == {"unreadable": 3 - len(files)}
+
+
+@pytest.mark.parametrize("hosting", [False, True])
+def test_where_nothing_can_be_read(tmp_path: Path, *, hosting: bool) -> None:
+    """No site of no files comes to be; and nobody is told to begin with a page that could not be read."""
+    copies = [Copy(ROOT, b"front " * 99), Copy(f"{ROOT}a.html", b"page a " * 99)]
+    folder = recovered(tmp_path / "r", copies)
+    (warc,) = (folder / "warc").iterdir()
+    whole = warc.read_bytes()
+    warc.write_bytes(b"")
+    with pytest.raises(InputError, match="nothing can be exported, first: unlost-00001"):
+        exported(folder, Wanted(hosting=hosting))
+    with StateReading(folder) as state:
+        places = {record.capture.uri: record.offset for _, record in state.records()}
+    damaged = bytearray(whole)
+    damaged[places[ROOT] : places[ROOT] + 20] = bytes(20)
+    warc.write_bytes(damaged)
+    files, done = exported(folder, Wanted(hosting=hosting))
+    assert "a.html" in files
+    assert (done.files, done.start, done.problems.total) == (1, None, 1)
 
 
 def test_dates_of_files(tmp_path: Path) -> None:

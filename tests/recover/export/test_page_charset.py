@@ -35,6 +35,8 @@ def test_what_shows_right_anyway_stays_as_it_is(body: bytes, told: str | None) -
         (b"", b"<p>"),
         (b"<!DOCTYPE html>", b"<p>"),
         (b'<!doctype html>\n<!-- x --><HTML lang="ru"><head class=a>', b"<title>"),
+        (b"<!doctype html><html data-x=\"1>2\" lang='>'>", b"<p>"),
+        (b"<!--><!--" + b"x" * 700 + b"--><!doctype html><html><head>", b"<title>"),
         (b'<?xml version="1.0"?>\n<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0//EN" "x">', b"<div>"),
     ],
 )

@@ -12,10 +12,13 @@ from tests.recover.export.made import ROOT, Copy, exported, recovered
 from unlost.errors import InputError
 from unlost.recover.export.archive_files.wacz_target import write_wacz
 from unlost.recover.report.figures import figures_of
+from unlost.recover.report.objects import summary_object
 from unlost.recover.report.page import report_page
 from unlost.recover.report.wording import list_words
 from unlost.recover.state.file import NAME
 from unlost.recover.state.reading import StateReading
+from unlost.recover.state.state import State
+from unlost.recover.summary import entries
 
 NO_TEXT = b"\xff"
 
@@ -32,6 +35,11 @@ def _reported(folder: Path) -> None:
     with StateReading(folder) as state:
         report_page(state, figures_of(state), has_files=False)
         list(state.missing())
+
+
+def _resumed(folder: Path) -> None:
+    with State(folder):
+        pass
 
 
 def _changed(folder: Path, sql: str, value: object) -> None:
@@ -69,6 +77,7 @@ def recovery(tmp_path: Path) -> Path:
         (_reported, "capture", [1]),
         (_reported, "uri", None),
         (_reported, "datetime", {}),
+        (_reported, "recovered", "20149999000000"),
     ],
 )
 def test_records(recovery: Path, read: Callable[[Path], None], field: str, value: object) -> None:
@@ -96,6 +105,59 @@ def test_columns(recovery: Path, read: Callable[[Path], None], column: str) -> N
     """Bytes that are no text, where a text is expected, are told."""
     _changed(recovery, f"UPDATE {column} = ?", NO_TEXT)
     with pytest.raises(InputError, match="not the state of a recovery: something in it is no text"):
+        read(recovery)
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [("resource SET changed", "20149999000000"), ("resource SET changed", "x"), ("capture SET resource", "x")],
+)
+def test_what_is_no_date_and_no_number(recovery: Path, column: str, value: str) -> None:
+    """A day that no calendar has, and a text where a number is expected, are told."""
+    _changed(
+        recovery,
+        "INSERT INTO capture (resource, archive, datetime, uri, revisit) VALUES (1, 'a', '20140101000000', ?, 0)",
+        ROOT,
+    )
+    _changed(recovery, f"UPDATE {column} = ?", value)
+    with pytest.raises(InputError, match="not the state of a recovery"):
+        _reported(recovery)
+
+
+def test_numbers_without_end(recovery: Path) -> None:
+    """What nobody can have counted counts nothing, so that it can be shown."""
+    long = "9" * 4300
+    value = f'{{"a": {long}, "b": {long}, "c": -1, "d": 2}}'
+    _changed(recovery, "INSERT OR REPLACE INTO fact VALUES ('requests', ?)", value)
+    _changed(recovery, "INSERT OR REPLACE INTO fact VALUES ('trapped', ?)", value)
+    with StateReading(recovery) as state:
+        figures = figures_of(state)
+        assert (figures.requests, figures.trapped) == (2, {"d": 2})
+        assert json.loads(json.dumps(summary_object(figures)))["requests"] == 2
+    _reported(recovery)
+
+
+def test_halves_of_letters(recovery: Path) -> None:
+    """An address with half of a letter in it, which no bytes stand for, is shown in some way."""
+    _changed(
+        recovery,
+        "UPDATE resource SET uri = ? WHERE standing = 'missing'",
+        "http://a/\ud800".encode("utf-8", "surrogatepass"),
+    )
+    with StateReading(recovery) as state:
+        lines = [entry.line() for entry in entries(state)]
+    assert next(line for line in lines if "MISSING" in line).split("\t")[1] == "http://a/%ED%A0%80"
+    _reported(recovery)
+
+
+@pytest.mark.parametrize("read", [_exported, _as_wacz, _reported, _resumed])
+def test_views(recovery: Path, read: Callable[[Path], None]) -> None:
+    """A view, which may take for ever, is not asked; nobody who goes on with the recovery runs a trigger."""
+    endless = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i FROM n) SELECT i AS archive FROM n"
+    with closing(sqlite3.connect(recovery / NAME)) as connection, connection:
+        connection.execute("DROP TABLE listing")
+        connection.execute(f"CREATE VIEW listing AS {endless}")
+    with pytest.raises(InputError, match="it has more than tables"):
         read(recovery)
 
 

@@ -77,7 +77,7 @@ pub trait Sink {
     fn add(&mut self, spot: Spot<'_>, written: &str, purpose: Use, within: Option<&str>);
 
     /// The address that others are relative to.
-    fn add_base(&mut self, element: &Element<'_, '_>, name_at: usize, written: &str);
+    fn add_base(&mut self, element: &Element<'_, '_>, written: &str);
 
     /// An address that is no link, but relative to the base like one.
     fn add_other(&mut self, _spot: Spot<'_>, _written: &str) {}
@@ -125,7 +125,7 @@ impl<'t> Element<'_, 't> {
                     let value = self
                         .place
                         .escaped(attribute.at, layer, attribute.value, &text);
-                    self.add(carrier.holds, attribute, &value, out);
+                    self.add(carrier.holds, &value, out);
                     break;
                 }
             }
@@ -133,7 +133,7 @@ impl<'t> Element<'_, 't> {
         out.end(self);
     }
 
-    fn add(&self, holds: Holds, attribute: &Attribute<'_>, value: &Place<'_>, out: &mut impl Sink) {
+    fn add(&self, holds: Holds, value: &Place<'_>, out: &mut impl Sink) {
         match holds {
             Holds::Address(purpose) => add_whole(value, purpose, None, out),
             Holds::Candidates => {
@@ -142,7 +142,7 @@ impl<'t> Element<'_, 't> {
                 }
             }
             Holds::Style => style(value, out),
-            Holds::Base => out.add_base(self, attribute.name_at, value.text),
+            Holds::Base => out.add_base(self, value.text),
             Holds::Other => out.add_other(whole(value), value.text),
             Holds::Markup if self.inner => {}
             Holds::ByRelation => {

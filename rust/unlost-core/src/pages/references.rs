@@ -123,7 +123,7 @@ impl Sink for References {
         self.add_within(written, purpose, within);
     }
 
-    fn add_base(&mut self, element: &Element<'_, '_>, _name_at: usize, written: &str) {
+    fn add_base(&mut self, element: &Element<'_, '_>, written: &str) {
         if !element.inner {
             self.set_base(written);
         }

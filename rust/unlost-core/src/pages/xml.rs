@@ -144,8 +144,10 @@ impl<'t> Events<'t> {
             Quote::Single => self.until("'"),
             Quote::None | Quote::Missing => self.skip(|byte| !is_blank(byte) && byte != b'>'),
         };
+        // Files choose their own name for that of addresses in drawings: `ns1:href`.
+        let is_address = name.len() > 5 && name.ends_with(":href");
         self.attributes.push(Attribute {
-            name,
+            name: if is_address { "xlink:href" } else { name },
             value,
             name_at,
             at,

@@ -89,7 +89,7 @@ def _in_words(seen: Seen) -> str | None:
     is_all = not prose and seen.size < _EMPTY
     if prose < _PROSE_TITLED and _is_headed(seen, tops, is_said=is_said, is_hinted=is_hinted or is_all):
         line = max(((share, seen.tops[line]) for line, share in tops.shares.items()), default=(0.0, ""))[1]
-        return f"its title or heading says {quoted(line or body.phrases[0])}"
+        return f"its title or heading says {quoted(line)}" if line else f"it says {quoted(body.phrases[0])}"
     is_small = seen.size < _TINY and len(seen.lines) <= _FEW
     is_framed = len(seen.own) <= 3 < len(seen.raw_lines)
     is_topic = seen.size < _SMALL and any(

@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import urljoin
 
 from unlost.errors import InputError
+from unlost.formats.problems import Problems
 from unlost.recover.export.entry import Entry, EntrySpool
 from unlost.recover.export.placing.endings import ending_of
 from unlost.recover.export.placing.segments import parts_of
@@ -43,6 +44,11 @@ class Contents:
 def nothing_recovered(recovery: Path) -> InputError:
     """Return what to raise for a recovery of which there is nothing to export."""
     return InputError(f"{recovery}: nothing was recovered so far: there is nothing to export")
+
+
+def nothing_readable(problems: Problems) -> InputError:
+    """Return what to raise for a recovery of which no copy can be read. problems: why not, at least one."""
+    return InputError(f"nothing can be exported, first: {next(iter(problems.first.values()))}")
 
 
 @contextmanager

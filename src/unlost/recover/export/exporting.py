@@ -12,7 +12,7 @@ from unlost.errors import DateError, InputError
 from unlost.formats.problems import Problem
 from unlost.pages.link import Use
 from unlost.recover.export.bodies import Made, made, told_charset
-from unlost.recover.export.contents import Contents, read_contents
+from unlost.recover.export.contents import Contents, nothing_readable, read_contents
 from unlost.recover.export.entry import Entry
 from unlost.recover.export.exported import Exported
 from unlost.recover.export.external import External
@@ -58,10 +58,11 @@ class Listener:
 def export_site(recovery: Path, target: Target, wanted: Wanted, listener: Listener | None = None) -> Exported:
     """Write what a recovery has so far into a target that is open; it may be going on meanwhile.
 
-    A copy that cannot be read is left out and told in `problems`. Memory grows with the number of resources, by some
-    hundred bytes each, and not with their bodies.
+    A copy that cannot be read is left out and told in `problems`, unless there is no other. Memory grows with the
+    number of resources, by some hundred bytes each, and not with their bodies.
 
-    Raises InputError for a folder that is no recovery or has nothing yet, OSError where the target cannot be written.
+    Raises InputError for a folder that is no recovery, has nothing yet, or nothing that can be read, OSError where the
+    target cannot be written.
     """
     listener = listener or Listener()
     with read_contents(recovery, listener.on_look) as contents:
@@ -76,18 +77,22 @@ class _Export:
         self._wanted = wanted
         self._site = SiteMap(contents, Style(browsable=wanted.rewrite, windows=wanted.windows))
         self._placed: list[Placed] = []
+        self._unread: set[str] = set()  # paths that stay without a file
         self._done = Exported(renamed=dict(sorted(self._site.renamed.items())), redirects=len(contents.redirects))
 
     def run(self, listener: Listener) -> Exported:
         for entry in self._contents.files:
             self._write(entry)
             listener.on_file()
+        if not self._done.files:
+            raise nothing_readable(self._done.problems)
         if self._wanted.hosting:
             self._write_hosting()
         plan = self._contents.plan
         if plan is not None:
             start = self._site.destination(plan.url, Use.PAGE)
-            self._done.start = start.path if start.kind is Kind.FILE else None
+            is_there = start.kind is Kind.FILE and start.path not in self._unread
+            self._done.start = start.path if is_there else None
         return self._done
 
     def _write(self, entry: Entry) -> None:
@@ -96,6 +101,7 @@ class _Export:
             copy = open_copy(self._contents.warcs, record)
         except InputError as error:
             self._done.problems.add(Problem("unreadable", record.file, None, record.offset, str(error)))
+            self._unread.add(path)
             return
         with copy.body:
             if self._wanted.rewrite:

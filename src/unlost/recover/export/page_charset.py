@@ -12,9 +12,23 @@ _XML = re.compile(rb"<\?xml\b[^>]{0,200}?encoding\s*=\s*[\"']([\w.:-]{1,40})", r
 _XML_BEGIN = re.compile(rb"<\?xml\b[^>]{0,200}\?>")
 _CSS = re.compile(rb'@charset "([^"]{1,40})";')
 # What may stand before the head of a page; a document type must stay the first.
+# Whatever was passed over stays so, and what is in quotes ends no tag.
+_SPACE = rb"(?>\s|<!--(?:-?>|.*?--!?>))*+"
+_ATTRIBUTES = rb"(?:\s(?>[^>\"']|\"[^\"]*\"|'[^']*')*+)?"
 _BEFORE = re.compile(
-    rb"(?:\s|<!--.{0,500}?-->|<\?xml[^>]{0,200}>)*(?:<!doctype[^>]{0,400}>)?(?:\s|<!--.{0,500}?-->)*"
-    rb"(?:<html(?:\s[^>]{0,400})?>)?(?:\s|<!--.{0,500}?-->)*(?:<head(?:\s[^>]{0,200})?>)?",
+    rb"(?>"
+    + _SPACE
+    + rb"<\?xml[^>]*>)?"
+    + _SPACE
+    + rb"(?><!doctype[^>]*>)?"
+    + _SPACE
+    + rb"(?><html"
+    + _ATTRIBUTES
+    + rb">)?"
+    + _SPACE
+    + rb"(?><head"
+    + _ATTRIBUTES
+    + rb">)?",
     re.IGNORECASE | re.DOTALL,
 )
 _GUESSED = frozenset({"windows-1252"})

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from unlost import dates
+from unlost.errors import DateError
 from unlost.formats.capture import Capture
 from unlost.recover.record import Record
 from unlost.recover.state.file import text_of
@@ -48,7 +50,9 @@ def chosen_of(name: object, uri: str, file: object, offset: object, data: str) -
     """Return a copy as a state has it, of which nothing is believed. Raises OddError."""
     with _odd(uri):
         values = json.loads(data)
-        return _chosen(name, values["capture"], file, offset, values["recovered"])
+        chosen = _chosen(name, values["capture"], file, offset, values["recovered"])
+        dates.to_datetime(chosen.recovered)
+        return chosen
 
 
 def record_of(name: str, listed_digest: object, file: object, offset: object, size: object, data: str) -> Record:
@@ -91,7 +95,7 @@ def _odd(uri: str) -> Iterator[None]:
     """Turn whatever is wrong with a record into an OddError."""
     try:
         yield
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, DateError):
         raise OddError(uri) from None
 
 
@@ -105,6 +109,12 @@ def _chosen(name: object, capture: dict[str, object], file: object, offset: obje
         _text(name), _text(capture["uri"]), _date(capture["datetime"]), status, mime, migrated, digest, _text(file),
         offset, bool(capture.get("revisit")), archive, urim, _date(recovered),
     )  # fmt: skip
+
+
+def check_date(value: object, uri: str) -> None:
+    """Raise OddError for what is no moment of any calendar. uri: of its resource."""
+    with _odd(uri):
+        dates.to_datetime(_text(value))
 
 
 def _date(value: object) -> str:

@@ -4,9 +4,8 @@ import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
-from operator import itemgetter
 
-from unlost.recover.state.chosen import Chosen, chosen_of
+from unlost.recover.state.chosen import Chosen, check_date, chosen_of
 from unlost.recover.state.file import certain_text
 
 WAS_RECOVERED = "standing != 'listed' AND changed IS NOT NULL AND reason IS NULL AND record IS NOT NULL"
@@ -44,7 +43,7 @@ def ended(connection: sqlite3.Connection) -> Iterator[Ended]:
 
     Raises OddError, ValueError for what is no text, sqlite3.Error.
     """
-    groups = groupby(connection.execute(_HOLDERS), itemgetter(0))
+    groups = groupby(connection.execute(_HOLDERS), _resource)
     group = next(groups, None)
     for number, name, uri, use, is_missing, reason, changed, file, offset, data in connection.execute(_ENDED):
         while group is not None and group[0] < number:
@@ -52,8 +51,16 @@ def ended(connection: sqlite3.Connection) -> Iterator[Ended]:
         is_held = group is not None and group[0] == number
         holders = tuple(_holder(*each) for each in group[1]) if group and is_held else ()
         copy = None if is_missing else chosen_of(name, uri, file, offset, data)
+        if is_missing:
+            check_date(changed, uri)
         why = None if reason is None else certain_text(reason)
         yield Ended(certain_text(uri), certain_text(use), certain_text(changed or ""), why, copy, holders)
+
+
+def _resource(row: tuple[object, ...]) -> int:
+    if not isinstance(row[0], int):
+        raise ValueError("no number")  # noqa: TRY004  as for what is no text
+    return row[0]
 
 
 def _holder(_: int, archive: object, last: object) -> tuple[str, str]:

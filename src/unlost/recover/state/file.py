@@ -156,12 +156,19 @@ def explained(file: Path) -> Iterator[None]:
         raise InputError(f"{file}: not the state of a recovery: {error}") from error
 
 
+def check_tables(connection: sqlite3.Connection, file: Path) -> None:
+    """Raise InputError for a file in which anything runs that somebody else wrote: views, triggers."""
+    if connection.execute("SELECT 1 FROM sqlite_master WHERE type NOT IN ('table', 'index')").fetchone():
+        raise InputError(f"{file}: not the state of a recovery: it has more than tables")
+
+
 def _prepare(connection: sqlite3.Connection, file: Path) -> None:
     connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
     connection.execute("PRAGMA journal_mode = WAL")
     # A power cut may take the last seconds, which are asked for again; a kill takes nothing.
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute("PRAGMA temp_store = MEMORY")
+    check_tables(connection, file)
     found = connection.execute("PRAGMA user_version").fetchone()[0]
     if found == 0 and not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
         _change(connection, _SCHEMA + _SINCE_1)

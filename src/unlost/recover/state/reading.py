@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeGuard
 from urllib.parse import quote
 
 from unlost.errors import InputError
@@ -17,7 +17,7 @@ from unlost.recover.record import Record
 from unlost.recover.state import gaps
 from unlost.recover.state.chosen import Chosen, OddError, chosen_of, record_of
 from unlost.recover.state.ended import WAS_RECOVERED, Ended, ended
-from unlost.recover.state.file import NAME, VERSION, certain_text, explained
+from unlost.recover.state.file import NAME, VERSION, certain_text, check_tables, explained
 from unlost.recover.state.gaps import Missed, Missing
 
 __all__ = ["REQUESTS", "TRAPPED", "Chosen", "Rejected", "StateReading", "total_requests"]
@@ -28,6 +28,7 @@ REQUESTS = "requests"
 TRAPPED = "trapped"
 """The fact that tells how many links were not followed over all runs, by the reason in words, as JSON."""
 
+_MOST = 1 << 53  # of anything: no program counts further, and not all read larger numbers
 _BUSY_SECONDS = 10.0  # others write for moments only
 _CHOSEN = f"""
 SELECT resource.name, resource.uri, record.file, record.offset, record.data
@@ -127,6 +128,7 @@ class StateReading:
             hint = ": a newer unlost made it, and is needed to read it" if version > VERSION else ""
             message = f"expected the state of a recovery in version {VERSION}, found {version}"
             raise InputError(f"{self._file}: {message}{hint}")
+        check_tables(connection, self._file)
         connection.execute("BEGIN")
         connection.execute("SELECT count(*) FROM fact").fetchone()  # from here on it stays as it is
 
@@ -161,7 +163,7 @@ class StateReading:
     def trapped(self) -> dict[str, int]:
         """Return how many links were not followed, by the reason in words."""
         found = self._fact(TRAPPED)
-        return {why: n for why, n in found.items() if isinstance(n, int)} if isinstance(found, dict) else {}
+        return {why: n for why, n in found.items() if _is_count(n)} if isinstance(found, dict) else {}
 
     def requests(self) -> int | None:
         """Return how many requests were sent over all runs; None if nobody counted."""
@@ -276,8 +278,13 @@ def _mark(file: Path) -> tuple[int, int]:
     return found.st_mtime_ns, found.st_size
 
 
+def _is_count(found: object) -> TypeGuard[int]:
+    """Return whether something is a number of things: a state may say anything, also what no line has room for."""
+    return isinstance(found, int) and 0 <= found < _MOST
+
+
 def total_requests(found: object) -> int:
     """Return the sum over all archives and kinds; what is no number counts nothing."""
     if isinstance(found, int):
-        return found
+        return found if _is_count(found) else 0
     return sum(map(total_requests, found.values())) if isinstance(found, Mapping) else 0

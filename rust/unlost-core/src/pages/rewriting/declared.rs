@@ -55,15 +55,18 @@ fn add_meta(element: &Element<'_, '_>, found: &mut Vec<Range<usize>>) {
     if !element.name.eq_ignore_ascii_case("meta") {
         return;
     }
-    for attribute in element.attributes {
+    // Of two attributes of one name, the first counts.
+    for name in ["charset", "content"] {
+        let Some(attribute) = element.attribute(name) else {
+            continue;
+        };
         let value = attribute.at..attribute.at + attribute.value.len();
         if attribute.quote == Quote::Missing || value.is_empty() {
             continue;
         }
-        if attribute.name.eq_ignore_ascii_case("charset") {
+        if name == "charset" {
             found.push(value);
-        } else if attribute.name.eq_ignore_ascii_case("content") && element.is_about("content-type")
-        {
+        } else if element.is_about("content-type") {
             let span = after(attribute.value, "charset");
             found.extend(span.map(|span| value.start + span.start..value.start + span.end));
         }

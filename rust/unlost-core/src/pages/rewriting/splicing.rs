@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::spots::{Guarded, Written};
+use super::spots::{Guard, Guarded, Written};
 use super::{Spotted, at};
 use crate::pages::found::Resolved;
 use crate::pages::references::References;
@@ -84,27 +84,44 @@ impl Spotted {
 
     /// Renames attributes that must have no effect any more. Returns the spots whose codebase is one of them.
     fn guarded(&self, replaced: &[bool], edits: &mut Vec<Edit<'_>>) -> Vec<Range<usize>> {
-        let mut freed = Vec::new();
+        let mut freed: Vec<Range<usize>> = Vec::new();
+        // Those of one element ask the same: once for all of them.
+        let mut known: [Option<(Range<usize>, bool)>; 2] = [None, None];
         for guard in &self.spots.guards {
-            let spots = guard.spots.clone();
+            let is_codebase = guard.what == Guarded::Codebase;
             let is_wanted = match guard.what {
                 Guarded::Base => self.options.drop_base,
                 Guarded::Policy => self.options.drop_policy,
-                Guarded::Content => self.options.drop_integrity && replaced[spots].contains(&true),
-                Guarded::Codebase => spots.clone().any(|nth| {
-                    let spot = &self.spots.written[nth];
-                    replaced[nth] && self.reference(spot).within.is_some()
-                }),
+                Guarded::Content if !self.options.drop_integrity => false,
+                Guarded::Content | Guarded::Codebase => {
+                    let last = &mut known[usize::from(is_codebase)];
+                    match last {
+                        Some((spots, is_wanted)) if *spots == guard.spots => *is_wanted,
+                        _ => {
+                            let is_wanted = self.has_replaced(guard, replaced);
+                            *last = Some((guard.spots.clone(), is_wanted));
+                            if is_wanted && is_codebase {
+                                freed.push(guard.spots.clone());
+                            }
+                            is_wanted
+                        }
+                    }
+                }
             };
             if is_wanted {
                 let name_at = at(guard.name_at);
                 edits.push((name_at..name_at, Cow::Borrowed(guard.prefix)));
-                if guard.what == Guarded::Codebase {
-                    freed.push(guard.spots.clone());
-                }
             }
         }
         freed
+    }
+
+    /// Whether an address was replaced on which an attribute of the same element has an effect.
+    fn has_replaced(&self, guard: &Guard, replaced: &[bool]) -> bool {
+        guard.spots.clone().any(|nth| {
+            let is_below = || self.reference(&self.spots.written[nth]).within.is_some();
+            replaced[nth] && (guard.what != Guarded::Codebase || is_below())
+        })
     }
 
     /// Writes addresses in full that were not replaced, but would lead elsewhere.

@@ -50,6 +50,14 @@ pub enum Guarded {
     Policy,
 }
 
+/// Names of attributes, and what they do; the lengths of the names are 8, 9, 10 and 11.
+const GUARDS: [(&str, Guarded); 4] = [
+    ("codebase", Guarded::Codebase),
+    ("integrity", Guarded::Content),
+    ("http-equiv", Guarded::Policy),
+    ("crossorigin", Guarded::Content),
+];
+
 /// All of a document.
 #[derive(Default)]
 pub struct Spots {
@@ -74,14 +82,9 @@ impl Spots {
         }
     }
 
-    fn guard(&mut self, element: &Element<'_, '_>, name: &str, name_at: usize, what: Guarded) {
+    /// Has all attributes of a name renamed. Of two the first counts, but once it has another name, the second would.
+    fn guard(&mut self, element: &Element<'_, '_>, name: &str, what: Guarded) {
         let spots = self.begun.last().map_or(0, |&begun| begun)..self.written.len();
-        // Nobody writes an entity without its end right before a name.
-        if element.place.unended(name_at) > 0 {
-            self.left += 1;
-            return;
-        }
-        let name_at = element.place.outward(name_at..name_at).start;
         // No name may be there twice in XML.
         let is_there = element.attributes.iter().any(|attribute| {
             let other = attribute.name.as_bytes();
@@ -89,17 +92,26 @@ impl Spots {
                 && other[..5].eq_ignore_ascii_case(b"data-")
                 && other[5..].eq_ignore_ascii_case(name.as_bytes())
         });
-        if let Ok(name_at) = u32::try_from(name_at)
-            && self.guards.len() < MAX_SPOTS
-        {
-            self.guards.push(Guard {
-                name_at,
-                prefix: if is_there { "data-was-" } else { "data-" },
-                what,
-                spots,
-            });
-        } else {
-            self.left += 1;
+        for attribute in element.attributes {
+            if !attribute.name.eq_ignore_ascii_case(name) {
+                continue;
+            }
+            // Nobody writes an entity without its end right before a name.
+            let is_ended = element.place.unended(attribute.name_at) == 0;
+            let name_at = element.place.outward(attribute.name_at..attribute.name_at);
+            if let Ok(name_at) = u32::try_from(name_at.start)
+                && is_ended
+                && self.guards.len() < MAX_SPOTS
+            {
+                self.guards.push(Guard {
+                    name_at,
+                    prefix: if is_there { "data-was-" } else { "data-" },
+                    what,
+                    spots: spots.clone(),
+                });
+            } else {
+                self.left += 1;
+            }
         }
     }
 }
@@ -111,9 +123,9 @@ impl Sink for Spots {
         }
     }
 
-    fn add_base(&mut self, element: &Element<'_, '_>, name_at: usize, written: &str) {
-        self.links.add_base(element, name_at, written);
-        self.guard(element, "href", name_at, Guarded::Base);
+    fn add_base(&mut self, element: &Element<'_, '_>, written: &str) {
+        self.links.add_base(element, written);
+        self.guard(element, "href", Guarded::Base);
     }
 
     fn add_other(&mut self, spot: Spot<'_>, written: &str) {
@@ -127,29 +139,29 @@ impl Sink for Spots {
     }
 
     fn end(&mut self, element: &Element<'_, '_>) {
+        let mut is_there = [false; GUARDS.len()];
         for attribute in element.attributes {
             // Most names are none of these, which their lengths tell.
-            let what = match attribute.name.len() {
-                9 | 11 if is_one_of(attribute.name, &["integrity", "crossorigin"]) => {
-                    Guarded::Content
-                }
-                8 if is_one_of(attribute.name, &["codebase"]) => Guarded::Codebase,
-                10 if is_one_of(attribute.name, &["http-equiv"])
-                    && is_one_of(element.name, &["meta"])
-                    && element.is_about("content-security-policy") =>
-                {
-                    Guarded::Policy
-                }
+            let nth = match attribute.name.len() {
+                8 => 0,
+                9 => 1,
+                10 => 2,
+                11 => 3,
                 _ => continue,
             };
-            self.guard(element, attribute.name, attribute.name_at, what);
+            is_there[nth] |= attribute.name.eq_ignore_ascii_case(GUARDS[nth].0);
+        }
+        for (&(name, what), is_there) in GUARDS.iter().zip(is_there) {
+            if is_there && (what != Guarded::Policy || is_policy(element)) {
+                self.guard(element, name, what);
+            }
         }
         self.begun.pop();
     }
 }
 
-fn is_one_of(name: &str, known: &[&str]) -> bool {
-    known.iter().any(|each| name.eq_ignore_ascii_case(each))
+fn is_policy(element: &Element<'_, '_>) -> bool {
+    element.name.eq_ignore_ascii_case("meta") && element.is_about("content-security-policy")
 }
 
 /// Where an address stands in the whole document. `None` if it stands too deep.

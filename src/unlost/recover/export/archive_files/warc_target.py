@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from unlost._core import VERSION
-from unlost.errors import InputError, UsageError
+from unlost.errors import UsageError
 from unlost.formats.problems import Problems
 from unlost.recover.export.archive_files.chosen_copies import ChosenCopies, Copy
-from unlost.recover.export.contents import WARCS
+from unlost.recover.export.contents import WARCS, nothing_readable
 from unlost.recover.export.targets.new_place import NewPlace
 from unlost.recover.members import packed
 from unlost.recover.warc_fields import plain
@@ -93,5 +93,4 @@ def copy_records(
         if on_progress is not None:
             on_progress(number, copies.total)
     if not done.copies:
-        first_problem = next(iter(done.problems.first.values()), "nothing was recovered")
-        raise InputError(f"nothing can be exported, first: {first_problem}")
+        raise nothing_readable(done.problems)
