@@ -9,7 +9,8 @@ from unlost.errors import InputError
 from unlost.holdings.beside import filter_holds
 from unlost.holdings.budget import Budget
 from unlost.measure import routing
-from unlost.measure.routing import Share, configurations, evaluate
+from unlost.measure.intervals import Share
+from unlost.measure.routing import configurations, evaluate
 
 HELD = [f"http://a.com/x/{n}" for n in range(30)] + ["http://b.com/", "http://c.org/page"]
 ASKED = [*HELD[:4], HELD[0], "http://a.com/x/no", "http://a.com/no", "http://b.com/no", "http://unknown.net/"]

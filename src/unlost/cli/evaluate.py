@@ -15,7 +15,8 @@ from unlost.holdings.compaction import NO_LIMIT
 from unlost.holdings.division import MOST_BITS
 from unlost.holdings.queries import QueryOptions
 from unlost.holdings.query_kinds import QUERY_KINDS
-from unlost.measure.routing import Result, Share, configurations, evaluate
+from unlost.measure.intervals import Share
+from unlost.measure.routing import Result, configurations, evaluate
 
 _FILE = click.Path(path_type=Path)
 _WANTING = 1

@@ -1,6 +1,5 @@
 """How well maps and filters route: which questions they send to an archive, and which of those it could answer."""
 
-import math
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,8 +14,7 @@ from unlost.holdings.compaction import NO_LIMIT, Compaction, compact_map
 from unlost.holdings.map import Map
 from unlost.holdings.queries import QueryOptions, count_queries
 from unlost.holdings.report import Report
-
-_Z = 1.959964  # of the normal distribution, for intervals that hold the truth 95 times in 100
+from unlost.measure.intervals import Share
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,32 +55,6 @@ def configurations(
             for one in budgets
         ),
     ]
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """So many of so many, and where the true share lies, 95 times in 100 (Wilson's interval)."""
-
-    count: int
-    of: int
-
-    @property
-    def value(self) -> float | None:
-        """The share; None of nothing."""
-        return self.count / self.of if self.of else None
-
-    def interval(self) -> tuple[float, float]:
-        """Return its bounds.
-
-        >>> [round(bound, 3) for bound in Share(8, 10).interval()]
-        [0.49, 0.943]
-        """
-        if not self.of:
-            return 0.0, 1.0
-        share, square = self.count / self.of, _Z * _Z / self.of
-        middle = (share + square / 2) / (1 + square)
-        width = _Z * math.sqrt(share * (1 - share) / self.of + square / (4 * self.of)) / (1 + square)
-        return max(0.0, middle - width), min(1.0, middle + width)
 
 
 @dataclass(frozen=True, slots=True)

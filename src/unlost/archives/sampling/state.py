@@ -1,17 +1,12 @@
 """What has been asked of a sample and what came back, in a file that survives whoever writes it being killed."""
 
-import json
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from types import TracebackType
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
-from unlost.errors import InputError, UsageError
-from unlost.transactions import transaction
+from unlost.archives.sampling.progress_file import ProgressFile, statements
 
 VERSION = 1
 
@@ -39,7 +34,7 @@ CREATE TABLE term (
 );
 CREATE INDEX term_turn ON term (done, followed, rank);
 """
-_STATEMENTS = tuple(statement.strip() for statement in _SCHEMA.split(";") if statement.strip())
+_STATEMENTS = statements(_SCHEMA)
 
 
 class Page(NamedTuple):
@@ -86,98 +81,13 @@ class Outcome:
     last: str | None = None
 
 
-class SampleState:
-    """The state of one sample. Use it as a context manager; nobody else can open it meanwhile.
-
-    Each change is on the disk, or will be, as a whole: a process that is killed loses at most what was under way.
-    Raises InputError for a file that is no state, or that another process has open.
-    """
+class SampleState(ProgressFile):
+    """The state of one sample, as `ProgressFile` has it."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        try:
-            self._data = sqlite3.connect(path, timeout=0, isolation_level=None)
-            try:
-                self._open()
-            except BaseException:
-                self._data.close()
-                raise
-        except sqlite3.Error as error:
-            raise self._unusable(error) from error
-
-    def _open(self) -> None:
-        # The lock is the state's only protection from a second process, which would ask everything twice.
-        self._data.execute("PRAGMA locking_mode = EXCLUSIVE")
-        self._data.execute("PRAGMA synchronous = NORMAL")
-        self._data.execute("BEGIN EXCLUSIVE")
-        found = self._data.execute("PRAGMA user_version").fetchone()[0]
-        made = self._data.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL LIMIT 100").fetchall()
-        self._data.execute("COMMIT")
-        # Exactly these tables: a view or a trigger in somebody's file would run with every question to it.
-        if (found, sorted(sql for (sql,) in made)) not in ((0, []), (VERSION, sorted(_STATEMENTS))):
-            raise self._foreign()
-
-    def _foreign(self) -> InputError:
-        return InputError(f"{self._path}: not the state of a sample: give another name by --state, or delete it")
-
-    def _unusable(self, error: sqlite3.Error) -> InputError:
-        code = getattr(error, "sqlite_errorcode", None)
-        if code == sqlite3.SQLITE_FULL:
-            return InputError(f"{self._path}: no room on the disk: make some, and the same command goes on")
-        if code == sqlite3.SQLITE_CANTOPEN:
-            return InputError(f"{self._path}: cannot be written: expected a file in a folder that can be")
-        if code == sqlite3.SQLITE_NOTADB:
-            return self._foreign()
-        if code == sqlite3.SQLITE_BUSY:
-            return InputError(f"{self._path}: another process works on this sample: wait for it, or end it")
-        return InputError(f"{self._path}: cannot be used as the state of a sample: {error}; delete it to begin anew")
-
-    def __enter__(self) -> Self:
-        """Return itself."""
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        """Close the file; one in which nothing was begun goes."""
-        try:
-            is_empty = error is None or isinstance(error, InputError | UsageError)
-            is_empty = is_empty and not self._data.execute("PRAGMA user_version").fetchone()[0]
-        except sqlite3.Error:
-            is_empty = False
-        self._data.close()
-        if is_empty:
-            self._path.unlink(missing_ok=True)
-        if isinstance(error, sqlite3.Error):
-            raise self._unusable(error) from error
-
-    @contextmanager
-    def _change(self) -> Iterator[sqlite3.Connection]:
-        """Make changes that are there all together or not at all."""
-        with transaction(self._data):
-            yield self._data
+        super().__init__(path, "sample", VERSION, _STATEMENTS)
 
     # ---------------------------------------------------------------- what is asked
-
-    def plan(self) -> dict[str, object] | None:
-        """Return what the sample is of, as `begin` was told; None if it has not begun."""
-        if not self._data.execute("PRAGMA user_version").fetchone()[0]:
-            return None
-        try:
-            plan = json.loads(self._fact("plan") or "{}")
-        except (ValueError, RecursionError):
-            plan = None
-        if not isinstance(plan, dict):
-            raise self._foreign()
-        return plan
-
-    def require(self, plan: Mapping[str, object]) -> None:
-        """Raise UsageError if the sample was begun with another plan."""
-        before = self.plan() or {}
-        for name in sorted({*before, *plan}):
-            if before.get(name) != plan.get(name):
-                raise UsageError(
-                    f"{self._path}: begun with other options or inputs: {name} was {_shown(before.get(name))} and is "
-                    f"{_shown(plan.get(name))}. Give the same as before, or --restart to ask everything anew"
-                )
 
     def begin(
         self,
@@ -190,27 +100,13 @@ class SampleState:
         plan: what must be the same when the sample is gone on with; it is asked for when the pages have been read.
         pages: keys and addresses; of those with one key, the first is asked for.
         """
-        with self._change() as data:
-            for statement in _STATEMENTS:
-                data.execute(statement)
+        with self._beginning(plan) as data:
             data.executemany("INSERT OR IGNORE INTO page (key, uri) VALUES (?, ?)", pages)
             data.executemany(
                 "INSERT OR IGNORE INTO term (term, followed, rank) VALUES (?, 0, ?)",
                 ((term, number.to_bytes(8)) for number, term in enumerate(terms)),
             )
-            data.execute("INSERT INTO fact VALUES ('plan', ?), ('requests', '0')", (json.dumps(plan()),))
-            data.execute(f"PRAGMA user_version = {VERSION}")
-
-    def forget(self) -> None:
-        """Begin anew, with nothing asked."""
-        with self._change() as data:
-            for table in ("fact", "page", "held", "term"):
-                data.execute(f"DROP TABLE IF EXISTS {table}")
-            data.execute("PRAGMA user_version = 0")
-
-    def _fact(self, name: str) -> str | None:
-        row = self._data.execute("SELECT value FROM fact WHERE name = ?", (name,)).fetchone()
-        return None if row is None else str(row[0])
+            data.execute("INSERT INTO fact VALUES ('requests', '0')")
 
     # ---------------------------------------------------------------- pages of a list
 
@@ -381,7 +277,3 @@ def digest_of(lines: Iterable[str]) -> str:
 
 def _up_to(limit: int | None) -> int:
     return 2**62 if limit is None else limit
-
-
-def _shown(value: object) -> str:
-    return ascii(value)[:60]
