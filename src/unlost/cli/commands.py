@@ -35,6 +35,10 @@ COMMANDS = {
         "unlost.cli.map",
         "Make, compact, merge, compare, check and ask MementoMaps, which say what an archive holds.",
     ),
+    "overlap": Command(
+        "unlost.cli.overlap",
+        "Say which archives hold the pages of a list, alone and together, and how good copies are.",
+    ),
     "profile": Command(
         "unlost.cli.profile", "Count what an archive holds under URI-Keys; merge, look up and check such profiles."
     ),

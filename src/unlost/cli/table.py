@@ -2,10 +2,12 @@
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from unlost.cli.addresses import write
 from unlost.cli.messages import shown
+from unlost.shown.table import Table
+from unlost.shown.words import printable
 
 
 def print_table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -27,13 +29,21 @@ def print_table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     Console().print(table)
 
 
-def aligned(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return a table as lines of text: the first column at the left, the others, which are numbers, at the right."""
+def aligned(heads: Sequence[str], rows: Sequence[Sequence[str]], words: Collection[int] = frozenset({0})) -> list[str]:
+    """Return a table as lines of text: columns of words, by default the first, at the left, numbers at the right."""
     widths = [max(len(row[at]) for row in (heads, *rows)) for at in range(len(heads))]
     return [
         "  ".join(
-            cell.rjust(width) if at else cell.ljust(width)
+            cell.ljust(width) if at in words else cell.rjust(width)
             for at, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in (heads, *rows)
     ]
+
+
+def table_lines(tables: Iterable[Table]) -> Iterator[str]:
+    """Yield tables as lines of text, with an empty line before each; whatever is in them, no terminal acts on it."""
+    for table in tables:
+        heads = [printable(head) for head in table.heads]
+        rows = [[printable(cell) for cell in row] for row in table.rows]
+        yield from ("", printable(table.title), *aligned(heads, rows, table.words))

@@ -1,0 +1,85 @@
+"""`unlost overlap`: who holds the pages of a list."""
+
+from pathlib import Path
+
+import click
+
+from unlost.cli.asking import contact_option
+from unlost.cli.registry_options import archives_option, only_option
+from unlost.errors import InputError
+
+_FILE = click.Path(path_type=Path)
+
+
+@click.command(name="overlap")
+@click.option("--urls", type=_FILE, required=True, metavar="FILE", help="Addresses, one a line; `-` is standard input.")
+@archives_option
+@only_option
+@click.option("--sample", type=click.IntRange(min=1), metavar="N", help="Only so many of them, at random.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of everything that is at random.")
+@click.option(
+    "--fetch",
+    type=click.IntRange(min=0, max=100_000),
+    default=30,
+    show_default=True,
+    metavar="N",
+    help="How many copies of each archive to fetch, at random, to see whether they are there and what they are like.",
+)
+@click.option("--live", is_flag=True, help="Look at the live pages of these copies, too, and compare.")
+@click.option("--dry-run", is_flag=True, help="Say how many questions it would take, and ask none.")
+@click.option(
+    "--concurrency",
+    type=click.IntRange(min=1, max=6),
+    default=4,
+    show_default=True,
+    help="How many questions to ask one archive at once.",
+)
+@click.option(
+    "--patience",
+    type=click.FloatRange(min=0, max=86_400),
+    default=300,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait where an archive's limits want it; one that wants more is left for another run.",
+)
+@click.option("--state", type=_FILE, metavar="FILE", help="Where answers are kept; URLS.overlap if not given.")
+@click.option("--restart", is_flag=True, help="Forget all answers, and ask everything anew.")
+@click.option("--html", type=_FILE, metavar="FILE", help="Write a page about it there, with the pictures.")
+@click.option("--svg", type=_FILE, metavar="FILE", help="Write the picture of who holds what there.")
+@contact_option
+@click.option("--json", is_flag=True, help="The result as JSON.")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    urls: Path,
+    archives: Path | None,
+    only: tuple[str, ...],
+    sample: int | None,
+    seed: int,
+    fetch: int,
+    live: bool,
+    dry_run: bool,
+    concurrency: int,
+    patience: float,
+    state: Path | None,
+    restart: bool,
+    html: Path | None,
+    svg: Path | None,
+    contact: str | None,
+    json: bool,
+) -> None:
+    """Say which archives hold the pages of a list, alone and together, and how good copies are.
+
+    All archives are asked for every page, within their limits; what they answer is kept, and the same command goes on
+    where the last one ended. The exit code is 4 if anything is left to ask. docs/overlap.md explains the numbers.
+    """
+    from unlost.cli.overlaprun import Wanted, run  # noqa: PLC0415  start-up
+
+    for file in (html, svg):
+        if file is not None and (file.is_dir() or not file.absolute().parent.is_dir()):
+            raise InputError(f"{file}: cannot be written: {'it is a folder' if file.is_dir() else 'no such folder'}")
+    wanted = Wanted(
+        urls, archives, only, sample, seed, fetch, live, dry_run, concurrency, patience, state, restart, html, svg,
+        contact, json,
+    )  # fmt: skip
+    ctx.exit(run(wanted))

@@ -1,0 +1,231 @@
+"""One run of `unlost overlap`: asks what is left, and shows what is known."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from json import dumps
+from os import fspath
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from unlost.archives.archive import Archive
+from unlost.archives.opening import open_repository
+from unlost.archives.sampling.sampler import AddressList, Stop
+from unlost.cli.addresses import write
+from unlost.cli.asking import how_to_forget, open_courier
+from unlost.cli.messages import say
+from unlost.cli.problems import say_problems
+from unlost.cli.progress import Bar, progress
+from unlost.cli.registry_options import registry
+from unlost.cli.table import table_lines
+from unlost.dates import from_epoch, to_iso
+from unlost.errors import ArchiveError, InputError, NotNowError, UsageError
+from unlost.formats.output import whole_file
+from unlost.formats.problems import Problems
+from unlost.measure.overlap.asking import Asking
+from unlost.measure.overlap.copy_tables import copies_tables
+from unlost.measure.overlap.drawings import overlap_drawing
+from unlost.measure.overlap.figures import Figures, figures_of
+from unlost.measure.overlap.live import LiveWeb
+from unlost.measure.overlap.objects import overlap_object
+from unlost.measure.overlap.page import overlap_page
+from unlost.measure.overlap.state import OverlapState
+from unlost.measure.overlap.tables import headline, holdings_tables, remarks
+from unlost.shown.words import printable
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What somebody wants, by the names of the options."""
+
+    urls: Path
+    archives: Path | None
+    only: tuple[str, ...]
+    sample: int | None
+    seed: int
+    fetch: int
+    live: bool
+    dry_run: bool
+    concurrency: int
+    patience: float
+    state: Path | None
+    restart: bool
+    html: Path | None
+    svg: Path | None
+    contact: str | None
+    json: bool
+
+    @property
+    def is_stdin(self) -> bool:
+        """Whether the list comes from standard input."""
+        return fspath(self.urls) == "-"
+
+
+def run(wanted: Wanted) -> int:
+    """Ask, print, write; return the exit code. Raises UsageError, InputError, OSError."""
+    chosen = registry(wanted.archives).only(wanted.only)
+    if not chosen:
+        raise UsageError("no archive is on: name some by --only")
+    problems = Problems()
+    with _state(wanted) as state:
+        if wanted.restart and not wanted.dry_run:
+            state.forget()
+        _begin(state, wanted, problems)
+        for archive in chosen:
+            state.know(archive.id, _address(archive))
+        if wanted.dry_run:
+            _say_questions(state, chosen, wanted)
+            stops: dict[str, Stop] = {}
+        else:
+            stops = _ask(state, chosen, wanted)
+            figures = figures_of(state, [archive.id for archive in chosen], wanted.fetch)
+            _show(figures, wanted)
+    say_problems(problems)
+    if not wanted.dry_run:
+        is_whole = _say_what_is_left(figures, stops)
+        if not is_whole:
+            return ArchiveError.exit_code
+    return InputError.exit_code if problems.total else 0
+
+
+@contextmanager
+def _state(wanted: Wanted) -> Iterator[OverlapState]:
+    """Give the state; for a dry run of what was not begun, one that goes."""
+    if wanted.state is None and wanted.is_stdin and not wanted.dry_run:
+        raise UsageError("--urls - leaves no place for the answers: say by --state where to keep them")
+    place = wanted.state or wanted.urls.with_name(f"{wanted.urls.name}.overlap")
+    if wanted.dry_run and (wanted.restart or not place.exists()):
+        with TemporaryDirectory(prefix="unlost-") as folder, OverlapState(Path(folder, "state")) as state:
+            yield state
+    else:
+        with OverlapState(place) as state:
+            yield state
+
+
+def _begin(state: OverlapState, wanted: Wanted, problems: Problems) -> None:
+    """Keep the pages of the list, or see that they are those that are kept. Raises UsageError, InputError."""
+    source = "/dev/stdin" if wanted.is_stdin else wanted.urls
+    listed = AddressList(source, problems, "<stdin>" if wanted.is_stdin else None)
+
+    def plan() -> dict[str, object]:
+        if not listed.count:
+            raise InputError(f"{wanted.urls}: no address in it: expected one a line")
+        return {"addresses": listed.digest, "sample": wanted.sample, "seed": wanted.seed}
+
+    if state.plan() is None:
+        state.begin(plan, listed, wanted.seed, wanted.sample)
+        return
+    for _ in listed:
+        pass
+    state.require(plan())
+
+
+def _address(archive: Archive) -> str:
+    return archive.cdx or archive.timemap or archive.folder or archive.timegate or ""
+
+
+def _say_questions(state: OverlapState, archives: Sequence[Archive], wanted: Wanted) -> None:
+    """Say how many questions are left, at most but for lists that come in parts."""
+    rows = []
+    for archive in archives:
+        lists = state.unasked(archive.id)
+        # What is held is not known of those that have not been asked for.
+        copies = min(wanted.fetch, lists + len(state.unfetched(archive.id, wanted.fetch)))
+        rows.append({"archive": archive.id, "lists": lists, "copies": copies})
+    live = min(state.size, wanted.fetch * len(archives)) if wanted.live else 0
+    total = sum(int(str(row["lists"])) + int(str(row["copies"])) for row in rows)
+    if wanted.json:
+        write([dumps({"pages": state.size, "archives": rows, "live": live, "questions": total + live}) + "\n"])
+        return
+    for row in rows:
+        write([f"{row['archive']}\t{row['lists']} lists\t{row['copies']} copies at most\n"])
+    if wanted.live:
+        write([f"live web\t{live} pages at most\n"])
+    say(
+        f"{state.size} pages, {len(archives)} archives: {total + live} questions at most; long lists take more. "
+        "None was asked",
+        level="info",
+    )
+
+
+def _ask(state: OverlapState, archives: Sequence[Archive], wanted: Wanted) -> dict[str, Stop]:
+    """Ask what is left; return which archives were not asked to the end."""
+    left = sum(state.unasked(archive.id) + len(state.unfetched(archive.id, wanted.fetch)) for archive in archives)
+
+    async def ask(bar: Bar) -> dict[str, Stop]:
+        async with open_courier(wanted.contact, wanted.patience) as courier, _live_web(wanted) as live:
+            repositories = [open_repository(archive, courier) for archive in archives]
+            asking = Asking(
+                state,
+                repositories,
+                fetch=wanted.fetch,
+                live=live,
+                concurrency=wanted.concurrency,
+                on_done=_counting(bar),
+            )
+            return await asking.run()
+
+    with progress("asking archives", left, "questions") as bar:
+        try:
+            return asyncio.run(ask(bar))
+        except KeyboardInterrupt:
+            say("what came back so far is kept: the same command goes on", level="info")
+            raise
+
+
+@asynccontextmanager
+async def _live_web(wanted: Wanted) -> AsyncIterator[LiveWeb | None]:
+    """Give what looks at live pages; None if nobody is to."""
+    if wanted.live:
+        raise UsageError("--live: the live web cannot be looked at by this version")
+    yield None
+
+
+def _counting(bar: Bar) -> Callable[[], None]:
+    done = 0
+
+    def count() -> None:
+        nonlocal done
+        done += 1
+        bar.at(done, done)
+
+    return count
+
+
+def _show(figures: Figures, wanted: Wanted) -> None:
+    name = "standard input" if wanted.is_stdin else wanted.urls.name
+    if wanted.html is not None:
+        with whole_file(wanted.html) as file:
+            file.write(overlap_page(figures, name).encode("utf-8", "backslashreplace"))
+    if wanted.svg is not None:
+        with whole_file(wanted.svg) as file:
+            file.write(overlap_drawing(figures.membership).encode("utf-8", "backslashreplace") + b"\n")
+    if wanted.json:
+        write([dumps(overlap_object(figures)) + "\n"])
+        return
+    lines = [headline(figures), *(printable(each) for each in remarks(figures))]
+    lines += table_lines([*holdings_tables(figures), *copies_tables(figures)])
+    write([line + "\n" for line in lines])
+
+
+def _say_what_is_left(figures: Figures, stops: dict[str, Stop]) -> bool:
+    """Say why not all was asked, and how to go on; return whether all was."""
+    for archive, stop in stops.items():
+        _say_stop(archive or "the live web", stop)
+    left = sum(each.failed.total() + each.failed_fetches.total() for each in figures.archives)
+    if left or stops:
+        say(f"{left} questions are left: the same command goes on", level="warning")
+    return not left and not stops
+
+
+def _say_stop(archive: str, stop: Stop) -> None:
+    if isinstance(stop.error, NotNowError):
+        until = to_iso(from_epoch(str(int(stop.error.until) + 1)))
+        forget = f". {how_to_forget(stop.error.archive)}" if stop.error.reason == "blocked" else ""
+        say(f"{stop.error}: run it again after {until}{forget}", level="warning", archive=archive, until=until)
+    elif stop.failures:
+        message = f"{archive} failed {stop.failures} times in a row, at last: {stop.error}. It is not asked any further"
+        say(message, level="warning", archive=archive)
+    else:
+        say(f"{archive}: {stop.error}", level="warning", archive=archive)

@@ -1,0 +1,127 @@
+"""What is kept of a copy, or of a live page, once its body has been looked at."""
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha1
+from typing import BinaryIO
+
+from unlost.archives.repository import StoredCopy
+from unlost.dates import from_http
+from unlost.errors import DateError
+from unlost.formats.media_types import is_textual
+from unlost.measure.overlap.directives import noarchive
+from unlost.pages.text import text_of
+from unlost.pages.told import readable
+from unlost.pages.verdicts import Answer, Kind, verdict_of
+
+_MOST_READ = 8 << 20  # bytes of a body whose text is compared: pages are far below it
+_MOST_TEXT = 1 << 20  # characters that are kept of one
+_MOST_LETTERS = 200  # of a header
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A copy, or a live page.
+
+    datetime: of the copy, or when the page was looked at; 14 digits. status, mime: as they came.
+    size: bytes of the body without codings. truncated: why it is known not to be whole, in a word; None if it is.
+    modified: Last-Modified, 14 digits; None if there is none, or no date. cache_control: the header.
+    noarchive: the robots that are asked not to keep it, with spaces; None for what is no HTML.
+    digest: SHA-1 of the body, hexadecimal. text: its text, as `packed` has it; None if it has none.
+    """
+
+    datetime: str
+    status: int | None
+    mime: str | None
+    size: int
+    truncated: str | None = None
+    modified: str | None = None
+    cache_control: str | None = None
+    noarchive: str | None = None
+    digest: str | None = None
+    text: bytes | None = None
+
+
+def seen_of(
+    uri: str,
+    datetime: str,
+    status: int | None,
+    mime: str | None,
+    headers: Sequence[tuple[str, str]],
+    body: BinaryIO,
+    truncated: str | None = None,
+) -> Seen:
+    """Return what is kept of an answer. body: at its beginning, without codings. Raises nothing for what is in it."""
+    beginning = body.read(_MOST_READ)
+    size, digest = len(beginning), sha1(beginning, usedforsecurity=False)
+    while block := body.read(_BLOCK):
+        size += len(block)
+        digest.update(block)
+    is_html = mime in ("text/html", "application/xhtml+xml")
+    text = text_of(beginning, mime, uri, _charset(headers)) if mime and is_textual(mime) else None
+    return Seen(
+        datetime,
+        status,
+        None if mime is None else _plain(mime),
+        size,
+        truncated,
+        _modified(_header(headers, "last-modified")),
+        _plain(_header(headers, "cache-control")),
+        " ".join(noarchive(beginning, headers)) if is_html else None,
+        digest.hexdigest(),
+        None if text is None else packed(text.text),
+    )
+
+
+def seen_copy(copy: StoredCopy) -> Seen:
+    """Return what is kept of a copy from an archive; its body is closed."""
+    capture = copy.capture
+    with copy.body:
+        copy.body.seek(0)
+        return seen_of(
+            capture.uri, capture.datetime, capture.status, capture.mime, copy.headers, copy.body, copy.truncated
+        )
+
+
+def is_archives_own(copy: StoredCopy) -> bool:
+    """Return whether what came as a copy is a page by which an archive says that it has none."""
+    capture = copy.capture
+    copy.body.seek(0)
+    page = Answer(capture.uri, capture.datetime, capture.status, capture.mime, copy.body.read(1 << 20), copy.headers)
+    found = verdict_of(page)
+    return found is not None and found.kind is Kind.ARCHIVE_ERROR
+
+
+def packed(text: str) -> bytes:
+    """Return a text in little room: a bounded part of it."""
+    return zlib.compress(text[:_MOST_TEXT].encode("utf-8", "replace"), 6)
+
+
+def unpacked(text: bytes) -> str:
+    """Return it again; what is damaged, or more than is ever kept, is cut."""
+    try:
+        return zlib.decompressobj().decompress(text, 4 * _MOST_TEXT).decode("utf-8", "replace")
+    except (zlib.error, TypeError):
+        return ""
+
+
+def _header(headers: Sequence[tuple[str, str]], name: str) -> str | None:
+    return next((value for each, value in headers if each.lower() == name), None)
+
+
+def _plain(text: str | None) -> str | None:
+    return None if text is None else readable(text[:_MOST_LETTERS])
+
+
+def _modified(header: str | None) -> str | None:
+    try:
+        return None if header is None else from_http(header)
+    except DateError:
+        return None
+
+
+def _charset(headers: Sequence[tuple[str, str]]) -> str | None:
+    _, found, charset = (_header(headers, "content-type") or "").lower().partition("charset=")
+    return charset.partition(";")[0].strip(" \"'")[:40] if found else None

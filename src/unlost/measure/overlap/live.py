@@ -1,0 +1,17 @@
+"""The live web, as far as a measurement looks at it: the pages of which copies were fetched."""
+
+from typing import Protocol
+
+from unlost.measure.overlap.copies import Seen
+
+
+class LiveWeb(Protocol):
+    """Whoever looks at live pages, politely: robots.txt, one question at a time to a site, and pauses between them."""
+
+    async def look(self, uri: str) -> tuple[str, Seen | None]:
+        """Return what came of it, and what was seen.
+
+        `answered` with what was seen, whatever its status; `forbidden` if robots.txt does not want it to be looked at;
+        any other word if no answer came. Raises nothing for what a server does.
+        """
+        ...
