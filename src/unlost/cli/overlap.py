@@ -6,7 +6,7 @@ import click
 
 from unlost.cli.asking import contact_option
 from unlost.cli.registry_options import archives_option, only_option
-from unlost.errors import InputError
+from unlost.cli.target import check_new_file
 
 _FILE = click.Path(path_type=Path)
 
@@ -76,8 +76,8 @@ def command(
     from unlost.cli.overlaprun import Wanted, run  # noqa: PLC0415  start-up
 
     for file in (html, svg):
-        if file is not None and (file.is_dir() or not file.absolute().parent.is_dir()):
-            raise InputError(f"{file}: cannot be written: {'it is a folder' if file.is_dir() else 'no such folder'}")
+        if file is not None:
+            check_new_file(file)
     wanted = Wanted(
         urls, archives, only, sample, seed, fetch, live, dry_run, concurrency, patience, state, restart, html, svg,
         contact, json,

@@ -4,13 +4,14 @@ from pathlib import Path
 
 import click
 
-from unlost.errors import InputError, UsageError
+from unlost.cli.target import check_new_file
+from unlost.errors import UsageError
 
 _PLACE = click.Path(path_type=Path)
 
 
 @click.command(name="report")
-@click.argument("recovery", type=_PLACE)
+@click.argument("recoveries", type=_PLACE, nargs=-1, required=True, metavar="RECOVERY...")
 @click.option(
     "-o", "--output", type=_PLACE, metavar="DIR", help="Where to write the files.  [default: RECOVERY/report]"
 )
@@ -22,15 +23,27 @@ _PLACE = click.Path(path_type=Path)
     type=click.Choice(["missing", "rejected", "recovered", "listed"]),
     help="Print only these, one a line, with what is known of them, and write no files.",
 )
+@click.option(
+    "--factors", is_flag=True, help="Say what has to do with coming back, over all RECOVERY... together; no files."
+)
+@click.option("--ranks", type=_PLACE, metavar="FILE", help="With --factors: hosts and their ranks, one a line.")
+@click.option("--backlinks", type=_PLACE, metavar="FILE", help="The same: hosts and how many links lead to them.")
+@click.option(
+    "--original", type=_PLACE, multiple=True, metavar="SITE", help="The same: an original, for sizes; may be repeated."
+)
 @click.pass_context
 def command(
     ctx: click.Context,
-    recovery: Path,
+    recoveries: tuple[Path, ...],
     output: Path | None,
     html: Path | None,
     tsv: bool,
     json: bool,
     list: str | None,  # noqa: A002  as the option is called
+    factors: bool,
+    ranks: Path | None,
+    backlinks: Path | None,
+    original: tuple[Path, ...],
 ) -> None:
     """Say what a recovery brought back, from where and from when, what is missing, what was rejected.
 
@@ -39,14 +52,26 @@ def command(
     """
     from unlost.cli.reportrun import Files, Printed, run  # noqa: PLC0415  start-up
 
+    if factors:
+        if tsv or list or output is not None:
+            raise UsageError("--factors goes with --json and --html, not with --tsv, --list and --output")
+        if html is not None:
+            check_new_file(html)
+        from unlost.cli.reportfactors import run_factors  # noqa: PLC0415  start-up
+
+        ctx.exit(run_factors(recoveries, ranks, backlinks, original, html, json=json))
+    if ranks or backlinks or original:
+        raise UsageError("--ranks, --backlinks and --original go with --factors only")
+    if len(recoveries) > 1:
+        raise UsageError("one report is of one recovery: name one, or add --factors for all of them together")
+    recovery = recoveries[0]
     if sum((tsv, json, list is not None)) > 1:
         raise UsageError("--tsv, --json and --list say different things: give one of them")
     if output is not None and (tsv or json or list or html):
         raise UsageError("--output is for all files together: leave it out, or --tsv, --json, --list and --html")
     printed = Printed("tsv" if tsv else "json" if json else list or "")
     if html is not None:
-        if html.is_dir() or not html.absolute().parent.is_dir():
-            raise InputError(f"{html}: cannot be written: {'it is a folder' if html.is_dir() else 'no such folder'}")
+        check_new_file(html)
         files = Files(page=html)
     elif printed is Printed.SUMMARY:
         files = Files.into(output, recovery)

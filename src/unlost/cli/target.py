@@ -35,3 +35,9 @@ def writable(output: Path) -> Iterator[Path]:
     if not output.parent.is_dir():
         raise InputError(f"{output}: cannot be written: no such folder")
     yield output
+
+
+def check_new_file(file: Path) -> None:
+    """Refuse before any work a file that cannot be written. Raises InputError."""
+    if file.is_dir() or not file.absolute().parent.is_dir():
+        raise InputError(f"{file}: cannot be written: {'it is a folder' if file.is_dir() else 'no such folder'}")

@@ -13,7 +13,7 @@ ARCHIVES = ("a", "b", "c", "d")
 
 def truth(pages: int, seed: int) -> dict[str, int]:
     """Return the sets of archives that hold each page, as `Membership` has them, at random."""
-    dice = random.Random(seed)
+    dice = random.Random(seed)  # noqa: S311  not for secrets
     return {f"http://site{number % 7}.example/{number}": dice.randrange(1 << len(ARCHIVES)) for number in range(pages)}
 
 
@@ -35,5 +35,5 @@ def begun(path: Path, uris: Iterable[str], seed: int = 0, sample: int | None = N
     """Return a state with these pages."""
     state = OverlapState(path)
     if state.plan() is None:
-        state.begin(lambda: {}, ((addresses.key(uri), uri.encode()) for uri in uris), seed, sample)
+        state.begin(dict, ((addresses.key(uri), uri.encode()) for uri in uris), seed, sample)
     return state

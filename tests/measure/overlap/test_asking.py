@@ -1,9 +1,10 @@
 """Asking archives in memory whose holdings are known: the numbers are exactly these, also after kills and quotas."""
 
 import asyncio
+import io
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,10 @@ import pytest
 from tests.measure.overlap.holdings import ARCHIVES, begun, stubs, truth
 from tests.recover.stubs import Held, Stub
 from unlost.archives.sampling.sampler import MAX_FAILURES, Stop
-from unlost.errors import ExcludedError, FailedError, ListCutError, NotNowError
+from unlost.errors import ExcludedError, FailedError, ListCutError, NotNowError, UsageError
+from unlost.formats.capture import Capture
 from unlost.measure.overlap.asking import Asking
-from unlost.measure.overlap.copies import Seen
+from unlost.measure.overlap.copies import Seen, seen_of
 from unlost.measure.overlap.figures import Figures, figures_of
 from unlost.measure.overlap.live import LiveWeb
 from unlost.measure.overlap.state import OverlapState
@@ -59,7 +61,7 @@ def test_the_overlap_is_exactly_what_the_archives_hold(tmp_path: Path) -> None:
 def test_whoever_is_killed_goes_on_and_asks_nothing_twice(tmp_path: Path) -> None:
     """At fifty points at random, a kill loses only what was under way, and the numbers are the same in the end."""
     held = truth(25, 2)
-    points = random.Random(3).sample(range(1, 140), 50)
+    points = random.Random(3).sample(range(1, 140), 50)  # noqa: S311  not for secrets
     with begun(tmp_path / "whole", held) as state:
         ask(state, stubs(held), fetch=5)
         expected = figures(state, 5)
@@ -135,11 +137,18 @@ def test_lists_that_are_cut_and_pages_that_are_not_shown_are_answers(tmp_path: P
     uris = ["http://x.example/1", "http://x.example/2", "http://x.example/3"]
     archive = Stub(
         "a",
-        [Held(uris[0], "20100101000000"), Held(uris[2], "20100101000000", status=404), Held(uris[2], "20110101000000", status=301)],
+        [
+            Held(uris[0], "20100101000000"),
+            Held(uris[2], "20100101000000", status=404),
+            Held(uris[2], "20110101000000", status=301),
+        ],
     )  # fmt: skip
 
     class Cut(Stub):
-        async def captures(self, uri: str):  # type: ignore[no-untyped-def,override]  # noqa: ANN202, D102
+        """Lists a part of one page, and does not show another."""
+
+        async def captures(self, uri: str) -> AsyncIterator[Capture]:
+            """Yield what is held, with what goes wrong."""
             if uri == uris[1]:
                 raise ExcludedError("not shown", "a")
             async for each in Stub.captures(self, uri):
@@ -218,16 +227,12 @@ class Alive:
 
 def test_live_pages_are_compared_with_their_copies(tmp_path: Path) -> None:
     """Staleness, likeness, states and directives are those of pages that are known."""
-    from unlost.measure.overlap.copies import seen_of  # noqa: PLC0415
-
     words = " ".join(f"word{number}" for number in range(40))
     bodies = {name: f"<p>{words} {name}".encode() for name in ("same", "changed", "gone", "robots")}
     uris = {name: f"http://x.example/{name}" for name in bodies}
     archive = Stub("a", [Held(uris[name], "20100101000000", body) for name, body in bodies.items()])
 
     def live(name: str, body: bytes, status: int, *headers: tuple[str, str]) -> Seen:
-        import io  # noqa: PLC0415
-
         return seen_of(uris[name], "20200101000000", status, "text/html", headers, io.BytesIO(body))
 
     web = Alive({
@@ -257,8 +262,6 @@ def test_live_pages_are_compared_with_their_copies(tmp_path: Path) -> None:
 
 def test_another_archive_under_the_same_name_is_refused(tmp_path: Path) -> None:
     """Answers of two archives are never mixed."""
-    from unlost.errors import UsageError  # noqa: PLC0415
-
     with begun(tmp_path / "s", ["http://x.example/"]) as state:
         state.know("a", "http://one.example/")
         state.know("a", "http://one.example/")

@@ -19,6 +19,7 @@ from unlost.recover.state.chosen import Chosen, OddError, chosen_of, record_of
 from unlost.recover.state.ended import WAS_RECOVERED, Ended, ended
 from unlost.recover.state.file import NAME, VERSION, certain_text, check_tables, explained
 from unlost.recover.state.gaps import Missed, Missing
+from unlost.recover.state.linked import Linked, births, last_copy, linked
 
 __all__ = ["REQUESTS", "TRAPPED", "Chosen", "Rejected", "StateReading", "total_requests"]
 
@@ -221,6 +222,21 @@ class StateReading:
         """Yield what was recovered, and what is missing, in the order in which it was found."""
         with self._explained():
             yield from ended(self._connection)
+
+    def linked(self) -> Iterator[Linked]:
+        """Yield the same with their places in the web of links."""
+        with self._explained():
+            yield from linked(self._connection)
+
+    def last_copy(self) -> str | None:
+        """Return the date of the newest copy that was chosen, 14 digits; None if there is none."""
+        with self._explained():
+            return last_copy(self._connection)
+
+    def births(self) -> list[tuple[int, int]]:
+        """Return for each year how many resources archives list, and how many of them for the first time."""
+        with self._explained():
+            return births(self._connection)
 
     def missing(self) -> Iterator[Missing]:
         """Yield what is missing, in the order in which it was found."""

@@ -1,0 +1,1 @@
+"""What has to do with whether a resource came back: twelve factors, over several recoveries."""

@@ -1,0 +1,108 @@
+"""The twelve factors, and what of each is known of a resource."""
+
+from dataclasses import dataclass
+from math import log10
+from urllib.parse import urlsplit
+
+from unlost.measure.factors.rows import UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """One factor.
+
+    name: in words, as people read it. unit: what its number is in a model. source: where that is from. marks: the lower
+        ends of the groups in which resources are counted, in the number's own unit; none for one of words.
+    """
+
+    name: str
+    unit: str
+    source: str
+    marks: tuple[float, ...] = ()
+
+
+_POWERS = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0)
+FACTORS = (
+    Factor("external links", "powers of ten", "the file of --backlinks, by host", _POWERS),
+    Factor("internal links", "powers of ten, of one more", "copies that came back, whose links were followed",
+           (0.0, log10(2), log10(3), log10(5), log10(9), log10(33), log10(1001))),
+    Factor("rank", "powers of ten", "the file of --ranks, by host; 1 is the best", _POWERS),
+    Factor("hops", "links", "the shortest way from where the recovery began", (0, 1, 2, 3, 4, 5, 10)),
+    Factor("path depth", "folders", "the address", (0, 1, 2, 3, 4, 5, 10)),
+    Factor("query parameters", "parameters", "the address", (0, 1, 2, 3, 4, 10)),
+    Factor("age", "years", "from the oldest copy that links to it to the newest copy of the site",
+           (0, 1, 2, 3, 5, 10, 20)),
+    Factor("birth rate", "share", "of what archives list of a year, what no year before had; the mean of all years but "
+           "the first, by site", (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75)),
+    Factor("site size", "powers of ten", "resources that were looked for, by site", _POWERS),
+    Factor("resource size", "powers of ten, of bytes", "the site of --original: nobody else knows the size of what is "
+           "missing", _POWERS),
+    Factor("type", "", "what the address and its use make likely, since nobody knows the type of what is missing"),
+    Factor("top-level domain", "", "the address"),
+)  # fmt: skip
+"""All of them. Those of words are the last two."""
+
+NUMBERS = 10
+"""How many have numbers."""
+
+TYPES = ("page", "image", "document", "other")
+TLDS = ("com", "org", "net", "edu", "gov", "country", "other")
+
+_IMAGES = frozenset({"gif", "jpg", "jpeg", "png", "bmp", "ico", "svg", "webp", "tif", "tiff"})
+_DOCUMENTS = frozenset(
+    {"pdf", "ps", "eps", "doc", "docx", "xls", "xlsx", "ppt", "pptx", "rtf", "odt", "ods", "odp", "txt"}
+)
+_PAGES = frozenset({"", "htm", "html", "shtml", "xhtml", "php", "php3", "asp", "aspx", "jsp", "cgi", "pl", "cfm"})
+_MOST_ENDING = 5  # letters: what is longer is no ending
+_COUNTRY = 2  # letters
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What an address says. depth: folders. parameters: of its query. kind, tld: of `TYPES` and `TLDS`."""
+
+    depth: int
+    parameters: int
+    kind: str
+    tld: str
+    host: str
+
+
+def parts_of(uri: str, use: str) -> Parts:
+    """Return what an address says, and how pages use it. Never raises.
+
+    >>> parts_of("http://www.lost.example/a/b/c.GIF?x=1&y", "requisite")
+    Parts(depth=2, parameters=2, kind='image', tld='other', host='www.lost.example')
+    >>> parts_of("http://lost.co.uk/a/", "page")
+    Parts(depth=1, parameters=0, kind='page', tld='country', host='lost.co.uk')
+    """
+    try:
+        found = urlsplit(uri)
+        host = (found.hostname or "").rstrip(".")
+    except ValueError:
+        return Parts(0, 0, "other", "other", "")
+    folders, _, file = found.path.rpartition("/")
+    name, dot, ending = file.rpartition(".")
+    ending = ending.lower() if dot and name and len(ending) <= _MOST_ENDING else ""
+    parameters = sum(bool(each) for each in found.query.replace(";", "&").split("&"))
+    return Parts(sum(bool(each) for each in folders.split("/")), parameters, _kind(ending, use), _tld(host), host)
+
+
+def _kind(ending: str, use: str) -> str:
+    if ending in _IMAGES:
+        return "image"
+    if ending in _DOCUMENTS:
+        return "document"
+    return "page" if ending in _PAGES and use != "requisite" else "other"
+
+
+def _tld(host: str) -> str:
+    label = host.rpartition(".")[2].lower()
+    if label in TLDS[:5]:
+        return label
+    return "country" if len(label) == _COUNTRY and label.isalpha() else "other"
+
+
+def power(value: float | None, more: float = 0.0) -> float:
+    """Return a number as a power of ten; unknown for none, and for what has no power."""
+    return log10(value + more) if value is not None and value + more > 0 else UNKNOWN

@@ -1,0 +1,228 @@
+"""A linear and a logistic model of whether resources came back, by the factors, with intervals."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import erfc, exp, log, log1p, sqrt
+from operator import mul
+
+from unlost.measure.factors.rows import Rows
+from unlost.measure.factors.solving import Matrix, swept
+from unlost.measure.intervals import Z95
+
+FEWEST = 30
+"""How many more rows than columns a model needs: with less, intervals mean nothing."""
+
+_MOST_PASSES = 40
+_CONVERGED = 1e-9  # of the deviance, between two passes
+_WIDE = 8.0  # an error of a coefficient, for a deviation of its column: a sign that nothing bounds it
+_PRIOR = 2.5  # how large coefficients may be where nothing else bounds them, for a deviation of their column
+
+
+@dataclass(frozen=True, slots=True)
+class Coefficient:
+    """What a column adds, others being equal. low, high: between them 95 times in 100. p: if there were no effect."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+    p: float
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model that was fitted.
+
+    rows: how many it is of. coefficients: the intercept first. fit: R² of a linear model, McFadden's of a logistic one.
+    same: columns that were left out since others together say the same.
+    is_penalised: whether some columns tell perfectly what came back, so that large coefficients had to be held down.
+    """
+
+    rows: int
+    coefficients: tuple[Coefficient, ...]
+    fit: float
+    same: tuple[str, ...] = ()
+    is_penalised: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """Means, deviations and correlations of columns, the last of which is what is to be explained."""
+
+    names: tuple[str, ...]
+    rows: int
+    means: tuple[float, ...]
+    deviations: tuple[float, ...]
+    correlations: Matrix
+
+
+def moments(rows: Rows, chosen: Sequence[int], names: Sequence[str]) -> Moments:
+    """Return them, in two passes. Correlations of a column that is always the same are 0."""
+    count, sums = 0, [0.0] * len(chosen)
+    for block in rows.blocks(chosen):
+        count += len(block[0])
+        sums = [total + sum(column) for total, column in zip(sums, block, strict=True)]
+    means = [total / count if count else 0.0 for total in sums]
+    products = [[0.0] * len(chosen) for _ in chosen]
+    for block in rows.blocks(chosen):
+        centred = [[value - mean for value in column] for column, mean in zip(block, means, strict=True)]
+        _add_products(products, centred, centred)
+    deviations = [sqrt(products[at][at] / count) if count else 0.0 for at in range(len(chosen))]
+    # What rounding leaves of a column that is always the same is no deviation.
+    deviations = [each if each > 1e-12 * (1 + abs(mean)) else 0.0 for each, mean in zip(deviations, means, strict=True)]
+    matrix = [
+        [
+            products[i][j] / (count * deviations[i] * deviations[j]) if deviations[i] and deviations[j] else 0.0
+            for j in range(len(chosen))
+        ]
+        for i in range(len(chosen))
+    ]
+    return Moments(tuple(names), count, tuple(means), tuple(deviations), matrix)
+
+
+def linear(found: Moments) -> Model | None:
+    """Return the model by least squares of the last column; None if there are too few rows, or nothing to explain."""
+    size = len(found.names) - 1
+    freedom = found.rows - size - 1
+    if freedom < FEWEST or not found.deviations[-1]:
+        return None
+    matrix, left = swept(found.correlations, size)
+    scale = found.deviations[-1]
+    unexplained = max(0.0, matrix[size][size])
+    variance = unexplained * scale * scale * found.rows / (freedom + len(left))
+    far = _student(freedom + len(left))
+    coefficients, intercept, inverse = [], found.means[-1], {}
+    for at in (each for each in range(size) if each not in left):
+        value = matrix[at][size] * scale / found.deviations[at]
+        error = sqrt(variance * -matrix[at][at] / found.rows) / found.deviations[at]
+        inverse[at] = found.means[at] / found.deviations[at]
+        intercept -= value * found.means[at]
+        coefficients.append(_coefficient(found.names[at], value, error, far))
+    spread = 1 + sum(-matrix[i][j] * inverse[i] * inverse[j] for i in inverse for j in inverse)
+    first = _coefficient("intercept", intercept, sqrt(max(0.0, variance * spread / found.rows)), far)
+    same = tuple(found.names[at] for at in left)
+    return Model(found.rows, (first, *coefficients), 1 - unexplained, same)
+
+
+def logistic(rows: Rows, chosen: Sequence[int], found: Moments) -> Model | None:
+    """Return the model by maximum likelihood of the last column, which is 0 or 1; None as `linear` does.
+
+    Where columns tell perfectly what came back, no coefficient would be large enough: then large ones are minded, and
+    the model says so. Goes through the rows some ten times.
+    """
+    size = len(found.names) - 1
+    if found.rows - size - 1 < FEWEST or not found.deviations[-1]:
+        return None
+    _, left = swept(found.correlations, size)
+    kept = [at for at in range(size) if at not in left]
+    fitting = _Fitting(rows, [chosen[at] for at in (*kept, size)], found, kept)
+    fitted = fitting.fitted(0.0)
+    is_penalised = fitted is None
+    if fitted is None:
+        fitted = fitting.fitted(1 / _PRIOR**2)
+    if fitted is None:
+        return None
+    values, inverse, deviance = fitted
+    rate = found.means[-1]
+    nothing = -2 * found.rows * (rate * log(rate) + (1 - rate) * log1p(-rate))
+    slopes = [values[1 + at] / found.deviations[place] for at, place in enumerate(kept)]
+    shift = [1.0, *(-found.means[place] / found.deviations[place] for place in kept)]
+    spread = sum(inverse[i][j] * shift[i] * shift[j] for i in range(len(shift)) for j in range(len(shift)))
+    intercept = sum(value * part for value, part in zip(values, shift, strict=True))
+    coefficients = [_coefficient("intercept", intercept, sqrt(max(0.0, spread)), Z95)]
+    for at, place in enumerate(kept):
+        error = sqrt(max(0.0, inverse[1 + at][1 + at])) / found.deviations[place]
+        coefficients.append(_coefficient(found.names[place], slopes[at], error, Z95))
+    same = tuple(found.names[at] for at in left)
+    return Model(found.rows, tuple(coefficients), 1 - deviance / nothing, same, is_penalised)
+
+
+class _Fitting:
+    """Weighted least squares, again and again, on columns with mean 0 and deviation 1."""
+
+    def __init__(self, rows: Rows, chosen: list[int], found: Moments, kept: list[int]) -> None:
+        self._rows = rows
+        self._chosen = chosen
+        self._scales = [(found.means[at], found.deviations[at]) for at in kept]
+
+    def fitted(self, penalty: float) -> tuple[list[float], Matrix, float] | None:
+        """Return coefficients, their covariances and the deviance; None if nothing bounds them."""
+        size = 1 + len(self._scales)
+        values = [0.0] * size
+        step = [0.0] * size
+        before = float("inf")
+        for _ in range(_MOST_PASSES):
+            tried = [value + change for value, change in zip(values, step, strict=True)]
+            information, gradient, deviance = self._pass(tried)
+            minded = deviance + penalty * sum(value * value for value in tried[1:])
+            if minded > before * (1 + 1e-12):  # too far: half of the way
+                step = [change / 2 for change in step]
+                continue
+            values = tried
+            for at in range(1, size):
+                information[at][at] += penalty
+                gradient[at] -= penalty * values[at]
+            whole = [[*row, part] for row, part in zip(information, gradient, strict=True)]
+            solved, left = swept([*whole, [*gradient, 0.0]], size)
+            if left:
+                return None
+            inverse = [[-value for value in row[:size]] for row in solved[:size]]
+            if before - minded <= _CONVERGED * (1 + minded):
+                is_wild = any(inverse[at][at] > _WIDE * _WIDE for at in range(size))
+                return None if is_wild and not penalty else (values, inverse, deviance)
+            step = [solved[at][size] for at in range(size)]
+            before = minded
+        return None
+
+    def _pass(self, values: list[float]) -> tuple[Matrix, list[float], float]:
+        """Return information, gradient and deviance at some coefficients."""
+        size = len(values)
+        information = [[0.0] * size for _ in range(size)]
+        gradient, deviance = [0.0] * size, 0.0
+        for block in self._rows.blocks(self._chosen):
+            *columns, outcome = block
+            scaled = [[1.0] * len(outcome)]
+            for column, (mean, deviation) in zip(columns, self._scales, strict=True):
+                scaled.append([(value - mean) / deviation for value in column])
+            sums = [sum(map(mul, values, row)) for row in zip(*scaled, strict=True)]
+            likely = [_probability(each) for each in sums]
+            deviance += sum(_surprise(each, came) for each, came in zip(sums, outcome, strict=True))
+            weights = [each * (1 - each) for each in likely]
+            errors = [came - each for came, each in zip(outcome, likely, strict=True)]
+            weighted = [list(map(mul, column, weights)) for column in scaled]
+            _add_products(information, weighted, scaled)
+            gradient = [part + sum(map(mul, column, errors)) for part, column in zip(gradient, scaled, strict=True)]
+        return information, gradient, deviance
+
+
+def _add_products(matrix: Matrix, first: list[list[float]], second: list[list[float]]) -> None:
+    """Add the products of columns with columns; the result is symmetric."""
+    for i, column in enumerate(first):
+        for j in range(i + 1):
+            matrix[i][j] += sum(map(mul, column, second[j]))
+            matrix[j][i] = matrix[i][j]
+
+
+def _probability(value: float) -> float:
+    return 1 / (1 + exp(-value)) if value > -700 else 0.0
+
+
+def _surprise(value: float, came: float) -> float:
+    """Return what a row adds to the deviance."""
+    signed = value if came else -value
+    return 2 * (log1p(exp(-signed)) if signed > -30 else -signed)
+
+
+def _coefficient(name: str, value: float, error: float, far: float) -> Coefficient:
+    ratio = abs(value) / error if error else (float("inf") if value else 0.0)
+    return Coefficient(name, value, value - far * error, value + far * error, erfc(ratio / sqrt(2)))
+
+
+def _student(freedom: int) -> float:
+    """Return how many errors of a coefficient to both sides hold 95 %: Student's, by the first terms of its series.
+
+    >>> round(_student(30), 3), round(_student(10**6), 3)
+    (2.042, 1.96)
+    """
+    z = Z95
+    return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
