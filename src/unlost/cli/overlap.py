@@ -25,7 +25,6 @@ _FILE = click.Path(path_type=Path)
     metavar="N",
     help="How many copies of each archive to fetch, at random, to see whether they are there and what they are like.",
 )
-@click.option("--live", is_flag=True, help="Look at the live pages of these copies, too, and compare.")
 @click.option("--dry-run", is_flag=True, help="Say how many questions it would take, and ask none.")
 @click.option(
     "--concurrency",
@@ -57,7 +56,6 @@ def command(
     sample: int | None,
     seed: int,
     fetch: int,
-    live: bool,
     dry_run: bool,
     concurrency: int,
     patience: float,
@@ -79,7 +77,7 @@ def command(
         if file is not None:
             check_new_file(file)
     wanted = Wanted(
-        urls, archives, only, sample, seed, fetch, live, dry_run, concurrency, patience, state, restart, html, svg,
+        urls, archives, only, sample, seed, fetch, dry_run, concurrency, patience, state, restart, html, svg,
         contact, json,
     )  # fmt: skip
     ctx.exit(run(wanted))

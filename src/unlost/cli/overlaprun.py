@@ -1,8 +1,8 @@
 """One run of `unlost overlap`: asks what is left, and shows what is known."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from json import dumps
 from os import fspath
@@ -27,7 +27,6 @@ from unlost.measure.overlap.asking import Asking
 from unlost.measure.overlap.copy_tables import copies_tables
 from unlost.measure.overlap.drawings import overlap_drawing
 from unlost.measure.overlap.figures import Figures, figures_of
-from unlost.measure.overlap.live import LiveWeb
 from unlost.measure.overlap.objects import overlap_object
 from unlost.measure.overlap.page import overlap_page
 from unlost.measure.overlap.state import OverlapState
@@ -45,7 +44,6 @@ class Wanted:
     sample: int | None
     seed: int
     fetch: int
-    live: bool
     dry_run: bool
     concurrency: int
     patience: float
@@ -133,17 +131,14 @@ def _say_questions(state: OverlapState, archives: Sequence[Archive], wanted: Wan
         # What is held is not known of those that have not been asked for.
         copies = min(wanted.fetch, lists + len(state.unfetched(archive.id, wanted.fetch)))
         rows.append({"archive": archive.id, "lists": lists, "copies": copies})
-    live = min(state.size, wanted.fetch * len(archives)) if wanted.live else 0
     total = sum(int(str(row["lists"])) + int(str(row["copies"])) for row in rows)
     if wanted.json:
-        write([dumps({"pages": state.size, "archives": rows, "live": live, "questions": total + live}) + "\n"])
+        write([dumps({"pages": state.size, "archives": rows, "questions": total}) + "\n"])
         return
     for row in rows:
         write([f"{row['archive']}\t{row['lists']} lists\t{row['copies']} copies at most\n"])
-    if wanted.live:
-        write([f"live web\t{live} pages at most\n"])
     say(
-        f"{state.size} pages, {len(archives)} archives: {total + live} questions at most; long lists take more. "
+        f"{state.size} pages, {len(archives)} archives: {total} questions at most; long lists take more. "
         "None was asked",
         level="info",
     )
@@ -154,13 +149,12 @@ def _ask(state: OverlapState, archives: Sequence[Archive], wanted: Wanted) -> di
     left = sum(state.unasked(archive.id) + len(state.unfetched(archive.id, wanted.fetch)) for archive in archives)
 
     async def ask(bar: Bar) -> dict[str, Stop]:
-        async with open_courier(wanted.contact, wanted.patience) as courier, _live_web(wanted) as live:
+        async with open_courier(wanted.contact, wanted.patience) as courier:
             repositories = [open_repository(archive, courier) for archive in archives]
             asking = Asking(
                 state,
                 repositories,
                 fetch=wanted.fetch,
-                live=live,
                 concurrency=wanted.concurrency,
                 on_done=_counting(bar),
             )
@@ -172,14 +166,6 @@ def _ask(state: OverlapState, archives: Sequence[Archive], wanted: Wanted) -> di
         except KeyboardInterrupt:
             say("what came back so far is kept: the same command goes on", level="info")
             raise
-
-
-@asynccontextmanager
-async def _live_web(wanted: Wanted) -> AsyncIterator[LiveWeb | None]:
-    """Give what looks at live pages; None if nobody is to."""
-    if wanted.live:
-        raise UsageError("--live: the live web cannot be looked at by this version")
-    yield None
 
 
 def _counting(bar: Bar) -> Callable[[], None]:
@@ -212,7 +198,7 @@ def _show(figures: Figures, wanted: Wanted) -> None:
 def _say_what_is_left(figures: Figures, stops: dict[str, Stop]) -> bool:
     """Say why not all was asked, and how to go on; return whether all was."""
     for archive, stop in stops.items():
-        _say_stop(archive or "the live web", stop)
+        _say_stop(archive, stop)
     left = sum(each.failed.total() + each.failed_fetches.total() for each in figures.archives)
     if left or stops:
         say(f"{left} questions are left: the same command goes on", level="warning")

@@ -76,6 +76,8 @@ class OverlapState(ProgressFile):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, "measurement", VERSION, _STATEMENTS)
+        # Many small answers: so they need not wait for the disk, and whoever is killed loses none.
+        self._data.execute("PRAGMA journal_mode = WAL")
 
     def begin(
         self,

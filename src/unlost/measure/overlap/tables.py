@@ -45,7 +45,7 @@ def _sentence(fewest: Fewest, figures: Figures) -> str:
     covered = share(fewest.choice.covered / figures.membership.held)
     proof = "no fewer will do" if fewest.is_fewest else "perhaps fewer would do"
     number = counted(len(fewest.choice.archives), "archive")
-    return f"For {fewest.level:.0%} of what is held: {number} ({names}), with {covered}; {proof}.".replace("%", " %")
+    return f"For {share(fewest.level)} of what is held: {number} ({names}), with {covered}; {proof}."
 
 
 def holdings_tables(figures: Figures) -> list[Table]:
