@@ -1,7 +1,7 @@
 """`unlost map sample`: maps of archives that give no index, made by asking them."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from json import dumps
@@ -23,7 +23,7 @@ from unlost.cli.asking import contact_option, open_courier
 from unlost.cli.mapresult import refuse_both
 from unlost.cli.messages import say
 from unlost.cli.problems import say_problems
-from unlost.cli.progress import Bar, progress
+from unlost.cli.progress import Bar, counting, progress
 from unlost.cli.registry_options import archives_option, registry
 from unlost.cli.sampleresult import of_pages, of_search, say_what_next, sentence
 from unlost.cli.target import is_standard_output, writable
@@ -242,7 +242,7 @@ class _Asking:
         async def ask(bar: Bar) -> Stop | None:
             async with open_courier(self.contact, self.patience) as courier:
                 repository = open_repository(self.archive, courier)
-                sampler = Sampler(state, repository, SystemClock(), language=language, on_answer=_counting(bar))
+                sampler = Sampler(state, repository, SystemClock(), language=language, on_answer=counting(bar))
                 return await sampler.run(concurrency, limit)
 
         if not left:
@@ -258,7 +258,7 @@ class _Asking:
         async def ask(bar: Bar) -> Stop | None:
             async with open_courier(self.contact, self.patience) as courier:
                 search = FullText(self.archive, courier, problems)
-                searcher = Searcher(state, search, pages=pages, seed=seed, on_answer=_counting(bar))
+                searcher = Searcher(state, search, pages=pages, seed=seed, on_answer=counting(bar))
                 return await searcher.run(requests)
 
         left = max(0, requests - state.requests)
@@ -276,14 +276,3 @@ def _resumable() -> Iterator[None]:
     except KeyboardInterrupt:
         say("what came back so far is kept: the same command goes on", level="info")
         raise
-
-
-def _counting(bar: Bar) -> Callable[[], None]:
-    done = 0
-
-    def count() -> None:
-        nonlocal done
-        done += 1
-        bar.at(done, done)
-
-    return count

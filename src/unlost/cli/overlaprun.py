@@ -1,7 +1,7 @@
 """One run of `unlost overlap`: asks what is left, and shows what is known."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from json import dumps
@@ -16,7 +16,7 @@ from unlost.cli.addresses import write
 from unlost.cli.asking import how_to_forget, open_courier
 from unlost.cli.messages import say
 from unlost.cli.problems import say_problems
-from unlost.cli.progress import Bar, progress
+from unlost.cli.progress import Bar, counting, progress
 from unlost.cli.registry_options import registry
 from unlost.cli.table import table_lines
 from unlost.dates import from_epoch, to_iso
@@ -156,7 +156,7 @@ def _ask(state: OverlapState, archives: Sequence[Archive], wanted: Wanted) -> di
                 repositories,
                 fetch=wanted.fetch,
                 concurrency=wanted.concurrency,
-                on_done=_counting(bar),
+                on_done=counting(bar),
             )
             return await asking.run()
 
@@ -166,17 +166,6 @@ def _ask(state: OverlapState, archives: Sequence[Archive], wanted: Wanted) -> di
         except KeyboardInterrupt:
             say("what came back so far is kept: the same command goes on", level="info")
             raise
-
-
-def _counting(bar: Bar) -> Callable[[], None]:
-    done = 0
-
-    def count() -> None:
-        nonlocal done
-        done += 1
-        bar.at(done, done)
-
-    return count
 
 
 def _show(figures: Figures, wanted: Wanted) -> None:

@@ -1,7 +1,7 @@
 """How far long work has come: a bar on the terminal, nothing anywhere else."""
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -70,6 +70,18 @@ def progress(label: str, total: int | None = None, counted: str = "lines") -> It
     shown = _drawn(total, counted)
     with shown:
         yield Bar(shown, shown.add_task(label, total=total, lines=0))
+
+
+def counting(bar: Bar) -> Callable[[], None]:
+    """Return what is to be called for each thing that is done, where these are counted."""
+    done = 0
+
+    def count() -> None:
+        nonlocal done
+        done += 1
+        bar.at(done, done)
+
+    return count
 
 
 def size_of(files: Sequence[Path]) -> int | None:
