@@ -81,10 +81,7 @@ fn read_lines<R: Read>(
     limit: usize,
 ) -> Result<Head> {
     while head.len() <= limit {
-        let seen = block
-            .seen(text)?
-            .min(limit + 1 - head.len())
-            .min(HEAD_STEP);
+        let seen = block.seen(text)?.min(limit + 1 - head.len()).min(HEAD_STEP);
         if seen == 0 {
             return Ok(Head::Cut);
         }
