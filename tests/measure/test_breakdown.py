@@ -100,7 +100,7 @@ def test_query() -> None:
         ("20200101000000", "20300101000000", "under a week"),
         (None, "19990101000000", "over 5 years"),
         (None, None, "unknown"),
-        ("20209999000000", "no date", "unknown"),
+        ("20209999000000", "20200101006100", "unknown"),
     ],
 )
 def test_age(datetime: str | None, modified: str | None, label: str) -> None:

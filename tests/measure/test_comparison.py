@@ -29,7 +29,7 @@ def site(contents: dict[str, bytes]) -> MadeSite:
 
 def outcomes(found: Comparison) -> dict[str, str]:
     """Return what became of each, by the last part of its name."""
-    return {each.name.rpartition("/")[2]: each.outcome.value for each in found.resources}
+    return {each.name.rpartition("/")[2]: each.outcome.value for each in found.resources()}
 
 
 def test_the_small_site() -> None:
@@ -51,7 +51,7 @@ def test_what_is_almost_identical(share: float, at: float, is_similar: bool) -> 
     """From the given share on; and it counts as unchanged from s3 on."""
     first, second = site({"a.example/A": b"one"}), site({"a.example/A": b"two"})
     found = compare(first, second, lambda _, __: Likeness(share), similar_at=at)
-    assert found.resources[0].similar is is_similar
+    assert next(found.resources()).similar is is_similar
     assert found.almost_identical == (1.0 if is_similar else 0.0)
     assert [level.success for level in found.levels][1:3] == [1.0, 0.0 if is_similar else 1.0]
 
@@ -109,7 +109,7 @@ def test_formats() -> None:
     ]
     original = MadeSite(resource(f"a.example/{row[0]}", b"1", row[1]) for row in rows)
     recovered = MadeSite(resource(f"a.example/{row[0]}", row[2], row[3], migrated=row[4]) for row in rows)
-    found = {each.name.partition("/")[2]: each.migrated for each in compare(original, recovered, halves).resources}
+    found = {each.name.partition("/")[2]: each.migrated for each in compare(original, recovered, halves).resources()}
     assert found == {row[0]: row[5] for row in rows}
 
 
@@ -118,7 +118,7 @@ def test_what_an_archive_holds() -> None:
     original = site({"a.example/A": b"", "a.example/B": b"", "a.example/C": b"", "a.example/D": b""})
     recovered = MadeSite([resource("a.example/A")], listed=["a.example/A", "a.example/B", "a.example/Z"])
     found = compare(original, recovered, halves)
-    assert [each.name for each in found.resources if each.held] == ["a.example/B"]
+    assert [each.name for each in found.resources() if each.held] == ["a.example/B"]
     assert [level.success for level in found.levels][3:] == [0.75, 0.5]
 
 
@@ -166,7 +166,7 @@ def test_roles(first: dict[str, bytes], second: dict[str, bytes]) -> None:
 def test_everything_is_somewhere(first: dict[str, bytes], second: dict[str, bytes]) -> None:
     """Each name of either site comes up once, in order."""
     found = compare(site(first), site(second), halves)
-    assert [each.name for each in found.resources] == sorted({*first, *second})
+    assert [each.name for each in found.resources()] == sorted({*first, *second})
 
 
 def test_order_does_not_depend_on_threads() -> None:
@@ -182,7 +182,7 @@ def test_order_does_not_depend_on_threads() -> None:
 
     told: list[tuple[int, int]] = []
     found = compare(original, recovered, likeness, on_pair=lambda done, of: told.append((done, of)))
-    shares = [each.likeness.share for each in found.resources if each.likeness]
+    shares = [each.likeness.share for each in found.resources() if each.likeness]
     assert shares == [number / 500 for number in range(500)]
     assert found.similar == 125
     assert told == [(number, 500) for number in range(1, 501)]
@@ -234,4 +234,4 @@ def test_sizes_count() -> None:
     one = resource("a.example/A", b"one")
     other = Resource(one.name, one.uri, None, None, one.mime, one.digest, 4, None, b"four")
     found = compare(MadeSite([one]), MadeSite([other]), halves)
-    assert found.resources[0].outcome is Outcome.CHANGED
+    assert next(found.resources()).outcome is Outcome.CHANGED

@@ -140,4 +140,4 @@ def test_many_pairs_at_once() -> None:
     first, second = MadeSite(original), MadeSite(recovered)
     with Texts(first, second) as texts:
         found = compare(first, second, texts.likeness)
-    assert [each.similar for each in found.resources] == [bool(number % 2) for number in range(60)]
+    assert [each.similar for each in found.resources()] == [bool(number % 2) for number in range(60)]

@@ -54,7 +54,7 @@ def print_list(comparison: Comparison, listed: Sequence[str]) -> None:
     """Print a line with tabs for each resource with such an outcome: outcome, share of the text, type, address."""
     wanted = set(Outcome) if "all" in listed else {Outcome(word) for word in listed}
     out: list[str] = []
-    for each in comparison.resources:
+    for each in comparison.resources():
         if each.outcome in wanted:
             out.append(
                 "\t".join((each.outcome.value, _likeness(each), printable(each.mime), printable(each.uri))) + "\n"
@@ -74,7 +74,7 @@ def _likeness(each: Compared) -> str:
 def print_json(both: "Both", weighed: Difference | None) -> None:
     """Print an object for each resource, then the summary."""
     out: list[str] = []
-    for each in both.comparison.resources:
+    for each in both.comparison.resources():
         out.append(dumps({"event": "resource", **_resource(each)}) + "\n")
         if len(out) >= _LINES:
             write(out)

@@ -1,7 +1,11 @@
 """What a media type says: its group, whether it is text, and which format it is."""
 
+from functools import lru_cache
+
 UNKNOWN = "unknown"
 """Stands for the type of what nobody told one of."""
+
+_KNOWN = 1 << 10  # types whose answers are remembered: sites have millions of resources, and few types
 
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _PDF = frozenset({"application/pdf", "application/x-pdf", "text/pdf", "application/acrobat"})
@@ -60,6 +64,7 @@ def is_document(mime: str) -> bool:
     return format_of(mime) in _DOCUMENTS or mime.startswith(_OFFICE_BEGINS)
 
 
+@lru_cache(maxsize=_KNOWN)
 def group_of(mime: str) -> str:
     """Return `HTML`, `images` or `other`.
 
@@ -71,6 +76,7 @@ def group_of(mime: str) -> str:
     return "images" if mime.startswith("image/") else "other"
 
 
+@lru_cache(maxsize=_KNOWN)
 def is_textual(mime: str) -> bool:
     """Return whether such a resource is text: `text/*`, PDF, PostScript or an Office document.
 

@@ -1,21 +1,25 @@
 """A comparison by what resources are: their type, how deep they lie, whether they have a query, how old they are."""
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import lru_cache, reduce
+from typing import NamedTuple
 
 from unlost.dates import to_datetime
 from unlost.errors import DateError
 from unlost.formats.media_types import UNKNOWN, group_of
-from unlost.measure.comparison import Compared, Comparison, Outcome
+from unlost.measure.comparison import Comparison, Outcome
+from unlost.measure.resource import Columns
 
 _MOST_TYPES = 40  # rows of types: there are about so many that mean anything, and headers can have any
 _MOST_LETTERS = 80  # of a type
 _DEEPEST = 10  # the last row of depths
 
+_DAY = 86_400  # seconds
 _AGES = ((7, "under a week"), (30, "a week to a month"), (365, "a month to a year"), (5 * 365, "1 to 5 years"))
+_LIMITS = [days * _DAY for days, _ in _AGES]
 _OLDER = "over 5 years"
 
 
@@ -77,28 +81,46 @@ _ALL_AGES = (*(label for _, label in _AGES), _OLDER, UNKNOWN)
 _Fate = tuple[Outcome, bool, bool, bool | None]
 """What became of a resource: its outcome, whether it is similar, held, migrated. There are few different ones."""
 
+_SAME: _Fate = (Outcome.IDENTICAL, False, False, False)
+
+
+class _Kind(NamedTuple):
+    """What tables tell resources apart by."""
+
+    mime: str | None
+    depth: str
+    query: str
+    age: str
+
 
 def breakdowns(comparison: Comparison) -> tuple[Table, ...]:
     """Return the tables: by group of types, type, depth, query and age."""
-    all_of = [each for each in comparison.resources if each.outcome is not Outcome.ADDED]
-    fates = [(each.outcome, each.similar, each.held, each.migrated) for each in all_of]
+    columns = comparison.original.columns()
+    fates = {each.name: (each.outcome, each.similar, each.held, each.migrated) for each in comparison.different}
+    labels = zip(columns.mimes, map(_depth, columns.names), map(_query, columns.uris), ages_of(columns), strict=True)
+    # There are far fewer kinds than resources, so all tables are made from these.
+    counted = Counter(zip(labels, (fates.get(name, _SAME) for name in columns.names), strict=True))
+    kinds = [(_Kind(*kind), fate, count) for (kind, fate), count in counted.items()]
 
-    def rows(label: Callable[[Compared], str]) -> dict[str, Row]:
-        return _rows(zip(map(label, all_of), fates, strict=True))
+    def rows(label: Callable[[_Kind], str]) -> dict[str, Row]:
+        return _rows((label(kind), fate, count) for kind, fate, count in kinds)
 
     return (
-        Table("group", "HTML, images, other", _in_order(rows(lambda each: group_of(each.mime)), _GROUPS), True),
-        Table("type", "Media type", _most_frequent(rows(lambda each: each.mime[:_MOST_LETTERS])), True),
-        Table("depth", "Depth of the path", _in_order(rows(_depth), _DEPTHS)),
-        Table("query", "Query", _in_order(rows(_query), _QUERIES)),
-        Table("age", "Age", _in_order(rows(Ages(all_of).of), _ALL_AGES)),
+        Table("group", "HTML, images, other", _in_order(rows(lambda kind: group_of(_mime(kind))), _GROUPS), True),
+        Table("type", "Media type", _most_frequent(rows(lambda kind: _mime(kind)[:_MOST_LETTERS])), True),
+        Table("depth", "Depth of the path", _in_order(rows(lambda kind: kind.depth), _DEPTHS)),
+        Table("query", "Query", _in_order(rows(lambda kind: kind.query), _QUERIES)),
+        Table("age", "Age", _in_order(rows(lambda kind: kind.age), _ALL_AGES)),
     )
 
 
-def _rows(labelled: Iterable[tuple[str, _Fate]]) -> dict[str, Row]:
+def _rows(labelled: Iterable[tuple[str, _Fate, int]]) -> dict[str, Row]:
     """Return the rows by their labels. Equal ones are counted first, and then added: most are."""
+    counted: Counter[tuple[str, _Fate]] = Counter()
+    for label, fate, count in labelled:
+        counted[label, fate] += count
     found: dict[str, Row] = {}
-    for (label, fate), count in Counter(labelled).items():
+    for (label, fate), count in counted.items():
         found[label] = _sum(found.get(label, Row(label)), _row_of(fate, count))
     return found
 
@@ -144,49 +166,56 @@ def depth_of(name: str) -> int:
     >>> [depth_of(name) for name in ("a.example/", "a.example/~bar", "a.example/~bar/x.html?y=/z/")]
     [0, 1, 2]
     """
-    path = name.partition("?")[0].partition("/")[2]
-    return sum(segment != "" for segment in path.split("/"))
+    path = name.partition("?")[0]
+    if "//" not in path:  # as in nearly all names, and then they need not be cut
+        return path.count("/") - path.endswith("/")
+    return sum(segment != "" for segment in path.partition("/")[2].split("/"))
 
 
-def _depth(each: Compared) -> str:
-    depth = depth_of(each.name)
-    return str(depth) if depth < _DEEPEST else f"{_DEEPEST} or more"
+def _depth(name: str) -> str:
+    return _DEPTHS[min(depth_of(name), _DEEPEST)]
 
 
-def _query(each: Compared) -> str:
-    return "with ?" if "?" in each.uri.partition("#")[0] else "without ?"
+def _query(uri: str) -> str:
+    return "with ?" if "?" in uri.partition("#")[0] else "without ?"
 
 
-class Ages:
-    """How old resources of a site were when it was last looked at.
+def _mime(kind: _Kind) -> str:
+    return kind.mime or UNKNOWN
 
-    That is the latest date of a copy in it; in a folder, where there are none, the latest change.
+
+def ages_of(columns: Columns) -> list[str]:
+    """Return in words how old each resource of a site was when that was last looked at.
+
+    That is the latest date of a copy in it; in a folder, where there are none, the latest change. Ages are counted from
+    the older of a resource's copy and its last change; `unknown` without either.
     """
-
-    def __init__(self, resources: Iterable[Compared]) -> None:
-        """resources: all of the original."""
-        found = [each.resource for each in resources]
-        seen = _moments(each.datetime for each in found)
-        self._last = max(seen, default=None) or max(_moments(each.modified for each in found), default=None)
-
-    def of(self, each: Compared) -> str:
-        """Return its age in words: since the older of its copy and its last change; `unknown` without either."""
-        known = _moments((each.resource.datetime, each.resource.modified))
-        if not known or self._last is None:
-            return UNKNOWN
-        days = (self._last - min(known)).total_seconds() / 86_400
-        return next((label for limit, label in _AGES if days < limit), _OLDER)
+    seen = list(map(_moment, columns.datetimes))
+    changed = list(map(_moment, columns.modified))
+    last = max(filter(None, seen), default=None) or max(filter(None, changed), default=None)
+    return [_age(one or other, other or one, last) for one, other in zip(seen, changed, strict=True)]
 
 
-def _moments(found: Iterable[str | None]) -> list[datetime]:
-    """Return the dates that there are."""
-    return [moment for digits in found if digits and (moment := _moment(digits)) is not None]
+def _age(seen: int | None, changed: int | None, last: int | None) -> str:
+    """Return in words how long before the last moment the first of two was."""
+    if seen is None or changed is None or last is None:
+        return UNKNOWN
+    return _ALL_AGES[bisect_right(_LIMITS, last - min(seen, changed))]
+
+
+def _moment(digits: int) -> int | None:
+    """Return a number of 14 digits as seconds, which are never 0; None for what is no date: servers write anything."""
+    minute, second = divmod(digits, 100)
+    seconds = _seconds(minute)
+    # A leap second is the second before it, as in `unlost.dates`.
+    return None if seconds is None or second > 60 else seconds + min(second, 59)
 
 
 @lru_cache(maxsize=1 << 16)
-def _moment(digits: str) -> datetime | None:
-    """Return a date; None for what is none: servers write anything into the place of one."""
+def _seconds(minute: int) -> int | None:
+    """Return the seconds from the day before the year 1 to a minute of 12 digits; None if it is none."""
     try:
-        return to_datetime(digits)
+        found = to_datetime(f"{minute:012d}00")
     except DateError:
         return None
+    return found.toordinal() * _DAY + found.hour * 3_600 + found.minute * 60

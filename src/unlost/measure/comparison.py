@@ -2,17 +2,20 @@
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from heapq import merge
+from operator import attrgetter
+from typing import NamedTuple
 
 from unlost.formats.media_types import is_textual
 from unlost.measure.difference import Counts, Difference, Level, levels, weighed
 from unlost.measure.kinds import is_other_format, likely_type, type_of
 from unlost.measure.penalty_rules import PenaltyRules
-from unlost.measure.resource import Resource, Site
+from unlost.measure.resource import Resource, Resources, Site
 
 SIMILAR = 0.75
 """From which share of shingles on two texts are almost identical: what the measure was defined with."""
@@ -45,9 +48,8 @@ class Likeness:
     partial: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """What became of one resource.
+class Compared(NamedTuple):
+    """What became of one resource: a named tuple, as a `Resource` is.
 
     original, recovered: it, in each of the two sites; None where it is not.
     textual: whether it is text, PDF, PostScript or an Office document.
@@ -87,43 +89,55 @@ class Compared:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All resources of two sites, by name, and what they add up to.
+    """All resources of two sites, and what they add up to.
 
+    original, recovered: the resources of each.
+    identical: the names of those that are; most are of most sites, and nothing else is kept for them.
+    different: all others, by name.
     similar_at: from which share on texts are almost identical.
     requests: how many it took to recover the site; None if nobody counted.
     """
 
-    resources: tuple[Compared, ...]
+    original: Resources
+    recovered: Resources
+    identical: Collection[str]
+    different: tuple[Compared, ...]
     similar_at: float = SIMILAR
     requests: int | None = None
+
+    def resources(self) -> Iterator[Compared]:
+        """Yield all of them, by name."""
+        identical = (_matched(name, self.original[name], self.recovered[name]) for name in sorted(self.identical))
+        return merge(identical, self.different, key=attrgetter("name"))
 
     @cached_property
     def counts(self) -> Counts:
         """How many are identical, changed, missing, added."""
         found = dict.fromkeys(Outcome, 0)
-        for each in self.resources:
+        for each in self.different:
             found[each.outcome] += 1
+        found[Outcome.IDENTICAL] = len(self.identical)
         return Counts(**{outcome.value: count for outcome, count in found.items()})
 
     @cached_property
     def similar(self) -> int:
         """How many of the changed ones are almost identical."""
-        return sum(each.similar for each in self.resources)
+        return sum(each.similar for each in self.different)
 
     @cached_property
     def changed_texts(self) -> int:
         """How many of the changed ones are textual."""
-        return sum(each.textual and each.outcome is Outcome.CHANGED for each in self.resources)
+        return sum(each.textual and each.outcome is Outcome.CHANGED for each in self.different)
 
     @cached_property
     def held(self) -> int:
         """How many of the missing ones an archive is known to hold."""
-        return sum(each.held for each in self.resources)
+        return sum(each.held for each in self.different)
 
     @cached_property
     def migrated(self) -> int:
         """How many of the original's came back in another format."""
-        return sum(each.migrated is True and each.outcome is Outcome.CHANGED for each in self.resources)
+        return sum(each.migrated is True and each.outcome is Outcome.CHANGED for each in self.different)
 
     @property
     def almost_identical(self) -> float | None:
@@ -154,7 +168,7 @@ class Comparison:
     def unread(self) -> Mapping[str, tuple[int, str]]:
         """Texts that could not be compared: how many, by the reason, with the first address of each."""
         found: dict[str, tuple[int, str]] = {}
-        for each in self.resources:
+        for each in self.different:
             if each.likeness is not None and each.likeness.reason is not None:
                 count, first = found.get(each.likeness.reason, (0, each.uri))
                 found[each.likeness.reason] = (count + 1, first)
@@ -163,15 +177,14 @@ class Comparison:
     @property
     def partial(self) -> int:
         """How many texts were so long that only their beginnings were compared."""
-        return sum(each.likeness is not None and each.likeness.partial for each in self.resources)
+        return sum(each.likeness is not None and each.likeness.partial for each in self.different)
 
     def weighed(self, rules: PenaltyRules) -> Difference:
         """Return the difference vector with the penalties that the rules have for each resource."""
         weights: dict[Outcome, list[float]] = {outcome: [] for outcome in Outcome}
-        for each in self.resources:
-            if each.outcome is not Outcome.IDENTICAL:
-                penalties = rules.of(each.mime, each.uri)
-                weights[each.outcome].append(float(getattr(penalties, each.outcome.value)))
+        for each in self.different:
+            penalties = rules.of(each.mime, each.uri)
+            weights[each.outcome].append(float(getattr(penalties, each.outcome.value)))
         return weighed(weights[Outcome.CHANGED], weights[Outcome.MISSING], weights[Outcome.ADDED], self.counts)
 
 
@@ -189,22 +202,36 @@ def compare(
         changed ones that are textual, and must not raise. `unlost.measure.texts` has one.
     on_pair: told how many of how many such pairs have been looked at.
     """
-    matched = [_matched(name, original, recovered) for name in sorted({*original.resources, *recovered.resources})]
-    pairs = [at for at, each in enumerate(matched) if each.textual and each.outcome is Outcome.CHANGED]
-    for done, (at, found) in enumerate(_each_in_order(likeness, matched, pairs), start=1):
-        matched[at] = _with_likeness(matched[at], found, similar_at)
+    first, second = original.resources, recovered.resources
+    versions = _versions(second)
+    identical = {name for name, version in _versions(first).items() if versions.get(name) == version}
+    different = [
+        _matched(name, first.get(name), second.get(name), recovered.listed)
+        for name in sorted({*first, *second} - identical)
+    ]
+    pairs = [at for at, each in enumerate(different) if each.textual and each.outcome is Outcome.CHANGED]
+    for done, (at, found) in enumerate(_each_in_order(likeness, different, pairs), start=1):
+        different[at] = _with_likeness(different[at], found, similar_at)
         if on_pair is not None:
             on_pair(done, len(pairs))
-    return Comparison(tuple(matched), similar_at, recovered.requests)
+    return Comparison(first, second, identical, tuple(different), similar_at, recovered.requests)
 
 
-def _matched(name: str, original: Site, recovered: Site) -> Compared:
-    first, second = original.resources.get(name), recovered.resources.get(name)
+def _versions(resources: Resources) -> dict[str, tuple[bytes, int]]:
+    """Return for each name what two copies have in common if and only if they are identical."""
+    columns = resources.columns()
+    return dict(zip(columns.names, zip(columns.digests, columns.sizes, strict=True), strict=True))
+
+
+def _matched(
+    name: str, first: Resource | None, second: Resource | None, listed: Collection[str] = frozenset()
+) -> Compared:
+    """Return what became of a resource. listed: the names of what archives are known to hold."""
     if first is None or second is None:
         found = first or second
         textual = found is not None and is_textual(likely_type(found))
         if second is None:
-            return Compared(name, Outcome.MISSING, first, None, textual, held=name in recovered.listed)
+            return Compared(name, Outcome.MISSING, first, None, textual, held=name in listed)
         return Compared(name, Outcome.ADDED, None, second, textual, migrated=second.migrated)
     textual = is_textual(likely_type(first)) or (first.mime is None and is_textual(likely_type(second)))
     if first.digest == second.digest and first.size == second.size:
@@ -215,13 +242,11 @@ def _matched(name: str, original: Site, recovered: Site) -> Compared:
 
 def _with_likeness(each: Compared, found: Likeness, similar_at: float) -> Compared:
     similar = found.share is not None and found.share >= similar_at
-    return Compared(
-        each.name, each.outcome, each.original, each.recovered, True, found, similar, each.migrated, each.held
-    )
+    return each._replace(likeness=found, similar=similar)
 
 
 def _each_in_order(
-    likeness: Callable[[Resource, Resource], Likeness], matched: list[Compared], pairs: list[int]
+    likeness: Callable[[Resource, Resource], Likeness], different: list[Compared], pairs: list[int]
 ) -> Iterator[tuple[int, Likeness]]:
     """Yield what was found for each pair, in order, looked at by some threads."""
     threads = min(_THREADS, os.cpu_count() or 1)
@@ -230,7 +255,7 @@ def _each_in_order(
     is_done = False
     try:
         for at in pairs:
-            first, second = matched[at].original, matched[at].recovered
+            first, second = different[at].original, different[at].recovered
             assert first is not None, "a changed one is in both"  # noqa: S101
             assert second is not None, "a changed one is in both"  # noqa: S101
             waiting.append((at, pool.submit(likeness, first, second)))

@@ -62,7 +62,7 @@ def comparison_page(
 
 
 def _listed(comparison: Comparison, outcome: Outcome, title: str) -> dict[str, object]:
-    every = (each for each in comparison.resources if each.outcome is outcome)
+    every = (each for each in comparison.different if each.outcome is outcome)
     total = int(getattr(comparison.counts, outcome.value))
     rows = [(each.uri, _about(each)) for each in islice(every, MOST_LISTED)]
     return {"word": outcome.value, "title": title, "total": total, "rows": rows, "more": total - len(rows)}

@@ -1,15 +1,17 @@
 """What a site consists of, wherever it was read from."""
 
-from collections.abc import Mapping
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from unlost.formats.problems import Problems
 
 
-@dataclass(frozen=True, slots=True)
-class Resource:
+class Resource(NamedTuple):
     """A page, or a part of one, as a site has it. What a source does not tell is None.
+
+    A named tuple, since sites have very many: it is made four times as fast as a frozen dataclass.
 
     name: by which sites are matched, as `unlost.recover.naming.name_of` makes it.
     uri: its address as it is spelled there.
@@ -33,6 +35,33 @@ class Resource:
     place: object
 
 
+NONE = -1
+"""In columns, in the place of a date that nobody knows."""
+
+
+class Columns(NamedTuple):
+    """What is asked of all resources of a site, in the same order in each column: no objects are made for it.
+
+    datetimes, modified: numbers of 14 digits, or `NONE`. The rest is as in a `Resource`.
+    """
+
+    names: Sequence[str]
+    uris: Sequence[str]
+    mimes: Sequence[str | None]
+    digests: Sequence[bytes]
+    sizes: Sequence[int]
+    datetimes: Sequence[int]
+    modified: Sequence[int]
+
+
+class Resources(Mapping[str, Resource]):
+    """The resources of a site by name; of several copies of one, the one that counts."""
+
+    @abstractmethod
+    def columns(self) -> Columns:
+        """Return all of them as columns."""
+
+
 @dataclass(frozen=True, slots=True)
 class Body:
     """The bytes of a resource, all codings undone.
@@ -50,14 +79,14 @@ class Body:
 class Site(Protocol):
     """A site that was read: what it consists of, and what is known about it besides.
 
-    resources: by name; of several copies of one, the one that counts.
+    resources: what it consists of.
     listed: the names of what archives are known to hold and nobody has fetched; empty but in a recovery.
     requests: how many requests for copies and lists a recovery took; None if this is none, or one that did not count.
     left_out: how many records are no resources, by the reason: `redirect`, `error`, `no-body`, `foreign-scheme` …
     problems: what could not be read.
     """
 
-    resources: Mapping[str, Resource]
+    resources: Resources
     listed: frozenset[str]
     requests: int | None
     left_out: Mapping[str, int]

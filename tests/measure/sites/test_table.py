@@ -5,7 +5,8 @@ import tracemalloc
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.measure.sites.table import NONE, Table
+from unlost.measure.resource import NONE
+from unlost.measure.sites.table import Table
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(1, 5), st.integers(0, 2)), max_size=12))

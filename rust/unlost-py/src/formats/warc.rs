@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use flate2::read::DeflateDecoder;
 use pyo3::prelude::*;
@@ -23,9 +24,9 @@ const BATCH_BYTES: usize = 1 << 20;
 /// which no signal reaches, can be told to stop.
 const BATCH_WORK: u64 = 1 << 26;
 
-/// How much is read from a file before somebody looks whether the user wants to stop. Decompressed it may be a
-/// thousand times that.
-const CHECK_BYTES: usize = 1 << 20;
+/// How long a file is read before somebody looks whether the user wants to stop. To look, other threads have to be waited
+/// for, which run Python meanwhile.
+const CHECK_AFTER: Duration = Duration::from_millis(50);
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<WarcBody>()?;
@@ -142,18 +143,16 @@ impl<R: Read> Read for Inflated<R> {
 /// A file whose reading Ctrl-C ends, however long a record is.
 struct Interruptible<R> {
     source: R,
-    unchecked: usize,
+    checked: Instant,
 }
 
 impl<R: Read> Read for Interruptible<R> {
     fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
-        if self.unchecked >= CHECK_BYTES {
-            self.unchecked = 0;
+        if self.checked.elapsed() >= CHECK_AFTER {
             Python::attach(|py| py.check_signals()).map_err(std::io::Error::other)?;
+            self.checked = Instant::now();
         }
-        let count = self.source.read(out)?;
-        self.unchecked += count;
-        Ok(count)
+        self.source.read(out)
     }
 }
 
@@ -205,7 +204,7 @@ impl WarcScanner {
         let read = part.counter();
         let part = Interruptible {
             source: part,
-            unchecked: 0,
+            checked: Instant::now(),
         };
         let source: Box<dyn Read + Send> = match inflated {
             Some(left) => Box::new(Inflated {

@@ -12,11 +12,11 @@ from typing import BinaryIO
 from unlost import dates
 from unlost.errors import DateError, InputError, UriError, UsageError
 from unlost.formats.problems import Problem, Problems
-from unlost.measure.resource import Body, Resource
+from unlost.measure.resource import NONE, Body, Resource, Resources
 from unlost.measure.sites.file_types import LOOK, type_of
 from unlost.measure.sites.folder_addresses import address_of, base_of, is_host
 from unlost.measure.sites.kinds import is_archive_name
-from unlost.measure.sites.table import NONE, Table
+from unlost.measure.sites.table import Table
 from unlost.recover.naming import name_of
 
 _PIECE = 1 << 18
@@ -36,7 +36,7 @@ class FolderSite:
         self, root: Path, table: Table, left_out: Mapping[str, int], problems: Problems, files: list[str]
     ) -> None:
         """Take a table whose parts are these files, by their paths below the root."""
-        self.resources: Mapping[str, Resource] = table
+        self.resources: Resources = table
         self.left_out = left_out
         self.problems = problems
         self._root = root

@@ -1,19 +1,15 @@
 """The resources of a site, in little memory: columns of numbers, and two texts for each."""
 
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from unlost.measure.resource import Resource
+from unlost.measure.resource import NONE, Columns, Resource, Resources
 
-NONE = -1
-"""In the place of a date that nobody knows."""
-
-_DIGEST_BYTES = 20
 _MIGRATED = {None: 0, False: 1, True: 2}
 _WAS_MIGRATED = (None, False, True)
 
 
-class Table(Mapping[str, Resource]):
+class Table(Resources):
     """Resources by name. Copies of one that do not count are kept, too: revisits may refer to them.
 
     A `Resource` is made when it is asked for; its `place` is the number of its row here. Some 400 bytes for each.
@@ -25,7 +21,7 @@ class Table(Mapping[str, Resource]):
         self._uris: list[str] = []
         self._mimes: list[str | None] = []
         self._same_mimes: dict[str, str] = {}
-        self._digests = bytearray()
+        self._digests: list[bytes] = []
         self._migrated = bytearray()
         self._datetimes, self._modified, self._sizes = array("q"), array("q"), array("q")
         self._parts, self._offsets, self._skips = array("l"), array("q"), array("q")
@@ -45,6 +41,19 @@ class Table(Mapping[str, Resource]):
     def __len__(self) -> int:
         """Return how many names there are."""
         return len(self._rows)
+
+    def columns(self) -> Columns:
+        """Return the copies that count, in the order of their names here."""
+        rows = self._rows.values()
+        return Columns(
+            list(self._rows),
+            [self._uris[row] for row in rows],
+            [self._mimes[row] for row in rows],
+            [self._digests[row] for row in rows],
+            [self._sizes[row] for row in rows],
+            [self._datetimes[row] for row in rows],
+            [self._modified[row] for row in rows],
+        )
 
     @property
     def rows(self) -> range:
@@ -66,7 +75,7 @@ class Table(Mapping[str, Resource]):
 
     def digest(self, row: int) -> bytes:
         """Return the digest of a copy."""
-        return bytes(self._digests[row * _DIGEST_BYTES : (row + 1) * _DIGEST_BYTES])
+        return self._digests[row]
 
     def datetime(self, row: int) -> int:
         """Return when a copy was made, 14 digits, or `NONE`."""
@@ -100,7 +109,7 @@ class Table(Mapping[str, Resource]):
         row = len(self._uris)
         self._uris.append(uri)
         self._mimes.append(None if mime is None else self._same_mimes.setdefault(mime, mime))
-        self._digests += digest
+        self._digests.append(digest)
         self._migrated.append(_MIGRATED[migrated])
         self._datetimes.append(datetime)
         self._modified.append(modified)
@@ -136,7 +145,7 @@ class Table(Mapping[str, Resource]):
             _text(self._datetimes[row]),
             _text(self._modified[row]),
             self._mimes[row],
-            self.digest(row),
+            self._digests[row],
             self._sizes[row],
             _WAS_MIGRATED[self._migrated[row]],
             row,

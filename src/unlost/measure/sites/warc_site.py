@@ -7,7 +7,7 @@ from pathlib import Path
 from unlost._core import WarcBody
 from unlost.errors import ArchiveFileError
 from unlost.formats.problems import Problems
-from unlost.measure.resource import Body, Resource
+from unlost.measure.resource import Body, Resource, Resources
 from unlost.measure.sites.archive_parts import Part, parts_of
 from unlost.measure.sites.record_reading import RecordReading
 from unlost.measure.sites.table import Table
@@ -30,7 +30,7 @@ class WarcSite:
         requests: int | None = None,
     ) -> None:
         """Take a table whose parts are these."""
-        self.resources: Mapping[str, Resource] = table
+        self.resources: Resources = table
         self.listed = listed
         self.requests = requests
         self.left_out = left_out

@@ -12,6 +12,10 @@ pub const MAX_HEADER: usize = 3 << 20;
 /// The longest head of an HTTP message; servers and browsers give up at a quarter of it.
 pub const MAX_HTTP_HEAD: usize = 1 << 20;
 
+/// Bytes that are looked at once for the end of a head: more than most heads have, and little beside their bodies, which
+/// need not be copied to find it.
+const HEAD_STEP: usize = 1 << 10;
+
 pub fn begins_warc_record(text: &[u8]) -> bool {
     text.starts_with(b"WARC/") && text.get(5).is_some_and(u8::is_ascii_digit)
 }
@@ -77,7 +81,7 @@ fn read_lines<R: Read>(
     limit: usize,
 ) -> Result<Head> {
     while head.len() <= limit {
-        let seen = block.seen(text)?.min(limit + 1 - head.len());
+        let seen = block.seen(text)?.min(limit + 1 - head.len()).min(HEAD_STEP);
         if seen == 0 {
             return Ok(Head::Cut);
         }

@@ -41,6 +41,7 @@ pub struct Text<R> {
     coding: Coding,
     begins_record: fn(&[u8]) -> bool,
     state: State,
+    /// Text that was decompressed; that of a plain file is seen in the window.
     seen: Vec<u8>,
     /// For a step of decompression.
     room: Vec<u8>,
@@ -82,13 +83,18 @@ impl<R: Read> Text<R> {
         } else {
             Coding::Plain
         };
+        let room = if matches!(coding, Coding::Plain) {
+            0
+        } else {
+            LOOK
+        };
         Ok(Self {
             window,
             coding,
             begins_record,
             state: State::Between,
-            seen: Vec::with_capacity(2 * LOOK),
-            room: vec![0; LOOK],
+            seen: Vec::with_capacity(2 * room),
+            room: vec![0; room],
             next: 0,
             member: offset,
             position: 0,
@@ -144,20 +150,32 @@ impl<R: Read> Text<R> {
 
     /// What has been decompressed and not yet consumed.
     pub fn seen(&self) -> &[u8] {
-        &self.seen[self.next..]
+        if self.is_plain() {
+            // It needs no room of its own: what is in the window is the text.
+            match self.state {
+                State::Open | State::Over(_) => self.window.seen(),
+                State::Between | State::End => &[],
+            }
+        } else {
+            &self.seen[self.next..]
+        }
     }
 
     /// The text to come in this member: at least `count` bytes (at most [`LOOK`]) unless it ends before.
     pub fn peek(&mut self, count: usize) -> Result<&[u8]> {
-        while self.seen.len() - self.next < count && self.state == State::Open {
-            self.decompress()?;
+        while self.seen().len() < count && self.state == State::Open {
+            self.decompress(count)?;
         }
         Ok(self.seen())
     }
 
     /// Step over text that was seen.
     pub fn consume(&mut self, count: usize) {
-        self.next += count;
+        if self.is_plain() {
+            self.window.consume(count);
+        } else {
+            self.next += count;
+        }
         self.position += count as u64;
     }
 
@@ -241,7 +259,8 @@ impl<R: Read> Text<R> {
         }
     }
 
-    fn decompress(&mut self) -> Result<()> {
+    /// Make more text to be seen: of a plain file so much as is asked for.
+    fn decompress(&mut self, count: usize) -> Result<()> {
         if self.next > 0 {
             self.seen.drain(..self.next);
             self.next = 0;
@@ -250,13 +269,9 @@ impl<R: Read> Text<R> {
             Coding::Gzip(inflater) => inflater.step(&mut self.window, &mut self.room)?,
             Coding::Zstd(unpacker) => unpacker.step(&mut self.window, &mut self.room)?,
             Coding::Plain => {
-                let raw = self.window.peek(1)?;
-                let count = raw.len().min(LOOK);
-                self.seen.extend_from_slice(&raw[..count]);
-                self.window.consume(count);
-                // Nobody goes back in a plain file: what is not kept need not be moved.
+                // Nobody goes back in a plain file: what was consumed need not be kept.
                 self.window.keep_from(self.window.offset());
-                if count == 0 {
+                if self.window.peek(count)?.len() < count {
                     self.close(None);
                 }
                 return Ok(());

@@ -5,13 +5,20 @@ use std::io::{ErrorKind, Read, Result};
 /// Bytes per read: large enough that system calls do not show, small enough to stay in the cache.
 const STEP: usize = 1 << 18;
 
+/// Bytes of the first read; each one after it may be twice as long. Of a file in which a single record is looked for, far
+/// less is wanted than of one that is read to its end.
+const FIRST_STEP: usize = 1 << 14;
+
 /// How far back the window can be put after damage: many times the size of an ordinary record.
 pub const REACH: u64 = 1 << 20;
 
 /// Input with its offset. Memory is bounded by [`REACH`], a step, and what is asked for at once.
 pub struct Window<R> {
     source: R,
+    /// Room for what is read, of which the part up to `filled` is.
     bytes: Vec<u8>,
+    filled: usize,
+    step: usize,
     next: usize,
     base: u64,
     kept_from: u64,
@@ -24,6 +31,8 @@ impl<R: Read> Window<R> {
         Self {
             source,
             bytes: Vec::new(),
+            filled: 0,
+            step: FIRST_STEP,
             next: 0,
             base: offset,
             kept_from: offset,
@@ -39,10 +48,15 @@ impl<R: Read> Window<R> {
 
     /// The bytes to come: at least `count`, unless the input ends before.
     pub fn peek(&mut self, count: usize) -> Result<&[u8]> {
-        while self.bytes.len() - self.next < count && !self.ended {
+        while self.filled - self.next < count && !self.ended {
             self.refill()?;
         }
-        Ok(&self.bytes[self.next..])
+        Ok(self.seen())
+    }
+
+    /// The bytes to come, as far as they were read.
+    pub fn seen(&self) -> &[u8] {
+        &self.bytes[self.next..self.filled]
     }
 
     /// Whether the input ended because what it is decompressed from is corrupt.
@@ -69,20 +83,25 @@ impl<R: Read> Window<R> {
     fn refill(&mut self) -> Result<()> {
         let oldest = self.offset().saturating_sub(REACH).max(self.kept_from);
         let dead = usize::try_from(oldest.min(self.offset()) - self.base.min(oldest)).unwrap_or(0);
-        if dead >= STEP || dead == self.bytes.len() {
-            self.bytes.drain(..dead);
+        if dead >= STEP || dead == self.filled {
+            self.bytes.copy_within(dead..self.filled, 0);
+            self.filled -= dead;
             self.next -= dead;
             self.base += dead as u64;
         }
-        let filled = self.bytes.len();
-        self.bytes.resize(filled + STEP, 0);
+        // What is there of the room is never cleared again: that would take as long as reading does.
+        let end = self.filled + self.step;
+        if self.bytes.len() < end {
+            self.bytes.resize(end, 0);
+        }
+        self.step = (2 * self.step).min(STEP);
         let read = loop {
-            match self.source.read(&mut self.bytes[filled..]) {
+            match self.source.read(&mut self.bytes[self.filled..end]) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 other => break other,
             }
         };
-        self.bytes.truncate(filled + *read.as_ref().unwrap_or(&0));
+        self.filled += *read.as_ref().unwrap_or(&0);
         self.ended = match read {
             Ok(count) => count == 0,
             // No disk says this, only a decompressor that the input comes from: what came before it counts.
