@@ -10,7 +10,7 @@ LEVELS = (0.90, 0.95, 0.99)
 """The shares of all that are held for which the fewest archives are looked for."""
 
 MOST_STEPS = 2_000_000
-"""How many sets of archives and of pages may be looked at in search of better ones: some seconds. What is found when
+"""How many sets of archives and of pages may be looked at in search of better ones. What is found when
 they are used up is said not to be proven."""
 
 
