@@ -17,7 +17,7 @@ from tests.recover.reading import kept, summary
 from tests.recover.registry import registry
 from unlost.archives.archive import Archive, Kind
 from unlost.errors import UriError
-from unlost.recover.naming import name_of
+from unlost.uri.naming import name_of
 
 SITES = {
     "http://www.archive.org/": ["archive-org-2008.warc.gz"],

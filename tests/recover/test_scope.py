@@ -11,9 +11,9 @@ from unlost import uri as addresses
 from unlost.archives.prefix import Prefix
 from unlost.errors import UriError, UsageError
 from unlost.pages.link import Use
-from unlost.recover.naming import name_of
 from unlost.recover.plan import Plan
 from unlost.recover.scope import SEARCHED, Scope
+from unlost.uri.naming import name_of
 
 PREFIXES = [
     ("http://www.Example.com", {}, "http://example.com"),

@@ -13,7 +13,7 @@ class Resource(NamedTuple):
 
     A named tuple, since sites have very many: it is made four times as fast as a frozen dataclass.
 
-    name: by which sites are matched, as `unlost.recover.naming.name_of` makes it.
+    name: by which sites are matched, as `unlost.uri.naming.name_of` makes it.
     uri: its address as it is spelled there.
     datetime: when this copy of it was made, 14 digits; None in a folder.
     modified: when it was last changed, by its server or the file system, 14 digits.

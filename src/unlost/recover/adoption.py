@@ -4,10 +4,10 @@ import os
 from collections.abc import Iterator, Mapping
 
 from unlost.errors import InputError
-from unlost.recover.members import TornError
+from unlost.formats.warc_writing.folder import WarcFolder
+from unlost.formats.warc_writing.kept_record import ForeignError, KeptRecord
+from unlost.formats.warc_writing.members import TornError
 from unlost.recover.record import Record
-from unlost.recover.warc_folder import WarcFolder
-from unlost.recover.warc_reading import ForeignError, KeptRecord
 from unlost.recover.warc_records import record_of
 
 

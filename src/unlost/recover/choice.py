@@ -12,7 +12,7 @@ from unlost.archives.closeness import between, rank, span
 from unlost.errors import DateError, UriError
 from unlost.formats.capture import Capture
 from unlost.formats.digests import normal_digest
-from unlost.recover.naming import address_of, name_of
+from unlost.uri.naming import address_of, name_of
 
 # The digests of no bytes at all.
 _NOTHING = frozenset(

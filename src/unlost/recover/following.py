@@ -4,15 +4,15 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
+from unlost.crawl.traps import Traps
 from unlost.errors import UriError
 from unlost.pages.link import Link, Use
-from unlost.recover import naming
 from unlost.recover.plan import Plan, Policy
 from unlost.recover.scope import Scope
 from unlost.recover.state.listings import Listed
 from unlost.recover.state.resources import Resource, Standing, Wanted
 from unlost.recover.state.state import State
-from unlost.recover.traps import Traps
+from unlost.uri import naming
 
 _CHAIN = 20  # redirects that are followed one behind the other; browsers follow as many
 # Where no list tells what is there, each guess costs a question to every archive.

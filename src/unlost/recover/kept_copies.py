@@ -8,12 +8,12 @@ from typing import BinaryIO
 from unlost.archives.bodies.body import new_body
 from unlost.archives.repository import StoredCopy
 from unlost.errors import ArchiveFileError
-from unlost.recover.digests import sha1_digest
-from unlost.recover.http_head import headers_of
-from unlost.recover.members import TornError
+from unlost.formats.warc_writing.digests import sha1_digest
+from unlost.formats.warc_writing.folder import WarcFolder, number_of
+from unlost.formats.warc_writing.http_head import headers_of
+from unlost.formats.warc_writing.kept_record import ForeignError, KeptRecord
+from unlost.formats.warc_writing.members import TornError
 from unlost.recover.record import Record
-from unlost.recover.warc_folder import WarcFolder, number_of
-from unlost.recover.warc_reading import ForeignError, KeptRecord
 from unlost.recover.warc_records import REFERS_TO, record_id
 
 

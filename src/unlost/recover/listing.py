@@ -14,11 +14,11 @@ from unlost.errors import (
 )
 from unlost.formats.capture import Capture
 from unlost.pages.link import Use
-from unlost.recover import naming
 from unlost.recover.plan import Plan
 from unlost.recover.state.listings import Listed, Listing
 from unlost.recover.state.resources import Wanted
 from unlost.recover.state.state import State
+from unlost.uri import naming
 
 _AT_ONCE = 1000  # captures that are kept together
 

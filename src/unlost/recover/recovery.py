@@ -12,7 +12,7 @@ from unlost.archives.repository import Repository
 from unlost.clock import Clock
 from unlost.errors import UriError
 from unlost.pages.link import Use
-from unlost.recover import estimate, keeping, naming
+from unlost.recover import estimate, keeping
 from unlost.recover.doors import UNLISTED, Closing, Doors
 from unlost.recover.estimate import Cost
 from unlost.recover.following import Following
@@ -27,6 +27,7 @@ from unlost.recover.state.resources import UNASSIGNED, Resource, Standing, Wante
 from unlost.recover.state.state import Sent, State
 from unlost.recover.telling import Tell
 from unlost.recover.warcs import Warcs
+from unlost.uri import naming
 
 LISTING_SECONDS = 120.0
 """How long the first resource waits for lists; what is listed later is added."""

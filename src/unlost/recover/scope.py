@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 from unlost.archives.spelling import asked
 from unlost.errors import UriError, UsageError
 from unlost.pages.link import Use
-from unlost.recover.naming import name_of
 from unlost.recover.plan import Plan
+from unlost.uri.naming import name_of
 
 SEARCHED = 2_000
 """How many characters of an address expressions are searched in, so that a hostile one costs little: pages have no

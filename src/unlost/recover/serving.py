@@ -12,7 +12,7 @@ from unlost.clock import Clock
 from unlost.errors import ArchiveError, DateError, ExcludedError, NotNowError, UriError
 from unlost.formats.capture import Capture
 from unlost.pages.link import Use
-from unlost.recover import choice, keeping, naming
+from unlost.recover import choice, keeping
 from unlost.recover.choice import Worth
 from unlost.recover.doors import Doors
 from unlost.recover.following import Following
@@ -29,6 +29,7 @@ from unlost.recover.state.state import State
 from unlost.recover.steps import AskFor, Fetch, Step, Steps, Stored
 from unlost.recover.telling import Tell
 from unlost.recover.warcs import Warcs
+from unlost.uri import naming
 
 _WHOLE = (Worth.GOOD, Worth.MIGRATED, Worth.REJECTED)  # whose bytes are there, whatever they are good for
 _SMALL = 1 << 17  # bytes of a body

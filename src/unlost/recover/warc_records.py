@@ -1,70 +1,27 @@
 """What the records of a recovery's WARCs say, docs/recovery-files.md has it; and the Record that they say it of."""
 
-import json
-import uuid
 from dataclasses import replace
-from functools import lru_cache
 
-from unlost import dates
 from unlost.formats.capture import Capture
-from unlost.recover import warc_fields
+from unlost.formats.warc_writing import fields as warc_fields
+from unlost.formats.warc_writing.fields import address, from_plain, plain
+from unlost.formats.warc_writing.records import END, FIELDS, HTTP_RESPONSE, REASONS, head_of, id_of, iso
 from unlost.recover.record import Record
-from unlost.recover.warc_fields import address, from_plain, plain
-
-VERSION = b"WARC/1.1\r\n"
-END = b"\r\n\r\n"
-"""What stands behind the block of every record."""
 
 REFERS_TO = "Unlost-Refers-To"
 """The field of a revisit that says where the body is: a file's name, and an offset in bytes."""
 
 _REVISIT = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
-_CONFORMS_TO = "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
-_HTTP = "application/http; msgtype=response"
-_FIELDS = "application/warc-fields"
-
-# Reasons that WARC knows; others are `unspecified` in it, and told in the metadata.
-_REASONS = {"length", "time", "disconnect", "unspecified"}
-
-# Record ids are made of what records hold, within this namespace: the same recovery makes the same file.
-_NAMESPACE = uuid.UUID("5b3b5e0c-8a0c-5d0e-9d7a-6d1f7f0c2a11")
-
 _MIGRATED = {True: "yes", False: "no", None: "unknown"}
 _SAID = {word: value for value, word in _MIGRATED.items()}
 _UNKNOWN = "unknown"
-
-
-def _id(*parts: str | None) -> str:
-    return f"<urn:uuid:{uuid.uuid5(_NAMESPACE, json.dumps(parts))}>"
-
-
-_iso = lru_cache(16)(dates.to_iso)
-"""Many records are kept in the same second, and copies of a page's parts were often stored in one."""
 
 
 def record_id(record: Record) -> str:
     """Return the WARC-Record-ID of a record that is kept."""
     capture = record.capture
     kind = "revisit" if capture.revisit else "response"
-    return _id(kind, capture.uri, capture.datetime, capture.archive, capture.digest, record.recovered)
-
-
-def warcinfo(file: str, software: str, moment: str) -> bytes:
-    """Return the first record of a file: who wrote it, and in which format.
-
-    moment: when it was begun, 14 digits.
-    """
-    about = [("software", plain(software)), ("format", "WARC File Format 1.1"), ("conformsTo", _CONFORMS_TO)]
-    block = warc_fields.written(about)
-    fields = [
-        ("WARC-Type", "warcinfo"),
-        ("WARC-Record-ID", _id("warcinfo", file, software, moment)),
-        ("WARC-Date", _iso(moment)),
-        ("WARC-Filename", file),
-        ("Content-Type", _FIELDS),
-        ("Content-Length", str(len(block))),
-    ]
-    return VERSION + warc_fields.written(fields) + b"\r\n" + block + END
+    return id_of(kind, capture.uri, capture.datetime, capture.archive, capture.digest, record.recovered)
 
 
 def response_head(record: Record, number: str, block_digest: str, length: int) -> bytes:
@@ -79,12 +36,12 @@ def response_head(record: Record, number: str, block_digest: str, length: int) -
         *_common(record, number),
         ("WARC-Payload-Digest", record.capture.digest),
         ("WARC-Block-Digest", block_digest),
-        ("WARC-Truncated", reason if reason is None or reason in _REASONS else "unspecified"),
+        ("WARC-Truncated", reason if reason is None or reason in REASONS else "unspecified"),
         *_provenance(record),
-        ("Content-Type", _HTTP),
+        ("Content-Type", HTTP_RESPONSE),
         ("Content-Length", str(length)),
     ]
-    return VERSION + warc_fields.written(fields) + b"\r\n"
+    return head_of(fields)
 
 
 def revisit_head(record: Record, number: str, original: tuple[str, str, int], block_digest: str, length: int) -> bytes:
@@ -100,22 +57,22 @@ def revisit_head(record: Record, number: str, original: tuple[str, str, int], bl
         ("WARC-Profile", _REVISIT),
         ("WARC-Refers-To", original_id),
         ("WARC-Refers-To-Target-URI", address(uri)),
-        ("WARC-Refers-To-Date", _iso(moment)),
+        ("WARC-Refers-To-Date", iso(moment)),
         (REFERS_TO, f"{file} {offset}"),
         ("WARC-Payload-Digest", record.capture.digest),
         ("WARC-Block-Digest", block_digest),
         *_provenance(record),
-        ("Content-Type", _HTTP if length else None),
+        ("Content-Type", HTTP_RESPONSE if length else None),
         ("Content-Length", str(length)),
     ]
-    return VERSION + warc_fields.written(fields) + b"\r\n"
+    return head_of(fields)
 
 
 def _common(record: Record, number: str) -> warc_fields.Fields:
     capture = record.capture
     yield "WARC-Record-ID", number
     yield "WARC-Target-URI", address(capture.uri)
-    yield "WARC-Date", _iso(capture.datetime)
+    yield "WARC-Date", iso(capture.datetime)
 
 
 def _provenance(record: Record) -> warc_fields.Fields:
@@ -123,7 +80,7 @@ def _provenance(record: Record) -> warc_fields.Fields:
     capture = record.capture
     source = record.source or capture.urim
     yield "WARC-Source-URI", address(source) if source else None
-    yield "WARC-Creation-Date", _iso(record.recovered)
+    yield "WARC-Creation-Date", iso(record.recovered)
     yield "Unlost-Archive", None if capture.archive is None else plain(capture.archive)
     yield "Unlost-URI-M", address(capture.urim) if capture.urim else None
     yield "Unlost-Listed-Digest", None if record.listed_digest is None else plain(record.listed_digest)
@@ -166,14 +123,14 @@ def metadata(record: Record, number: str, headers_left_out: int) -> bytes:
     )
     fields = [
         ("WARC-Type", "metadata"),
-        ("WARC-Record-ID", _id("metadata", number)),
+        ("WARC-Record-ID", id_of("metadata", number)),
         ("WARC-Target-URI", address(capture.uri)),
-        ("WARC-Date", _iso(record.recovered)),
+        ("WARC-Date", iso(record.recovered)),
         ("WARC-Concurrent-To", number),
-        ("Content-Type", _FIELDS),
+        ("Content-Type", FIELDS),
         ("Content-Length", str(len(block))),
     ]
-    return VERSION + warc_fields.written(fields) + b"\r\n" + block + END
+    return head_of(fields) + block + END
 
 
 def record_of(block: bytes, file: str, offset: int, size: int) -> Record:

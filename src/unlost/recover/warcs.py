@@ -6,36 +6,23 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO
 
-from unlost import dates
-from unlost.archives.bodies.body import pieces_of
 from unlost.archives.repository import StoredCopy
 from unlost.clock import Clock
 from unlost.errors import ArchiveFileError, InputError
 from unlost.formats.capture import Capture
+from unlost.formats.warc_writing.digests import digests_of
+from unlost.formats.warc_writing.folder import WarcFolder
+from unlost.formats.warc_writing.http_head import http_head
+from unlost.formats.warc_writing.kept_record import ForeignError
+from unlost.formats.warc_writing.members import LEVEL, packed
+from unlost.formats.warc_writing.payload import Payload, level_for
+from unlost.formats.warc_writing.records import END
+from unlost.formats.warc_writing.volumes import Volumes
 from unlost.recover import warc_records
 from unlost.recover.adoption import check_known, records_behind
-from unlost.recover.digests import digests_of
-from unlost.recover.http_head import http_head
 from unlost.recover.kept_copies import open_copy, original_of
-from unlost.recover.members import AS_IT_IS, LEVEL, packed
 from unlost.recover.record import Record
-from unlost.recover.warc_file import WarcFile
-from unlost.recover.warc_folder import WarcFolder, name_of, number_of
-from unlost.recover.warc_reading import ForeignError
-
-_IN_MEMORY = 1 << 20  # bytes of a body that is read once; a larger one is read from its file twice
-_OVERHEAD = 1 << 13  # bytes: more than gzip adds to what it cannot make smaller, beside one in a thousand
-
-# Types that are compressed by themselves: to do it again takes time and saves nothing.
-_COMPRESSED = (
-    "image/avif", "image/gif", "image/jp", "image/pjpeg", "image/png", "image/webp", "audio/aac", "audio/mp",
-    "audio/ogg", "audio/webm", "video/", "font/woff", "application/font-woff", "application/x-font-woff",
-    "application/zip", "application/x-zip", "application/gzip", "application/x-gzip", "application/x-7z",
-    "application/x-rar", "application/vnd.rar", "application/x-bzip", "application/x-xz", "application/java-archive",
-    "application/vnd.openxmlformats", "application/vnd.oasis", "application/epub", "application/ogg",
-)  # fmt: skip
 
 
 class Warcs:
@@ -55,11 +42,7 @@ class Warcs:
     def __init__(self, folder: Path, clock: Clock, software: str, *, max_bytes: int = 1 << 30) -> None:
         self.cut = 0
         self._folder = WarcFolder(folder)
-        self._clock = clock
-        self._software = software
-        self._max_bytes = max_bytes
-        self._writing: WarcFile | None = None
-        self._last = 0
+        self._volumes = Volumes(self._folder, clock, software, max_bytes)
         self._is_ready = False
 
     def adopt(self, known: Mapping[str, int]) -> Iterator[Record]:
@@ -84,11 +67,9 @@ class Warcs:
                         has_copies = True
                         yield record
                 size = os.fstat(file).st_size
-            self._last = number_of(name) or 0
+            self._volumes.pass_by(name)
             if is_open:
-                self.close()  # only the last one is written further
-                self._writing = WarcFile(self._folder, name, end, has_copies=has_copies)
-                self.cut += self._writing.mend()
+                self.cut += self._volumes.go_on(name, end, has_copies=has_copies)
             elif end < size:
                 raise self._damaged(name, end)
         self._is_ready = True
@@ -116,17 +97,18 @@ class Warcs:
         Raises UriError for an address and DateError for a date that no record can have: pass over that copy. Any other
         InputError says that nothing can be written now: the file is as before, and takes more once there is room.
         """
-        body, length = _body(copy.body)
+        body = Payload(copy.body)
+        length = body.length
         told = copy.capture
         head, left_out = http_head(told.status, copy.headers, length, told.mime, told.redirect)
-        digest, block = digests_of(head, _pieces(body))
+        digest, block = digests_of(head, body.pieces())
         capture = replace(told, digest=digest, length=length, revisit=False, revisit_of=None)
         record = self._new(capture, listed.digest if listed else None, copy.source, copy.truncated)
         number = warc_records.record_id(record)
         begin = warc_records.response_head(record, number, block, len(head) + length) + head
-        text = chain([begin], _pieces(body), [warc_records.END])
+        text = chain([begin], body.pieces(), [END])
         about = warc_records.metadata(record, number, left_out)
-        kept = self._append(record, text, len(begin) + length, _level(capture.mime), about)
+        kept = self._append(record, text, len(begin) + length, level_for(capture.mime), about)
         copy.body.seek(0)
         return kept
 
@@ -155,39 +137,20 @@ class Warcs:
         head = b"" if is_as_before else http_head(status, (), None, same.mime, same.redirect)[0]
         number = warc_records.record_id(record)
         text = warc_records.revisit_head(record, number, original, digests_of(head, ())[1], len(head))
-        text += head + warc_records.END
+        text += head + END
         return self._append(record, [text], len(text), LEVEL, warc_records.metadata(record, number, 0))
 
     def _new(self, capture: Capture, listed_digest: str | None, source: str | None, truncated: str | None) -> Record:
         """Return a record that has no place yet."""
-        return Record(capture, listed_digest, source, truncated, self._now(), "", 0, 0)
-
-    def _now(self) -> str:
-        return dates.from_epoch(str(int(self._clock.now())))
+        return Record(capture, listed_digest, source, truncated, self._volumes.now(), "", 0, 0)
 
     def _append(self, record: Record, text: Iterable[bytes], size: int, level: int, about: bytes) -> Record:
         """Append a record of so many bytes, and the one about it, as one; return it with its place."""
         if not self._is_ready:
             raise RuntimeError("exhaust `adopt` before anything is stored")
-        file = self._file_for(size + (size >> 10) + len(about) + _OVERHEAD)
-        offset = file.size
-        file.append(chain(packed(text, size, level), packed([about], len(about))))
-        file.has_copies = True
-        return replace(record, file=file.name, offset=offset, size=file.size - offset)
-
-    def _file_for(self, size: int) -> WarcFile:
-        """Return the file that so many bytes go to, with its first record in it."""
-        file = self._writing
-        if file is not None and file.has_copies and file.size + size > self._max_bytes:
-            self.close()
-            file = None
-        if file is None:
-            file = self._writing = WarcFile(self._folder, name_of(self._last + 1))
-            self._last += 1
-        if file.size == 0:
-            info = warc_records.warcinfo(file.name, self._software, self._now())
-            file.append(packed([info], len(info)))
-        return file
+        members = chain(packed(text, size, level), packed([about], len(about)))
+        file, offset, kept = self._volumes.append(members, size + len(about))
+        return replace(record, file=file, offset=offset, size=kept)
 
     def open(self, record: Record) -> StoredCopy:
         """Return what was stored; of a revisit, with the body of the record that it refers to.
@@ -204,33 +167,8 @@ class Warcs:
 
     def sync(self) -> None:
         """Return when everything that was stored is on the disk: after that, a loss of power takes none of it."""
-        if self._writing is not None:
-            self._writing.sync()
+        self._volumes.sync()
 
     def close(self) -> None:
         """End the open file: it gets its final name. The next copy would begin another one."""
-        file, self._writing = self._writing, None
-        if file is not None:
-            file.end()
-
-
-def _body(body: BinaryIO) -> tuple[bytes | BinaryIO, int]:
-    """Return a body, or its bytes if they are few, and how many there are."""
-    body.seek(0)
-    first = body.read(_IN_MEMORY)
-    if len(first) < _IN_MEMORY:
-        return first, len(first)
-    return body, body.seek(0, os.SEEK_END)
-
-
-def _pieces(body: bytes | BinaryIO) -> Iterator[bytes]:
-    """Yield all of a body, however often that is asked for."""
-    if isinstance(body, bytes):
-        yield body
-        return
-    body.seek(0)
-    yield from pieces_of(body)
-
-
-def _level(mime: str | None) -> int:
-    return AS_IT_IS if mime is not None and mime.startswith(_COMPRESSED) else LEVEL
+        self._volumes.close()

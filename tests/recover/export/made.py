@@ -15,12 +15,12 @@ from unlost.pages.link import Use
 from unlost.recover.choice import Worth
 from unlost.recover.export.exported import Exported
 from unlost.recover.export.exporting import Wanted, export_site
-from unlost.recover.naming import name_of
 from unlost.recover.plan import Plan
 from unlost.recover.state.resources import Standing
 from unlost.recover.state.resources import Wanted as Asked
 from unlost.recover.state.state import State
 from unlost.recover.warcs import Warcs
+from unlost.uri.naming import name_of
 
 if TYPE_CHECKING:
     from unlost.recover.record import Record

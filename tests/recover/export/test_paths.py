@@ -13,7 +13,7 @@ from unlost.recover.export.placing.clashes import Places
 from unlost.recover.export.placing.paths import Paths, is_default_page
 from unlost.recover.export.placing.style import Style
 from unlost.recover.export.targets.entry_paths import TakenPaths
-from unlost.recover.naming import name_of
+from unlost.uri.naming import name_of
 
 HOME = "lost.example"
 BROWSE, WINDOWS, MIRROR = Style(), Style(windows=True), Style(browsable=False)

@@ -18,8 +18,8 @@ from tests.recover.stubs import Stub
 from tests.recover.test_recovery import SITE, Run
 from tests.recover.village import PAGES
 from unlost.errors import InputError, UsageError
+from unlost.formats.warc_writing.members import packed
 from unlost.recover.export.archive_files.warc_target import ArchiveWritten, write_warc
-from unlost.recover.members import packed
 from unlost.recover.state.reading import StateReading
 from unlost.recover.state.state import State
 

@@ -4,7 +4,7 @@ import re
 from urllib.parse import quote, urlsplit
 
 from unlost.errors import UriError, UsageError
-from unlost.recover.naming import name_of
+from unlost.uri.naming import name_of
 
 # What may stand in the path and query of an address as it is; `%` is looked at by itself.
 _PLAIN = "/?&=+:@!$'()*,;~-._[]"

@@ -17,7 +17,7 @@ from unlost.measure.sites.file_types import LOOK, type_of
 from unlost.measure.sites.folder_addresses import address_of, base_of, is_host
 from unlost.measure.sites.kinds import is_archive_name
 from unlost.measure.sites.table import Table
-from unlost.recover.naming import name_of
+from unlost.uri.naming import name_of
 
 _PIECE = 1 << 18
 # Not waiting for whoever would write into a pipe, and not led elsewhere by a link that was put in a file's place.

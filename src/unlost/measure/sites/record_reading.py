@@ -16,7 +16,7 @@ from unlost.formats.problems import Problem, Problems
 from unlost.measure.resource import NONE
 from unlost.measure.sites.archive_parts import Part
 from unlost.measure.sites.table import Table
-from unlost.recover.naming import names_of
+from unlost.uri.naming import names_of
 
 _SHA1_LENGTH = 37  # of `sha1:` and 32 letters, which is how nearly all are written
 

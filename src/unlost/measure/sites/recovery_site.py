@@ -10,8 +10,8 @@ from unlost.measure.sites.kinds import WARCS
 from unlost.measure.sites.record_reading import RecordReading, reason_against
 from unlost.measure.sites.table import Table
 from unlost.measure.sites.warc_site import WarcSite, read_parts
-from unlost.recover import naming
 from unlost.recover.state.reading import Chosen, StateReading
+from unlost.uri import naming
 
 _PATTERN = "*.warc.gz*"
 

@@ -8,6 +8,7 @@ from urllib.parse import urljoin
 
 from unlost.errors import InputError
 from unlost.formats.problems import Problems
+from unlost.formats.warc_writing.folder import WarcFolder
 from unlost.recover.export.entry import Entry, EntrySpool
 from unlost.recover.export.placing.endings import ending_of
 from unlost.recover.export.placing.segments import parts_of
@@ -16,7 +17,6 @@ from unlost.recover.kept_copies import first_bytes
 from unlost.recover.plan import Plan
 from unlost.recover.record import Record
 from unlost.recover.state.reading import StateReading
-from unlost.recover.warc_folder import WarcFolder
 
 WARCS = "warc"
 """The folder of a recovery with its archive files."""

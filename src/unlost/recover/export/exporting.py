@@ -22,7 +22,7 @@ from unlost.recover.export.placing.style import Style
 from unlost.recover.export.site_map import Kind, SiteMap
 from unlost.recover.export.targets.target import Target
 from unlost.recover.kept_copies import open_copy
-from unlost.recover.naming import address_of
+from unlost.uri.naming import address_of
 
 _FIRST = "19960101000000"  # the date of files that are of no copy: always the same
 

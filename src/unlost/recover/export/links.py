@@ -10,7 +10,7 @@ from unlost.pages.link import Use
 from unlost.recover.export.external import External, outside_address
 from unlost.recover.export.local_address import address_of, relative
 from unlost.recover.export.site_map import Kind, SiteMap
-from unlost.recover.naming import name_of
+from unlost.uri.naming import name_of
 
 
 class PageLinks:

@@ -7,7 +7,6 @@ from functools import lru_cache
 
 from unlost.errors import UriError, UsageError
 from unlost.pages.link import Use
-from unlost.recover import naming
 from unlost.recover.export.contents import Contents
 from unlost.recover.export.local_address import address_of
 from unlost.recover.export.placing.clashes import Places
@@ -16,6 +15,7 @@ from unlost.recover.export.placing.style import Style
 from unlost.recover.export.placing.wish import Wish
 from unlost.recover.plan import Plan
 from unlost.recover.scope import Scope
+from unlost.uri import naming
 
 _CHAIN = 20  # redirects that are followed one behind the other; browsers follow as many
 _LONG = 2_000  # letters of an address that a redirect leads to: no browser of that time opened a longer one

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 
 from unlost.pages.link import Use
-from unlost.recover import naming
 from unlost.recover.state.file import StateFile
 from unlost.recover.state.resources import Wanted
+from unlost.uri import naming
 
 MOST = 100_000
 """How many are remembered, some 20 MB: whoever has more makes them up."""

@@ -6,8 +6,8 @@ from enum import StrEnum
 from itertools import islice
 
 from unlost.pages.link import Use
-from unlost.recover import naming
 from unlost.recover.state.file import StateFile
+from unlost.uri import naming
 
 
 class Standing(StrEnum):

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from unlost.errors import InputError
 from unlost.formats.problems import Problem, Problems
+from unlost.formats.warc_writing.folder import OPEN, WarcFolder, name_of, number_of
 from unlost.recover.export.archive_files.whole_records import (
     BadRecordError,
     Place,
@@ -20,7 +21,6 @@ from unlost.recover.export.archive_files.whole_records import (
 from unlost.recover.export.contents import WARCS, nothing_recovered
 from unlost.recover.record import Record
 from unlost.recover.state.reading import StateReading
-from unlost.recover.warc_folder import OPEN, WarcFolder, name_of, number_of
 
 _PIECE = 1 << 20  # bytes
 _DAMAGED, _WITHOUT_BODY = "damaged-record", "revisit-without-body"

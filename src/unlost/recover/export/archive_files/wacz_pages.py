@@ -7,11 +7,11 @@ from typing import BinaryIO
 
 from unlost import dates
 from unlost.formats.sorting import sorted_lines
+from unlost.formats.warc_writing.fields import address
 from unlost.pages.verdicts.answer import Answer, Context
 from unlost.pages.verdicts.seen import Seen
 from unlost.recover.export.archive_files.chosen_copies import Copy
 from unlost.recover.export.archive_files.whole_records import WholeRecord
-from unlost.recover.warc_fields import address
 
 _FIRST = {"format": "json-pages-1.0", "id": "pages", "title": "All Pages"}
 _HTML = ("text/html", "application/xhtml+xml")

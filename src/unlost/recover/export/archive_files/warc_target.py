@@ -7,12 +7,12 @@ from pathlib import Path
 from unlost._core import VERSION
 from unlost.errors import UsageError
 from unlost.formats.problems import Problems
+from unlost.formats.warc_writing.fields import plain
+from unlost.formats.warc_writing.members import packed
+from unlost.formats.warc_writing.records import warcinfo
 from unlost.recover.export.archive_files.chosen_copies import ChosenCopies, Copy
 from unlost.recover.export.contents import WARCS, nothing_readable
 from unlost.recover.export.targets.new_place import NewPlace
-from unlost.recover.members import packed
-from unlost.recover.warc_fields import plain
-from unlost.recover.warc_records import warcinfo
 
 ENDING = ".warc.gz"
 SOFTWARE = f"unlost/{VERSION}"

@@ -3,12 +3,12 @@
 import hashlib
 from dataclasses import dataclass
 
-from unlost.recover.digests import sha1_digest
-from unlost.recover.http_head import headers_of
-from unlost.recover.members import TornError
+from unlost.formats.warc_writing.digests import sha1_digest
+from unlost.formats.warc_writing.folder import number_of
+from unlost.formats.warc_writing.http_head import headers_of
+from unlost.formats.warc_writing.kept_record import ForeignError, KeptRecord
+from unlost.formats.warc_writing.members import TornError
 from unlost.recover.record import Record
-from unlost.recover.warc_folder import number_of
-from unlost.recover.warc_reading import ForeignError, KeptRecord
 from unlost.recover.warc_records import REFERS_TO, record_of
 
 BEGINNING = 1 << 16

@@ -3,13 +3,13 @@
 from functools import cache
 from sys import intern
 
-from unlost.recover import naming
 from unlost.recover.export.placing import windows
 from unlost.recover.export.placing.endings import added_ending, ending_of, is_known
 from unlost.recover.export.placing.segments import cut, digest_of, harmless, parts_of
 from unlost.recover.export.placing.style import Style
 from unlost.recover.export.placing.true_type import PAGE, XHTML
 from unlost.recover.export.placing.wish import Wish
+from unlost.uri import naming
 
 _FOLDED_DIRECTORY = 60  # bytes of the name of a folder that stands for many
 _FOLDED_FILE = 100  # bytes of the name of a file in it

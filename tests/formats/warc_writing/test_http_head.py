@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.recover.http_head import MAX_HEADERS, headers_of, http_head
+from unlost.formats.warc_writing.http_head import MAX_HEADERS, headers_of, http_head
 
 Headers = list[tuple[str, str]]
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.recover.traps import ALIKE, DEEPEST, LONGEST, Traps, shape
+from unlost.crawl.traps import ALIKE, DEEPEST, LONGEST, Traps, shape
 
 FREE = [
     "example.com/",

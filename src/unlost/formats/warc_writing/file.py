@@ -4,7 +4,7 @@ import os
 import weakref
 from collections.abc import Iterator
 
-from unlost.recover.warc_folder import WarcFolder
+from unlost.formats.warc_writing.folder import WarcFolder
 
 _AT_ONCE = 1 << 20  # bytes: what is smaller is appended by one write
 
@@ -13,7 +13,7 @@ class WarcFile:
     """A file that is not ended, open to append to it.
 
     Nothing is forced to the disk with each record: a kill loses nothing that was written, and what a loss of power
-    takes, the last seconds, is missed when the recovery goes on, and asked for again.
+    takes, the last seconds, is missed when the work goes on, and asked for again.
 
     name: its final name.
     size: bytes that are whole; what lies behind them is cut off before anything is appended.

@@ -1,10 +1,10 @@
-"""One record of a recovery's WARCs, read from where it is kept."""
+"""One record of a WARC that was written here, read from where it is kept."""
 
 from collections.abc import Iterator
 
-from unlost.recover import warc_fields
-from unlost.recover.members import Member
-from unlost.recover.warc_records import END, VERSION
+from unlost.formats.warc_writing import fields as warc_fields
+from unlost.formats.warc_writing.members import Member
+from unlost.formats.warc_writing.records import END, VERSION
 
 _MAX_HEAD = 1 << 20  # bytes: five addresses of 64 KiB at most, or 64 KiB of headers and two more
 _MAX_BLOCK = 8 << 20  # bytes of fields: a dozen texts of 64 Ki characters, of which JSON makes six bytes each

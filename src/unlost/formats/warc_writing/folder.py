@@ -1,4 +1,4 @@
-"""The folder of a recovery's WARCs: nothing in it is followed to somewhere else."""
+"""The folder of the WARCs of one piece of work: nothing in it is followed to somewhere else."""
 
 import errno
 import os
@@ -88,9 +88,7 @@ class WarcFolder:
     def reading(self, name: str) -> Iterator[int]:
         """Give a file to read, by its final name, whether or not it has it already."""
         if number_of(name) is None:  # a state may say anything
-            raise InputError(
-                f"{self.path}: `{name[:80]}` is no file of a recovery: delete state.sqlite to begin without"
-            )
+            raise InputError(f"{self.path}: `{name[:80]}` is no file of these: delete state.sqlite to begin without")
         with self._opened() as folder:
             for each in (name, name + OPEN, name):  # it may be renamed between two looks
                 try:
@@ -110,7 +108,7 @@ class WarcFolder:
         flags = os.O_RDWR | os.O_APPEND | (os.O_CREAT | os.O_EXCL if new else 0)
         with self._opened() as folder:
             if new and _is_there(name, folder):
-                raise InputError(f"{self.path / name}: there already: another process works on this recovery")
+                raise InputError(f"{self.path / name}: there already: another process works here")
             try:
                 file = self._regular(name + OPEN, flags, folder)
             except FileNotFoundError as error:
@@ -140,7 +138,7 @@ class WarcFolder:
         """Give a file that was open its final name, for good: also if the power goes."""
         with self._opened() as folder:
             if _is_there(name, folder):
-                raise InputError(f"{self.path / name}: there already: another process works on this recovery")
+                raise InputError(f"{self.path / name}: there already: another process works here")
             try:
                 os.rename(name + OPEN, name, src_dir_fd=folder, dst_dir_fd=folder)
             except OSError as error:

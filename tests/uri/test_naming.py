@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.models import naming as model
 from tests.uri import strategies
 from unlost.errors import ForeignSchemeError, UriError
-from unlost.recover.naming import address_of, folded, folder_name, name_of, names_of, root_names
+from unlost.uri.naming import address_of, folded, folder_name, name_of, names_of, root_names
 
 ID = strategies.ID
 
