@@ -15,6 +15,7 @@ ORDER = [
     "dates",
     "shown",
     "transactions",
+    "state_file",
     "uri",
     "formats",
     "pages",

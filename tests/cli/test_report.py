@@ -12,8 +12,9 @@ from tests.cli.run import unlost
 from tests.recover.report.states import NOW, SITE, Made, make
 from tests.shown.looking import EVIL, HIDDEN
 from unlost.pages.link import Use
-from unlost.recover.state.file import NAME, VERSION
+from unlost.recover.state.file import VERSION
 from unlost.recover.state.state import State
+from unlost.state_file import NAME
 
 ROOT = Path(__file__).parents[2]
 MADE = [

@@ -11,9 +11,10 @@ from tests.pages.verdicts.judged import is_labelled_bad, real_pages
 from tests.recover.stubs import Held, Stub
 from tests.recover.test_recovery import SITE, Run, page
 from unlost.recover.judging import Judging
-from unlost.recover.state.file import NAME, VERSION
+from unlost.recover.state.file import VERSION
 from unlost.recover.state.reading import StateReading
 from unlost.recover.state.state import State
+from unlost.state_file import NAME
 
 PARKED = "<title>lost.example</title><p>This domain is for sale</p><a href='/spam'>Related searches</a>"
 GONE = "<title>Page not found</title><h1>Page not found</h1><p>Sorry, the page does not exist.</p>"

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from tests.uri import strategies
 from unlost import uri as addresses
 from unlost.archives.prefix import Prefix
+from unlost.crawl.bounds import SEARCHED
 from unlost.errors import UriError, UsageError
 from unlost.pages.link import Use
 from unlost.recover.plan import Plan
-from unlost.recover.scope import SEARCHED, Scope
+from unlost.recover.scope import Scope
 from unlost.uri.naming import name_of
 
 PREFIXES = [

@@ -121,7 +121,7 @@ def _check(original: Path, recovered: Path, html: Path | None) -> None:
 def _belongs(page: Path, site: Path) -> bool:
     """Return whether a page would take the place of a part of a site, or become one; beside a recovery's it may be."""
     from unlost.measure.sites.kinds import Kind, kind_of  # noqa: PLC0415  start-up
-    from unlost.recover.state.file import NAME  # noqa: PLC0415
+    from unlost.state_file import NAME  # noqa: PLC0415
 
     place, top = page.resolve(), site.resolve()
     if place == top or (page.exists() and page.samefile(site)):

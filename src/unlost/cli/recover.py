@@ -96,8 +96,9 @@ def command(ctx: click.Context, /, url: str, **given: Any) -> None:  # noqa: ANN
     what failed, and for what archives have gained. The exit code is 4 if there is more to do.
     """
     from unlost.cli.recoverrun import Run  # noqa: PLC0415  start-up
-    from unlost.recover.state.file import NAME, explained  # noqa: PLC0415
+    from unlost.recover.state.file import explained  # noqa: PLC0415
     from unlost.recover.state.state import State  # noqa: PLC0415
+    from unlost.state_file import NAME  # noqa: PLC0415
 
     plan = _plan(url, given)
     archives = _archives(given["archives"], given["only"])

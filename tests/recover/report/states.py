@@ -11,10 +11,10 @@ from unlost.formats.capture import Capture
 from unlost.pages.link import Use
 from unlost.recover.plan import Plan
 from unlost.recover.record import Record
-from unlost.recover.state.file import NAME
 from unlost.recover.state.listings import Listed, Listing
 from unlost.recover.state.resources import Standing, Wanted
 from unlost.recover.state.state import State
+from unlost.state_file import NAME
 
 SITE = "http://lost.example/"
 NOW = "20260101000000"

@@ -15,10 +15,10 @@ from unlost.recover.report.figures import figures_of
 from unlost.recover.report.objects import summary_object
 from unlost.recover.report.page import report_page
 from unlost.recover.report.wording import list_words
-from unlost.recover.state.file import NAME
 from unlost.recover.state.reading import StateReading
 from unlost.recover.state.state import State
 from unlost.recover.summary import entries
+from unlost.state_file import NAME
 
 NO_TEXT = b"\xff"
 

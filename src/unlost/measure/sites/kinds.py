@@ -7,7 +7,7 @@ from enum import Enum
 from pathlib import Path
 
 from unlost.errors import InputError
-from unlost.recover.state.file import NAME as STATE
+from unlost.state_file import NAME as STATE
 
 WARCS = "warc"
 """The folder of a recovery that has its archive files."""

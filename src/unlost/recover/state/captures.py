@@ -7,7 +7,8 @@ from typing import Any
 
 from unlost import uri as addresses
 from unlost.formats.capture import Capture
-from unlost.recover.state.file import StateFile, storable, text_of
+from unlost.recover.state.file import StateFile
+from unlost.state_file import storable, text_of
 
 
 class Outcome(StrEnum):

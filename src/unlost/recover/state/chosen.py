@@ -9,7 +9,7 @@ from unlost import dates
 from unlost.errors import DateError
 from unlost.formats.capture import Capture
 from unlost.recover.record import Record
-from unlost.recover.state.file import text_of
+from unlost.state_file import text_of
 
 _DIGITS = 14
 

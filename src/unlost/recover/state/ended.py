@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from unlost.recover.state.chosen import Chosen, check_date, chosen_of
-from unlost.recover.state.file import certain_text
+from unlost.state_file import certain_text
 
 WAS_RECOVERED = "standing != 'listed' AND changed IS NOT NULL AND reason IS NULL AND record IS NOT NULL"
 """Of a row of the table of resources: whether it is recovered, or was before it was put back into the queue."""

@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from unlost.recover.state.file import certain_text, text_of
+from unlost.state_file import certain_text, text_of
 
 FAILED = "failed"
 """The reason of what is missing since an archive failed: it may be had another time."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from unlost.recover.state.ended import WAS_RECOVERED
-from unlost.recover.state.file import certain_text, text_of
+from unlost.state_file import certain_text, text_of
 
 _DATE = "json_extract(record.data, '$.capture.datetime')"
 _LINKED = f"""

@@ -17,9 +17,10 @@ from unlost.recover.record import Record
 from unlost.recover.state import gaps
 from unlost.recover.state.chosen import Chosen, OddError, chosen_of, record_of
 from unlost.recover.state.ended import WAS_RECOVERED, Ended, ended
-from unlost.recover.state.file import NAME, VERSION, certain_text, check_tables, explained
+from unlost.recover.state.file import VERSION, check_tables, explained
 from unlost.recover.state.gaps import Missed, Missing
 from unlost.recover.state.linked import Linked, births, last_copy, linked
+from unlost.state_file import NAME, certain_text
 
 __all__ = ["REQUESTS", "TRAPPED", "Chosen", "Rejected", "StateReading", "total_requests"]
 

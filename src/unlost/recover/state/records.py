@@ -7,7 +7,8 @@ from dataclasses import dataclass, fields
 from unlost import uri as addresses
 from unlost.formats.capture import Capture
 from unlost.recover.record import Record
-from unlost.recover.state.file import StateFile, storable, text_of
+from unlost.recover.state.file import StateFile
+from unlost.state_file import storable, text_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,142 @@
+"""SQLite files with the state of long work: opened safely, by one process at a time, changed in batches."""
+
+import errno
+import fcntl
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from unlost.errors import InputError
+
+NAME = "state.sqlite"
+
+_CACHE_KIB = 32 << 10  # of the file, in memory, however large it is
+
+
+class StateFile:
+    """The file in a folder, with a transaction that is opened by the first change and ended by `commit`.
+
+    So whoever is killed has what was committed. Raises InputError for a file of another kind or version, a link in its
+    place, and where another process has it; OSError where the folder cannot be written.
+
+    what: whose state it is, for messages: `a recovery`. prepare: makes the tables, or refuses those that are there.
+    """
+
+    def __init__(self, folder: Path, what: str, prepare: Callable[[sqlite3.Connection, Path], None]) -> None:
+        self._what = what
+        self._prepare = prepare
+        self._lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            self.connection = self._opened(folder)
+        except BaseException:
+            os.close(self._lock)
+            raise
+        self._folder = folder
+
+    def _opened(self, folder: Path) -> sqlite3.Connection:
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            message = f"{folder}: another process is at work on it: wait for that one, or give another folder by -o"
+            raise InputError(message) from None
+        file = folder / NAME
+        for each in (file, folder / f"{NAME}-wal", folder / f"{NAME}-shm", folder / f"{NAME}-journal"):
+            if each.is_symlink():
+                raise InputError(f"{each}: a link, which is not followed: remove it")
+        with explained(file, self._what):
+            connection = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+            try:
+                connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+                connection.execute("PRAGMA journal_mode = WAL")
+                # A power cut may take the last seconds, which are asked for again; a kill takes nothing.
+                connection.execute("PRAGMA synchronous = NORMAL")
+                connection.execute("PRAGMA temp_store = MEMORY")
+                self._prepare(connection, file)
+            except BaseException:
+                connection.close()
+                raise
+        return connection
+
+    def begin(self) -> None:
+        """Open a transaction, unless there is one: call it before every change."""
+        if not self.connection.in_transaction:
+            self.connection.execute("BEGIN IMMEDIATE")
+
+    def commit(self) -> None:
+        """Make all changes last. Raises OSError for a full disk; what was committed before is not affected."""
+        if self.connection.in_transaction:
+            with explained(self._folder / NAME, self._what):
+                self.connection.execute("COMMIT")
+
+    def close(self) -> None:
+        """Forget what was not committed, and let others have it."""
+        try:
+            if self.connection.in_transaction:
+                self.connection.execute("ROLLBACK")
+            self.connection.close()
+        finally:
+            os.close(self._lock)
+
+
+def storable(value: object) -> object:
+    """Return a value as SQLite takes it: a text with bytes that were no UTF-8 is none, and goes as bytes."""
+    if isinstance(value, str) and not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return value.encode("utf-8", "surrogatepass")
+    return value
+
+
+def text_of(value: Any) -> Any:  # noqa: ANN401  whatever stands in a column
+    """Return a value as it was before it was made storable."""
+    return value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else value
+
+
+def certain_text(value: object) -> str:
+    """Return the same of a text. Raises ValueError for what is none: a state may say anything."""
+    found = text_of(value)
+    if not isinstance(found, str):
+        raise ValueError("no text")  # noqa: TRY004  one error for bytes that are no text, and for no text
+    return found
+
+
+@contextmanager
+def explained(file: Path, what: str) -> Iterator[None]:
+    """Turn what SQLite says into words about a file. Raises InputError, OSError for a full disk.
+
+    what: whose state it should be, as in StateFile.
+    """
+    try:
+        yield
+    except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorcode", None) in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), os.fspath(file)) from error
+        if isinstance(error, sqlite3.OperationalError):
+            raise OSError(None, str(error), os.fspath(file)) from error
+        raise InputError(f"{file}: not the state of {what}: {error}") from error
+
+
+def check_tables(connection: sqlite3.Connection, file: Path, what: str) -> None:
+    """Raise InputError for a file in which anything runs that somebody else wrote: views, triggers."""
+    if connection.execute("SELECT 1 FROM sqlite_master WHERE type NOT IN ('table', 'index')").fetchone():
+        raise InputError(f"{file}: not the state of {what}: it has more than tables")
+
+
+def change_tables(connection: sqlite3.Connection, statements: str, version: int) -> None:
+    """Bring the tables of a file to a version, all at once. statements: none may have a semicolon within."""
+    connection.execute("BEGIN IMMEDIATE")
+    for statement in filter(str.strip, statements.split(";")):
+        connection.execute(statement)
+    connection.execute(f"PRAGMA user_version = {version}")
+    connection.execute("COMMIT")
+
+
+def version_of(connection: sqlite3.Connection) -> int | None:
+    """Return the version of a file's tables; None if there are none."""
+    found = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    is_new = found == 0 and not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    return None if is_new else found
