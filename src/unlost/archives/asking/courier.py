@@ -10,7 +10,6 @@ from functools import lru_cache
 from typing import Self
 from weakref import WeakValueDictionary
 
-from unlost._core import VERSION
 from unlost.archives.archive import Archive, Kind, Work
 from unlost.archives.asking.addresses import (
     Address,
@@ -23,6 +22,7 @@ from unlost.archives.asking.addresses import (
     parse,
     target_of,
 )
+from unlost.archives.asking.agent import user_agent
 from unlost.archives.asking.exchange import Deadlines, Exchange, Head, Passage
 from unlost.archives.asking.pool import Pool
 from unlost.archives.asking.question import Question, Reply
@@ -30,7 +30,7 @@ from unlost.archives.manners import admission
 from unlost.archives.manners.limit_store import LimitStore
 from unlost.archives.manners.waiting import Patience, Turn, Turns
 from unlost.clock import Clock
-from unlost.errors import FailedError, UsageError
+from unlost.errors import FailedError
 
 RETRIES = 2
 """Of what it often helps to try again; more would cost the archive as much as new questions."""
@@ -75,13 +75,10 @@ class Courier:
         tell: Callable[[str], None] = _log.warning,
         resolver: Resolver | None = None,
     ) -> None:
-        if contact is not None and not re.fullmatch(r"[!-'*-~]+( [!-'*-~]+)*", contact):
-            raise UsageError("contact: expected an address of mail or of a page: printable ASCII without brackets")
         share = admission.SHARE if contact else admission.SHARE_WITHOUT_CONTACT
         self._clock = clock
         self._turns = Turns(store, clock, share)
-        agent = f"unlost/{VERSION} (+{contact})" if contact else f"unlost/{VERSION}"
-        self._own_fields = f"User-Agent: {agent}\r\nAccept-Encoding: {_ACCEPTED}\r\n"
+        self._own_fields = f"User-Agent: {user_agent(contact)}\r\nAccept-Encoding: {_ACCEPTED}\r\n"
         self._deadlines = deadlines or Deadlines()
         self._patience = patience
         # Redirects may lead to any number of hosts: a slot is kept while somebody has it or waits for it.

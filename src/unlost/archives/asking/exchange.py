@@ -3,7 +3,7 @@
 import asyncio
 import errno
 import ssl
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from io import BytesIO
@@ -57,7 +57,10 @@ class Passage:
 
 
 class Head:
-    """An answer whose body is still to come. It must be read or drained."""
+    """An answer whose body is still to come. It must be read or drained, or the connection is closed.
+
+    peer: the IP address that it came from.
+    """
 
     def __init__(self, connection: Connection, url: Address, idle: float, until: float) -> None:
         self._connection = connection
@@ -66,6 +69,7 @@ class Head:
         self._loop = asyncio.get_running_loop()
         self._pending = b""
         self.url = str(url)
+        self.peer = connection.peer
         self.status = connection.status
         self.headers = tuple(connection.headers)
         self._first = {name.lower(): value for name, value in reversed(self.headers)}
@@ -116,6 +120,20 @@ class Head:
         return await self._connection.piece(min(now + self._idle, until))
 
     async def _read(self, body: BinaryIO, codings: list[str], max_bytes: int, archive: str, until: float) -> int:
+        size = 0
+        async for piece in self._decoded(codings, max_bytes, archive, until):
+            size += len(piece)
+            body.write(piece)
+        return size
+
+    def decoded(self, max_bytes: int, archive: str) -> AsyncIterator[bytes]:
+        """Yield the body without its codings, all that there is of it before whatever goes wrong.
+
+        max_bytes: of the body, with and without its codings. Raises FailedError, and what is in BROKEN.
+        """
+        return self._decoded(self._codings(), max_bytes, archive, self._until)
+
+    async def _decoded(self, codings: list[str], max_bytes: int, archive: str, until: float) -> AsyncIterator[bytes]:
         raw = size = 0
         pause = _YIELD_EACH
         try:
@@ -130,7 +148,7 @@ class Head:
                     size += len(piece)
                     if size > max_bytes:
                         raise _too_large(max_bytes, archive)
-                    body.write(piece)
+                    yield piece
                     if size > pause:
                         pause = size + _YIELD_EACH
                         await asyncio.sleep(0)
@@ -138,7 +156,6 @@ class Head:
                     raise FailedError(f"a body that is damaged: {decoder.damage}", archive, "malformed")
         except UndecodableError as error:
             raise FailedError(f"a body {error}", archive, "malformed") from error
-        return size
 
     def _codings(self) -> list[str]:
         if self.status == 206:
@@ -167,6 +184,11 @@ class Head:
         return min(self._loop.time() + min(self._idle, _DRAIN_SECONDS), self._until)
 
 
+def request_text(method: str, target: str, host: str, fields: str) -> bytes:
+    """Return a request as it is sent. fields: the others, each with its line end."""
+    return f"{method} {target} HTTP/1.1\r\nHost: {host}\r\n{fields}\r\n".encode("utf-8", "surrogateescape")
+
+
 def _too_large(max_bytes: int, archive: str) -> FailedError:
     return FailedError(f"an answer of more than {max_bytes} bytes", archive, "too-large")
 
@@ -174,7 +196,7 @@ def _too_large(max_bytes: int, archive: str) -> FailedError:
 class Exchange:
     """A request and its answer, as an async context manager that gives the Head.
 
-    until: a time of the event loop at which everything must be over. to_end: as in Question.
+    until: a time of the event loop at which everything must be over. to_end: as in Question. method: GET or HEAD.
     Raises FailedError, also out of the block, where NotHttpError, TimeoutError and broken connections become one.
     """
 
@@ -189,8 +211,10 @@ class Exchange:
         archive: str,
         *,
         to_end: bool = False,
+        method: str = "GET",
     ) -> None:
         self._to_end = to_end
+        self._method = method
         self._pool, self._url, self._headers, self._passage = pool, url, headers, passage
         self._deadlines, self._until, self._archive = deadlines, until, archive
         self._connection: Connection | None = None
@@ -205,7 +229,7 @@ class Exchange:
             connection = await self._open(proxy, min(self._deadlines.connect, self._until - loop.time()))
         self._connection = connection
         try:
-            connection.send(self._request(proxy), to_end=self._to_end)
+            connection.send(self._request(proxy), to_end=self._to_end, is_bodiless=self._method == "HEAD")
             self._passage.reused = connection.was_used
             self._passage.sent()
             await connection.head(min(loop.time() + self._deadlines.first_byte, self._until))
@@ -244,8 +268,7 @@ class Exchange:
                 more += f"Proxy-Authorization: {proxy.authorization}\r\n"
         if self._to_end:
             more += "Connection: close\r\n"
-        head = f"GET {target} HTTP/1.1\r\nHost: {url.host}\r\n{more}\r\n"
-        return head.encode("utf-8", "surrogateescape")
+        return request_text(self._method, target, url.host, more)
 
     def _failed(self, error: Exception) -> FailedError:
         kind, what = _failure(error)

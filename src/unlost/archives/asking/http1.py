@@ -45,6 +45,7 @@ class Connection(asyncio.Protocol):
         self._waiting = 0
         self._is_paused = False
         self._bodiless = 0
+        self._is_bodiless = False
         self._unread: bytes | None = None  # the head as far as it came, if its length is not to be believed
         self._has_head = self._has_ended = False
         self._ends_with_connection = False
@@ -67,11 +68,21 @@ class Connection(asyncio.Protocol):
         """Whether the question on its way is not the first one: the other side may have closed it meanwhile."""
         return self.asked > 1
 
-    def send(self, request: bytes, *, to_end: bool = False) -> None:
+    @property
+    def peer(self) -> str | None:
+        """The IP address of the other side, or of the proxy; None if there is none any more."""
+        found = None if self._transport is None else self._transport.get_extra_info("peername")
+        return str(found[0]) if isinstance(found, tuple) else None
+
+    def send(self, request: bytes, *, to_end: bool = False, is_bodiless: bool = False) -> None:
         """Send a question. It is on its way when this returns; whether it could be sent, `head` tells.
 
         to_end: whether the body is all that comes until the other side closes the connection, whatever length it tells.
+        is_bodiless: whether the answer is a head alone, whatever length it tells, as to HEAD.
         """
+        if self._is_bodiless:
+            self._begin()  # the one before still waits for a body
+        self._is_bodiless = is_bodiless
         self.asked += 1
         self._unread = b"" if to_end else None
         self.headers = []
@@ -235,6 +246,9 @@ class Connection(asyncio.Protocol):
         coding = lengths.get("transfer-encoding", "").rpartition(",")[2].strip().lower()
         self._ends_with_connection = coding != "chunked" and "content-length" not in lengths
         self._has_head = True
+        if self._is_bodiless:
+            self._has_ended = True
+            self._keeps = self._keeps and self._parser.should_keep_alive()
         self._wake()
 
     def on_body(self, body: bytes) -> None:

@@ -1,0 +1,23 @@
+"""Who asks: the name that every request has, by which whoever is asked can write to us."""
+
+import re
+
+from unlost._core import VERSION
+from unlost.errors import UsageError
+
+PRODUCT = "unlost"
+"""The name by which rules for programs, such as `robots.txt`, mean us."""
+
+_CONTACT = re.compile(r"[!-'*-~]+( [!-'*-~]+)*")
+
+
+def user_agent(contact: str | None) -> str:
+    """Return the value of User-Agent.
+
+    contact: an address of mail or of a page; None if there is none. Raises UsageError for what no header can have.
+    """
+    if contact is None:
+        return f"{PRODUCT}/{VERSION}"
+    if not _CONTACT.fullmatch(contact):
+        raise UsageError("contact: expected an address of mail or of a page: printable ASCII without brackets")
+    return f"{PRODUCT}/{VERSION} (+{contact})"
