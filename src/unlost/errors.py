@@ -10,6 +10,9 @@ UnlostError
 │   ├── ArchiveFileError    an archive file, or a place in one, that is not what it should be
 │   └── SuffixListError     a file that is no Public Suffix List
 ├── NotKeptError            no archive was to be asked, and nothing was kept  exit code 1
+├── SiteError               a living site that gave no answer; `kind` says how exit code 4
+│   ├── RobotsError         it was not asked: its robots.txt does not want that
+│   └── SiteWaitError       it said to come back later; `until` says when
 ├── BusyError               too much is being looked for already              exit code 4
 └── ArchiveError            an archive that gave no answer; others may        exit code 4
     ├── NotNowError         it was not asked: a limit, a quota or a block; `until` says when it may be
@@ -21,6 +24,9 @@ UnlostError
 A message is one line for people: what went wrong, then what was expected. It never repeats the whole input, which may
 be long or hostile; whoever reports it knows what it was about.
 """
+
+from functools import partial
+from typing import Any
 
 
 class UnlostError(Exception):
@@ -104,6 +110,50 @@ class DocumentError(InputError):
 
 class NotKeptError(UnlostError):
     """No archive was to be asked for a page, and no answer about it was kept. Ask again without that condition."""
+
+
+class SiteError(UnlostError):
+    """A living site gave no answer. Go on with other pages; the message says what came instead.
+
+    kind: one word for counting, of `unlost.archives.failures.KINDS`, `robots` or `told-to-wait`.
+    """
+
+    exit_code = 4
+
+    def __init__(self, message: str, kind: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        """Say how to make it again, so that it can go from one process to another."""
+        return type(self), (str(self), self.kind)
+
+
+class RobotsError(SiteError):
+    """A page was not asked for, since the site's robots.txt does not want that, or could not be had.
+
+    is_for_now: whether nobody can tell before robots.txt can be had; then ask again another day.
+    """
+
+    def __init__(self, message: str, *, is_for_now: bool) -> None:
+        super().__init__(message, "robots")
+        self.is_for_now = is_for_now
+
+    def __reduce__(self) -> tuple[Any, tuple[object, ...]]:
+        """Say how to make it again."""
+        return partial(type(self), is_for_now=self.is_for_now), (str(self),)
+
+
+class SiteWaitError(SiteError):
+    """A site said to come back later than one is ready to wait. Ask it again at `until`, in seconds since 1970."""
+
+    def __init__(self, message: str, until: float) -> None:
+        super().__init__(message, "told-to-wait")
+        self.until = until
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        """Say how to make it again."""
+        return type(self), (str(self), self.until)
 
 
 class BusyError(UnlostError):

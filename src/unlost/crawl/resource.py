@@ -26,6 +26,10 @@ class LiveResource:
     is_in_sitemap: whether a sitemap of the site names it.
     is_noarchive: whether the page or its headers ask not to be kept (robots meta tag or X-Robots-Tag).
     cache_control: the header, as it came.
+    etag: the header, as it came.
+    reason: in a word why it failed, was forbidden or left out, or what is strange about it; docs/crawl.md lists them.
+    truncated: why the body is not whole, as in `Answer`; digest and length are then of what came.
+    file, offset: the WARC in the crawl's folder `warc` that has it, and where in it, in bytes; None if none does.
     """
 
     uri: str
@@ -43,3 +47,8 @@ class LiveResource:
     is_in_sitemap: bool = False
     is_noarchive: bool = False
     cache_control: str | None = None
+    etag: str | None = None
+    reason: str | None = None
+    truncated: str | None = None
+    file: str | None = None
+    offset: int | None = None

@@ -1,0 +1,202 @@
+"""Visits one page: a request and its answer, bounded in time and size. Whether it may be sent is asked elsewhere."""
+
+import asyncio
+import re
+from collections.abc import Collection
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import BinaryIO, Self
+
+from unlost import dates
+from unlost.archives.asking.addresses import (
+    Address,
+    Place,
+    PublicResolver,
+    Resolver,
+    SystemResolver,
+    may_be_public,
+    parse,
+)
+from unlost.archives.asking.agent import user_agent
+from unlost.archives.asking.exchange import BROKEN, Deadlines, Exchange, Head, Passage, request_text
+from unlost.archives.asking.pool import Pool
+from unlost.archives.bodies.body import new_body
+from unlost.clock import Clock
+from unlost.crawl.plan import MAX_RESOURCE_BYTES
+from unlost.errors import FailedError, SiteError, UsageError
+
+DEADLINES = Deadlines(connect=15.0, first_byte=30.0, idle=20.0, total=300.0)
+"""How long a page may take. A browser's user has gone by then; 64 MiB in five minutes is 220 KB a second."""
+
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
+_SECRET = frozenset({"authorization", "cookie", "proxy-authorization"})
+_OTHERS = 3  # connections that may turn out to be closed, or to have something left on them, before one is new
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request.
+
+    method: GET or HEAD.
+    headers: in addition to those that every request has, or instead of them: conditions, for example.
+    wants_body: with False the connection is closed once the headers are there.
+    max_bytes: how much of the body, without its codings, is read; the rest is cut off.
+    """
+
+    uri: str
+    method: str = "GET"
+    headers: tuple[tuple[str, str], ...] = ()
+    wants_body: bool = True
+    max_bytes: int = MAX_RESOURCE_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer, whatever its status; redirects are not followed.
+
+    uri: as it was sent. headers: as (name, value), in order.
+    body: at its beginning, without codings; a temporary file that goes with the last reference. size: in bytes.
+    truncated: why the body is not whole: `length`, `time`, `disconnect` or `unspecified` (its coding is damaged), as
+        WARCs say it; None if it is. Of a body that was not wanted nothing is said.
+    moment: when it was asked for, 14 digits. peer: the IP address that it came from.
+    request: what was sent, without secrets.
+    """
+
+    uri: str
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: BinaryIO
+    size: int
+    truncated: str | None
+    moment: str
+    peer: str | None
+    request: bytes
+
+    def header(self, name: str) -> str | None:
+        """Return the first value of a field, in whatever case; None if there is none."""
+        return next((value for each, value in self.headers if each.lower() == name.lower()), None)
+
+
+class Visitor:
+    """Visits pages, one request at a time or many. Use it as an async context manager.
+
+    given: addresses that a person named. What is inside a network, or on this machine, is visited only on their hosts
+        and ports; nowhere else, whatever a page or a name server says.
+    contact: an address of mail or of a page, for whoever looks after a site.
+    proxies: whether to go through the proxies that the environment names.
+    resolver: what looks names up; by default the system.
+    """
+
+    def __init__(
+        self,
+        given: Collection[str],
+        clock: Clock,
+        contact: str | None = None,
+        deadlines: Deadlines = DEADLINES,
+        *,
+        proxies: bool = False,
+        resolver: Resolver | None = None,
+    ) -> None:
+        self._clock = clock
+        self._deadlines = deadlines
+        self._proxies = proxies
+        self._resolver = resolver
+        self._own = {"User-Agent": user_agent(contact), "Accept": "*/*", "Accept-Encoding": "gzip, deflate"}
+        self._given: set[Place] = set()
+        for each in given:
+            with suppress(ValueError):
+                self._given.add(parse(each).place)
+        self._pools: dict[bool, Pool] = {}
+
+    async def __aenter__(self) -> Self:
+        """Open the pools: one for given places, one for others."""
+        anywhere = self._resolver or SystemResolver()
+        proxies = anywhere if self._proxies else None
+        self._pools = {True: Pool(anywhere, proxies=proxies), False: Pool(PublicResolver(anywhere), proxies=proxies)}
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close every connection."""
+        for pool in self._pools.values():
+            pool.close()
+        self._pools = {}
+
+    async def visit(self, request: Request) -> Answer:
+        """Return the answer, as much of it as was wanted and came. Raises SiteError if there is none."""
+        try:
+            address = parse(request.uri)
+        except ValueError as error:
+            raise SiteError(f"not an address to visit: {error}", "malformed") from error
+        is_given = address.place in self._given
+        if not is_given and not may_be_public(address.place.host):
+            raise SiteError(f"{address.place.host[:100]} is inside a network: a page must not lead there", "redirects")
+        pool = self._pools.get(is_given)
+        if pool is None:
+            raise RuntimeError("use `async with Visitor(…)`")
+        fields = self._fields(request)
+        left = _OTHERS
+        while True:
+            passage = Passage(_nothing, _nothing)
+            try:
+                return await self._asked(pool, address, request, fields, passage)
+            except FailedError as error:
+                # Servers close what was idle for long, without a word or just when something is sent.
+                is_stale = passage.strayed or (error.kind == "reset" and passage.reused)
+                left -= 1
+                if not is_stale or left < 0:
+                    raise SiteError(str(error), error.kind) from error
+
+    async def _asked(
+        self, pool: Pool, address: Address, request: Request, fields: dict[str, str], passage: Passage
+    ) -> Answer:
+        moment = dates.from_epoch(str(int(self._clock.now())))
+        until = asyncio.get_running_loop().time() + self._deadlines.total
+        place, lines = address.place.host, _lines(fields)
+        exchange = Exchange(pool, address, lines, passage, self._deadlines, until, place, method=request.method)
+        async with exchange as head:
+            body, size, truncated = new_body(), 0, None
+            if request.wants_body and request.method != "HEAD":
+                body, size, truncated = await _read(head, request.max_bytes, place)
+        shown = {name: value for name, value in fields.items() if name.lower() not in _SECRET}
+        sent = request_text(request.method, address.target, address.host, _lines(shown))
+        return Answer(str(address), head.status, head.headers, body, size, truncated, moment, head.peer, sent)
+
+    def _fields(self, request: Request) -> dict[str, str]:
+        if request.method not in ("GET", "HEAD"):
+            raise UsageError(f"expected GET or HEAD, found {request.method[:20]}")
+        fields = dict(self._own)
+        own = {name.lower(): name for name in fields}
+        for name, value in request.headers:
+            if not _TOKEN.fullmatch(name) or not _VALUE.fullmatch(value):
+                raise UsageError(f"a header that cannot be sent: {name[:40]!r}")
+            fields[own.get(name.lower(), name)] = value
+        return fields
+
+
+async def _read(head: Head, max_bytes: int, place: str) -> tuple[BinaryIO, int, str | None]:
+    """Return as much of a body as comes, at its beginning, its size, and why it is not whole if it is not."""
+    body, size, truncated = new_body(), 0, None
+    try:
+        async for piece in head.decoded(max_bytes, place):
+            body.write(piece)
+            size += len(piece)
+    except FailedError as error:
+        truncated = "length" if error.kind == "too-large" else "unspecified"
+    except TimeoutError:
+        truncated = "time"
+    except BROKEN:
+        truncated = "disconnect"
+    except BaseException:
+        body.close()
+        raise
+    body.seek(0)
+    return body, size, truncated
+
+
+def _lines(fields: dict[str, str]) -> str:
+    return "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+
+
+def _nothing() -> None:
+    """Pay no heed to how far a request has come."""
