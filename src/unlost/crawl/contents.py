@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from unlost import dates
 from unlost.archives.asking.addresses import parse, target_of
@@ -81,8 +80,3 @@ def _date(value: str | None) -> str | None:
         return None if value is None else dates.from_http(value[:100])
     except DateError:
         return None
-
-
-def host_of(uri: str) -> str:
-    """Return the host of an address, by which visits are paced."""
-    return (urlsplit(uri).hostname or "").lower()

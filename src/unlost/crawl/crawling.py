@@ -182,10 +182,7 @@ class _Crawl:
     async def _visit(self, queued: Queued, host: str) -> None:
         try:
             await self._begin_lists(queued.uri)
-            left = self._plan.bytes_each
-            if self._plan.bytes_in_all is not None:
-                left = min(left, max(1, self._plan.bytes_in_all - self._bytes))
-            answer = await self._polite.visit(Request(queued.uri, max_bytes=left))
+            answer = await self._polite.visit(Request(queued.uri, max_bytes=self._plan.bytes_each))
         except SiteWaitError as error:
             self._close(host, error.until)
         except RobotsError as error:
@@ -259,6 +256,7 @@ class _Crawl:
             self._state.finish(queued.id, Outcome.FETCHED, **told)
             self._fetched += 1
             self._bytes += answer.size
+            self._following.note()
             self._state.commit()
 
     async def _stored(self, answer: Answer, found: Contents) -> dict[str, object]:

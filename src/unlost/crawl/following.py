@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from unlost.archives.asking.addresses import parse
 from unlost.archives.spelling import asked
 from unlost.clock import Clock
+from unlost.crawl.bounds import host_of
 from unlost.crawl.calendars import is_endless
-from unlost.crawl.contents import host_of
 from unlost.crawl.plan import Plan
 from unlost.crawl.scope import ELSEWHERE, Scope
 from unlost.crawl.state import CrawlState, Queued, Wanted
@@ -31,7 +31,7 @@ MAX_LISTED = 200_000
 """Addresses that are taken from sitemaps: at one a second, two days and a half."""
 
 _EXAMPLES = 1_000  # of addresses that are left out, for each reason
-_NOT_TOLD = frozenset({ELSEWHERE, "unwanted", "no-address"})
+_NOT_TOLD = frozenset({ELSEWHERE, "unwanted"})
 
 
 class Following:
@@ -48,7 +48,7 @@ class Following:
         self._traps = Traps(alike=plan.alike)
         for name in state.names():  # as far as it had counted before
             self._traps.reason(name)
-        self._left_out: Counter[str] = Counter(state.left_out())
+        self._left_out: Counter[str] = Counter(state.left_out())  # by the reason
         self._sitemaps = state.sitemaps()
         self._listed = state.listed()
         self.known = state.total()
@@ -91,7 +91,7 @@ class Following:
         name, key = names_of([target])[0], key_many([target])[0]
         if isinstance(name, UriError) or isinstance(key, UriError):
             return None, "no-address"
-        reason = self._scope.reason_against(target, source.use, source.far)
+        reason = self._scope.reason_against(target, name, source.use, source.far)
         if reason in _NOT_TOLD:
             return None, reason
         own = names_of([source.uri])[0]
@@ -104,10 +104,14 @@ class Following:
         if source.redirects >= CHAIN:
             reason = reason or "redirects"
         wanted = Wanted(
-            target, name, key, host_of(target), source.use, source.far,
+            target, name, key, _paced(name), source.use, source.far,
             in_sitemap=False, is_sitemap=source.is_sitemap, redirects=source.redirects + 1, is_guess=source.is_guess,
         )  # fmt: skip
         return self._added(wanted, reason), reason
+
+    def note(self) -> None:
+        """Put into the state how many links were not followed: call it before each commit."""
+        self._state.keep_left_out(self._left_out)
 
     def _want(
         self,
@@ -125,9 +129,9 @@ class Following:
         for link, name, key in zip(links, names, keys, strict=True):
             if isinstance(name, UriError) or isinstance(key, UriError):
                 continue
-            reason = self._scope.reason_against(link.uri, link.use, far)
-            host = host_of(link.uri)
-            if reason in _NOT_TOLD or not host:
+            reason = self._scope.reason_against(link.uri, name, link.use, far)
+            host = _paced(name)
+            if reason in _NOT_TOLD:
                 continue
             wanted = Wanted(link.uri, name, key, host, link.use, far, in_sitemap, is_sitemap, 0, is_start, is_guess)
             fit.append((link, wanted, reason))
@@ -159,7 +163,6 @@ class Following:
             self._listed += wanted.in_sitemap
             self.hosts.add(wanted.host)
             return self._state.want(wanted)
-        self._state.count_left_out({reason: 1})
         self._left_out[reason] += 1
         if self._left_out[reason] > _EXAMPLES or self.known >= MAX_KNOWN:
             return None
@@ -178,3 +181,10 @@ class Following:
             return "too-many-listed" if self._listed >= MAX_LISTED else None
         is_trap = is_endless(wanted.name, self._year) or self._traps.reason(wanted.name) is not None
         return "trap" if is_trap else None
+
+
+def _paced(name: str) -> str:
+    """Return the host that a page is on, without `www` and its port: what is visited by one request at a time."""
+    host = host_of(name)
+    before, _, port = host.rpartition(":")
+    return before if port.isdecimal() and before else host

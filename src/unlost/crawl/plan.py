@@ -30,9 +30,10 @@ class Plan:
 
     starts: where to begin. reach: what belongs to their site.
     extra: further addresses that are visited wherever they are; nothing else belongs to the site for that.
-    hops: how many links away from a start, or from what a sitemap names, a page may be; None for any number.
+    hops: how many links away from a start a page may be; None for any number. What a sitemap names counts as one away.
     depth: how many folders deep; None for as many as `traps.DEEPEST`.
-    resources, bytes_in_all: how much to fetch at most, over all runs; None for no limit.
+    resources, bytes_in_all: how much to fetch at most, over all runs; None for no limit. Bodies are not cut for the
+        second: what is on its way when it is reached is fetched whole.
     bytes_each: how much of one body, without its codings, is read: what is longer is cut.
     include, exclude: regular expressions, searched for in addresses: one of `include` must be found, if there are any,
         and none of `exclude`.

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from unlost.crawl.bounds import Picking, folder_of, host_of, is_below, is_in_folder
 from unlost.crawl.plan import Plan, Reach
-from unlost.errors import UriError
 from unlost.pages.link import Use
 from unlost.uri.naming import name_of
 
@@ -38,22 +37,19 @@ class Scope:
             Picking.of(plan.include, plan.exclude),
         )
 
-    def reason_against(self, uri: str, use: Use, hops: int) -> str | None:
+    def reason_against(self, uri: str, name: str, use: Use, hops: int) -> str | None:
         """Return why an address is not wanted that a link of this use leads to, in a word; None if it is.
 
-        hops: how many links away from a beginning it is.
+        name: of the address. hops: how many links away from a beginning it is.
 
         The words are `elsewhere`, `outside` (on the site's hosts, but not in its folder), `unwanted` (links of this use
-        are not followed), `too-far`, `too-deep`, `excluded`, and `no-address`.
+        are not followed), `too-far`, `too-deep` and `excluded`.
         """
-        try:
-            name = name_of(uri)
-        except UriError:
-            return "no-address"
         if name in self.named:
             return None
         plan = self.plan
-        if not {Use.PAGE: plan.links, Use.REQUISITE: plan.parts, Use.LIST: plan.sitemaps}[use]:
+        is_followed = plan.links if use is Use.PAGE else plan.parts if use is Use.REQUISITE else plan.sitemaps
+        if not is_followed:
             return "unwanted"
         return self._place(name, use) or self._distance(name, use, hops) or self._picked(uri, use)
 

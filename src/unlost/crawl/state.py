@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
@@ -271,11 +271,10 @@ class CrawlState:
         """Return how many addresses are known that a sitemap names."""
         return int(self._run("SELECT count(*) FROM address WHERE in_sitemap").fetchone()[0])
 
-    def count_left_out(self, reasons: dict[str, int]) -> None:
-        """Add to how many links were not followed, by the reason."""
+    def keep_left_out(self, reasons: Mapping[str, int]) -> None:
+        """Keep how many links were not followed, by the reason."""
         self._file.begin()
-        sql = "INSERT INTO left_out VALUES (?, ?) ON CONFLICT (reason) DO UPDATE SET count = count + excluded.count"
-        self._file.connection.executemany(sql, reasons.items())
+        self._file.connection.executemany("INSERT OR REPLACE INTO left_out VALUES (?, ?)", reasons.items())
 
     def left_out(self) -> dict[str, int]:
         """Return how many links were not followed, by the reason."""

@@ -141,17 +141,20 @@ class Head:
             data = b"-"
             while data:
                 data = await self._piece(until)
-                raw += len(data)
+                room, raw = max_bytes - raw, raw + len(data)
                 if raw > max_bytes:
-                    raise _too_large(max_bytes, archive)
-                for piece in decoder.decode(data) if data else decoder.end():
-                    size += len(piece)
-                    if size > max_bytes:
+                    data = data[:room]
+                for piece in decoder.decode(data) if data or raw > max_bytes else decoder.end():
+                    if len(piece) > max_bytes - size:
+                        yield piece[: max_bytes - size]
                         raise _too_large(max_bytes, archive)
+                    size += len(piece)
                     yield piece
                     if size > pause:
                         pause = size + _YIELD_EACH
                         await asyncio.sleep(0)
+                if raw > max_bytes:
+                    raise _too_large(max_bytes, archive)
                 if decoder.damage is not None:
                     raise FailedError(f"a body that is damaged: {decoder.damage}", archive, "malformed")
         except UndecodableError as error:

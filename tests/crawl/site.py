@@ -1,0 +1,121 @@
+"""A small living site, made of a table of pages, and crawls of it on a clock on which waiting takes no time."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from tests.neighbours.faults import Faults, Talk, faulty
+from tests.virtual_clock import VirtualClock
+from unlost.archives.asking.addresses import AddressInfo, Place, literal
+from unlost.archives.asking.exchange import Deadlines
+from unlost.crawl.crawling import crawl
+from unlost.crawl.plan import Plan
+from unlost.crawl.reading import read_resources
+from unlost.crawl.resource import LiveResource
+from unlost.crawl.result import Result
+
+HASTY = Deadlines(connect=2.0, first_byte=0.5, idle=0.5, total=1.5)
+"""Real seconds, for servers that hang."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a server says. `{base}` in header values, and in the body, is its address."""
+
+    body: bytes = b""
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=lambda: {"content-type": "text/html"})
+
+
+def html(*links: str, more: str = "") -> Page:
+    """Return a page with links."""
+    anchors = "".join(f'<a href="{link}">x</a>' for link in links)
+    return Page(f"<!doctype html><title>t</title>{more}{anchors}".encode())
+
+
+def moved(target: str, status: int = 301) -> Page:
+    """Return a redirect."""
+    return Page(b"", status, {"location": target})
+
+
+def text(body: str) -> Page:
+    """Return a plain text, such as robots.txt."""
+    return Page(body.encode(), 200, {"content-type": "text/plain"})
+
+
+Pages = Mapping[str, Page] | Callable[[str], Page | None]
+
+
+@dataclass
+class Living:
+    """A running site. told: what crawls of it said."""
+
+    server: Faults
+    clock: VirtualClock
+    told: list[tuple[str, Mapping[str, object]]] = field(default_factory=list)
+
+    @property
+    def url(self) -> str:
+        """Its address, without a path."""
+        return self.server.url
+
+    @property
+    def paths(self) -> list[str]:
+        """What was asked for, without robots.txt and the sitemap that everybody looks for."""
+        return [path for path in self.server.paths if path not in ("/robots.txt", "/sitemap.xml")]
+
+    async def crawl(self, folder: Path, *starts: str, **options: Any) -> Result:  # noqa: ANN401
+        """Crawl it; options of Plan and of `crawl`."""
+        names = Plan.__dataclass_fields__
+        planned = {name: value for name, value in options.items() if name in names}
+        others = {name: value for name, value in options.items() if name not in names}
+        plan = replace(Plan(tuple(self.url + path for path in starts or ("/",)), delay=0.0), **planned)
+        others = {"contact": "me@example.org", "tell": lambda *said: self.told.append(said), **others}
+        return await crawl(plan, folder, self.clock, **others)
+
+
+@asynccontextmanager
+async def living(pages: Pages) -> AsyncIterator[Living]:
+    """Run a site; what it does not know is 404."""
+    clock = VirtualClock()
+    look = pages.get if isinstance(pages, Mapping) else pages
+
+    async def answering(talk: Talk) -> None:
+        page = look(talk.path) or Page(b"not here", 404)
+        base = f"http://{talk.headers['host']}"
+        headers = {name: value.replace("{base}", base) for name, value in page.headers.items()}
+        await talk.answer(page.status, page.body.replace(b"{base}", base.encode()), **headers)
+
+    async with faulty(answering, clock) as server:
+        yield Living(server, clock)
+
+
+def visited(pages: Pages, folder: Path, *starts: str, **options: Any) -> tuple[Result, list[LiveResource], Living]:  # noqa: ANN401
+    """Crawl a site once; return how that ended, what is known then, and the site that was."""
+
+    async def run() -> tuple[Result, list[LiveResource], Living]:
+        async with living(pages) as site:
+            result = await site.crawl(folder, *starts, **options)
+            return result, list(read_resources(folder)), site
+
+    return asyncio.run(run())
+
+
+def by_path(resources: list[LiveResource], site: Living) -> dict[str, LiveResource]:
+    """Return resources by their paths; those on other hosts by their whole addresses."""
+    return {each.uri.removeprefix(site.url): each for each in resources}
+
+
+class AllHere:
+    """Says of every name that it is at one address."""
+
+    def __init__(self, address: str = "127.0.0.1") -> None:
+        self.address = address
+
+    async def resolve(self, host: str, port: int) -> list[AddressInfo]:
+        """Return it."""
+        del host
+        return [literal(Place(self.address, port))]
