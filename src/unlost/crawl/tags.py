@@ -7,7 +7,7 @@ from unlost.archives.asking.agent import PRODUCT
 
 _READ = 512 << 10  # bytes of a page: browsers look for tags of this kind at its beginning
 _MOST = 1_000  # tags that are looked at
-_META = re.compile(r"<meta(?=[\s/])([^>]{0,4000})>", re.IGNORECASE)
+_META = re.compile(r"<meta(?=[\s/])([^<>]{0,4000})>", re.IGNORECASE)
 _HIDDEN = re.compile(
     r"<!--.*?(?:-->|\Z)|<(script|style|textarea|noframes|xmp)\b.*?(?:</\1|\Z)", re.IGNORECASE | re.DOTALL
 )

@@ -55,15 +55,17 @@ class CrawlWarcs:
             self._volumes.pass_by(name)
             with self._folder.reading(name) as file:
                 size = os.fstat(file).st_size
-                end = ends.get(name)
-                if end is None:
-                    # Of a state that is gone: what is whole stays.
-                    end = _whole_end(file)
+                # Of a file that the state does not know, since there was another state, what is whole stays.
+                end, has_copies = (ends[name], True) if name in ends else _whole_end(file)
             if end > size:
                 end = state.whole_end(name, size)
                 state.visit_again(name, end)
+                has_copies = end > 0
+                if not is_open:
+                    self._folder.reopen(name)
+                    is_open = True  # noqa: PLW2901
             if is_open:
-                self._volumes.go_on(name, end, has_copies=name in ends)
+                self._volumes.go_on(name, end, has_copies=has_copies)
                 if name not in ends:
                     self._volumes.close()
         state.commit()
@@ -126,12 +128,13 @@ def _request(answer: Answer, target: str, date: str, response: str) -> bytes:
     return head_of(fields) + block + END
 
 
-def _whole_end(file: int) -> int:
-    """Return where the last whole record of a file ends."""
-    end, size = 0, os.fstat(file).st_size
+def _whole_end(file: int) -> tuple[int, bool]:
+    """Return where the last whole record of a file ends, and whether there is any behind the first one."""
+    end, count, size = 0, 0, os.fstat(file).st_size
     try:
         while end < size:
             end = KeptRecord(file, end).end()
+            count += 1
     except (TornError, ForeignError):
         pass
-    return end
+    return end, count > 1

@@ -145,6 +145,14 @@ class WarcFolder:
                 raise self.unwritten(name, error) from error
             _sync(folder)
 
+    def reopen(self, name: str) -> None:
+        """Say that a file is not ended after all: something at its end was lost."""
+        with self._opened() as folder:
+            try:
+                os.rename(name, name + OPEN, src_dir_fd=folder, dst_dir_fd=folder)
+            except OSError as error:
+                raise self.unwritten(name, error) from error
+
     def remove(self, name: str) -> None:
         """Remove a file that is open and holds nothing."""
         with self._opened() as folder, suppress(OSError):

@@ -1,0 +1,36 @@
+"""Calendars without end."""
+
+import pytest
+
+from unlost.crawl.calendars import is_endless
+
+
+@pytest.mark.parametrize(
+    "tail", ["cal/2031/07/", "cal/2031-07-01", "?month=7&year=2090", "?date=20990101", "c?d=2050-01", "kalender;y=2077"]
+)
+def test_dates_that_no_page_is_about(tail: str) -> None:
+    """Years to come, however they are written."""
+    assert is_endless(f"example.com/{tail}", 2026)
+
+
+@pytest.mark.parametrize(
+    "tail",
+    [
+        "",
+        "2026/07/",
+        "2028/01/01/plans",
+        "1994/10",
+        "item/9999",
+        "p/2099",
+        "?id=2099",
+        "v/2099/99",
+        "?year=2027",
+        "news/20261117-a",
+        "rfc/1035/3",
+        "iso/9001/quality",
+        "paper/1850-12-31/",
+    ],
+)
+def test_dates_and_numbers_that_pages_have(tail: str) -> None:
+    """News, plans for next year, old newspapers, and numbers that are no years."""
+    assert not is_endless(f"example.com/{tail}", 2026)

@@ -1,0 +1,183 @@
+"""What robots.txt says, and what its absence does."""
+
+import asyncio
+import time
+import tracemalloc
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from protego import Protego
+
+from tests.crawl.site import Living, Page, html, living, moved, text
+from unlost.archives.asking.agent import PRODUCT
+from unlost.crawl.robots import (
+    KEPT_SECONDS,
+    MAX_BYTES,
+    MAX_DELAY_SECONDS,
+    REDIRECTS,
+    RETRY_SECONDS,
+    KeptRobots,
+    MemoryRobots,
+    Robots,
+    Rules,
+    readable,
+)
+from unlost.crawl.visitor import Visitor
+
+ORIGIN = "http://example.com"
+
+
+def rules(said: str | bytes, status: int | None = 200) -> Rules:
+    """Return the rules of a text."""
+    return Rules(KeptRobots(0.0, status, said.encode() if isinstance(said, str) else said), ORIGIN)
+
+
+_agents = st.sampled_from(
+    ["*", "unlost", "Unlost/1.0", "un", "UN*", "lost", "other", "unlost-bot", "*un*lost", "x", "", "u n"]
+)
+_paths = st.lists(st.sampled_from(["a", "b", "*", "$", "/", ".html", "?", "%41", "ü", "index.html"]), max_size=4).map(
+    "".join
+)
+_lines = st.one_of(
+    st.builds(
+        "{}{}{}".format,
+        st.sampled_from(["User-agent", "user agent", "USERAGENT", "User-Agent "]),
+        st.sampled_from([":", ": ", " "]),
+        _agents,
+    ),
+    st.builds("{}: /{}".format, st.sampled_from(["Disallow", "Allow", "disalow"]), _paths),
+    st.builds("Crawl-delay: {}".format, st.sampled_from(["1", "2.5", "x", "-1", "nan"])),
+    st.sampled_from(
+        [
+            "",
+            "# User-agent: *",
+            "Sitemap: /s.xml",
+            "Disallow:",
+            "User-agent: unlost # us",
+            "User-agent",
+            "Request-rate: 1/7",
+        ]
+    ),
+)
+
+
+@given(st.lists(_lines, max_size=14), st.lists(_paths, min_size=1, max_size=5))
+def test_names_of_others_do_not_matter(lines: list[str], paths: list[str]) -> None:
+    """What is made of the text before it is read changes nothing that it says to us: protego itself says the same."""
+    whole = "\n".join(lines)
+    plain, ours = Protego.parse(whole), rules(whole)
+    for path in paths:
+        uri = f"{ORIGIN}/{path}"
+        assert ours.allow(uri) == plain.can_fetch(uri, PRODUCT)
+    delay, rate = plain.crawl_delay(PRODUCT), plain.request_rate(PRODUCT)
+    told = [each for each in (delay, rate and rate.seconds / rate.requests) if each is not None]
+    assert ours.asked_delay == max(told, default=None)
+
+
+@pytest.mark.parametrize(
+    ("status", "allowed"),
+    [
+        (200, False),
+        (204, False),
+        (404, True),
+        (403, True),
+        (401, True),
+        (410, True),
+        (500, False),
+        (503, False),
+        (429, False),
+        (None, False),
+    ],
+)
+def test_a_status_decides(status: int | None, allowed: bool) -> None:
+    """A text is obeyed, what is not there forbids nothing, and a fault forbids all for now."""
+    found = rules("User-agent: *\nDisallow: /", status)
+    assert found.allow(f"{ORIGIN}/a") is allowed
+    assert found.is_for_now is (status is None or status in (429, 500, 503))
+
+
+def test_a_delay_is_capped_and_the_wish_is_known() -> None:
+    """Pauses of an hour are not kept, but told."""
+    found = rules("User-agent: *\nCrawl-delay: 3600")
+    assert (found.delay, found.asked_delay) == (MAX_DELAY_SECONDS, 3600.0)
+    assert rules("User-agent: *\nRequest-rate: 1/10").delay == 10.0
+
+
+def test_sitemaps_are_absolute() -> None:
+    """Also where the file gives only a path; each once."""
+    assert rules("Sitemap: /a.xml\nSitemap: http://b.example/b.xml\nsitemap: /a.xml").sitemaps == (
+        f"{ORIGIN}/a.xml",
+        "http://b.example/b.xml",
+    )
+
+
+def test_hostile_files_are_read_in_time_and_memory() -> None:
+    """Thousands of programs with thousands of rules, one long line, wildcards everywhere, and no text at all."""
+    half = MAX_BYTES // 2
+    many = b"".join(b"User-agent: a%d\n" % number for number in range(half // 15)) + b"Disallow: /a\n" * (half // 13)
+    wild = b"User-agent: *\n" + b"Disallow: /*a*b*c*d$\n" * (MAX_BYTES // 21)
+    tracemalloc.start()
+    begun = time.process_time()
+    for said in (many, wild, b"Disallow: /" + b"a" * MAX_BYTES, bytes(range(256)) * 2_000, b"\xff\xfe" * 1_000):
+        rules(said).allow(f"{ORIGIN}/{'a' * 1_000}")
+    assert time.process_time() - begun < 20
+    assert tracemalloc.get_traced_memory()[1] < 200 << 20
+    tracemalloc.stop()
+
+
+def test_a_mark_at_the_beginning_does_not_hide_the_first_line() -> None:
+    """Editors of Windows write one."""
+    assert not rules(b"\xef\xbb\xbfUser-agent: *\nDisallow: /").allow(f"{ORIGIN}/")
+
+
+def asked(pages: dict[str, Page], then: str = "/x", times: int = 1, pause: float = 0.0) -> tuple[bool, Living]:
+    """Ask for rules, some times; return whether an address is allowed, and the site."""
+
+    async def run() -> tuple[bool, Living]:
+        async with living(pages.get) as site, Visitor([site.url], site.clock) as visitor:
+            robots = Robots(visitor, MemoryRobots(), site.clock)
+            for _ in range(times):
+                found = robots.known(site.url) or await robots.ask(site.url)
+                site.clock.advance(pause)
+            return found.allow(site.url + then), site
+
+    return asyncio.run(run())
+
+
+def test_redirects_are_followed_and_only_some() -> None:
+    """Five of them lead to the rules; of more nobody knows where they end, and there is none."""
+    chain = {f"/{number}": moved(f"/{number + 1}") for number in range(1, 10)}
+    pages = {"/robots.txt": moved("/1"), **chain, f"/{REDIRECTS}": text("User-agent: *\nDisallow: /")}
+    assert asked(pages)[0] is False
+    pages = {"/robots.txt": moved("/1"), **chain, f"/{REDIRECTS + 1}": text("User-agent: *\nDisallow: /")}
+    assert asked(pages)[0] is True
+    assert asked({"/robots.txt": moved("ftp://a.example/")})[0] is True
+    assert asked({"/robots.txt": Page(b"", 302, {})})[0] is True
+
+
+def test_a_redirect_inside_a_network_is_no_answer() -> None:
+    """It could not be had, so all is forbidden."""
+    assert asked({"/robots.txt": moved("http://127.0.0.1:1/robots.txt")})[0] is False
+
+
+def test_it_is_asked_for_once_a_day() -> None:
+    """Rules are believed for a day, a fault for an hour."""
+    pages = {"/robots.txt": text("")}
+    assert len(asked(pages, times=5, pause=KEPT_SECONDS / 4.5)[1].server.paths) == 1
+    assert len(asked(pages, times=4, pause=KEPT_SECONDS)[1].server.paths) == 4
+    assert len(asked({"/robots.txt": Page(b"", 500)}, times=3, pause=RETRY_SECONDS)[1].server.paths) == 3
+
+
+def test_only_the_first_500_kib_count() -> None:
+    """What stands behind is not read."""
+    rule = "User-agent: *\nDisallow: /a\n"
+    pages = {"/robots.txt": text(rule + "#" * (MAX_BYTES - len(rule)) + "\nDisallow: /x\n")}
+    assert asked(pages, "/x")[0] is True
+    assert asked(pages, "/a")[0] is False
+
+
+def test_a_page_in_its_place_forbids_nothing() -> None:
+    """Servers that show a page for everything show it here, too."""
+    assert asked({"/robots.txt": html("/a", "/b")})[0] is True
+    assert readable(b"<html>") == "<html>"

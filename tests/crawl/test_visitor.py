@@ -1,0 +1,246 @@
+"""One request and its answer, from servers that do everything wrong."""
+
+import asyncio
+import gzip
+import time
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from tests.archives.asking.asking import Names
+from tests.crawl.site import HASTY
+from tests.neighbours.faults import Faults, Talk, faulty
+from tests.virtual_clock import VirtualClock
+from unlost.archives.asking.exchange import Deadlines
+from unlost.crawl.visitor import Answer, Request, Visitor
+from unlost.errors import SiteError, UsageError
+
+BOMB = gzip.compress(bytes(64 << 20), 9)
+LIMIT = 100_000
+
+
+def visit(
+    answering: Callable[[Talk], Awaitable[None]], *requests: Request, deadlines: Deadlines = HASTY
+) -> tuple[list[Answer], Faults]:
+    """Send requests for paths, one after the other, on as few connections as that takes."""
+
+    async def run() -> tuple[list[Answer], Faults]:
+        async with (
+            faulty(answering) as server,
+            Visitor([server.url], VirtualClock(), "me@example.org", deadlines) as visitor,
+        ):
+            from dataclasses import replace
+
+            return [await visitor.visit(replace(each, uri=server.url + each.uri)) for each in requests], server
+
+    return asyncio.run(run())
+
+
+def one(answering: Callable[[Talk], Awaitable[None]], **fields: object) -> Answer:
+    """Send one request."""
+    return visit(answering, Request("/", max_bytes=LIMIT, **fields))[0][0]  # type: ignore[arg-type]
+
+
+def test_an_answer_is_had_whole() -> None:
+    """Status, headers in order, body without codings, and what was sent, with who we are."""
+
+    async def answering(talk: Talk) -> None:
+        await talk.answer(200, gzip.compress(b"hello"), content_encoding="gzip", x_a="b")
+
+    answer = one(answering)
+    assert (answer.status, answer.body.read(), answer.size, answer.truncated) == (200, b"hello", 5, None)
+    assert (answer.header("X-A"), answer.peer, answer.moment) == ("b", "127.0.0.1", "20231114221320")
+    assert answer.request.startswith(b"GET / HTTP/1.1\r\nHost: 127.0.0.1:")
+    assert b"(+me@example.org)\r\n" in answer.request
+
+
+def test_conditions_are_sent_and_a_304_is_an_answer() -> None:
+    """Headers of the request are added, or replace ours; secrets are sent and not recorded."""
+    seen: list[dict[str, str]] = []
+
+    async def answering(talk: Talk) -> None:
+        seen.append(talk.headers)
+        await talk.say(b'HTTP/1.1 304 Not Modified\r\netag: "a"\r\n\r\n')
+
+    headers = (("If-None-Match", '"a"'), ("accept-encoding", "identity"), ("Authorization", "Basic secret"))
+    answers, server = visit(answering, Request("/", headers=headers), Request("/", headers=headers))
+    assert [(each.status, each.size, each.truncated) for each in answers] == [(304, 0, None)] * 2
+    assert (seen[0]["if-none-match"], seen[0]["accept-encoding"], seen[0]["authorization"]) == (
+        '"a"',
+        "identity",
+        "Basic secret",
+    )
+    assert b"secret" not in answers[0].request
+    assert server.connections == 1
+
+
+def test_head_asks_for_headers_alone() -> None:
+    """The length that is told is not waited for, and the connection serves for the next request, of either kind."""
+
+    async def answering(talk: Talk) -> None:
+        body = b"" if talk.number in (0, 1, 3) else b"body!"
+        await talk.say(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n" + body)
+
+    requests = [Request("/", "HEAD"), Request("/", "HEAD"), Request("/"), Request("/", "HEAD"), Request("/")]
+    answers, server = visit(answering, *requests)
+    assert [each.size for each in answers] == [0, 0, 5, 0, 5]
+    assert answers[0].header("content-length") == "5"
+    assert server.connections == 1
+
+
+def test_after_the_headers_a_body_may_be_refused() -> None:
+    """The connection is closed while the server still sends."""
+    ended: list[bool] = []
+
+    async def answering(talk: Talk) -> None:
+        await talk.say(b"HTTP/1.1 200 OK\r\netag: x\r\n\r\n")
+        try:
+            while True:
+                await talk.say(bytes(65_536))
+        except ConnectionError:
+            ended.append(True)
+            raise
+
+    async def run() -> Answer:
+        async with faulty(answering) as server, Visitor([server.url], VirtualClock()) as visitor:
+            answer = await visitor.visit(Request(server.url, wants_body=False))
+            async with asyncio.timeout(20):
+                while not ended:
+                    await asyncio.sleep(0)
+            return answer
+
+    answer = asyncio.run(run())
+    assert (answer.status, answer.header("etag"), answer.size, answer.truncated) == (200, "x", 0, None)
+
+
+async def _endless(talk: Talk) -> None:
+    await talk.say(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
+    while True:
+        await talk.say(b"1000\r\n" + b"x" * 4096 + b"\r\n")
+
+
+async def _bomb(talk: Talk) -> None:
+    await talk.answer(200, BOMB, content_encoding="gzip")
+
+
+async def _slow(talk: Talk) -> None:
+    await talk.say(b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\nbegin")
+    while not talk.writer.is_closing():
+        await talk.say(b".")
+        await asyncio.sleep(0.1)  # a server that is slow is the behaviour
+
+
+async def _stuck(talk: Talk) -> None:
+    await talk.say(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\nbegin")
+    await talk.gone()
+
+
+async def _short(talk: Talk) -> None:
+    await talk.say(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\nbegin")
+    talk.writer.close()
+
+
+async def _damaged(talk: Talk) -> None:
+    await talk.answer(200, gzip.compress(b"begin" * 1000)[:30] + bytes(30), content_encoding="gzip")
+
+
+@pytest.mark.parametrize(
+    ("answering", "reason"),
+    [
+        (_endless, "length"),
+        (_bomb, "length"),
+        (_slow, "time"),
+        (_stuck, "time"),
+        (_short, "disconnect"),
+        (_damaged, "unspecified"),
+    ],
+)
+def test_bodies_that_do_not_end_well_are_cut(answering: Callable[[Talk], Awaitable[None]], reason: str) -> None:
+    """What came is kept, never more than is wanted, and it is said why there is no more."""
+    begun = time.monotonic()
+    answer = one(answering)
+    assert answer.truncated == reason
+    assert answer.size <= LIMIT
+    assert len(answer.body.read()) == answer.size
+    assert (answer.size == LIMIT) is (reason == "length")
+    assert time.monotonic() - begun < 15
+
+
+async def _flood(talk: Talk) -> None:
+    await talk.say(b"HTTP/1.1 200 OK\r\n")
+    while True:
+        await talk.say(b"x-a: " + b"y" * 8_000 + b"\r\n")
+
+
+async def _rubbish(talk: Talk) -> None:
+    await talk.say(bytes(range(256)))
+
+
+async def _hang(talk: Talk) -> None:
+    await talk.gone()
+
+
+async def _reset(talk: Talk) -> None:
+    await talk.reset()
+
+
+@pytest.mark.parametrize(
+    ("answering", "kind"), [(_flood, "malformed"), (_rubbish, "malformed"), (_hang, "timeout"), (_reset, "reset")]
+)
+def test_what_is_no_answer_is_an_error_with_a_word(answering: Callable[[Talk], Awaitable[None]], kind: str) -> None:
+    """Floods of headers, rubbish, silence and broken connections."""
+    with pytest.raises(SiteError) as raised:
+        one(answering)
+    assert raised.value.kind == kind
+
+
+def test_a_connection_that_was_closed_meanwhile_is_replaced() -> None:
+    """Servers close what was idle: the request is sent again, once and at once."""
+
+    async def answering(talk: Talk) -> None:
+        if talk.number == 1:
+            await talk.reset()
+        else:
+            await talk.answer(200, b"ok")
+
+    answers, server = visit(answering, Request("/"), Request("/"))
+    assert [each.status for each in answers] == [200, 200]
+    assert server.connections == 2
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "http://127.0.0.1:1/",
+        "http://[::1]/",
+        "http://10.0.0.1/",
+        "http://0x7f.1/",
+        "http://inside.example/",
+        "ftp://a.example/",
+        "no address",
+    ],
+)
+def test_what_nobody_named_is_visited_only_if_it_is_public(uri: str) -> None:
+    """Neither an address nor a name leads inside, whatever its name server says later."""
+
+    async def run() -> None:
+        resolver = Names("127.0.0.1")
+        async with Visitor(["http://named.example/"], VirtualClock(), deadlines=HASTY, resolver=resolver) as visitor:
+            with pytest.raises(SiteError) as raised:
+                await visitor.visit(Request(uri))
+            assert raised.value.kind in ("redirects", "malformed")
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    "fields", [{"method": "POST"}, {"headers": (("A b", "c"),)}, {"headers": (("A", "b\r\nC: d"),)}]
+)
+def test_what_cannot_be_sent_is_refused(fields: dict[str, object]) -> None:
+    """Other methods, and headers that would be several."""
+
+    async def answering(talk: Talk) -> None:
+        await talk.answer()
+
+    with pytest.raises(UsageError):
+        one(answering, **fields)
