@@ -1,0 +1,175 @@
+"""Killed at any moment, a crawl loses nothing, and ends as it must."""
+
+import os
+import random
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.crawl.killed import Crawls, crawls
+from tests.crawl.site import Living, Page, html, living, moved
+from tests.crawl.test_crawling import sitemap
+from tests.crawl.test_warcs import records
+from tests.recover.aside import aside
+from tests.recover.reading import _members
+from unlost.crawl.reading import read_links, read_resources
+from unlost.crawl.resource import Outcome
+
+POINTS = 60
+ROUNDS = 12
+
+Known = dict[str, tuple[object, ...]]
+
+
+def _site() -> dict[str, Page]:
+    """Return pages with a picture each, small and large, redirects, a sitemap and what is forbidden."""
+    noise = random.Random(7)  # noqa: S311
+    pages = {"/": html(*(f"/{number}" for number in range(12)), "/moved"), "/moved": moved("/3")}
+    for number in range(12):
+        size = 200_000 if number % 4 == 0 else 20_000
+        pages[f"/{number}"] = html(f"/{(number + 5) % 12}", f"/missing{number % 3}", more=f'<img src="/{number}.png">')
+        pages[f"/{number}.png"] = Page(noise.randbytes(size), 200, {"content-type": "image/png"})
+    pages["/robots.txt"] = Page(b"User-agent: *\nDisallow: /7", 200, {"content-type": "text/plain"})
+    pages["/sitemap.xml"] = sitemap("{base}/listed", "{base}/3")
+    pages["/listed"] = html("/0")
+    return pages
+
+
+class Killing:
+    """Kills a process when a request comes, or some time after: what has come is then being kept.
+
+    after: how many requests. delay: seconds.
+    """
+
+    def __init__(self) -> None:
+        self._known = threading.Event()
+        self._process = self._left = 0
+        self._delay: float | None = None
+        self._timer: threading.Timer | None = None
+
+    def plan(self, after: int, delay: float | None) -> None:
+        """Be ready for the next process."""
+        self._known.clear()
+        self._left, self._delay, self._timer = after, delay, None
+
+    def of(self, process: int) -> None:
+        """Say which process."""
+        self._process = process
+        self._known.set()
+
+    def ended(self) -> None:
+        """Say that it is gone, so that its number may be another's."""
+        self._left = 0
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer.join()
+
+    def asked(self) -> None:
+        """Count a request."""
+        if self._left == 0:
+            return
+        self._left -= 1
+        if self._left == 0:
+            self._known.wait(30)
+            if self._delay is None:
+                self._kill()
+            else:
+                self._timer = threading.Timer(self._delay, self._kill)
+                self._timer.start()
+
+    def _kill(self) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(self._process, signal.SIGKILL)
+
+
+@pytest.fixture(scope="module")
+def killing() -> Killing:
+    """Be ready to kill."""
+    return Killing()
+
+
+@pytest.fixture(scope="module")
+def site(killing: Killing) -> Iterator[Living]:
+    """Run the site, and let requests be counted."""
+    pages = _site()
+
+    def page(path: str) -> Page | None:
+        killing.asked()
+        return pages.get(path)
+
+    with aside(living(page)) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def starting() -> Iterator[Crawls]:
+    """Be ready to start crawls."""
+    with crawls() as ready:
+        yield ready
+
+
+def known(folder: Path) -> Known:
+    """Return what a crawl knows, without when and where it is kept."""
+    return {
+        each.uri: (each.outcome, each.status, each.digest, each.length, each.hops, each.linked_from, each.is_in_sitemap,
+                   each.redirect, each.reason)
+        for each in read_resources(folder)
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def undisturbed(site: Living, starting: Crawls, tmp_path_factory: pytest.TempPathFactory) -> tuple[Known, int]:
+    """Crawl it once without any harm: what is known then, and how many requests that takes."""
+    folder = tmp_path_factory.mktemp("undisturbed") / "crawl"
+    site.server.asked.clear()
+    starting.begin(folder, f"{site.url}/")
+    assert starting.ended() == 0
+    assert len(known(folder)) == 30
+    return known(folder), len(site.server.asked)
+
+
+def fetched(folder: Path) -> dict[str, str | None]:
+    """Return what was fetched so far; also of a crawl that was killed before it had anything."""
+    if not (folder / "state.sqlite").exists() or (folder / "state.sqlite").stat().st_size == 0:
+        return {}
+    return {each.uri: each.digest for each in read_resources(folder) if each.outcome is Outcome.FETCHED}
+
+
+@pytest.mark.parametrize("round_", range(ROUNDS))
+def test_killed_at_any_point_it_goes_on(
+    round_: int, site: Living, starting: Crawls, killing: Killing, undisturbed: tuple[Known, int], tmp_path: Path
+) -> None:
+    """The outcome is the undisturbed one; at most what was on its way is asked for again; no WARC is broken."""
+    random_ = random.Random(round_)  # noqa: S311
+    folder = tmp_path / "crawl"
+    site.server.asked.clear()
+    have: dict[str, str | None] = {}
+    for point in range(POINTS // ROUNDS):
+        after = random_.randint(1, 5)
+        delay = random_.choice([None, random_.uniform(0, 0.004), random_.uniform(0, 0.012)])
+        print(f"round {round_}, point {point}: request {after}, {delay} s later")
+        killing.plan(after, delay)
+        killing.of(starting.begin(folder, f"{site.url}/"))
+        code = starting.ended()
+        killing.ended()
+        assert code == -signal.SIGKILL
+        now = fetched(folder)
+        assert have.items() <= now.items(), "something that was known is gone"
+        have = now
+        for path in sorted((folder / "warc").glob("*.gz")):  # those that are not open are whole
+            assert all(text is not None for _, text in _members(path.read_bytes()))
+    starting.begin(folder, f"{site.url}/")
+    assert starting.ended() == 0
+    assert known(folder) == undisturbed[0]
+    kept = records(folder)
+    responses = [uri for kind, uri, _ in kept if kind == "response"]
+    assert sorted(responses) == sorted(fetched(folder)), "each answer is kept once"
+    assert [kind for kind, _, _ in kept].count("request") == len(responses)
+    assert not list((folder / "warc").glob("*.open"))
+    # One request is on its way at a time; robots.txt is kept with the first page.
+    assert len(site.server.asked) <= undisturbed[1] + 2 * (POINTS // ROUNDS)
+    assert len(list(read_links(folder))) > 30
