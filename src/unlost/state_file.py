@@ -7,7 +7,8 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from unlost.errors import InputError
 
@@ -19,8 +20,8 @@ _CACHE_KIB = 32 << 10  # of the file, in memory, however large it is
 class StateFile:
     """The file in a folder, with a transaction that is opened by the first change and ended by `commit`.
 
-    So whoever is killed has what was committed. Raises InputError for a file of another kind or version, a link in its
-    place, and where another process has it; OSError where the folder cannot be written.
+    So whoever is killed has what was committed. Use it as a context manager. Raises InputError for a file of another
+    kind or version, a link in its place, and where another process has it; OSError where the folder cannot be written.
 
     what: whose state it is, for messages: `a recovery`. prepare: makes the tables, or refuses those that are there.
     """
@@ -59,6 +60,18 @@ class StateFile:
                 connection.close()
                 raise
         return connection
+
+    def __enter__(self) -> Self:
+        """Give itself."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:
+        """Keep what was changed, unless something went wrong meanwhile, and close the file."""
+        try:
+            if kind is None:
+                self.commit()
+        finally:
+            self.close()
 
     def begin(self) -> None:
         """Open a transaction, unless there is one: call it before every change."""

@@ -1,11 +1,8 @@
 """Killed at any moment, a crawl loses nothing, and ends as it must."""
 
-import os
 import random
 import signal
-import threading
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -14,6 +11,7 @@ from tests.crawl.killed import Crawls, crawls
 from tests.crawl.site import Living, Page, html, living, moved
 from tests.crawl.test_crawling import sitemap
 from tests.crawl.test_warcs import records
+from tests.killing import Killer
 from tests.recover.aside import aside
 from tests.recover.reading import _members
 from unlost.crawl.reading import read_links, read_resources
@@ -39,34 +37,23 @@ def _site() -> dict[str, Page]:
     return pages
 
 
-class Killing:
-    """Kills a process when a request comes, or some time after: what has come is then being kept.
-
-    after: how many requests. delay: seconds.
-    """
+class Killing(Killer):
+    """Kills a process when a request comes, or some time after: what has come is then being kept."""
 
     def __init__(self) -> None:
-        self._known = threading.Event()
-        self._process = self._left = 0
+        super().__init__()
+        self._left = 0
         self._delay: float | None = None
-        self._timer: threading.Timer | None = None
 
     def plan(self, after: int, delay: float | None) -> None:
-        """Be ready for the next process."""
-        self._known.clear()
-        self._left, self._delay, self._timer = after, delay, None
-
-    def of(self, process: int) -> None:
-        """Say which process."""
-        self._process = process
-        self._known.set()
+        """Be ready for the next process. after: how many requests. delay: seconds."""
+        self.expect()
+        self._left, self._delay = after, delay
 
     def ended(self) -> None:
-        """Say that it is gone, so that its number may be another's."""
+        """Say that it is gone."""
         self._left = 0
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer.join()
+        self.gone()
 
     def asked(self) -> None:
         """Count a request."""
@@ -74,16 +61,7 @@ class Killing:
             return
         self._left -= 1
         if self._left == 0:
-            self._known.wait(30)
-            if self._delay is None:
-                self._kill()
-            else:
-                self._timer = threading.Timer(self._delay, self._kill)
-                self._timer.start()
-
-    def _kill(self) -> None:
-        with suppress(ProcessLookupError):
-            os.kill(self._process, signal.SIGKILL)
+            self.kill(self._delay)
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 """Killed at any moment, a recovery loses nothing, asks again for no copy that it has, and ends as it must."""
 
-import os
 import random
 import signal
 import threading
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.archives.sampling.killed import Commands, commands
+from tests.killing import Killer
 from tests.recover.checking import check
 from tests.recover.command import Command
 from tests.recover.expected import Run
@@ -39,47 +39,29 @@ def starting() -> Iterator[Commands]:
         yield ready
 
 
-class Killing:
+class Killing(Killer):
     """Kills a command at a point: when a request comes, or some time after it was answered.
 
     after: how many requests. size: how many bytes must be kept, too. delay: seconds.
     """
 
     def __init__(self, lost: Village, folder: Path, after: int, size: int, delay: float | None) -> None:
+        super().__init__()
         self._folder, self._size, self._delay = folder, size, delay
-        self._known = threading.Event()
-        self._process = 0
-        self._timer: threading.Timer | None = None
         self._end = len(lost.asked) + after
         self._is_done = False
         lost.watch = self._watch
 
-    def of(self, process: int) -> None:
-        """Say which process."""
-        self._process = process
-        self._known.set()
-
     def ended(self) -> None:
-        """Say that it is gone, so that its number may be another's."""
+        """Say that it is gone."""
         self._is_done = True
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer.join()
+        self.gone()
 
     def _watch(self, count: int) -> None:
         if self._is_done or count < self._end or _size(self._folder) < self._size:
             return
         self._is_done = True
-        self._known.wait(30)
-        if self._delay is None:
-            self._kill()
-        else:
-            self._timer = threading.Timer(self._delay, self._kill)
-            self._timer.start()
-
-    def _kill(self) -> None:
-        with suppress(ProcessLookupError):
-            os.kill(self._process, signal.SIGKILL)
+        self.kill(self._delay)
 
 
 def _size(folder: Path) -> int:

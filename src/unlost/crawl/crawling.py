@@ -200,10 +200,12 @@ class _Crawl:
         origin = parse(uri).origin
         if not self._plan.sitemaps or origin in self._begun or not self._scope.has_host(named_host(name_of(uri))):
             return
-        rules = await self._polite.rules(uri)
+        if not self._state.has_begun(origin):
+            rules = await self._polite.rules(uri)
+            if not rules.is_for_now:
+                self._following.begin_lists(origin, rules.sitemaps)
+                self._state.note_begun(origin)
         self._begun.add(origin)
-        if not rules.is_for_now:
-            self._following.begin_lists(origin, rules.sitemaps)
 
     def _failed(self, queued: Queued, host: str, error: SiteError) -> None:
         if error.kind in _GONE:
@@ -228,13 +230,15 @@ class _Crawl:
         self._tell(outcome.value, {"uri": queued.uri, "reason": reason, **({"message": message} if message else {})})
 
     async def _keep(self, queued: Queued, answer: Answer) -> None:
-        if queued.is_guess and not 200 <= answer.status < 400:
-            self._state.forget(queued.id)
-            return
         if answer.size <= _SMALL:
             found = contents_of(answer)
         else:
             found = await asyncio.to_thread(contents_of, answer)
+        if queued.is_guess and not (found.is_sitemap and 200 <= answer.status < 300):
+            if found.redirect is not None:
+                self._following.redirect(queued, found.redirect)
+            self._state.forget(queued.id)
+            return
         await _to_its_end(self._note(queued, answer, found))
         self._tell(
             "fetched",

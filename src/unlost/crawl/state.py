@@ -5,8 +5,6 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from unlost import state_file
 from unlost.crawl.plan import ADJUSTABLE, Plan
@@ -100,31 +98,15 @@ def prepare(connection: sqlite3.Connection, file: Path) -> None:
         raise InputError(f"{file}: expected the state of a crawl in version {VERSION}, found another one")
 
 
-class CrawlState:
-    """The state of the crawl in a folder, which must exist. Use it as a context manager; only one process can.
+class CrawlState(state_file.StateFile):
+    """The state of the crawl in a folder, which must exist. Nothing lasts before `commit`.
 
-    Nothing lasts before `commit`. Raises InputError, OSError as StateFile does.
+    Raises InputError, OSError as every StateFile does.
     """
 
     def __init__(self, folder: Path) -> None:
-        self._file = state_file.StateFile(folder, WHAT, prepare)
-        self._run = self._file.connection.execute
-
-    def __enter__(self) -> Self:
-        """Give itself."""
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:
-        """Keep what was changed, unless something went wrong meanwhile, and close the file."""
-        try:
-            if kind is None:
-                self.commit()
-        finally:
-            self._file.close()
-
-    def commit(self) -> None:
-        """Make all changes last. Raises OSError for a full disk."""
-        self._file.commit()
+        super().__init__(folder, WHAT, prepare)
+        self._run = self.connection.execute
 
     def keep_plan(self, plan: Plan) -> None:
         """Say what is visited here. Raises UsageError if that is another crawl, so that its limits do not matter."""
@@ -133,8 +115,17 @@ class CrawlState:
         text = json.dumps(now, sort_keys=True)
         if row is not None and row[0] != text:
             raise UsageError("the folder has a crawl with another plan: give another folder, or the same plan")
-        self._file.begin()
+        self.begin()
         self._run("INSERT OR REPLACE INTO fact VALUES ('plan', ?)", (text,))
+
+    def has_begun(self, origin: str) -> bool:
+        """Return whether the sitemaps of a site were looked for."""
+        return self._run("SELECT 1 FROM fact WHERE name = ?", (f"lists {origin}",)).fetchone() is not None
+
+    def note_begun(self, origin: str) -> None:
+        """Say that they were."""
+        self.begin()
+        self._run("INSERT OR REPLACE INTO fact VALUES (?, '')", (f"lists {origin}",))
 
     # What is to be visited
 
@@ -162,7 +153,7 @@ class CrawlState:
         return self._added(wanted, Outcome.LEFT_OUT.value, reason)
 
     def _added(self, wanted: Wanted, standing: str, reason: str | None) -> int:
-        self._file.begin()
+        self.begin()
         values = (
             wanted.uri, wanted.name, wanted.key, wanted.host, wanted.use.value, standing, wanted.far, wanted.redirects,
             wanted.is_start, wanted.is_guess, wanted.in_sitemap, wanted.is_sitemap, reason,
@@ -172,12 +163,12 @@ class CrawlState:
 
     def note_sitemap(self, ids: Iterable[int]) -> None:
         """Say that a sitemap names addresses."""
-        self._file.begin()
-        self._file.connection.executemany("UPDATE address SET in_sitemap = 1 WHERE id = ?", ((each,) for each in ids))
+        self.begin()
+        self.connection.executemany("UPDATE address SET in_sitemap = 1 WHERE id = ?", ((each,) for each in ids))
 
     def want_after_all(self, number: int, wanted: Wanted) -> bool:
         """Put an address into the queue that was left out before; return whether it was."""
-        self._file.begin()
+        self.begin()
         sql = (
             "UPDATE address SET standing = 'queued', reason = NULL, far = ?, use = ?, in_sitemap = max(in_sitemap, ?) "
             "WHERE id = ? AND standing = 'left-out'"
@@ -186,9 +177,9 @@ class CrawlState:
 
     def link(self, source: int, targets: Iterable[tuple[int, Use]]) -> None:
         """Say what a page links to."""
-        self._file.begin()
+        self.begin()
         rows = ((source, target, use.value) for target, use in targets if target != source)
-        self._file.connection.executemany("INSERT OR IGNORE INTO link VALUES (?, ?, ?)", rows)
+        self.connection.executemany("INSERT OR IGNORE INTO link VALUES (?, ?, ?)", rows)
 
     def take(self, host: str) -> Queued | None:
         """Return what is to be visited next on a host; None if there is nothing."""
@@ -208,7 +199,7 @@ class CrawlState:
 
     def finish(self, number: int, outcome: Outcome, **told: object) -> None:
         """Say how a visit ended. told: columns of LiveResource, and `size` and `redirect_id`."""
-        self._file.begin()
+        self.begin()
         columns = {"standing": outcome.value, **told}
         names = ", ".join(f"{name} = ?" for name in columns)
         values = [storable(value) for value in columns.values()]
@@ -216,17 +207,17 @@ class CrawlState:
 
     def try_again(self, number: int) -> None:
         """Put an address behind all others that are as far away: it is tried once more."""
-        self._file.begin()
+        self.begin()
         self._run("UPDATE address SET tries = tries + 1, far = far + 1 WHERE id = ?", (number,))
 
     def forget(self, number: int) -> None:
         """Forget an address that was only guessed, and is not there."""
-        self._file.begin()
+        self.begin()
         self._run("DELETE FROM address WHERE id = ?", (number,))
 
     def requeue_for_now(self) -> int:
         """Put those back into the queue that nobody could tell of in the last run; return how many."""
-        self._file.begin()
+        self.begin()
         sql = (
             "UPDATE address SET standing = 'queued', reason = NULL, tries = 0 WHERE (standing = 'forbidden' AND "
             "reason = 'robots-unreachable')"
@@ -273,8 +264,8 @@ class CrawlState:
 
     def keep_left_out(self, reasons: Mapping[str, int]) -> None:
         """Keep how many links were not followed, by the reason."""
-        self._file.begin()
-        self._file.connection.executemany("INSERT OR REPLACE INTO left_out VALUES (?, ?)", reasons.items())
+        self.begin()
+        self.connection.executemany("INSERT OR REPLACE INTO left_out VALUES (?, ?)", reasons.items())
 
     def left_out(self) -> dict[str, int]:
         """Return how many links were not followed, by the reason."""
@@ -287,7 +278,7 @@ class CrawlState:
 
     def settle_hops(self) -> None:
         """Count for each address the links that lead there from a start: the fewest, whatever order it was found in."""
-        self._file.begin()
+        self.begin()
         self._run("UPDATE address SET hops = CASE WHEN is_start THEN 0 END")
         hops = 0
         while True:
@@ -313,7 +304,7 @@ class CrawlState:
 
     def visit_again(self, file: str, end: int) -> int:
         """Put those back into the queue whose records a WARC has lost behind a byte; return how many."""
-        self._file.begin()
+        self.begin()
         sql = (
             "UPDATE address SET standing = 'queued', file = NULL, offset = NULL, size = NULL, tries = 0 "
             "WHERE file = ? AND offset + size > ?"
@@ -329,12 +320,12 @@ class CrawlState:
 
     def put(self, origin: str, kept: KeptRobots) -> None:
         """Keep an answer."""
-        self._file.begin()
+        self.begin()
         self._run("INSERT OR REPLACE INTO robots VALUES (?, ?, ?, ?)", (origin, kept.asked, kept.status, kept.text))
 
     def forget_faults(self) -> None:
         """Forget which sites gave no robots.txt, so that another run asks for it."""
-        self._file.begin()
+        self.begin()
         self._run("DELETE FROM robots WHERE status IS NULL OR status >= 500 OR status = 429")
 
 

@@ -11,15 +11,13 @@ from unlost import dates
 from unlost.archives.asking.addresses import (
     Address,
     Place,
-    PublicResolver,
     Resolver,
-    SystemResolver,
     may_be_public,
     parse,
 )
 from unlost.archives.asking.agent import user_agent
 from unlost.archives.asking.exchange import BROKEN, Deadlines, Exchange, Head, Passage, request_text
-from unlost.archives.asking.pool import Pool
+from unlost.archives.asking.pool import Pool, open_pools
 from unlost.archives.bodies.body import new_body
 from unlost.clock import Clock
 from unlost.crawl.plan import MAX_RESOURCE_BYTES
@@ -111,9 +109,7 @@ class Visitor:
 
     async def __aenter__(self) -> Self:
         """Open the pools: one for given places, one for others."""
-        anywhere = self._resolver or SystemResolver()
-        proxies = anywhere if self._proxies else None
-        self._pools = {True: Pool(anywhere, proxies=proxies), False: Pool(PublicResolver(anywhere), proxies=proxies)}
+        self._pools = open_pools(self._resolver, proxies=self._proxies)
         return self
 
     async def __aexit__(self, *_: object) -> None:

@@ -14,9 +14,7 @@ from unlost.archives.archive import Archive, Kind, Work
 from unlost.archives.asking.addresses import (
     Address,
     Place,
-    PublicResolver,
     Resolver,
-    SystemResolver,
     may_be_public,
     own_places,
     parse,
@@ -24,7 +22,7 @@ from unlost.archives.asking.addresses import (
 )
 from unlost.archives.asking.agent import user_agent
 from unlost.archives.asking.exchange import Deadlines, Exchange, Head, Passage
-from unlost.archives.asking.pool import Pool
+from unlost.archives.asking.pool import Pool, open_pools
 from unlost.archives.asking.question import Question, Reply
 from unlost.archives.manners import admission
 from unlost.archives.manners.limit_store import LimitStore
@@ -94,10 +92,7 @@ class Courier:
 
     async def __aenter__(self) -> Self:
         """Open the pools: one for registered places, one for others."""
-        anywhere = self._resolver or SystemResolver()
-        # Behind a proxy it is the proxy that looks names up.
-        proxies = anywhere if self._proxies else None
-        self._pools = {True: Pool(anywhere, proxies=proxies), False: Pool(PublicResolver(anywhere), proxies=proxies)}
+        self._pools = open_pools(self._resolver, proxies=self._proxies)
         return self
 
     async def __aexit__(self, *_: object) -> None:

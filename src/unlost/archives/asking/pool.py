@@ -10,7 +10,15 @@ from urllib.request import getproxies, proxy_bypass
 
 from aiohappyeyeballs import start_connection
 
-from unlost.archives.asking.addresses import Address, Place, Resolver, is_literal, literal
+from unlost.archives.asking.addresses import (
+    Address,
+    Place,
+    PublicResolver,
+    Resolver,
+    SystemResolver,
+    is_literal,
+    literal,
+)
 from unlost.archives.asking.http1 import Connection, NotHttpError
 
 _KEPT_SECONDS = 15.0  # servers close them after 5 to 75
@@ -132,6 +140,17 @@ class Pool:
                     connection.close()
         self._idle = left
         self._sweeper = loop.call_later(_KEPT_SECONDS / 3, self._sweep) if left else None
+
+
+def open_pools(resolver: Resolver | None, *, proxies: bool) -> dict[bool, Pool]:
+    """Return two pools: one for places that somebody named (True), and one for all others, which must be public.
+
+    resolver: what looks names up; None for the system. proxies: whether to go through those of the environment: then
+        it is the proxy that looks names up.
+    """
+    anywhere = resolver or SystemResolver()
+    named = anywhere if proxies else None
+    return {True: Pool(anywhere, proxies=named), False: Pool(PublicResolver(anywhere), proxies=named)}
 
 
 @cache

@@ -46,13 +46,11 @@ class State:
         """Give itself."""
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         """Keep what was changed, unless something went wrong meanwhile, and close the file."""
-        try:
-            if kind is None:
-                self.commit()
-        finally:
-            self._file.close()
+        self._file.__exit__(kind, error, trace)
 
     def commit(self) -> None:
         """Make all changes last. Raises OSError for a full disk."""

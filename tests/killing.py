@@ -1,0 +1,44 @@
+"""Kills a process of which the number is known only after it has begun to ask."""
+
+import os
+import signal
+import threading
+from contextlib import suppress
+
+
+class Killer:
+    """Kills one process at a time: at once, or some seconds later."""
+
+    def __init__(self) -> None:
+        self._known = threading.Event()
+        self._process = 0
+        self._timer: threading.Timer | None = None
+
+    def expect(self) -> None:
+        """Say that another process is about to begin."""
+        self._known.clear()
+        self._timer = None
+
+    def of(self, process: int) -> None:
+        """Say which process."""
+        self._process = process
+        self._known.set()
+
+    def kill(self, delay: float | None) -> None:
+        """Kill it: now, or after some seconds."""
+        self._known.wait(30)
+        if delay is None:
+            self._kill()
+        else:
+            self._timer = threading.Timer(delay, self._kill)
+            self._timer.start()
+
+    def gone(self) -> None:
+        """Say that it is gone, so that its number may be another's."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer.join()
+
+    def _kill(self) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(self._process, signal.SIGKILL)
