@@ -1,0 +1,88 @@
+"""What others read of a crawl, and the example of its page."""
+
+import asyncio
+import re
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.crawl.site import Page, html, living, visited
+from tests.recover.aside import aside
+from unlost.crawl.reading import read_resources
+from unlost.crawl.resource import Outcome
+from unlost.errors import InputError
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_example_of_the_page_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """docs/crawl.md shows a crawl that works, of a site on this machine."""
+    [example] = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "crawl.md").read_text(), re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    with aside(living({"/": html("/a")})) as site:
+        code = example.replace("http://example.com/", f"{site.url}/").replace("resources=1000", "resources=2, delay=0")
+        exec(compile(code, "docs/crawl.md", "exec"), {})  # noqa: S102  of our own page
+        assert capsys.readouterr().out.split() == [
+            f"{site.url}/", "fetched", "200", "0", "0", f"{site.url}/a", "fetched", "404", "1", "1",
+        ]  # fmt: skip
+
+
+def test_it_can_be_read_while_it_goes_on(tmp_path: Path) -> None:
+    """Whoever looks sees what was fetched up to then, and keeps nobody from going on."""
+    seen: list[int] = []
+
+    async def run() -> None:
+        async with living({"/": html("/a", "/b"), "/a": html(), "/b": html()}) as site:
+
+            def look(word: str, _: object) -> None:
+                if word == "fetched":
+                    found = list(read_resources(tmp_path / "crawl"))
+                    seen.append(sum(each.outcome is Outcome.FETCHED for each in found))
+
+            assert (await site.crawl(tmp_path / "crawl", tell=look)).is_done
+
+    asyncio.run(run())
+    assert seen == [1, 2, 3]
+
+
+def test_headers_that_are_no_text_come_back(tmp_path: Path) -> None:
+    """Bytes that are no UTF-8 in what a server says do not end a crawl."""
+    strange = Page(b"x", 200, {"content-type": "te\udcffxt/html", "etag": '"\udcff"', "cache-control": "é" * 9_000})
+
+    async def run() -> None:
+        from tests.neighbours.faults import Talk, faulty
+        from unlost.crawl.crawling import crawl
+        from unlost.crawl.plan import Plan
+
+        async def answering(talk: Talk) -> None:
+            head = "".join(f"{name}: {value}\r\n" for name, value in strange.headers.items())
+            said = f"HTTP/1.1 200 OK\r\ncontent-length: 1\r\n{head}\r\nx".encode("utf-8", "surrogateescape")
+            await (talk.say(said) if talk.path == "/" else talk.answer(404))
+
+        async with faulty(answering) as server:
+            plan = Plan((f"{server.url}/",), delay=0.0)
+            await crawl(plan, tmp_path / "crawl", contact="me@example.org")
+
+    asyncio.run(run())
+    [found] = read_resources(tmp_path / "crawl")
+    assert (found.status, found.etag, found.mime) == (200, '"\udcff"', None)
+    assert found.cache_control
+    assert len(found.cache_control) <= 4_096
+
+
+def test_a_state_that_somebody_changed_is_refused(tmp_path: Path) -> None:
+    """An outcome that nobody knows, and a file that is none, are said to be."""
+    visited({"/": html()}, tmp_path / "crawl")
+    file = tmp_path / "crawl" / "state.sqlite"
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("UPDATE address SET standing = 'eaten'")
+        connection.commit()
+    with pytest.raises(InputError, match="not the state of a crawl"):
+        list(read_resources(tmp_path / "crawl"))
+    file.write_bytes(b"x" * 5_000)
+    with pytest.raises(InputError, match="not the state of a crawl"):
+        list(read_resources(tmp_path / "crawl"))
