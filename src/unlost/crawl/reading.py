@@ -11,7 +11,7 @@ from unlost.crawl.resource import LiveResource, Outcome
 from unlost.crawl.state import APPLICATION, QUEUED, VERSION, WHAT
 from unlost.errors import InputError
 from unlost.pages.link import Use
-from unlost.state_file import NAME, certain_text, explained, text_of
+from unlost.state_file import NAME, certain_text, check_tables, explained, text_of
 
 _BUSY_SECONDS = 10.0  # others write for moments only
 _RESOURCES = """
@@ -85,6 +85,7 @@ def _opened(folder: Path) -> Iterator[sqlite3.Connection]:
     with explained(file, WHAT):
         opened = sqlite3.connect(address, uri=True, isolation_level=None, timeout=_BUSY_SECONDS)
         with closing(opened) as connection:
+            check_tables(connection, file, WHAT)
             version = connection.execute("PRAGMA user_version").fetchone()[0]
             application = connection.execute("PRAGMA application_id").fetchone()[0]
             if (version, application) != (VERSION, APPLICATION):

@@ -90,6 +90,7 @@ _QUEUED = "id, uri, use, far, redirects, tries, is_sitemap, is_guess"
 
 def prepare(connection: sqlite3.Connection, file: Path) -> None:
     """Make the tables of a crawl, or refuse those that are there."""
+    state_file.check_tables(connection, file, WHAT)
     found = state_file.version_of(connection)
     if found is None:
         connection.execute(f"PRAGMA application_id = {APPLICATION}")
