@@ -1,0 +1,96 @@
+"""The share of a site that would come back, and between which limits it lies if only a part was asked for."""
+
+from dataclasses import dataclass
+from math import sqrt
+
+Z = 1.959963984540054
+"""The quantile of the normal distribution for 95 %."""
+
+
+def wilson(hits: int, asked: int, total: int, z: float = Z) -> tuple[float, float]:
+    """Return between which shares the one of `total` lies, by `hits` of `asked` that were drawn from it at random.
+
+    Wilson's interval, with the correction for what is drawn from few: of all of them, the share itself; of none, 0
+    to 1.
+
+    >>> [round(end, 4) for end in wilson(8, 10, 1_000_000)]
+    [0.4902, 0.9433]
+    >>> wilson(8, 10, 10), wilson(0, 0, 10)
+    ((0.8, 0.8), (0.0, 1.0))
+    """
+    if not 0 <= hits <= asked <= total:
+        raise ValueError(f"expected 0 <= {hits} <= {asked} <= {total}")
+    if asked == 0:
+        return (0.0, 1.0) if total else (0.0, 0.0)
+    share = hits / asked
+    # The variance of what is drawn without putting back is smaller by this.
+    scale = z * z * (total - asked) / ((total - 1) * asked) if total > 1 else 0.0
+    middle = (share + scale / 2) / (1 + scale)
+    half = sqrt(scale * share * (1 - share) + scale * scale / 4) / (1 + scale)
+    # Those that were drawn are known, whatever the formula allows.
+    least, most = hits / total, (total - (asked - hits)) / total
+    low = share if half == 0 else middle - half
+    high = share if half == 0 else middle + half
+    return max(least, low, 0.0), min(most, high, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How much of what is on the web would come back.
+
+    live: how many resources are on the web. held: how many of them are known to be in an archive.
+    absent: of how many all archives said that they have nothing. drawn, hits: of those that no list has, how many were
+        asked for and answered about, and how many of these some archive has.
+    """
+
+    live: int
+    held: int
+    absent: int
+    drawn: int
+    hits: int
+
+    @property
+    def unknown(self) -> int:
+        """Of how many nobody can tell."""
+        return self.live - self.held - self.absent
+
+    @property
+    def share(self) -> float | None:
+        """The share, estimated if something is unknown; None of nothing, or if nothing is known at all.
+
+        >>> Score(live=100, held=60, absent=10, drawn=20, hits=10).share
+        0.75
+        """
+        if not self.live:
+            return None
+        if not self.unknown:
+            return self.held / self.live
+        if not self.drawn:
+            return None
+        return (self._listed + self._others * self.hits / self.drawn) / self.live
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Between which shares it lies, with a probability of 95 %; one point if nothing is unknown. None of nothing.
+
+        >>> Score(live=4, held=3, absent=1, drawn=2, hits=1).interval
+        (0.75, 0.75)
+        >>> [round(end, 2) for end in Score(live=100, held=60, absent=10, drawn=20, hits=10).interval]
+        [0.66, 0.84]
+        """
+        if not self.live:
+            return None
+        if not self.unknown:
+            return self.held / self.live, self.held / self.live
+        low, high = wilson(self.hits, self.drawn, self._others)
+        return (self._listed + low * self._others) / self.live, (self._listed + high * self._others) / self.live
+
+    @property
+    def _listed(self) -> int:
+        """How many are known to be held without having been drawn."""
+        return self.held - self.hits
+
+    @property
+    def _others(self) -> int:
+        """How many there are from which were drawn: also those of which nobody can tell after all."""
+        return self.drawn + self.unknown

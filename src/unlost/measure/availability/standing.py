@@ -1,0 +1,123 @@
+"""All that is known of one resource: how it is on the web, and what archives have of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from unlost.crawl.resource import LiveResource, Outcome
+from unlost.formats.media_types import UNKNOWN
+from unlost.measure.availability.staleness import staleness
+from unlost.measure.availability.states import State, is_live, state_of
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What one archive has of a resource: copies that are good, as far as it tells.
+
+    copies: how many. first, last: when the first and the last of them was stored, 14 digits.
+    digest: of the last copy; None if the archive does not tell. migrated: whether the archive changed its format; None
+        if nobody says.
+    """
+
+    archive: str
+    copies: int
+    first: str
+    last: str
+    digest: str | None = None
+    migrated: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One resource. What is derived from it is said by its properties.
+
+    live: as the web has it. held: what archives have, each once.
+    is_settled: whether all archives have said what they have, or cannot have any; if not, others may have it, too.
+    is_drawn: whether archives were asked for this one alone, since it was among those that were drawn.
+    first_seen: when it was first seen on the web, 14 digits; None if nobody watched.
+    """
+
+    live: LiveResource
+    held: Sequence[Held] = ()
+    is_settled: bool = True
+    is_drawn: bool = False
+    first_seen: str | None = None
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it is on the web."""
+        return is_live(self.live)
+
+    @property
+    def is_held(self) -> bool | None:
+        """Whether an archive has it; None if nobody can tell."""
+        if self.held:
+            return True
+        return False if self.is_settled else None
+
+    @property
+    def state(self) -> State:
+        """Whether it would come back."""
+        return state_of(self.is_live, self.is_held)
+
+    @property
+    def copies(self) -> int:
+        """How many copies are known."""
+        return sum(each.copies for each in self.held)
+
+    @property
+    def last(self) -> str | None:
+        """When the last copy was stored."""
+        return max((each.last for each in self.held), default=None)
+
+    @property
+    def stale_days(self) -> float | None:
+        """How many days the last copy is behind; None if nobody can tell, or there is none."""
+        return staleness(self.live.last_modified, self.last) if self.is_live else None
+
+    @property
+    def is_migrated(self) -> bool | None:
+        """Whether every copy is in another format than the original; None if nobody says, or there is no copy."""
+        told = [each.migrated for each in self.held]
+        if False in told:
+            return False
+        return True if told and None not in told else None
+
+    @property
+    def is_same(self) -> bool | None:
+        """Whether an archive's last copy has the very bytes that are on the web; None if nobody can tell."""
+        told = [each.digest for each in self.held if each.digest is not None]
+        if self.live.digest is None or not told:
+            return None
+        return self.live.digest in told
+
+    @property
+    def mime(self) -> str:
+        """Its media type; `unknown` if nobody told."""
+        return self.live.mime or UNKNOWN
+
+    @property
+    def depth(self) -> int:
+        """How many segments its path has."""
+        return len([part for part in _path(self.live.uri).split("/") if part])
+
+    @property
+    def folder(self) -> str:
+        """The first folder of its path, with the host: `http://a.example/b/` for all that is below."""
+        parts = urlsplit(self.live.uri)
+        first, slash, _ = parts.path.lstrip("/").partition("/")
+        return f"{parts.scheme}://{parts.netloc}/{first + '/' if slash else ''}"
+
+    @property
+    def has_query(self) -> bool:
+        """Whether its address has a query."""
+        return "?" in self.live.uri.partition("#")[0]
+
+    @property
+    def is_forbidden(self) -> bool:
+        """Whether robots.txt keeps everybody from it."""
+        return self.live.outcome is Outcome.FORBIDDEN
+
+
+def _path(uri: str) -> str:
+    return uri.partition("://")[2].partition("#")[0].partition("?")[0].partition("/")[2]

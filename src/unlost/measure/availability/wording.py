@@ -1,0 +1,100 @@
+"""What a check says, in sentences that need no explanation."""
+
+from collections.abc import Mapping
+
+from unlost.measure.availability.advice import DEEP_HOPS, DEEP_PATH, NEW_DAYS, Advice, Hindrance
+from unlost.measure.availability.figures import Figures
+from unlost.measure.availability.score import Score
+from unlost.measure.availability.states import State
+from unlost.shown.words import counted, share
+
+STATES: Mapping[State, str] = {
+    State.REPLICATED: "on the web and in an archive: would come back",
+    State.VULNERABLE: "on the web only: would be lost with the site",
+    State.ENDANGERED: "gone from the web, still in an archive",
+    State.UNRECOVERABLE: "gone from the web, in no archive",
+    State.UNKNOWN: "not asked for, or not answered by all archives",
+}
+"""What each state means."""
+
+_CHANGES: Mapping[Hindrance | None, tuple[str, str]] = {
+    Hindrance.ROBOTS: ("Let archives fetch what robots.txt forbids", "forbidden by robots.txt"),
+    Hindrance.NOARCHIVE: ("Take `noarchive` out of these pages or headers", "marked noarchive"),
+    Hindrance.UNLINKED: ("Link to these pages, or name them in a sitemap", "linked from no page of the site"),
+    Hindrance.QUERY: ("Give these pages addresses without a query", "with a query in their address"),
+    Hindrance.DEEP: (
+        "Bring these pages nearer to the beginning, or name them in a sitemap",
+        f"{DEEP_HOPS} links or {DEEP_PATH} folders deep, or deeper",
+    ),
+    Hindrance.NEW: (
+        "Keep addresses as they are: new ones need time until archives find them",
+        f"new within {NEW_DAYS} days",
+    ),
+    None: ("Hand these addresses to archives by their own forms (--save writes the list)", "in no archive"),
+}
+
+
+def percentage(value: float) -> str:
+    """Return a share with as many digits as an interval deserves.
+
+    >>> percentage(0.6789), percentage(1.0)
+    ('67.9 %', '100 %')
+    """
+    return f"{100 * value:.1f}".removesuffix(".0") + " %"
+
+
+def headline(score: Score) -> str:
+    """Return what everybody wants to know first.
+
+    >>> headline(Score(100, 68, 32, 0, 0))
+    'If the site were lost now, 68 of 100 resources would come back: 68 %.'
+    >>> headline(Score(live=100, held=60, absent=10, drawn=20, hits=10))
+    'If the site were lost now, about 75 % of 100 resources would come back: between 65.5 % and 84.5 %, judged by 20.'
+    >>> headline(Score(0, 0, 0, 0, 0))
+    'Nothing of the site is on the web.'
+    """
+    if not score.live:
+        return "Nothing of the site is on the web."
+    if score.share is None or score.interval is None:
+        return f"Nobody can tell how much of {counted(score.live, 'resource')} would come back: no archive answered."
+    if not score.unknown:
+        many = (
+            f"{score.held:,} of {counted(score.live, 'resource')}"
+            if score.held
+            else f"none of {counted(score.live, 'resource')}"
+        )
+        return f"If the site were lost now, {many} would come back: {share(score.share)}."
+    low, high = score.interval
+    return (
+        f"If the site were lost now, about {share(score.share)} of {counted(score.live, 'resource')} would come back: "
+        f"between {percentage(low)} and {percentage(high)}, judged by {score.drawn:,}."
+    )
+
+
+def remarks(figures: Figures) -> list[str]:
+    """Return the sentences that follow: about what is gone already, formats, and how old copies are."""
+    found = []
+    gone = figures.states[State.ENDANGERED], figures.states[State.UNRECOVERABLE]
+    if any(gone):
+        found.append(f"{sum(gone):,} more are not on the web any more: {gone[0]:,} of them are in an archive.")
+    if figures.migrated:
+        found.append(f"{figures.migrated:,} would come back only in another format than they have.")
+    stale = figures.stale
+    if stale.known:
+        text = f"Of {stale.known:,} copies whose age can be told, {stale.stale:,} are older than the page"
+        text += f", by {stale.median:.0f} days in the middle and {stale.most:.0f} at most." if stale.stale else "."
+        found.append(text)
+    return found
+
+
+def change(advice: Advice) -> str:
+    """Return what to do, and what it would bring.
+
+    >>> change(Advice(Hindrance.ROBOTS, 12, 9))
+    'Let archives fetch what robots.txt forbids: 12 are forbidden by robots.txt, of which 9 would be saved.'
+    """
+    what, why = _CHANGES[advice.hindrance]
+    are = "is" if advice.affected == 1 else "are"
+    if advice.hindrance is None:
+        return f"{what}: {advice.affected:,} {are} {why}."
+    return f"{what}: {advice.affected:,} {are} {why}, of which {advice.saved:,} would be saved."

@@ -1,0 +1,165 @@
+"""How long a resource lives on the web and in an archive, by what visits saw of it.
+
+    t0 published      ta stored            tr removed            tp purged
+    ├── vulnerable ───┼──── replicated ────┼──── endangered ─────┤
+    ├─────────────── on the web ───────────┤
+                      ├──────────── TTL_c, in the archive ───────┤
+
+What a visit saw is taken to be so until the next visit that saw anything of it; so all times are those of visits, in
+seconds since 1970, and are right to within the time between two.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import fmean
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What one visit saw of a resource.
+
+    time: of the visit, in seconds since 1970. is_live: whether it was on the web. is_held: whether the archive had it.
+    None if that was not found out.
+    """
+
+    time: float
+    is_live: bool | None
+    is_held: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Lifetime:
+    """The life of a resource, for one archive or for all together. Times are in seconds since 1970; None if not seen.
+
+    t0: since when it was on the web. ta: since when it was held. tr: when it was gone from the web for good.
+    tp: when it was gone from the archive for good.
+    end: the last visit. held_seconds: how long, between ta and tp, it could be had.
+    was_before: whether it was on the web at the first visit already: then t0 may be earlier.
+    """
+
+    t0: float | None
+    ta: float | None
+    tr: float | None
+    tp: float | None
+    end: float
+    held_seconds: float = 0.0
+    was_before: bool = False
+
+    @property
+    def ttl_c(self) -> float | None:
+        """How long it was in the archive, in seconds: tp - ta; None if it never was, or still is."""
+        return None if self.ta is None or self.tp is None else self.tp - self.ta
+
+    @property
+    def p_r(self) -> float | None:
+        """The share of that time in which it could be had; of what is still held, of the time until the last visit.
+
+        None if it never was held, or only the last visit saw it.
+        """
+        if self.ta is None:
+            return None
+        whole = (self.end if self.tp is None else self.tp) - self.ta
+        return self.held_seconds / whole if whole > 0 else None
+
+    @property
+    def is_late(self) -> bool:
+        """Whether it came into the archive only after it was gone from the web: late caching, tr < ta."""
+        return self.tr is not None and self.ta is not None and self.tr < self.ta
+
+    @property
+    def vulnerable(self) -> float | None:
+        """How long it was on the web and not yet in the archive: ta - t0, or until it was gone. None if it still is so.
+
+        0 if it was held before it was seen on the web.
+        """
+        if self.t0 is None:
+            return None
+        ends = [each for each in (self.ta, self.tr) if each is not None]
+        return max(0.0, min(ends) - self.t0) if ends else None
+
+    @property
+    def endangered(self) -> float | None:
+        """How long it was in the archive and not on the web any more: tp - tr; after late caching, tp - ta.
+
+        0 if it was purged first. None if it is still on the web, never was held, or still is.
+        """
+        if self.tr is None or self.ta is None or self.tp is None:
+            return None
+        return max(0.0, self.tp - max(self.tr, self.ta))
+
+
+def lifetime(sights: Sequence[Sight]) -> Lifetime | None:
+    """Return the life of a resource, by what visits saw, in the order of their times; None without any visit."""
+    if not sights:
+        return None
+    lives = [(sight.time, sight.is_live) for sight in sights if sight.is_live is not None]
+    holds = [(sight.time, sight.is_held) for sight in sights if sight.is_held is not None]
+    t0, tr = _span(lives)
+    ta, tp = _span(holds)
+    return Lifetime(t0, ta, tr, tp, sights[-1].time, _seconds(holds), bool(lives) and t0 == sights[0].time)
+
+
+def _span(seen: Sequence[tuple[float, bool]]) -> tuple[float | None, float | None]:
+    """Return when something was first so, and when it was first not so after it was so for the last time."""
+    first = next((time for time, is_so in seen if is_so), None)
+    after: float | None = None
+    for time, is_so in reversed(seen):
+        if is_so:
+            break
+        after = time
+    return (first, after) if first is not None else (None, None)
+
+
+def _seconds(seen: Sequence[tuple[float, bool]]) -> float:
+    return sum(after - before for (before, is_so), (after, _) in pairwise(seen) if is_so)
+
+
+@dataclass(frozen=True, slots=True)
+class Lifetimes:
+    """What many resources have in common, for one archive or for all together; times are means, in days.
+
+    resources: how many there are. held: how many were ever held. late: how many only after they were gone.
+    ta: from t0 until they were held. ttl_c, p_r, vulnerable, endangered: of those for which each is known;
+    None of nothing. open: how many of those held have not been purged: their TTL_c is at least `open_days`.
+    """
+
+    resources: int
+    held: int
+    late: int
+    open: int
+    ta: float | None
+    ttl_c: float | None
+    p_r: float | None
+    vulnerable: float | None
+    endangered: float | None
+    open_days: float | None
+
+
+def together(lives: Iterable[Lifetime]) -> Lifetimes:
+    """Return what lives have in common."""
+    all_of = list(lives)
+    held = [each for each in all_of if each.ta is not None]
+    still = [each for each in held if each.tp is None]
+    return Lifetimes(
+        len(all_of),
+        len(held),
+        sum(each.is_late for each in held),
+        len(still),
+        _days(each.ta - each.t0 for each in held if each.ta is not None and each.t0 is not None),
+        _days(each.ttl_c for each in held),
+        _mean(each.p_r for each in held),
+        _days(each.vulnerable for each in all_of),
+        _days(each.endangered for each in held),
+        _days(each.end - each.ta for each in still if each.ta is not None),
+    )
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return fmean(known) if known else None
+
+
+def _days(values: Iterable[float | None]) -> float | None:
+    mean = _mean(values)
+    return None if mean is None else mean / 86_400
