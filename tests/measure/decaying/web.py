@@ -8,10 +8,8 @@ from pathlib import Path
 DAY = 86_400
 BEGIN = 1_700_006_400  # 2023-11-15T00:00:00Z, day 0
 
-_WORDS = (
-    "anchor basket candle dragon ember feather garden harbor island jacket kettle lantern meadow needle orchard pepper "
-    "quarry ribbon saddle timber umbrella velvet walnut yellow zipper amber bridge cotton dinner engine falcon ginger"
-).split()
+_LETTERS = ("ab", "ce", "di", "fo", "gu", "ha", "je", "ki", "lo", "mu", "ne", "pa", "qui", "ro", "sa", "te", "vo", "wi")
+_WORDS = [first + second for first in _LETTERS for second in reversed(_LETTERS)]
 _IMAGES = {
     "gif": b"GIF89a\x01\x00\x01\x00\x00\x00\x00;",
     "jpg": b"\xff\xd8\xff\xe0JFIF\xff\xd9",

@@ -34,6 +34,7 @@ _FOR_A_WHILE = re.compile(
     re.IGNORECASE,
 )
 _WAIT = (429, 503)
+_SUFFIXES = addresses.SuffixList()
 
 
 class Look(StrEnum):
@@ -231,7 +232,7 @@ def domain_of(uri: str) -> str:
     ('a.co.uk', '127.0.0.1')
     """
     try:
-        return addresses.SuffixList().registered_domain(uri)
+        return _SUFFIXES.registered_domain(uri)
     except UriError:
         return (urlsplit(uri).hostname or "").lower()
 

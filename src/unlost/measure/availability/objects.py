@@ -1,0 +1,78 @@
+"""A check as JSON."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+
+from unlost.measure.availability.figures import Figures
+from unlost.measure.availability.standing import Standing
+from unlost.measure.availability.states import State
+from unlost.measure.availability.wording import change
+from unlost.measure.visits.present import Listed
+
+
+def resource_object(standing: Standing) -> dict[str, object]:
+    """Return what is known of one resource. Days are numbers, dates 14 digits; null where nobody can tell."""
+    live = standing.live
+    return {
+        "uri": live.uri,
+        "state": standing.state.value,
+        "outcome": live.outcome.value,
+        "status": live.status,
+        "mime": live.mime,
+        "last_modified": live.last_modified,
+        "hops": live.hops,
+        "in_sitemap": live.is_in_sitemap,
+        "noarchive": live.is_noarchive,
+        "captures": standing.copies,
+        "last_stored": standing.last,
+        "stale_days": standing.stale_days,
+        "migrated": standing.is_migrated,
+        "same": standing.is_same,
+        "archives": {
+            each.archive: {"captures": each.copies, "first": each.first, "last": each.last, "migrated": each.migrated}
+            for each in standing.held
+        },
+    }
+
+
+def summary_object(
+    url: str, now: str, figures: Figures, lists: Sequence[Listed], left_over: Mapping[str, str]
+) -> dict[str, object]:
+    """Return what is known of all of them together."""
+    score = figures.score
+    return {
+        "checked": url,
+        "at": now,
+        "states": _states(figures.states),
+        "score": score.share,
+        "interval": None if score.interval is None else list(score.interval),
+        "live": score.live,
+        "asked_one_by_one": score.drawn,
+        "canonical": figures.canonical,
+        "migrated": figures.migrated,
+        "same": figures.same,
+        "staleness": asdict(figures.stale),
+        "held_by": {str(number): count for number, count in sorted(figures.by_archives.items())},
+        "archives": [asdict(use) for use in figures.archives],
+        "tables": {
+            table.name: [{"label": row.label, "share": row.share, **_states(row.states)} for row in table.rows]
+            for table in figures.tables
+        },
+        "advice": [
+            {
+                "hindrance": None if each.hindrance is None else each.hindrance.value,
+                "affected": each.affected,
+                "saved": each.saved,
+                "examples": list(each.examples),
+                "words": change(each),
+            }
+            for each in figures.advice
+        ],
+        "lists": [asdict(each) for each in lists],
+        "left_over": dict(left_over),
+    }
+
+
+def _states(states: Counter[State]) -> dict[str, int]:
+    return {state.value: states[state] for state in State}

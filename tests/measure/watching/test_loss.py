@@ -1,0 +1,129 @@
+"""Whether a site is lost: noticed at the second visit, and hardly ever said of one that is only away."""
+
+import asyncio
+from collections import Counter
+from random import Random
+
+import pytest
+
+from tests.measure.watching.flaky_site import BEGIN, DAY, KINDS, FlakySite
+from unlost.measure.watching.looking import KnownPage, Look, look_at
+from unlost.measure.watching.loss import CONFIRM_SECONDS, WAITS, Loss, Seen, loss
+
+SITES = 40
+DAYS = 365
+
+
+def watched(site: FlakySite, every: float = DAY) -> list[tuple[Seen, Loss | None]]:
+    """Visit a site at about the same hour of every day, and return how it looked, and what was said of it."""
+    hour = Random(site.seed).random() * DAY * 0.9  # noqa: S311
+
+    async def looks() -> list[tuple[Seen, Loss | None]]:
+        known: tuple[KnownPage, ...] = ()
+        seen: list[Seen] = []
+        told = []
+        for visit in range(int(site.days * DAY / every)):
+            site.now = BEGIN + visit * every + hour
+            found = await look_at(site.home, known, site)
+            known = found.pages
+            seen = [*seen[-40:], Seen(visit, site.now, found.look, found.reason)]
+            told.append((seen[-1], loss(seen)))
+        return told
+
+    return asyncio.run(looks())
+
+
+def alarms(told: list[tuple[Seen, Loss | None]]) -> list[tuple[int, Loss]]:
+    """Return the visits at which a site was called lost that was not so before."""
+    found = []
+    before: Loss | None = None
+    for seen, said in told:
+        if said is not None and before is None:
+            found.append((seen.visit, said))
+        before = said
+    return found
+
+
+def false_alarms(sites: int, first: int) -> tuple[int, int, Counter[str]]:
+    """Return how many false alarms there were, on how many site-days, and how sites looked."""
+    looks: Counter[str] = Counter()
+    count = 0
+    for seed in range(first, first + sites):
+        told = watched(FlakySite(seed, DAYS))
+        looks.update(seen.look.value for seen, _ in told)
+        count += len(alarms(told))
+    return count, sites * DAYS, looks
+
+
+def test_at_most_one_false_alarm_in_a_thousand_site_days() -> None:
+    """Outages, 503 windows, maintenance, redesigns and events for 40 years of sites."""
+    count, days, looks = false_alarms(SITES, first=1)
+    assert count <= days / 1000, (count, days, looks)
+    away = sum(looks.values()) - looks["fine"]
+    assert away > days / 500, "the sites are away often enough for this to mean something"
+    assert {"fine", "wait", "unresponsive"} <= looks.keys()
+
+
+@pytest.mark.long
+def test_false_alarms_over_many_more_site_days() -> None:
+    """The same for 300 years, of other sites."""
+    count, days, looks = false_alarms(300, first=10_000)
+    assert count <= days / 1000, (count, days, looks)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_loss_is_noticed_at_the_second_visit(kind: str) -> None:
+    """Whatever becomes of a site: at the second visit that finds it gone, and what became of it is said."""
+    expected = {"notice": "missing-content", "error": "unresponsive"}.get(kind, kind)
+    for seed in range(20):
+        site = FlakySite(seed, 30, lost=kind, lost_day=12)
+        told = watched(site)
+        gone = [seen.visit for seen, _ in told if seen.time is not None and seen.time >= BEGIN + 12 * DAY]
+        late = [(visit, said) for visit, said in alarms(told) if visit >= gone[0]]
+        assert late, (seed, [seen.look for seen, _ in told])
+        assert late[0][0] <= gone[1], (seed, told[gone[0]], told[gone[1]])
+        assert told[gone[1]][1] is not None
+        assert told[gone[4]][0].look == expected
+
+
+def test_looking_often_does_not_make_alarms_of_short_outages() -> None:
+    """A site that is away for ten hours is not lost for who looks every hour; one that is gone is, after a day."""
+    site = FlakySite(3, 10, lost="unresponsive", lost_day=5)
+    site.windows.clear()
+    told = watched(site, every=3600)
+    ((visit, _),) = alarms(told)
+    first = next(seen for seen, _ in told if seen.look is Look.UNRESPONSIVE)
+    assert (visit - first.visit) * 3600 == CONFIRM_SECONDS
+
+
+def seen(looks: str) -> list[Seen]:
+    """Return daily visits, a letter each: fine, wait, unresponsive, parked."""
+    words = {"f": Look.FINE, "w": Look.WAIT, "u": Look.UNRESPONSIVE, "p": Look.PARKED}
+    return [Seen(day, day * DAY, words[letter]) for day, letter in enumerate(looks)]
+
+
+@pytest.mark.parametrize(
+    ("looks", "kind", "since"),
+    [
+        ("", None, None),
+        ("ffu", None, None),
+        ("ffuu", "unresponsive", 2),
+        ("ffup", "parked", 2),
+        ("ffuwp", "parked", 2),
+        ("ffufu", None, None),
+        ("uuf", None, None),
+        ("f" + "w" * (WAITS - 1), None, None),
+        ("f" + "w" * WAITS, "unresponsive", 1),
+    ],
+)
+def test_when_a_site_is_called_lost(looks: str, kind: str | None, since: int | None) -> None:
+    """Two visits that find it gone, also with one between at which it says to wait; or a week of waiting."""
+    found = loss(seen(looks))
+    assert (found and found.kind, found and found.since) == (kind, since)
+
+
+def test_visits_without_dates_go_by_their_order() -> None:
+    """A clock that jumps neither hides a loss nor makes one."""
+    undated = [Seen(1, None, Look.FINE), Seen(2, None, Look.PARKED), Seen(3, None, Look.PARKED)]
+    assert loss(undated[:2]) is None
+    assert loss(undated) is not None
