@@ -14,6 +14,7 @@ COMMANDS = {
     "archives": Command(
         "unlost.cli.archives", "List web archives, show what is known about each, and test whether they answer."
     ),
+    "check": Command("unlost.cli.check", "Say what would come back if a site were lost now."),
     "compare": Command(
         "unlost.cli.compare", "Say how much of a site came back: what is identical, changed, missing and added."
     ),
@@ -56,4 +57,8 @@ COMMANDS = {
     ),
     "timemap": Command("unlost.cli.timemap", "List all copies of a page that archives have, by date."),
     "uri": Command("unlost.cli.uri", "Canonical forms, SURTs and URI-Keys of addresses."),
+    "watch": Command(
+        "unlost.cli.watch",
+        "Check sites again and again: how long resources live in archives, and whether a site is lost.",
+    ),
 }

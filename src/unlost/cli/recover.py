@@ -1,21 +1,17 @@
 """`unlost recover`: crawls the archives for a lost site."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from unlost import dates
 from unlost.cli.asking import contact_option
 from unlost.cli.folders import made
-from unlost.cli.registry_options import archives_option, only_option, registry
+from unlost.cli.registry_options import archives_of, archives_option, only_option
 from unlost.errors import ArchiveError, DateError, InputError, UsageError
 from unlost.recover.plan import Plan, Policy
-
-if TYPE_CHECKING:
-    from unlost.archives.archive import Archive
 
 _FILE = click.Path(path_type=Path)
 _COUNT = click.IntRange(min=1)
@@ -101,7 +97,7 @@ def command(ctx: click.Context, /, url: str, **given: Any) -> None:  # noqa: ANN
     from unlost.state_file import NAME  # noqa: PLC0415
 
     plan = _plan(url, given)
-    archives = _archives(given["archives"], given["only"])
+    archives = archives_of(given["archives"], given["only"])
     if given["summary"] is not None and not given["summary"].absolute().parent.is_dir():
         raise InputError(f"{given['summary']}: cannot be written: no such folder")
     folder = given["output"] or Path(_folder_of(plan.url))
@@ -157,16 +153,6 @@ def _lines(file: Path | None) -> list[str]:
     if problems.total:
         raise InputError(f"{file}: {next(iter(problems.first.values())).message}")
     return [line for line in found if line and not line.startswith("#")]
-
-
-def _archives(file: Path | None, only: tuple[str, ...]) -> "dict[str, Archive]":
-    known = registry(file)
-    if only:
-        return {each.id: replace(each, enabled=True) for each in known.only(only)}
-    found = {each.id: each for each in known.archives if each.enabled}
-    if not found:
-        raise UsageError("no archive in the registry is on: name some by --only")
-    return found
 
 
 def _folder_of(url: str) -> str:

@@ -1,12 +1,15 @@
 """Which archives a command asks: `--archives` and `--only`, for every command that asks any."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
+from unlost.archives.archive import Archive
 from unlost.archives.registry.registry import Registry, load_registry
 from unlost.cli.common import CommonOption
 from unlost.cli.messages import say
+from unlost.errors import UsageError
 
 
 def _ids(
@@ -43,4 +46,15 @@ def registry(file: Path | None) -> Registry:
     found = load_registry(file)
     for note in found.notes:
         say(note, level="warning")
+    return found
+
+
+def archives_of(file: Path | None, only: tuple[str, ...]) -> dict[str, Archive]:
+    """Return the archives to ask, by id: those that are named, else all that are on. Raises InputError, UsageError."""
+    known = registry(file)
+    if only:
+        return {each.id: replace(each, enabled=True) for each in known.only(only)}
+    found = {each.id: each for each in known.archives if each.enabled}
+    if not found:
+        raise UsageError("no archive in the registry is on: name some by --only")
     return found

@@ -192,9 +192,9 @@ def _parked(site: FlakySite, uri: str) -> Glimpse:
 def _hijacked(site: FlakySite, uri: str) -> Glimpse:
     text = (
         "<p>Play the best online casino games with a huge welcome bonus. Slots, roulette, blackjack and poker with "
-        "free spins and real money jackpots every day. Casino betting on sports, live dealers, baccarat and fast payouts. "
-        "Register for the casino bonus now and win the jackpot on our new slots. Gambling has never been easier: poker "
-        "rooms, betting odds, slot machines, free spins."
+        "free spins, real money jackpots every day. Casino betting on sports, live dealers, baccarat, fast payouts. "
+        "Register for the casino bonus now and win the jackpot on our new slots. Gambling has never been easier: "
+        "poker rooms, betting odds, slot machines, free spins."
     )
     return site._page(uri, 200, "Best online casino bonus 2026", text)
 

@@ -59,8 +59,8 @@ CREATE TABLE held_span (
 ) WITHOUT ROWID;
 CREATE INDEX held_span_last ON held_span (resource, archive, last);
 CREATE TABLE page (
-    site INTEGER NOT NULL, uri TEXT NOT NULL, datetime TEXT NOT NULL, digest TEXT, text TEXT NOT NULL,
-    PRIMARY KEY (site, uri)
+    site INTEGER NOT NULL, place INTEGER NOT NULL, uri TEXT NOT NULL, datetime TEXT NOT NULL, digest TEXT,
+    text TEXT NOT NULL, PRIMARY KEY (site, place)
 ) WITHOUT ROWID;
 CREATE TABLE loss (
     id INTEGER PRIMARY KEY, site INTEGER NOT NULL, visit INTEGER NOT NULL, kind TEXT NOT NULL, reason TEXT NOT NULL,

@@ -206,7 +206,8 @@ class Present:
         ).fetchall()
         for number, key, first, is_drawn, *fields in rows:
             live = _live(str(key), fields)
-            if not is_counted(live) and first is None:
+            # What was there once and is a redirect now has gone; what was left out was not looked at.
+            if live.outcome is Outcome.LEFT_OUT or (first is None and not is_counted(live)):
                 continue
             held = tuple(
                 Held(archive, copies, begin, end, digest, None if migrated is None else bool(migrated))

@@ -17,7 +17,7 @@ class Glimpse:
     uri: what was asked for. final: where the answer came from. status: None if no answer came.
     mime, charset: as they were told. body: at most `MAX_BYTES`, without codings. datetime: 14 digits.
     digest: as in WARCs; None if it is not known.
-    trouble: what went wrong, in words, if no answer came.
+    trouble: what went wrong, in words, if no answer came. is_forbidden: whether robots.txt kept us from asking.
     """
 
     uri: str
@@ -29,6 +29,7 @@ class Glimpse:
     body: bytes = b""
     digest: str | None = None
     trouble: str = ""
+    is_forbidden: bool = False
 
     @property
     def is_good(self) -> bool:

@@ -54,11 +54,13 @@ class Look(StrEnum):
     """Another site is in its place."""
     MOVED = "moved"
     """It leads to another domain."""
+    UNSEEN = "unseen"
+    """Its robots.txt does not want us to look."""
 
     @property
     def is_gone(self) -> bool:
         """Whether the site is not there, as far as one look can tell."""
-        return self not in (Look.FINE, Look.WAIT)
+        return self not in (Look.FINE, Look.WAIT, Look.UNSEEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,8 @@ async def look_at(home: str, known: Sequence[KnownPage], glances: Glances) -> Si
     pairs = list(zip(seen, others, strict=True)) + ([(first, before)] if before is not None else [])
     if any(_is_as_before(glimpse, page) for glimpse, page in pairs):
         return await _fine("pages that are known are as they were", home, first, seen, known, glances)
+    if first.is_forbidden or (seen and all(each.is_forbidden for each in seen)):
+        return SiteLook(Look.UNSEEN, "its robots.txt does not want us to look", tuple(known))
     look, reason = await _instead(home, first, seen, known, glances)
     if look is not Look.FINE:
         return SiteLook(look, reason, tuple(known))

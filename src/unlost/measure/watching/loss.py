@@ -40,7 +40,7 @@ class Loss:
 def loss(seen: Sequence[Seen]) -> Loss | None:
     """Return that a site is lost, by its visits in their order; None if it is not, or that is not certain yet.
 
-    A fine look begins everything anew; one at which the site says to wait neither counts nor makes it good.
+    A fine look, or one that was not allowed, begins everything anew; one at which the site says to wait neither counts nor makes it good.
 
     >>> looks = [Seen(1, 0.0, Look.FINE), Seen(2, 9e4, Look.PARKED, "for sale"), Seen(3, 18e4, Look.PARKED, "for sale")]
     >>> loss(looks[:2]), loss(looks)
@@ -58,7 +58,7 @@ def loss(seen: Sequence[Seen]) -> Loss | None:
 def _run(seen: Sequence[Seen]) -> Sequence[Seen]:
     """Return the visits since the last fine look."""
     for place in range(len(seen) - 1, -1, -1):
-        if seen[place].look is Look.FINE:
+        if seen[place].look in (Look.FINE, Look.UNSEEN):
             return seen[place + 1 :]
     return seen
 

@@ -6,7 +6,6 @@ import subprocess
 from dataclasses import dataclass
 
 from unlost.errors import UsageError
-from unlost.measure.watching.loss import Loss
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +29,7 @@ class OnLoss:
             raise UsageError("--on-loss: expected a command")
         return cls(tuple(words))
 
-    def run(self, url: str, loss: Loss, since: str) -> str | None:
+    def run(self, url: str, kind: str, reason: str, since: str) -> str | None:
         """Run it, and wait until it has ended; return what went wrong, None if nothing did.
 
         Behind its own words it gets two more: the address of the site, and the kind of loss. The same, with the reason
@@ -38,11 +37,11 @@ class OnLoss:
         says is never part of a command line that a shell reads.
         """
         # A NUL cannot be in any of them, and would be an error here.
-        told = {"SITE": url, "LOSS": loss.kind.value, "REASON": loss.reason, "SINCE": since}
+        told = {"SITE": url, "LOSS": kind, "REASON": reason, "SINCE": since}
         environment = os.environ | {f"UNLOST_{name}": _plain(value) for name, value in told.items()}
         try:
             done = subprocess.run(  # noqa: S603  the user's own command
-                [*self.words, _plain(url), loss.kind.value], env=environment, check=False, stdin=subprocess.DEVNULL
+                [*self.words, _plain(url), kind], env=environment, check=False, stdin=subprocess.DEVNULL
             )
         except OSError as error:
             return f"{self.words[0]}: {error.strerror or error}"

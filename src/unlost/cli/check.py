@@ -1,0 +1,110 @@
+"""`unlost check`: what would come back if a site were lost now."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from unlost.cli.asking import contact_option
+from unlost.cli.registry_options import archives_option, only_option
+from unlost.errors import ArchiveError, InputError, UsageError
+
+_FILE = click.Path(path_type=Path)
+_COUNT = click.IntRange(min=1)
+
+DEPTH_OPTIONS = (
+    click.option(
+        "--limit",
+        type=_COUNT,
+        default=1_000,
+        show_default=True,
+        metavar="N",
+        help="Visit at most N addresses of the site.",
+    ),
+    click.option("--subdomains", is_flag=True, help="The hosts below the host, too."),
+    click.option(
+        "--delay",
+        type=click.FloatRange(0, 3_600),
+        default=1,
+        show_default=True,
+        metavar="SECONDS",
+        help="Between two requests to the site; robots.txt may ask for more.",
+    ),
+    click.option(
+        "--sample",
+        type=_COUNT,
+        default=200,
+        show_default=True,
+        metavar="N",
+        help="Ask archives that list nothing for at most N addresses, drawn at random.",
+    ),
+    click.option("--all", is_flag=True, help="Ask them for every address."),
+    click.option("--thorough", is_flag=True, help="Ask every archive, also for what another is known to have."),
+    archives_option,
+    only_option,
+    contact_option,
+    click.option("--proxy", is_flag=True, help="Go through the proxies that HTTP_PROXY and the like name."),
+)
+"""How much of a site is visited, and how much archives are asked: `watch` has them, too."""
+
+
+def with_options(*options: Callable[[Callable[..., None]], Callable[..., None]]) -> Callable[..., Callable[..., None]]:
+    """Return what gives a command options, in this order."""
+
+    def given(command: Callable[..., None]) -> Callable[..., None]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return given
+
+
+@click.command(name="check")
+@click.argument("url", metavar="[URL]", required=False)
+@click.option("--warc", type=_FILE, metavar="FILE", help="The site as it is in a WARC, a WACZ or a folder of them.")
+@click.option("--urls", type=_FILE, metavar="FILE", help="These addresses, one a line, and no others.")
+@click.option("--sitemap", is_flag=True, help="What the site's sitemap names, and no links.")
+@click.option(
+    "--beside",
+    type=click.IntRange(min=0),
+    default=50,
+    show_default=True,
+    metavar="N",
+    help="Look at N addresses that archives list and nothing leads to.",
+)
+@with_options(*DEPTH_OPTIONS)
+@click.option("--anew", is_flag=True, help="Begin from the start, also if a check was interrupted.")
+@click.option("--least", type=click.FloatRange(0, 100), metavar="PERCENT", help="End with 1 if less would come back.")
+@click.option(
+    "--save", type=_FILE, metavar="FILE", help="Write the addresses there that no archive has; nobody gets them."
+)
+@click.option("--html", type=_FILE, metavar="FILE", help="Write a page about it there.")
+@click.option("--json", is_flag=True, help="As JSON, an object a line: one for each resource, then the summary.")
+@click.pass_context
+def command(ctx: click.Context, /, **given: Any) -> None:  # noqa: ANN401  the options, by their names
+    """Say what would come back if a site were lost now.
+
+    The site is visited politely, and archives are asked for what it has. Each resource is replicated, vulnerable,
+    endangered or unrecoverable; docs/check.md explains that, and the numbers. The exit code is 4 if archives did not
+    answer: the same command goes on.
+    """
+    from unlost.cli.checkrun import CheckRun  # noqa: PLC0415  start-up
+
+    named = [name for name in ("url", "warc", "urls") if given[name] is not None]
+    if len(named) != 1:
+        raise UsageError("expected one of URL, --warc and --urls: what is to be checked")
+    if given["sitemap"] and given["url"] is None:
+        raise UsageError("--sitemap is about the site at URL: leave it out with --warc and --urls")
+    for name in ("save", "html"):
+        check_writable(given[name])
+    is_whole, share = CheckRun(given).run()
+    if given["least"] is not None and share is not None and share * 100 < given["least"]:
+        ctx.exit(1)
+    ctx.exit(0 if is_whole else ArchiveError.exit_code)
+
+
+def check_writable(file: Path | None) -> None:
+    """Refuse before any work a file that cannot be written. Raises InputError."""
+    if file is not None and (file.is_dir() or not file.absolute().parent.is_dir()):
+        raise InputError(f"{file}: cannot be written: {'it is a folder' if file.is_dir() else 'no such folder'}")

@@ -1,0 +1,198 @@
+"""One run of `unlost check`: puts its parts together, and says what came of it."""
+
+import hashlib
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from json import dumps
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import uvloop
+
+from unlost.archives.spelling import asked
+from unlost.cli import config
+from unlost.cli.checkshown import print_json, print_report
+from unlost.cli.means import opened_means
+from unlost.cli.messages import say
+from unlost.cli.progress import Bar, progress
+from unlost.cli.registry_options import archives_of
+from unlost.clock import Clock, SystemClock
+from unlost.crawl.plan import Plan, Reach
+from unlost.errors import InputError
+from unlost.formats.output import whole_file
+from unlost.formats.problems import Problems
+from unlost.measure.availability.checking import Checked, Depth, LiveSite, begun, check_site
+from unlost.measure.availability.crawled import CopiedSite, CrawledSite, Visiting
+from unlost.measure.availability.page import check_page
+from unlost.measure.availability.sources import of_copy, of_list, prefix_of
+from unlost.measure.availability.states import State
+from unlost.measure.visits.file import VisitsFile, explained
+from unlost.measure.visits.history import History
+from unlost.measure.visits.present import Listed
+
+
+class CheckRun:
+    """A check, with the options that were given, by their names."""
+
+    def __init__(self, given: Mapping[str, Any], clock: Clock | None = None) -> None:
+        self._given = given
+        self._clock = clock or SystemClock()
+        self._problems = Problems()
+        self._what = asked(given["url"]) if given["url"] else str(given["warc"] or given["urls"])
+
+    def run(self) -> tuple[bool, float | None]:
+        """Check, print and write; return whether all archives answered, and the share that would come back."""
+        archives = archives_of(self._given["archives"], self._given["only"])
+        with (
+            self._folder() as folder,
+            explained(folder / "visits.sqlite"),
+            VisitsFile(folder / "visits.sqlite") as file,
+        ):
+            history = History(file, file.site(self._what))
+            checked = uvloop.run(self._check(history, folder, archives))
+            self._show(checked)
+            if not checked.left_over:
+                history.end(checked.visit, checked.archives)
+        if not checked.left_over:
+            shutil.rmtree(folder, ignore_errors=True)
+        return not checked.left_over, checked.figures.score.share
+
+    @contextmanager
+    def _folder(self) -> Iterator[Path]:
+        """Give the folder for what is known so far of just this check."""
+        names = ("sitemap", "subdomains", "limit", "sample", "all", "thorough", "beside", "only")
+        plan = dumps([self._what, [str(self._given[name]) for name in names], str(self._given["archives"])])
+        host = (urlsplit(self._what).hostname or Path(self._what).name)[:60]
+        safe = "".join(char if char.isalnum() or char in "-." else "_" for char in host)
+        folder = config.state() / "checks" / f"{safe}-{hashlib.sha256(plan.encode()).hexdigest()[:12]}"
+        if self._given["anew"]:
+            shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        yield folder
+
+    async def _check(self, history: History, folder: Path, archives: Mapping[str, Any]) -> Checked:
+        visit, _ = await begun(history, self._clock)
+        with progress("checking", counted="addresses") as bar:
+            site = self._site(folder / f"crawl-{visit.id}", bar)
+            depth = depth_of(self._given)
+            async with opened_means(archives, self._given, self._clock) as means:
+                checked = await check_site(history, visit, site, means, depth, _Told(bar))
+        if isinstance(site, CrawledSite):
+            say_crawl(site)
+        if not checked.figures.total:
+            raise InputError(f"{self._what}: nothing of a site is there")
+        return checked
+
+    def _site(self, folder: Path, bar: Bar) -> LiveSite:
+        given = self._given
+        if given["warc"] is not None:
+            found, self._problems = of_copy(given["warc"])
+            return CopiedSite(list(found))
+        visiting = Visiting(folder, self._clock, given["contact"], given["proxy"], _counting(bar))
+        if given["urls"] is not None:
+            urls = of_list(given["urls"], self._problems)
+            self._say_problems()
+            if not urls:
+                raise InputError(f"{given['urls']}: no address is in it")
+            plan = Plan((), extra=tuple(urls), links=False, parts=False, sitemaps=False, delay=given["delay"])
+            return CrawledSite(plan, visiting)
+        return CrawledSite(plan_of(self._what, given), visiting, [prefix_of(self._what)], must_answer=True)
+
+    def _say_problems(self) -> None:
+        for kind, count in self._problems.counts.items():
+            say(f"{count:,} {kind}, first: {self._problems.first[kind]}", level="warning", kind=kind)
+
+    def _show(self, checked: Checked) -> None:
+        given = self._given
+        if given["save"] is not None:
+            self._save(given["save"], checked)
+        if given["html"] is not None:
+            standings = checked.present.standings(checked.archives)
+            page = check_page(self._what, checked.now, checked.figures, standings, checked.left_over)
+            with whole_file(given["html"]) as output:
+                output.write(page.encode())
+        if given["json"]:
+            print_json(self._what, checked, checked.present.standings(checked.archives))
+        else:
+            print_report(checked.figures)
+        say_left_over(checked)
+        if checked.left_over:
+            say("the same command goes on", level="info")
+
+    def _save(self, file: Path, checked: Checked) -> None:
+        """Write the addresses that no archive has; nobody else gets them."""
+        count = 0
+        with whole_file(file) as output:
+            for standing in checked.present.standings(checked.archives):
+                if standing.state is State.VULNERABLE:
+                    count += 1
+                    output.write(standing.live.uri.encode("utf-8", "surrogateescape") + b"\n")
+        say(f"{count:,} addresses that no archive has are in {file}", level="info")
+
+
+class _Told:
+    """Shows how far archives were asked."""
+
+    def __init__(self, bar: Bar) -> None:
+        self._bar = bar
+
+    def listed(self, listed: Listed) -> None:
+        """Take how a list ended."""
+
+    def asked(self, done: int, total: int) -> None:
+        """Take how many single questions were asked."""
+        self._bar.at(done, lines=done)
+
+
+def _counting(bar: Bar) -> Any:  # noqa: ANN401  as a crawl tells
+    def tell(word: str, about: Mapping[str, object]) -> None:
+        fetched = about.get("fetched")
+        if word == "fetched" and isinstance(fetched, int):
+            bar.at(fetched, lines=fetched)
+
+    return tell
+
+
+def depth_of(given: Mapping[str, Any]) -> Depth:
+    """Return how thoroughly archives are asked, by the options."""
+    return Depth(None if given["all"] else given["sample"], given["thorough"], given.get("beside", 0))
+
+
+def plan_of(url: str, given: Mapping[str, Any], known: tuple[str, ...] = ()) -> Plan:
+    """Return how a site is crawled, by the options. known: addresses that are visited, whatever leads to them."""
+    has_folder = urlsplit(prefix_of(url)).path != "/"
+    reach = Reach.DOMAIN if given["subdomains"] else Reach.PREFIX if has_folder else Reach.HOST
+    is_sitemap = bool(given.get("sitemap"))
+    return Plan(
+        (url,),
+        reach,
+        extra=known,
+        resources=given["limit"],
+        delay=given["delay"],
+        links=not is_sitemap,
+        parts=not is_sitemap,
+    )
+
+
+def say_crawl(site: CrawledSite) -> None:
+    """Say what a crawl did not see."""
+    result = site.result
+    if result is None:
+        return
+    if result.limit is not None:
+        say(
+            f"the site has more than was visited: {result.queued:,} addresses are left; --limit sets how many",
+            level="note",
+        )
+    for reason, count in result.left_out.items():
+        say(f"{count:,} links were not followed: {reason}", level="note")
+    for host in result.waiting:
+        say(f"{host}: it said to come back later, or does not answer: not all of it was seen", level="warning")
+
+
+def say_left_over(checked: Checked) -> None:
+    """Say which archives did not answer."""
+    for archive, message in checked.left_over.items():
+        say(f"{archive}: not asked to the end: {message}", level="warning", archive=archive)

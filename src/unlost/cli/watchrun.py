@@ -1,0 +1,241 @@
+"""One run of `unlost watch`: puts its parts together, and says what came of it."""
+
+import shutil
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from json import dumps
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import click
+import uvloop
+
+from unlost import dates
+from unlost.archives.manners.admission import SHARE, SHARE_WITHOUT_CONTACT
+from unlost.archives.spelling import asked
+from unlost.cli.checkrun import depth_of, plan_of, say_crawl, say_left_over
+from unlost.cli.means import opened_means
+from unlost.cli.messages import say
+from unlost.cli.registry_options import archives_of
+from unlost.cli.table import print_table
+from unlost.cli.watchshown import print_survey, survey_object, visit_object
+from unlost.clock import Clock, SystemClock
+from unlost.errors import InputError
+from unlost.formats.output import whole_file
+from unlost.formats.problems import Problems
+from unlost.measure.availability.checking import LiveSite
+from unlost.measure.availability.crawled import CrawledSite, Visiting
+from unlost.measure.availability.sources import of_list, prefix_of
+from unlost.measure.availability.wording import headline
+from unlost.measure.visits.file import VisitsFile, explained
+from unlost.measure.visits.history import History
+from unlost.measure.visits.losses import Losses
+from unlost.measure.watching.glancing import PoliteGlances
+from unlost.measure.watching.on_loss import OnLoss
+from unlost.measure.watching.page import Watched, watch_page
+from unlost.measure.watching.queries import Queries, Size, queries_of
+from unlost.measure.watching.survey import survey
+from unlost.measure.watching.watcher import Visited, Watcher
+from unlost.measure.watching.wording import look_words
+
+_GUESSED_ROWS = 3  # captures of a resource that an archive lists, if nobody has seen yet
+
+
+class WatchRun:
+    """A watch, with the options that were given, by their names."""
+
+    def __init__(self, given: Mapping[str, Any], clock: Clock | None = None) -> None:
+        self._given = given
+        self._clock = clock or SystemClock()
+        self._urls, name = _sites(given["site"])
+        self._file: Path = given["history"] or Path(f"{name}.watch.sqlite")
+        self._on_loss = OnLoss.parse(given["on_loss"]) if given["on_loss"] is not None else None
+        self._is_lost = False
+        self._is_whole = True
+
+    def once(self) -> tuple[bool, bool]:
+        """Visit each site once; return whether one is lost, and whether all archives answered."""
+
+        async def visits() -> None:
+            async with self._watcher() as watcher:
+                for url in self._urls:
+                    await watcher.visit(url)
+
+        uvloop.run(visits())
+        self._write_page()
+        return self._is_lost, self._is_whole
+
+    def forever(self) -> None:
+        """Visit sites whenever it is time, until somebody ends it."""
+
+        async def watching() -> None:
+            async with self._watcher() as watcher:
+                await watcher.watch(self._urls)
+
+        uvloop.run(watching())
+
+    def report(self) -> None:
+        """Print what the visits so far have shown."""
+        for watched in self._watched():
+            if self._given["json"]:
+                click.echo(dumps(survey_object(watched)))
+            else:
+                print_survey(watched)
+        self._write_page()
+
+    def estimate(self) -> None:
+        """Print how many questions archives are asked in a day."""
+        archives = archives_of(self._given["archives"], self._given["only"])
+        sizes = self._sizes()
+        share = SHARE if self._given["contact"] else SHARE_WITHOUT_CONTACT
+        rows = [queries_of(each, sizes, self._given["every"], share) for each in archives.values()]
+        if self._given["json"]:
+            for each in rows:
+                click.echo(dumps(_queries_object(each)))
+        else:
+            cells = [
+                (
+                    each.archive,
+                    f"{each.lists:,}",
+                    f"{each.singles:,}",
+                    f"{each.daily:,}",
+                    "-" if each.quota is None else f"{each.quota:,}",
+                )
+                for each in rows
+            ]
+            print_table(("archive", "lists a visit", "pages a visit", "questions a day", "allowed a day"), cells)
+        for each in rows:
+            if each.is_too_much:
+                say(
+                    f"{each.archive}: {each.daily:,} questions a day are more than the {each.quota:,} it is asked: "
+                    "some will go unanswered; --sample, --every or fewer sites make it less",
+                    level="warning",
+                    archive=each.archive,
+                )
+        total = sum(each.daily for each in rows)
+        pages = sum(size.resources for size in sizes) * 86_400 / self._given["every"]
+        say(f"about {total:,} questions a day to archives, and {pages:,.0f} requests a day to the sites", level="info")
+
+    @asynccontextmanager
+    async def _watcher(self) -> AsyncIterator[Watcher]:
+        given = self._given
+        archives = archives_of(given["archives"], given["only"])
+        glances = PoliteGlances(self._urls, self._clock, given["contact"], given["delay"], proxies=given["proxy"])
+        async with glances, opened_means(archives, given, self._clock) as means:
+            yield Watcher(
+                self._file,
+                self._clock,
+                _LiveSites(glances, self._file, given, self._clock),
+                means,
+                depth_of(given),
+                every=given["every"],
+                on_loss=self._on_loss,
+                tell=self._tell,
+            )
+
+    def _tell(self, visited: Visited) -> None:
+        """Say what a visit came to."""
+        self._is_whole = self._is_whole and not visited.checked.left_over
+        lost = visited.lost
+        self._is_lost = self._is_lost or (lost is not None and lost.over is None)
+        if self._given["json"]:
+            click.echo(dumps(visit_object(visited)))
+        else:
+            click.echo(f"{visited.url}: {look_words(visited.look.look)}. {headline(visited.checked.figures.score)}")
+        if visited.struck:
+            say(
+                f"the clock went back: {visited.struck:,} visits have no date any more, and are not counted in times",
+                level="warning",
+            )
+        if lost is not None and lost.over is None:
+            since = dates.to_iso(dates.from_epoch(str(int(lost.since))))
+            say(f"{visited.url}: lost since {since}: {look_words(lost.kind)} ({lost.reason})", level="warning")
+        elif lost is not None:
+            say(f"{visited.url}: it is there again", level="info")
+        if visited.trouble is not None:
+            say(f"--on-loss: {visited.trouble}", level="error")
+        say_left_over(visited.checked)
+
+    def _watched(self) -> list[Watched]:
+        """Return what is known of each site that was asked for."""
+        found = []
+        with explained(self._file), VisitsFile(self._file, is_read_only=True) as file:
+            numbers = {url: number for number, url in file.sites()}
+            for url in self._urls:
+                if url not in numbers:
+                    raise InputError(f"{self._file}: {url} was not visited yet")
+                history = History(file, numbers[url])
+                found.append(Watched(url, survey(history), Losses(file, numbers[url]).all()))
+        return found
+
+    def _write_page(self) -> None:
+        if self._given["html"] is not None:
+            page = watch_page(self._watched())
+            with whole_file(self._given["html"]) as output:
+                output.write(page.encode())
+
+    def _sizes(self) -> list[Size]:
+        """Return how large the sites are: as the last visits saw them, else as the limits allow."""
+        limit: int = self._given["limit"]
+        most = limit if self._given["all"] else min(limit, self._given["sample"])
+        known: dict[str, int] = {}
+        if self._file.exists():
+            with explained(self._file), VisitsFile(self._file, is_read_only=True) as file:
+                for number, url in file.sites():
+                    known[url] = len(History(file, number).known(limit))
+        new = [url for url in self._urls if not known.get(url)]
+        if new:
+            say(f"{len(new):,} sites were not visited yet: they are taken to have {limit:,} addresses", level="note")
+        found = []
+        for url in self._urls:
+            resources = known.get(url) or limit
+            found.append(Size(1, min(most, resources), _GUESSED_ROWS * resources))
+        return found
+
+
+class _LiveSites:
+    """Opens sites that are crawled, each visit anew."""
+
+    def __init__(self, glances: PoliteGlances, file: Path, given: Mapping[str, Any], clock: Clock) -> None:
+        self.glances = glances
+        self._folder = file.with_name(f"{file.name}.crawl")
+        self._given = given
+        self._clock = clock
+
+    @asynccontextmanager
+    async def open(self, url: str, visit: int, known: Sequence[str]) -> AsyncIterator[LiveSite]:
+        """Give a site to crawl; what the crawl remembers goes when the visit is over."""
+        given = self._given
+        folder = self._folder.with_name(f"{self._folder.name}-{visit}")
+        visiting = Visiting(folder, self._clock, given["contact"], given["proxy"])
+        site = CrawledSite(plan_of(url, given, tuple(known)), visiting, [prefix_of(url)])
+        yield site
+        say_crawl(site)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _sites(given: str) -> tuple[list[str], str]:
+    """Return the addresses of sites, and what their history is called. Raises InputError, UriError."""
+    file = Path(given)
+    if not file.is_file():
+        url = asked(given)
+        host = urlsplit(url).netloc.rpartition("@")[2].lower()
+        return [url], host.translate(str.maketrans(":", "_", "[]"))
+    problems = Problems()
+    urls = of_list(file, problems)
+    if problems.total:
+        raise InputError(f"{file}: {next(iter(problems.first.values()))}")
+    if not urls:
+        raise InputError(f"{file}: no address is in it")
+    return urls, file.name
+
+
+def _queries_object(each: Queries) -> dict[str, object]:
+    return {
+        "archive": each.archive,
+        "lists_per_visit": each.lists,
+        "pages_per_visit": each.singles,
+        "questions_per_day": each.daily,
+        "allowed_per_day": each.quota,
+    }

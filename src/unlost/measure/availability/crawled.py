@@ -1,0 +1,136 @@
+"""A living site that is crawled, and single addresses of it that are looked at."""
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from shutil import rmtree
+
+from unlost.clock import Clock
+from unlost.crawl.crawling import crawl
+from unlost.crawl.plan import Plan
+from unlost.crawl.polite import Tell
+from unlost.crawl.reading import read_resources
+from unlost.crawl.resource import LiveResource, Outcome
+from unlost.crawl.result import Result
+from unlost.errors import InputError
+from unlost.measure.availability.asking import Looks
+from unlost.measure.availability.sources import prefixes_of
+
+_BYTES_EACH = 8 << 20
+"""Of one body: enough to find its links and tell whether it changed; nothing is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visiting:
+    """In whose name a site is visited, and how.
+
+    folder: for what a crawl remembers, so that it can go on; its parent must be there.
+    """
+
+    folder: Path
+    clock: Clock
+    contact: str | None = None
+    proxies: bool = False
+    tell: Tell = lambda _, __: None
+
+
+class CrawledSite:
+    """A site that is crawled by a plan.
+
+    prefixes: what archives list of it; by default the hosts that are seen. must_answer: whether to raise InputError if
+    nothing of it could be fetched. result: how the crawl ended, once it has.
+    """
+
+    def __init__(
+        self, plan: Plan, visiting: Visiting, prefixes: Sequence[str] | None = None, *, must_answer: bool = False
+    ) -> None:
+        self._must_answer = must_answer
+        self._plan = replace(plan, bytes_each=min(plan.bytes_each, _BYTES_EACH))
+        self._visiting = visiting
+        self._prefixes = prefixes
+        self.result: Result | None = None
+
+    @property
+    def knows_links(self) -> bool:
+        """Whether links are followed."""
+        return self._plan.links
+
+    @property
+    def look(self) -> Looks | None:
+        """What looks at single addresses."""
+        return self._look
+
+    async def resources(self) -> AsyncIterator[LiveResource]:
+        """Crawl the site, or go on where that was interrupted, and yield what it has."""
+        self.result = await self._crawl(self._plan, self._visiting.folder)
+        if self._must_answer and not self.result.counts[Outcome.FETCHED]:
+            raise self._silence()
+        for each in read_resources(self._visiting.folder):
+            yield each
+
+    def prefixes(self) -> Sequence[str]:
+        """Return what archives are asked for lists of."""
+        if self._prefixes is not None:
+            return self._prefixes
+        return prefixes_of(self._uris())
+
+    def _silence(self) -> InputError:
+        """Return in words why nothing was fetched."""
+        first = next(read_resources(self._visiting.folder), None)
+        what, reason = (first.uri, first.reason) if first is not None else ("the site", None)
+        if first is not None and first.outcome is Outcome.FORBIDDEN and reason == "robots":
+            return InputError(f"{what}: its robots.txt forbids to visit it: check a copy of your own with --warc")
+        return InputError(
+            f"{what}: no answer ({reason or 'nothing came'}): try again later; if the site is lost, "
+            "`unlost recover` brings back what archives have"
+        )
+
+    def _uris(self) -> Iterator[str]:
+        for each in read_resources(self._visiting.folder):
+            if each.outcome is not Outcome.LEFT_OUT:
+                yield each.uri
+
+    async def _look(self, uris: list[str]) -> list[LiveResource]:
+        """Look at single addresses, and follow nothing."""
+        folder = self._visiting.folder.with_name(f"{self._visiting.folder.name}-beside")
+        if folder.exists():
+            rmtree(folder)
+        plan = replace(
+            self._plan, starts=(), extra=tuple(uris), links=False, parts=False, sitemaps=False, resources=None
+        )
+        try:
+            await self._crawl(plan, folder)
+            return [each for each in read_resources(folder) if each.outcome is not Outcome.LEFT_OUT]
+        finally:
+            rmtree(folder, ignore_errors=True)
+
+    async def _crawl(self, plan: Plan, folder: Path) -> Result:
+        visiting = self._visiting
+        return await crawl(
+            plan,
+            folder,
+            visiting.clock,
+            contact=visiting.contact,
+            keep_warcs=False,
+            tell=visiting.tell,
+            proxies=visiting.proxies,
+        )
+
+
+class CopiedSite:
+    """A site that is known from a copy of it: nobody is visited."""
+
+    knows_links = False
+    look: Looks | None = None
+
+    def __init__(self, resources: Sequence[LiveResource]) -> None:
+        self._resources = resources
+
+    async def resources(self) -> AsyncIterator[LiveResource]:
+        """Yield what the copy has."""
+        for each in self._resources:
+            yield each
+
+    def prefixes(self) -> Sequence[str]:
+        """Return the hosts of which archives are asked for lists."""
+        return prefixes_of(each.uri for each in self._resources)

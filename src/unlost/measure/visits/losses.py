@@ -1,0 +1,106 @@
+"""What is known of the life of a site itself: pages that were good, how it looked, and when it was lost."""
+
+# ruff: noqa: S608  what is put into statements is our own
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from unlost.measure.visits.file import VisitsFile
+from unlost.measure.visits.present import Stage, Visit
+from unlost.measure.watching.looking import KnownPage, Look
+from unlost.measure.watching.loss import Loss, Seen
+from unlost.recover.state.file import storable, text_of
+from unlost.transactions import transaction
+
+_REMEMBERED = 60  # visits that are looked back at: a run that is longer was decided long ago
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A loss that was noticed.
+
+    since: when the site was first seen to be gone, in seconds since 1970. noticed: when that was certain.
+    over: when it was there again; None if it is still lost. is_told: whether whoever wants to know was told.
+    """
+
+    id: int
+    kind: Look
+    reason: str
+    since: float
+    noticed: float
+    over: float | None
+    is_told: bool
+
+
+class Losses:
+    """The tables about one site as a whole."""
+
+    def __init__(self, file: VisitsFile, site: int) -> None:
+        self._data = file.connection
+        self._site = site
+
+    def pages(self) -> list[KnownPage]:
+        """Return the pages that are known to have been good."""
+        rows = self._data.execute(
+            "SELECT uri, datetime, digest, text FROM page WHERE site = ? ORDER BY place", (self._site,)
+        )
+        return [KnownPage(text_of(uri), datetime, digest, text_of(text)) for uri, datetime, digest, text in rows]
+
+    def keep_pages(self, pages: Sequence[KnownPage]) -> None:
+        """Keep these, and forget all others."""
+        with transaction(self._data):
+            self._data.execute("DELETE FROM page WHERE site = ?", (self._site,))
+            self._data.executemany(
+                "INSERT OR REPLACE INTO page VALUES (?, ?, ?, ?, ?, ?)",
+                [
+                    (self._site, at, storable(each.uri), each.datetime, each.digest, storable(each.text))
+                    for at, each in enumerate(pages)
+                ],
+            )
+
+    def seen(self) -> list[Seen]:
+        """Return how the site looked at the last visits that are over, in their order."""
+        rows = self._data.execute(
+            "SELECT id, time, is_dated, look, reason FROM visit WHERE site = ? AND stage = ? AND look IS NOT NULL "
+            "ORDER BY id DESC LIMIT ?",
+            (self._site, Stage.DONE, _REMEMBERED),
+        ).fetchall()
+        return [
+            Seen(number, time if is_dated else None, Look(look), text_of(reason) or "")
+            for number, time, is_dated, look, reason in reversed(rows)
+        ]
+
+    def last(self) -> Lost | None:
+        """Return the last loss, whether or not it is over; None if there was none."""
+        return next(iter(self._losses("DESC LIMIT 1")), None)
+
+    def all(self) -> list[Lost]:
+        """Return all losses, in their order."""
+        return self._losses("ASC")
+
+    def note(self, visit: Visit, loss: Loss) -> None:
+        """Note that the site is lost."""
+        self._data.execute(
+            "INSERT INTO loss (site, visit, kind, reason, since) VALUES (?, ?, ?, ?, ?)",
+            (self._site, visit.id, loss.kind, storable(loss.reason), loss.since),
+        )
+
+    def found_again(self, visit: Visit) -> None:
+        """Note that it is there again."""
+        self._data.execute("UPDATE loss SET over = ? WHERE site = ? AND over IS NULL", (visit.id, self._site))
+
+    def told(self, lost: Lost) -> None:
+        """Note that whoever wants to know was told."""
+        self._data.execute("UPDATE loss SET is_told = 1 WHERE id = ?", (lost.id,))
+
+    def _losses(self, order: str) -> list[Lost]:
+        rows = self._data.execute(
+            "SELECT id, kind, reason, (SELECT time FROM visit WHERE id = since), (SELECT time FROM visit WHERE "
+            "id = loss.visit), (SELECT time FROM visit WHERE id = over), is_told FROM loss WHERE site = ? "
+            f"ORDER BY id {order}",
+            (self._site,),
+        )
+        return [
+            Lost(number, Look(kind), text_of(reason), since, noticed, over, bool(is_told))
+            for number, kind, reason, since, noticed, over, is_told in rows
+        ]
