@@ -141,7 +141,7 @@ class _Told:
     def listed(self, listed: Listed) -> None:
         """Take how a list ended."""
 
-    def asked(self, done: int, total: int) -> None:
+    def asked(self, done: int, total: int) -> None:  # noqa: ARG002  a bar has no room for it
         """Take how many single questions were asked."""
         self._bar.at(done, lines=done)
 

@@ -11,7 +11,7 @@ from unlost.measure.availability.states import State, is_live
 from unlost.measure.visits.file import VisitsFile
 from unlost.measure.visits.present import Present, Stage, Visit
 from unlost.measure.watching.lifetimes import Sight
-from unlost.recover.state.file import storable, text_of
+from unlost.state_file import storable, text_of
 from unlost.transactions import transaction
 
 ANY = ""

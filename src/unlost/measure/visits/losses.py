@@ -9,7 +9,7 @@ from unlost.measure.visits.file import VisitsFile
 from unlost.measure.visits.present import Stage, Visit
 from unlost.measure.watching.looking import KnownPage, Look
 from unlost.measure.watching.loss import Loss, Seen
-from unlost.recover.state.file import storable, text_of
+from unlost.state_file import storable, text_of
 from unlost.transactions import transaction
 
 _REMEMBERED = 60  # visits that are looked back at: a run that is longer was decided long ago

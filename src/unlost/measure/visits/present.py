@@ -13,7 +13,7 @@ from unlost.crawl.resource import LiveResource, Outcome
 from unlost.measure.availability.standing import Held, Standing
 from unlost.measure.availability.states import is_counted, is_live
 from unlost.measure.visits.file import VisitsFile
-from unlost.recover.state.file import storable, text_of
+from unlost.state_file import storable, text_of
 from unlost.transactions import transaction
 
 _FIELDS = (

@@ -40,7 +40,8 @@ class Loss:
 def loss(seen: Sequence[Seen]) -> Loss | None:
     """Return that a site is lost, by its visits in their order; None if it is not, or that is not certain yet.
 
-    A fine look, or one that was not allowed, begins everything anew; one at which the site says to wait neither counts nor makes it good.
+    A fine look, or one that was not allowed, begins everything anew; one at which the site says to wait neither counts
+    nor makes it good.
 
     >>> looks = [Seen(1, 0.0, Look.FINE), Seen(2, 9e4, Look.PARKED, "for sale"), Seen(3, 18e4, Look.PARKED, "for sale")]
     >>> loss(looks[:2]), loss(looks)

@@ -32,7 +32,10 @@ _LONGEST_SLEEP = 3_600.0  # seconds, before the clock is looked at again: it may
 class Sites(Protocol):
     """Whoever can visit sites."""
 
-    glances: Glances
+    @property
+    def glances(self) -> Glances:
+        """What fetches single pages of them."""
+        ...
 
     def open(self, url: str, visit: int, known: Sequence[str]) -> AbstractAsyncContextManager[LiveSite]:
         """Give a site that is to be crawled at a visit, or where that was interrupted.
