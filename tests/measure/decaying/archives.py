@@ -110,10 +110,15 @@ class Truth:
     def stored(self, behaviour: Behaviour, base: str, day: int) -> list[Stored]:
         """Return what an archive shows on a day. base: the address of the web, with a slash at its end."""
         return [
-            Stored(f"{base}{path}", moment(capture), mimetype=type_of(path))
+            Stored(address(base, path), moment(capture), mimetype=type_of(path))
             for path in self.paths
             for capture in behaviour.captures(self, path, day)
         ]
+
+
+def address(base: str, path: str) -> str:
+    """Return the address of a file: links lead to folders, and not to their `index.html`."""
+    return base + path.removesuffix("index.html")
 
 
 def moment(day: int) -> str:

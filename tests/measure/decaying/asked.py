@@ -1,0 +1,102 @@
+"""Asks the archives of the decaying web, and compares what is found with the truth."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.measure.decaying.archives import Behaviour, Truth, address, type_of
+from tests.measure.decaying.web import BEGIN, DAY
+from tests.neighbours.wayback_cdx import FakeWayback, fake_wayback
+from tests.virtual_clock import VirtualClock
+from unlost.aggregate.asking import Asker
+from unlost.aggregate.experience import Experience
+from unlost.aggregate.routing import Router
+from unlost.archives.asking.courier import Courier
+from unlost.archives.manners.limit_store import MemoryLimitStore
+from unlost.archives.opening import open_repository
+from unlost.archives.registry.registry import Registry
+from unlost.holdings.routing import Holdings
+from unlost.measure.availability.asking import Means
+from unlost.measure.availability.checking import Checked
+from unlost.measure.visits.file import VisitsFile
+from unlost.measure.visits.history import ANY, History
+from unlost.measure.watching.survey import lives_of
+
+EVENING = DAY * 3 // 4
+
+
+class NoMaps:
+    """Nothing is known of what archives have."""
+
+    def all(self) -> dict[str, Holdings]:
+        """Return nothing."""
+        return {}
+
+    def set_aside(self, archive: str, problem: str) -> None:
+        """Do nothing."""
+
+
+@asynccontextmanager
+async def asked(
+    behaviours: Sequence[Behaviour], clock: VirtualClock
+) -> AsyncIterator[tuple[Means, dict[str, FakeWayback]]]:
+    """Run archives, and yield what asks them, and their servers by id."""
+    async with AsyncExitStack() as stack:
+        servers = {each.id: await stack.enter_async_context(fake_wayback([], clock)) for each in behaviours}
+        registry = Registry(tuple(each.archive(servers[each.id]) for each in behaviours))
+        courier = await stack.enter_async_context(Courier(MemoryLimitStore(), clock, "me@example.org"))
+        archives = {each.id: each for each in registry}
+        repositories = {name: open_repository(each, courier) for name, each in archives.items() if each.lister}
+        router = Router(registry, NoMaps(), Experience(registry), exploring=0)
+        yield Means(archives, repositories, Asker(courier, clock), router), servers
+
+
+def assert_copies(checked: Checked, truth: Truth, base: str, day: int) -> None:
+    """Compare what is said of copies with what is so: how many, how old, in which format."""
+    files = truth.web.files(day)
+    paths = {address(base, path): path for path in truth.paths}
+    for standing in checked.present.standings(checked.archives):
+        path = paths[standing.live.uri]
+        shown = {each.id: each.captures(truth, path, day) for each in truth.behaviours}
+        assert {held.archive: held.copies for held in standing.held} == {
+            name: len(days) for name, days in shown.items() if days
+        }
+        last = max((days[-1] for days in shown.values() if days), default=None)
+        if path in files and last is not None:
+            changed = files[path][1]
+            assert standing.stale_days == max(0.0, changed - last - 0.5), path
+            changes = [type_of(path) in each.migrates for each in truth.behaviours if shown[each.id]]
+            assert standing.is_migrated == all(changes)
+
+
+def assert_lives(file: Path, truth: Truth, base: str) -> None:
+    """Compare the lives of all files, in each archive and in all together, with the truth."""
+    names = [each.id for each in truth.behaviours]
+    late = 0
+    with VisitsFile(file, is_read_only=True) as opened:
+        history = History(opened, opened.sites()[0][0])
+        assert history.archives() == sorted(names)
+        for archive in (ANY, *names):
+            lives = {uri: life for uri, _, life in lives_of(history, archive)}
+            assert len(lives) == len(truth.paths)
+            for path in truth.paths:
+                life = lives[address(base, path)]
+                expected = truth.life(path, names if archive == ANY else [archive])
+                found = {
+                    "t0": _day(life.t0), "ta": _day(life.ta), "tr": _day(life.tr), "tp": _day(life.tp),
+                    "ttl_c": _days(life.ttl_c), "p_r": life.p_r, "is_late": life.is_late,
+                    "vulnerable": _days(life.vulnerable), "endangered": _days(life.endangered),
+                }  # fmt: skip
+                assert found == pytest.approx(expected), (archive, path)
+                late += life.is_late
+    assert late > 0, "the test has late caching in it"
+
+
+def _day(time: float | None) -> float | None:
+    return None if time is None else (time - BEGIN - EVENING) / DAY
+
+
+def _days(seconds: float | None) -> float | None:
+    return None if seconds is None else seconds / DAY
