@@ -76,7 +76,8 @@ def remarks(figures: Figures) -> list[str]:
     found = []
     gone = figures.states[State.ENDANGERED], figures.states[State.UNRECOVERABLE]
     if any(gone):
-        found.append(f"{sum(gone):,} more are not on the web any more: {gone[0]:,} of them are in an archive.")
+        are = "is" if sum(gone) == 1 else "are"
+        found.append(f"{sum(gone):,} more {are} not on the web any more, of which archives have {gone[0]:,}.")
     if figures.migrated:
         found.append(f"{figures.migrated:,} would come back only in another format than they have.")
     stale = figures.stale

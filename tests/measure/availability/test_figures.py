@@ -1,0 +1,129 @@
+"""The numbers of a check, and what would help."""
+
+import pytest
+
+from tests.measure.availability.made import NOW, held, live, standing
+from unlost.crawl.resource import Outcome
+from unlost.measure.availability.advice import Hindrance
+from unlost.measure.availability.figures import Figures, figures_of
+from unlost.measure.availability.score import Score
+from unlost.measure.availability.standing import Standing
+from unlost.measure.availability.states import State
+from unlost.measure.availability.wording import change, headline, remarks
+
+
+def test_states_and_score() -> None:
+    """What is on the web counts for the score; what is gone is told apart; what nobody answered is unknown."""
+    found = figures_of(
+        [
+            standing("a", "x"),
+            standing("b"),
+            standing("c", is_settled=False),
+            standing("d", "x", status=404),
+            standing("e", status=404),
+            standing("f", outcome=Outcome.FORBIDDEN, status=None),
+            standing("g", outcome=Outcome.FAILED, status=None),
+        ],
+        NOW,
+    )
+    assert found.states == {
+        State.REPLICATED: 1,
+        State.VULNERABLE: 2,
+        State.UNKNOWN: 1,
+        State.ENDANGERED: 1,
+        State.UNRECOVERABLE: 2,
+    }
+    assert found.score == Score(live=4, held=1, absent=2, drawn=0, hits=0)
+
+
+def test_staleness_and_formats() -> None:
+    """Copies are compared with the web by the last of them; one in its own format is enough."""
+    changed = {"last_modified": "20250111000000", "digest": "sha1:A"}
+    found = figures_of(
+        [
+            Standing(live("a", **changed), (held("x", "20250101000000", migrated=True), held("y", "20250109000000"))),
+            Standing(live("b", **changed), (held("x", "20260101000000", migrated=True, digest="sha1:A"),)),
+            Standing(live("c", **changed), (held("y", "20250101000000", copies=3, migrated=False),)),
+            Standing(live("d", last_modified=None), (held("y", migrated=False),)),
+        ],
+        NOW,
+    )
+    assert (found.stale.known, found.stale.stale, found.stale.most, found.stale.least) == (3, 2, 10, 2)
+    assert (found.canonical, found.migrated, found.same) == (2, 1, 1)
+    assert found.by_archives == {1: 3, 2: 1}
+    x, y = sorted(found.archives, key=lambda use: use.archive)
+    assert (x.resources, x.only, x.copies, x.stale.stale) == (2, 1, 2, 1)
+    assert (y.resources, y.only, y.copies, y.stale.stale) == (3, 2, 5, 2)
+
+
+def table(found: Figures, name: str) -> dict[str, int]:
+    """Return how many resources each row of a table has."""
+    return {row.label: row.total for each in found.tables if each.name == name for row in each.rows}
+
+
+def test_tables() -> None:
+    """By type, by depth, by the first folder; many folders are added up at the end."""
+    paths = ["", "x.html", "a/x.html", "a/b/c/x.html", "b/x.pdf"]
+    found = figures_of([standing(path) for path in paths], NOW)
+    assert table(found, "depth") == {"0": 1, "1": 1, "2": 2, "4": 1}
+    top = "http://site.example/"
+    assert table(found, "folder") == {top: 2, f"{top}a/": 2, f"{top}b/": 1}
+    many = figures_of([standing(f"f{number}/x") for number in range(100)], NOW)
+    assert table(many, "folder")["80 others"] == 80
+
+
+def advice(*standings: Standing, knows_links: bool = True) -> dict[Hindrance | None, tuple[int, int]]:
+    """Return how many resources each piece of advice is about, and how many it would save."""
+    found = figures_of(standings, NOW, knows_links=knows_links).advice
+    return {each.hindrance: (each.affected, each.saved) for each in found}
+
+
+FREE = [*(standing(f"kept{number}", "x") for number in range(8)), *(standing(f"not{number}") for number in range(2))]
+"""Of ten resources that nothing hinders, eight are in an archive."""
+
+
+@pytest.mark.parametrize(
+    ("hindrance", "path", "more"),
+    [
+        (Hindrance.ROBOTS, "p", {"outcome": Outcome.FORBIDDEN, "status": None}),
+        (Hindrance.NOARCHIVE, "p", {"is_noarchive": True}),
+        (Hindrance.UNLINKED, "p", {"hops": None}),
+        (Hindrance.QUERY, "p?q=", {}),
+        (Hindrance.DEEP, "p", {"hops": 4}),
+        (Hindrance.DEEP, "a/b/c/d/p", {}),
+        (Hindrance.NEW, "p", {"last_modified": "20260520000000"}),
+    ],
+)
+def test_each_hindrance_is_told(hindrance: Hindrance, path: str, more: dict[str, object]) -> None:
+    """Ten vulnerable resources with a hindrance: without it, eight of them would be in an archive as others are."""
+    group = [standing(f"{path}{number}", **more) for number in range(10)]  # type: ignore[arg-type]
+    assert advice(*FREE, *group) == {hindrance: (10, 8), None: (12, 12)}
+
+
+def test_a_change_saves_no_more_than_it_can() -> None:
+    """Of a group that is held as often as others nothing would be saved; of ten with six held, two."""
+    group = [standing(f"q{number}?a", *(["x"] if number < 6 else [])) for number in range(10)]
+    assert advice(*FREE, *group)[Hindrance.QUERY] == (4, 2)
+    group = [standing(f"q{number}?a", *(["x"] if number < 8 else [])) for number in range(10)]
+    assert advice(*FREE, *group)[Hindrance.QUERY] == (2, 0)
+
+
+def test_the_first_hindrance_counts() -> None:
+    """One that has several is counted once, so that the numbers can be added."""
+    both = [standing(f"q{number}?a", is_noarchive=True, hops=None) for number in range(5)]
+    assert advice(*FREE, *both) == {Hindrance.NOARCHIVE: (5, 4), None: (7, 7)}
+
+
+def test_without_links_nothing_is_unlinked() -> None:
+    """A list of addresses says nothing of links; what a sitemap names can be found."""
+    assert Hindrance.UNLINKED not in advice(standing("a", hops=None), knows_links=False)
+    assert Hindrance.UNLINKED not in advice(standing("a", hops=None, is_in_sitemap=True))
+    assert advice(standing("a", "x")) == {}
+
+
+def test_sentences() -> None:
+    """What is said of all this needs no explanation."""
+    found = figures_of([*FREE, standing("gone", "x", status=404), *[standing(f"q{n}?a") for n in range(10)]], NOW)
+    assert headline(found.score) == "If the site were lost now, 8 of 20 resources would come back: 40 %."
+    assert remarks(found)[0] == "1 more is not on the web any more, of which archives have 1."
+    assert change(found.advice[0]).endswith("10 are with a query in their address, of which 8 would be saved.")

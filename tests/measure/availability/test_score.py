@@ -1,0 +1,97 @@
+"""The share that would come back, and its interval."""
+
+from math import comb, sqrt
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from unlost.measure.availability.score import Score, Z, wilson
+
+
+def slow_wilson(hits: int, asked: int, total: int) -> tuple[float, float]:
+    """Return the ends by their definition: all shares that lie within 1.96 deviations of what was drawn, by halving."""
+    share = hits / asked
+
+    def is_within(guess: float) -> bool:
+        variance = guess * (1 - guess) / asked * (total - asked) / (total - 1)
+        return abs(share - guess) <= Z * sqrt(variance) + 1e-12
+
+    def end(inside: float, outside: float) -> float:
+        for _ in range(60):
+            middle = (inside + outside) / 2
+            inside, outside = (middle, outside) if is_within(middle) else (inside, middle)
+        return inside
+
+    low = 0.0 if is_within(0.0) else end(share, 0.0)
+    high = 1.0 if is_within(1.0) else end(share, 1.0)
+    return max(low, hits / total), min(high, (total - asked + hits) / total)
+
+
+@st.composite
+def drawn(draw: st.DrawFn) -> tuple[int, int, int]:
+    """Return hits, asked and total."""
+    total = draw(st.integers(2, 5_000))
+    asked = draw(st.integers(1, total))
+    return draw(st.integers(0, asked)), asked, total
+
+
+@given(drawn())
+def test_the_interval_is_what_it_is_defined_to_be(case: tuple[int, int, int]) -> None:
+    """The closed form and the definition agree."""
+    hits, asked, total = case
+    found, expected = wilson(*case), slow_wilson(*case)
+    assert abs(found[0] - expected[0]) < 1e-5
+    assert abs(found[1] - expected[1]) < 1e-5
+    assert found[0] <= hits / asked <= found[1] + 1e-12 or asked < total
+    if asked == total:
+        assert found == (hits / asked, hits / asked)
+
+
+@given(drawn())
+def test_more_answers_never_say_less(case: tuple[int, int, int]) -> None:
+    """What was drawn and answered is certain, whatever the rest may be."""
+    hits, asked, total = case
+    low, high = wilson(*case)
+    assert hits / total - 1e-12 <= low <= high <= (total - asked + hits) / total + 1e-12
+
+
+def test_it_holds_as_often_as_it_says() -> None:
+    """Over all samples that can be drawn, the true share lies within in about 95 of 100 cases."""
+    for total, drawn_count in ((60, 20), (200, 50), (500, 40)):
+        holds = []
+        for true in range(0, total + 1, max(1, total // 25)):
+            ways = comb(total, drawn_count)
+            inside = 0
+            for hits in range(max(0, drawn_count - (total - true)), min(drawn_count, true) + 1):
+                low, high = wilson(hits, drawn_count, total)
+                if low - 1e-9 <= true / total <= high + 1e-9:
+                    inside += comb(true, hits) * comb(total - true, drawn_count - hits)
+            holds.append(inside / ways)
+        assert sum(holds) / len(holds) > 0.94, (total, drawn_count, holds)
+        assert min(holds) > 0.85
+
+
+@st.composite
+def scores(draw: st.DrawFn) -> Score:
+    """Return scores that can be."""
+    listed, certain = draw(st.integers(0, 50)), draw(st.integers(0, 50))
+    others = draw(st.integers(0, 50))
+    asked = draw(st.integers(0, others))
+    hits = draw(st.integers(0, asked))
+    return Score(listed + certain + others, listed + hits, certain + asked - hits, asked, hits)
+
+
+@given(scores())
+def test_scores_lie_within_what_is_possible(score: Score) -> None:
+    """What is known to be held comes back, what is known to be absent does not; the share lies in its interval."""
+    interval = score.interval
+    if not score.live:
+        assert (score.share, interval) == (None, None)
+        return
+    assert interval is not None
+    low, high = interval
+    assert score.held / score.live - 1e-9 <= low <= high <= 1 - score.absent / score.live + 1e-9
+    if not score.unknown:
+        assert low == high == score.share == score.held / score.live
+    elif score.share is not None:
+        assert low - 1e-9 <= score.share <= high + 1e-9
