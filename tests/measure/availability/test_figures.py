@@ -1,5 +1,7 @@
 """The numbers of a check, and what would help."""
 
+from typing import Any
+
 import pytest
 
 from tests.measure.availability.made import NOW, held, live, standing
@@ -38,7 +40,7 @@ def test_states_and_score() -> None:
 
 def test_staleness_and_formats() -> None:
     """Copies are compared with the web by the last of them; one in its own format is enough."""
-    changed = {"last_modified": "20250111000000", "digest": "sha1:A"}
+    changed: dict[str, Any] = {"last_modified": "20250111000000", "digest": "sha1:A"}
     found = figures_of(
         [
             Standing(live("a", **changed), (held("x", "20250101000000", migrated=True), held("y", "20250109000000"))),
@@ -94,9 +96,9 @@ FREE = [*(standing(f"kept{number}", "x") for number in range(8)), *(standing(f"n
         (Hindrance.NEW, "p", {"last_modified": "20260520000000"}),
     ],
 )
-def test_each_hindrance_is_told(hindrance: Hindrance, path: str, more: dict[str, object]) -> None:
+def test_each_hindrance_is_told(hindrance: Hindrance, path: str, more: dict[str, Any]) -> None:
     """Ten vulnerable resources with a hindrance: without it, eight of them would be in an archive as others are."""
-    group = [standing(f"{path}{number}", **more) for number in range(10)]  # type: ignore[arg-type]
+    group = [standing(f"{path}{number}", **more) for number in range(10)]
     assert advice(*FREE, *group) == {hindrance: (10, 8), None: (12, 12)}
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.aggregate.maps import Knowing
 from tests.measure.decaying.archives import Behaviour, Truth, address, type_of
 from tests.measure.decaying.web import BEGIN, DAY
 from tests.neighbours.wayback_cdx import FakeWayback, fake_wayback
@@ -17,7 +18,6 @@ from unlost.archives.asking.courier import Courier
 from unlost.archives.manners.limit_store import MemoryLimitStore
 from unlost.archives.opening import open_repository
 from unlost.archives.registry.registry import Registry
-from unlost.holdings.routing import Holdings
 from unlost.measure.availability.asking import Means
 from unlost.measure.availability.checking import Checked
 from unlost.measure.visits.file import VisitsFile
@@ -25,17 +25,6 @@ from unlost.measure.visits.history import ANY, History
 from unlost.measure.watching.survey import lives_of
 
 EVENING = DAY * 3 // 4
-
-
-class NoMaps:
-    """Nothing is known of what archives have."""
-
-    def all(self) -> dict[str, Holdings]:
-        """Return nothing."""
-        return {}
-
-    def set_aside(self, archive: str, problem: str) -> None:
-        """Do nothing."""
 
 
 @asynccontextmanager
@@ -49,7 +38,7 @@ async def asked(
         courier = await stack.enter_async_context(Courier(MemoryLimitStore(), clock, "me@example.org"))
         archives = {each.id: each for each in registry}
         repositories = {name: open_repository(each, courier) for name, each in archives.items() if each.lister}
-        router = Router(registry, NoMaps(), Experience(registry), exploring=0)
+        router = Router(registry, Knowing(), Experience(registry), exploring=0)
         yield Means(archives, repositories, Asker(courier, clock), router), servers
 
 

@@ -1,7 +1,7 @@
 """Asks archives what they have of a site: lists where they list, else page by page, within their limits."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Protocol
@@ -118,11 +118,9 @@ class Asking:
 
     async def _lists(self, prefixes: Sequence[str]) -> None:
         done = {(each.archive, each.prefix) for each in self._present.lists() if each.is_whole}
-        await asyncio.gather(
-            *(
-                self._lists_of(repository, [each for each in prefixes if (name, each) not in done])
-                for name, repository in self._means.repositories.items()
-            )
+        await _all_of(
+            self._lists_of(repository, [each for each in prefixes if (name, each) not in done])
+            for name, repository in self._means.repositories.items()
         )
 
     async def _lists_of(self, repository: Repository, prefixes: Sequence[str]) -> None:
@@ -191,7 +189,7 @@ class Asking:
             count += 1
             self._progress.asked(count, total)
 
-        await asyncio.gather(*(self._ask_one(name, each, one_more) for name, each in questions.items()))
+        await _all_of(self._ask_one(name, each, one_more) for name, each in questions.items())
 
     async def _ask_one(
         self, name: str, questions: list[tuple[int, str, str | None, Choice]], one_more: Callable[[], None]
@@ -208,6 +206,17 @@ class Asking:
             if report.outcome == "not-now" or failures >= FAILURES:
                 self._result.given_up[name] = report.message or report.outcome
                 return
+
+
+async def _all_of(works: Iterable[Coroutine[object, object, None]]) -> None:
+    """Do all at once; when one fails, the others are ended before anybody hears of it: they write into one file."""
+    tasks = [asyncio.create_task(work) for work in works]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _held(asked: Asked, archive: Archive, mime: str | None) -> Held | None:

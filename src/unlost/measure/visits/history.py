@@ -105,10 +105,6 @@ class History:
             )
         return states
 
-    def note_look(self, visit: Visit, look: str, reason: str) -> None:
-        """Keep how the site looked."""
-        self._data.execute("UPDATE visit SET look = ?, reason = ? WHERE id = ?", (look, storable(reason), visit.id))
-
     def visits(self) -> list[Ended]:
         """Return all visits that are over, in their order."""
         rows = self._data.execute(

@@ -2,12 +2,11 @@
 
 # ruff: noqa: S608  what is put into statements is our own
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from unlost.measure.visits.file import VisitsFile
 from unlost.measure.visits.present import Stage, Visit
-from unlost.measure.watching.looking import KnownPage, Look
+from unlost.measure.watching.looking import KnownPage, Look, SiteLook
 from unlost.measure.watching.loss import Loss, Seen
 from unlost.state_file import storable, text_of
 from unlost.transactions import transaction
@@ -46,17 +45,27 @@ class Losses:
         )
         return [KnownPage(text_of(uri), datetime, digest, text_of(text)) for uri, datetime, digest, text in rows]
 
-    def keep_pages(self, pages: Sequence[KnownPage]) -> None:
-        """Keep these, and forget all others."""
+    def note_look(self, visit: Visit, found: SiteLook) -> None:
+        """Keep how the site looked at a visit, and the pages that are known since then, all at once."""
         with transaction(self._data):
+            self._data.execute(
+                "UPDATE visit SET look = ?, reason = ? WHERE id = ?", (found.look, storable(found.reason), visit.id)
+            )
             self._data.execute("DELETE FROM page WHERE site = ?", (self._site,))
             self._data.executemany(
-                "INSERT OR REPLACE INTO page VALUES (?, ?, ?, ?, ?, ?)",
+                "INSERT INTO page VALUES (?, ?, ?, ?, ?, ?)",
                 [
                     (self._site, at, storable(each.uri), each.datetime, each.digest, storable(each.text))
-                    for at, each in enumerate(pages)
+                    for at, each in enumerate(found.pages)
                 ],
             )
+
+    def look(self, visit: Visit) -> SiteLook | None:
+        """Return how the site looked at a visit; None if nobody has looked yet."""
+        row = self._data.execute("SELECT look, reason FROM visit WHERE id = ?", (visit.id,)).fetchone()
+        if row is None or row[0] is None:
+            return None
+        return SiteLook(Look(row[0]), text_of(row[1]) or "", tuple(self.pages()))
 
     def seen(self) -> list[Seen]:
         """Return how the site looked at the last visits that are over, in their order."""

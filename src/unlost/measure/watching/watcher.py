@@ -137,10 +137,10 @@ class Watcher:
             history = History(opened, opened.site(url))
             losses = Losses(opened, history.site)
             visit, struck = await begun(history, self._clock)
-            found = await look_at(url, losses.pages(), self._sites.glances)
-            if found.look is Look.FINE:
-                losses.keep_pages(found.pages)
-            history.note_look(visit, found.look, found.reason)
+            found = losses.look(visit)
+            if found is None:
+                found = await look_at(url, losses.pages(), self._sites.glances)
+                losses.note_look(visit, found)
             known = history.known(MOST_KNOWN)
             async with self._site(url, found.look, known, visit) as site:
                 checked = await check_site(history, visit, site, self._means, self._depth)

@@ -1,0 +1,226 @@
+"""Asking archives for a site: a failure is never taken for an absence, and nothing is asked twice."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.aggregate.maps import Knowing, rows
+from tests.measure.availability.made import live
+from tests.neighbours.scripted import Answer, Scripted, scripted
+from tests.neighbours.wayback_cdx import FakeWayback, Stored, fake_wayback
+from tests.virtual_clock import VirtualClock
+from unlost.aggregate.asking import Asker
+from unlost.aggregate.experience import Experience
+from unlost.aggregate.routing import Router
+from unlost.archives.archive import Archive, Kind
+from unlost.archives.asking.courier import Courier
+from unlost.archives.manners.limit_store import MemoryLimitStore
+from unlost.archives.opening import open_repository
+from unlost.archives.registry.registry import Registry
+from unlost.crawl.resource import LiveResource
+from unlost.holdings.routing import Holdings
+from unlost.measure.availability.asking import FAILURES, Asking, Looks, Means, Result
+from unlost.measure.availability.figures import Figures, figures_of
+from unlost.measure.availability.states import State
+from unlost.measure.visits.file import VisitsFile
+from unlost.measure.visits.history import History
+from unlost.measure.visits.present import Present
+
+BASE = "http://site.example/"
+PAGES = [live(f"p{number}") for number in range(40)]
+NOW = "20260601000000"
+
+
+def stored(numbers: Sequence[int], status: int = 200) -> list[Stored]:
+    """Return captures of pages of the site."""
+    return [Stored(f"{BASE}p{number}", "20250101000000", statuscode=status) for number in numbers]
+
+
+class Asked:
+    """What a test asks with: the archives, and a visit that goes on."""
+
+    def __init__(self, present: Present, courier: Courier, clock: VirtualClock) -> None:
+        self.present = present
+        self._courier = courier
+        self._clock = clock
+
+    async def ask(
+        self,
+        *archives: Archive,
+        known: Knowing | None = None,
+        sample: int | None = None,
+        thorough: bool = False,
+        look: Looks | None = None,
+    ) -> tuple[Result, Figures]:
+        """Ask archives, and return what came of it."""
+        registry = Registry(archives)
+        router = Router(registry, known or Knowing(), Experience(registry), exploring=0)
+        lists = {each.id: open_repository(each, self._courier) for each in archives if each.lister}
+        means = Means({each.id: each for each in archives}, lists, Asker(self._courier, self._clock), router)
+        asking = Asking(self.present, means, sample=sample, thorough=thorough, look=look, beside=5)
+        result = await asking.ask([BASE])
+        return result, figures_of(self.present.standings([each.id for each in archives]), NOW)
+
+
+def run(file: Path, work: Callable[[Asked], Awaitable[None]]) -> None:
+    """Begin a visit that has seen the pages, and do some work with it."""
+
+    async def working() -> None:
+        clock = VirtualClock()
+        with VisitsFile(file) as opened:
+            history = History(opened, opened.site(BASE))
+            visit, _ = history.begin(clock.now())
+            present = history.present(visit)
+            present.see(PAGES)
+            async with Courier(MemoryLimitStore(), clock, "me@example.org") as courier:
+                await work(Asked(present, courier, clock))
+
+    asyncio.run(working())
+
+
+def only_timemaps(server: FakeWayback) -> Archive:
+    """Return an archive that lists nothing."""
+    return Archive("single", "Single", Kind.MEMENTO, timemap=server.archive().timemap)
+
+
+def failing(server: Scripted) -> Archive:
+    """Return an archive that never answers."""
+    return Archive("failing", "Failing", Kind.MEMENTO, timemap=f"{server.base}/none/")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Name the file of a visit."""
+    return tmp_path / "visits.sqlite"
+
+
+def test_a_list_answers_for_all_pages(file: Path) -> None:
+    """One list instead of forty questions; errors and redirects among the captures are no copies."""
+
+    async def work(asked: Asked) -> None:
+        async with fake_wayback(
+            [*stored(range(10)), *stored(range(10, 20), 404), *stored(range(20, 25), 302)]
+        ) as server:
+            _, found = await asked.ask(server.archive())
+        assert found.states == {State.REPLICATED: 10, State.VULNERABLE: 30}
+        assert len(server.asked) == 1
+
+    run(file, work)
+
+
+def test_only_what_no_list_has_is_asked_for_one_by_one(file: Path) -> None:
+    """Where one archive lists ten pages, another without lists is asked for thirty; thoroughly, for all forty."""
+
+    async def work(asked: Asked) -> None:
+        async with fake_wayback(stored(range(10))) as first, fake_wayback(stored(range(5, 15))) as second:
+            _, found = await asked.ask(first.archive(), only_timemaps(second))
+            assert found.states == {State.REPLICATED: 15, State.VULNERABLE: 25}
+            assert len(second.asked) == 30
+
+    run(file, work)
+
+    async def thorough(asked: Asked) -> None:
+        async with fake_wayback(stored(range(10))) as first, fake_wayback(stored(range(5, 15))) as second:
+            _, found = await asked.ask(first.archive(), only_timemaps(second), thorough=True)
+            assert len(second.asked) == 40
+            assert found.by_archives == {1: 10, 2: 5}
+
+    run(file, thorough)
+
+
+def test_a_sample_gives_an_interval_that_has_the_truth(file: Path) -> None:
+    """Of twenty that were drawn; the pages that were not are unknown, and the true share lies in the interval."""
+
+    async def work(asked: Asked) -> None:
+        async with fake_wayback(stored(range(0, 40, 2))) as server:
+            _, found = await asked.ask(only_timemaps(server), sample=20)
+            assert len(server.asked) == 20
+        assert found.states[State.UNKNOWN] == 20
+        assert found.score.drawn == 20
+        assert found.score.interval is not None
+        low, high = found.score.interval
+        assert low < 0.5 < high
+        assert high - low < 0.4
+
+    run(file, work)
+
+
+def test_a_failure_is_no_absence(file: Path) -> None:
+    """What one archive may still have is unknown, not vulnerable; the archive is given up after some failures."""
+
+    async def work(asked: Asked) -> None:
+        async with fake_wayback(stored(range(10))) as first, scripted({}) as second:
+            second.answers.update({f"/none/{page.uri}": Answer(500) for page in PAGES})
+            result, found = await asked.ask(first.archive(), failing(second))
+            assert found.states == {State.REPLICATED: 10, State.UNKNOWN: 30}
+            assert list(result.given_up) == ["failing"]
+            assert len(set(second.asked)) == FAILURES
+
+    run(file, work)
+
+
+def test_an_archive_whose_list_fails_is_asked_for_pages(file: Path) -> None:
+    """A list that cannot be read costs nothing but time."""
+
+    async def work(asked: Asked) -> None:
+        async with fake_wayback(stored(range(10))) as server:
+            server.instead = b"<html>maintenance</html>"
+            archive = server.archive()
+            # Its own TimeMaps still work.
+            _, found = await asked.ask(replace(archive, kind=Kind.WAYBACK))
+            assert found.states == {State.REPLICATED: 10, State.VULNERABLE: 30}
+        assert [each.is_whole for each in asked.present.lists()] == [False]
+
+    run(file, work)
+
+
+def test_what_was_answered_is_not_asked_again(file: Path) -> None:
+    """The same visit goes on where it was interrupted: lists and pages that were answered are kept."""
+
+    async def work(asked: Asked) -> None:
+        async with fake_wayback(stored(range(10))) as first, fake_wayback(stored(range(20))) as second:
+            archives = first.archive(), only_timemaps(second)
+            _, before = await asked.ask(*archives, sample=12)
+            count = len(first.asked), len(second.asked)
+            _, after = await asked.ask(*archives, sample=12)
+            assert (len(first.asked), len(second.asked)) == count
+            assert before == after
+
+    run(file, work)
+
+
+def test_who_cannot_have_a_page_is_not_asked(file: Path, tmp_path: Path) -> None:
+    """A map that denies the host settles all of its pages without a single question."""
+    other = rows(tmp_path, "org,other)/* 3\n")
+
+    async def work(asked: Asked) -> None:
+        async with fake_wayback(stored(range(10))) as server:
+            archive = only_timemaps(server)
+            known = Knowing({archive.id: Holdings(other, [])})
+            _, found = await asked.ask(archive, known=known)
+            assert server.asked == []
+        assert found.states == {State.VULNERABLE: 40}
+
+    run(file, work)
+
+
+def test_what_archives_list_besides_is_looked_at(file: Path) -> None:
+    """Of addresses that nothing leads to, some are looked at: gone ones are endangered, others are there after all."""
+    gone = [Stored(f"{BASE}old{number}", "20240101000000") for number in range(20)]
+    looked: list[str] = []
+
+    async def look(uris: list[str]) -> list[LiveResource]:
+        looked.extend(uris)
+        return [live(each.removeprefix(BASE), 404 if at else 200, hops=None) for at, each in enumerate(uris)]
+
+    async def work(asked: Asked) -> None:
+        async with fake_wayback([*stored(range(40)), *gone]) as server:
+            _, found = await asked.ask(server.archive(), look=look)
+        assert found.states == {State.REPLICATED: 41, State.ENDANGERED: 4}
+        assert len(looked) == 5
+        assert asked.present.lists()[0].beside == 20
+
+    run(file, work)

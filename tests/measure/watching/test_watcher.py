@@ -1,0 +1,298 @@
+"""Watching sites: when they are visited, what is noted, who is told; whatever the clock does, wherever it is killed."""
+
+import asyncio
+import json
+import sqlite3
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.aggregate.maps import Knowing
+from tests.measure.watching.flaky_site import BEGIN, DAY, FlakySite, Habits
+from tests.neighbours.wayback_cdx import FakeWayback, Stored, fake_wayback
+from tests.virtual_clock import VirtualClock
+from unlost import uri
+from unlost.aggregate.asking import Asker
+from unlost.aggregate.experience import Experience
+from unlost.aggregate.routing import Router
+from unlost.archives.archive import Archive, Kind
+from unlost.archives.asking.courier import Courier
+from unlost.archives.manners.limit_store import MemoryLimitStore
+from unlost.archives.opening import open_repository
+from unlost.archives.registry.registry import Registry
+from unlost.crawl.resource import LiveResource, Outcome
+from unlost.measure.availability.asking import Looks, Means
+from unlost.measure.availability.checking import Depth, LiveSite
+from unlost.measure.availability.states import State
+from unlost.measure.visits import history as history_module
+from unlost.measure.visits import losses as losses_module
+from unlost.measure.visits import present as present_module
+from unlost.measure.visits.file import VisitsFile
+from unlost.measure.visits.history import History
+from unlost.measure.visits.losses import Losses
+from unlost.measure.watching.on_loss import OnLoss
+from unlost.measure.watching.watcher import Visited, Watcher
+from unlost.transactions import transaction
+
+QUIET = Habits(0, 0, 0, 0, 0, 0, 0, 0)
+"""Nothing happens to a site."""
+
+
+class Flaky:
+    """Sites that are crawled by asking a flaky site for its pages, and all that is known."""
+
+    knows_links = True
+    look: Looks | None = None
+
+    def __init__(self, site: FlakySite) -> None:
+        self.glances = site
+        self.crawls = 0
+        self._known: Sequence[str] = ()
+
+    @asynccontextmanager
+    async def open(self, url: str, visit: int, known: Sequence[str]) -> AsyncIterator[LiveSite]:
+        """Give itself."""
+        del url, visit
+        self._known = known
+        yield self
+
+    async def resources(self) -> AsyncIterator[LiveResource]:
+        """Yield the pages."""
+        self.crawls += 1
+        site = self.glances
+        pages = [site.home, *(f"{site.home}page{number}.html" for number in range(3))]
+        for each in dict.fromkeys([*pages, *self._known]):
+            found = await site.glimpse(each)
+            outcome = Outcome.FETCHED if found.status else Outcome.FAILED
+            yield LiveResource(each, uri.key(each), outcome, found.status, "text/html", digest=found.digest, hops=1)
+
+    def prefixes(self) -> Sequence[str]:
+        """Return what is asked for lists of."""
+        return [self.glances.home]
+
+
+class Watch:
+    """A watch of one flaky site, with an archive that lists it and one that does not."""
+
+    def __init__(self, file: Path, site: FlakySite, on_loss: str | None = None) -> None:
+        self.file = file
+        self.site = site
+        self.clock = VirtualClock(BEGIN)
+        self.sites = Flaky(site)
+        self.on_loss = None if on_loss is None else OnLoss.parse(on_loss)
+        self.servers: tuple[FakeWayback, ...] = ()
+
+    @asynccontextmanager
+    async def watcher(self, every: float = DAY) -> AsyncIterator[Watcher]:
+        """Yield what watches."""
+        pages = [Stored(f"{self.site.home}page{number}.html", "20231001000000") for number in range(2)]
+        async with (
+            fake_wayback(pages[:1], self.clock) as first,
+            fake_wayback(pages, self.clock) as second,
+            Courier(MemoryLimitStore(), self.clock, "me@example.org") as courier,
+        ):
+            self.servers = first, second
+            single = Archive("single", "Single", Kind.MEMENTO, timemap=second.archive().timemap)
+            registry = Registry((first.archive(), single))
+            router = Router(registry, Knowing(), Experience(registry), exploring=0)
+            lists = {first.archive().id: open_repository(first.archive(), courier)}
+            means = Means({each.id: each for each in registry}, lists, Asker(courier, self.clock), router)
+            yield Watcher(
+                self.file,
+                self.clock,
+                self.sites,
+                means,
+                Depth(None),
+                every=every,
+                on_loss=self.on_loss,
+            )
+
+    async def visit(self, watcher: Watcher, day: float) -> Visited:
+        """Make a visit on a day."""
+        self.clock.advance(BEGIN + day * DAY - self.clock.now())
+        self.site.now = self.clock.now()
+        return await watcher.visit(self.site.home)
+
+    def days(self, *days: float) -> list[Visited]:
+        """Make visits on these days."""
+
+        async def visits() -> list[Visited]:
+            async with self.watcher() as watcher:
+                return [await self.visit(watcher, day) for day in days]
+
+        return asyncio.run(visits())
+
+
+@pytest.fixture
+def site() -> FlakySite:
+    """Make up a site that is lost on day 5."""
+    return FlakySite(7, 30, QUIET, "parked", 5)
+
+
+def writing(file: Path) -> str:
+    """Return a command that writes down what it is given, a line each time."""
+    said = "json.dumps([sys.argv[1:], os.environ['UNLOST_LOSS']]) + chr(10)"
+    code = f"import json, os, sys; open({str(file)!r}, 'a').write({said})"
+    return f"{sys.executable} -c \"{code}\" first 'second word'"
+
+
+def test_a_loss_is_noticed_and_told_once(site: FlakySite, tmp_path: Path) -> None:
+    """At the second visit that finds it gone; then what is not in an archive is unrecoverable, the rest endangered."""
+    out = tmp_path / "out"
+    watch = Watch(tmp_path / "visits.sqlite", site, writing(out))
+    visits = watch.days(3, 4, 5, 6, 7, 8)
+    assert [visited.look.look for visited in visits] == ["fine", "fine", *["parked"] * 4]
+    assert [visited.lost is not None for visited in visits] == [False, False, False, True, True, True]
+    assert [visited.is_news for visited in visits] == [False, False, False, True, False, False]
+    assert out.read_text().splitlines() == [json.dumps([["first", "second word", site.home, "parked"], "parked"])]
+    before, after = visits[1].checked.figures.states, visits[-1].checked.figures.states
+    assert before == {State.REPLICATED: 2, State.VULNERABLE: 2}
+    assert after == {State.ENDANGERED: 2, State.UNRECOVERABLE: 2}
+
+
+def test_a_site_that_comes_back_can_be_lost_again(site: FlakySite, tmp_path: Path) -> None:
+    """Both losses are noted, with the visits since when and until when, and both are told."""
+    out = tmp_path / "out"
+    watch = Watch(tmp_path / "visits.sqlite", site, writing(out))
+    watch.days(3, 5, 6)
+    site.lost = None
+    (again,) = watch.days(7)
+    assert again.is_news
+    assert again.lost is not None
+    assert again.lost.over == BEGIN + 7 * DAY
+    site.lost = "unresponsive"
+    watch.days(8, 9, 10)
+    with VisitsFile(watch.file, is_read_only=True) as file:
+        found = Losses(file, 1).all()
+    days = [
+        [None if time is None else (time - BEGIN) / DAY for time in (each.since, each.noticed, each.over)]
+        for each in found
+    ]
+    assert days == [[5, 6, 7], [8, 9, None]]
+    assert [json.loads(line)[1] for line in out.read_text().splitlines()] == ["parked", "unresponsive"]
+
+
+def test_a_command_that_fails_is_said_to_have_failed(site: FlakySite, tmp_path: Path) -> None:
+    """It is not run again; the watch goes on."""
+    watch = Watch(tmp_path / "visits.sqlite", site, f"{sys.executable} -c 'raise SystemExit(7)'")
+    visits = watch.days(3, 5, 6, 7)
+    assert [visited.trouble for visited in visits] == [None, None, f"{sys.executable}: ended with 7", None]
+    missing = Watch(tmp_path / "other.sqlite", site, "/nonexistent/command")
+    assert missing.days(3, 5, 6)[-1].trouble == "/nonexistent/command: No such file or directory"
+
+
+@pytest.mark.parametrize("home", ["http://a.example/;touch${IFS}x", "http://a.example/`touch x`$(touch x)"])
+def test_nothing_of_a_site_is_read_by_a_shell(home: str, tmp_path: Path) -> None:
+    """An address is one argument, whatever it looks like; of a shell of the user's own, too."""
+    out = tmp_path / "out"
+    command = OnLoss.parse(f"sh -c 'cd {tmp_path}; printf %s \"$1 $UNLOST_REASON\" > {out}' name")
+    assert command.run(home, "parked", "it says $(touch y)", "2026-01-01") is None
+    assert out.read_text() == f"{home} it says $(touch y)"
+    assert {each.name for each in tmp_path.iterdir()} == {"out"}
+
+
+def watched_until(watch: Watch, visits: int, jumps: Callable[[VirtualClock, int], None]) -> list[float]:
+    """Watch until so many visits were made; return the days of them. jumps: may move the clock after each."""
+
+    async def watching() -> list[float]:
+        days: list[float] = []
+        done = asyncio.Event()
+
+        def tell(visited: Visited) -> None:
+            days.append(round((visited.checked.visit.time - BEGIN) / DAY, 2))
+            jumps(watch.clock, len(days))
+            if len(days) >= visits:
+                done.set()
+
+        async with watch.watcher() as watcher:
+            watcher._tell = tell
+            task = asyncio.create_task(watcher.watch([watch.site.home]))
+            await asyncio.wait([task, asyncio.create_task(done.wait())], return_when=asyncio.FIRST_COMPLETED)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        return days
+
+    return asyncio.run(watching())
+
+
+def test_visits_come_when_it_is_time(site: FlakySite, tmp_path: Path) -> None:
+    """One a day; who is started again does not visit before the next is due."""
+    watch = Watch(tmp_path / "visits.sqlite", site)
+    assert watched_until(watch, 4, lambda _, __: None) == [0, 1, 2, 3]
+    assert watched_until(watch, 2, lambda _, __: None) == [4, 5]
+    assert max(watch.clock.slept) <= 3_600
+
+
+def test_a_clock_that_jumps_does_not_stop_a_watch(site: FlakySite, tmp_path: Path) -> None:
+    """A hundred days forth, and back again: the next visit comes at once, or within a day, and so on."""
+
+    def jumps(clock: VirtualClock, count: int) -> None:
+        if count == 2:
+            clock.advance(100 * DAY)
+        if count == 3:
+            clock.advance(-100 * DAY)
+
+    watch = Watch(tmp_path / "visits.sqlite", site)
+    days = watched_until(watch, 6, jumps)
+    assert days == [0, 1, 101, 1, 2, 3]
+    with VisitsFile(watch.file, is_read_only=True) as file:
+        dated = [each.is_dated for each in History(file, 1).visits()]
+    assert dated == [True, True, False, True, True, True]
+
+
+class KilledError(BaseException):
+    """Stands for a process that is no more."""
+
+
+def dump(file: Path) -> list[str]:
+    """Return all that a file holds, without when visits were begun."""
+    with sqlite3.connect(file) as connection:
+        return [line for line in connection.iterdump() if not line.startswith('INSERT INTO "sqlite')]
+
+
+DAYS = (2, 3, 4, 5, 6, 7, 8)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Return what a file holds after visits that nobody killed."""
+    file = tmp_path_factory.mktemp("undisturbed") / "visits.sqlite"
+    Watch(file, FlakySite(7, 30, QUIET, "parked", 5)).days(*DAYS)
+    return dump(file)
+
+
+@pytest.mark.parametrize("point", range(1, 56))
+def test_wherever_it_is_killed_it_goes_on(
+    point: int, undisturbed: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a kill at any change, the same visit again ends with the very same file as without it."""
+    watch = Watch(tmp_path / "visits.sqlite", FlakySite(7, 30, QUIET, "parked", 5))
+    left = point
+
+    @contextmanager
+    def failing(connection: sqlite3.Connection) -> Iterator[None]:
+        nonlocal left
+        with transaction(connection):
+            yield
+            left -= 1
+            if left == 0:
+                raise KilledError
+
+    async def visits() -> int:
+        kills = 0
+        async with watch.watcher() as watcher:
+            for day in DAYS:
+                try:
+                    await watch.visit(watcher, day)
+                except KilledError:
+                    kills += 1
+                    await watch.visit(watcher, day)
+        return kills
+
+    for module in (present_module, history_module, losses_module):
+        monkeypatch.setattr(module, "transaction", failing)
+    assert asyncio.run(visits()) == 1
+    assert dump(watch.file) == undisturbed
