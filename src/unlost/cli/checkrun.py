@@ -98,7 +98,8 @@ class CheckRun:
                 raise InputError(f"{given['urls']}: no address is in it")
             plan = Plan((), extra=tuple(urls), links=False, parts=False, sitemaps=False, delay=given["delay"])
             return CrawledSite(plan, visiting)
-        return CrawledSite(plan_of(self._what, given), visiting, [prefix_of(self._what)], must_answer=True)
+        plan, prefixes = plan_of(self._what, given), [prefix_of(self._what)]
+        return CrawledSite(plan, visiting, prefixes, must_answer=True, is_sitemap=given["sitemap"])
 
     def _say_problems(self) -> None:
         for kind, count in self._problems.counts.items():
@@ -171,7 +172,8 @@ def plan_of(url: str, given: Mapping[str, Any], known: tuple[str, ...] = ()) -> 
         extra=known,
         resources=given["limit"],
         delay=given["delay"],
-        links=not is_sitemap,
+        # What a sitemap names is as near as what the first page leads to.
+        hops=1 if is_sitemap else None,
         parts=not is_sitemap,
     )
 
@@ -187,6 +189,8 @@ def say_crawl(site: CrawledSite) -> None:
             level="note",
         )
     for reason, count in result.left_out.items():
+        if reason == "too-far":
+            continue  # which nobody wanted
         say(f"{count:,} links were not followed: {reason}", level="note")
     for host in result.waiting:
         say(f"{host}: it said to come back later, or does not answer: not all of it was seen", level="warning")

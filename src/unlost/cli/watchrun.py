@@ -114,7 +114,7 @@ class WatchRun:
                     archive=each.archive,
                 )
         total = sum(each.daily for each in rows)
-        pages = sum(size.resources for size in sizes) * 86_400 / self._given["every"]
+        pages = sum(size.rows // _GUESSED_ROWS for size in sizes) * 86_400 / self._given["every"]
         say(f"about {total:,} questions a day to archives, and {pages:,.0f} requests a day to the sites", level="info")
 
     @asynccontextmanager

@@ -38,13 +38,21 @@ class CrawledSite:
     """A site that is crawled by a plan.
 
     prefixes: what archives list of it; by default the hosts that are seen. must_answer: whether to raise InputError if
-    nothing of it could be fetched. result: how the crawl ended, once it has.
+    nothing of it could be fetched. is_sitemap: whether only what sitemaps name counts, and the starts.
+    result: how the crawl ended, once it has.
     """
 
     def __init__(
-        self, plan: Plan, visiting: Visiting, prefixes: Sequence[str] | None = None, *, must_answer: bool = False
+        self,
+        plan: Plan,
+        visiting: Visiting,
+        prefixes: Sequence[str] | None = None,
+        *,
+        must_answer: bool = False,
+        is_sitemap: bool = False,
     ) -> None:
         self._must_answer = must_answer
+        self._is_sitemap = is_sitemap
         self._plan = replace(plan, bytes_each=min(plan.bytes_each, _BYTES_EACH))
         self._visiting = visiting
         self._prefixes = prefixes
@@ -66,7 +74,8 @@ class CrawledSite:
         if self._must_answer and not self.result.counts[Outcome.FETCHED]:
             raise self._silence()
         for each in read_resources(self._visiting.folder):
-            yield each
+            if not self._is_sitemap or each.is_in_sitemap or each.hops == 0:
+                yield each
 
     def prefixes(self) -> Sequence[str]:
         """Return what archives are asked for lists of."""

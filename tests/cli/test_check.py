@@ -1,0 +1,301 @@
+"""Tests of `unlost check` as people meet it."""
+
+import asyncio
+import json
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from tests.cli.run import unlost
+from tests.measure.decaying.archives import address
+from tests.measure.decaying.serving import served
+from tests.measure.decaying.web import DecayingWeb
+from tests.neighbours.listening import listening
+from tests.neighbours.wayback_cdx import FakeWayback, Stored, fake_wayback
+from tests.recover.registry import registry
+from unlost.archives.archive import Archive, Kind
+
+Done = subprocess.CompletedProcess[bytes]
+WEB = DecayingWeb(bins=2, last=4)
+
+
+class Home:
+    """A user's own folder, and the registry that is in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.registry = folder / "archives.toml"
+        self.environment = {"UNLOST_HOME": str(folder), "UNLOST_CONTACT": "me@example.org"}
+
+    async def run(self, *arguments: str) -> Done:
+        """Run a command beside the servers of the test."""
+        given = [*arguments, "--archives", str(self.registry), "--delay", "0"]
+        return await asyncio.to_thread(unlost, *given, env=self.environment)
+
+    @property
+    def unfinished(self) -> list[Path]:
+        """The checks that were not finished."""
+        return list((self.folder / "state" / "checks").glob("*"))
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    """Make a folder for settings."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    return Home(folder)
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Iterator[str]:
+    """Serve a small decaying web on its first day."""
+    for name in ("web", "work"):
+        (tmp_path / name).mkdir()
+    WEB.write(tmp_path / "web", 0)
+    with served(tmp_path / "web", tmp_path / "work") as address_of_it:
+        yield address_of_it
+
+
+def held(base: str, end: str = ".html") -> list[Stored]:
+    """Return captures of all files of the web with some ending."""
+    return [Stored(address(base, path), "20240101000000") for path in WEB.files(0) if path.endswith(end)]
+
+
+@asynccontextmanager
+async def archives(home: Home, stored: list[Stored]) -> AsyncIterator[FakeWayback]:
+    """Run an archive that lists, and write the registry."""
+    async with fake_wayback(stored) as server:
+        registry(home.registry, server.archive())
+        yield server
+
+
+def objects(done: Done) -> tuple[list[dict[str, object]], dict[str, object]]:
+    """Return what `--json` printed: resources, and the summary."""
+    *resources, summary = [json.loads(line) for line in done.stdout.splitlines()]
+    return resources, summary
+
+
+def test_a_site_is_checked(home: Home, base: str, tmp_path: Path) -> None:
+    """The sentence, the states, the tables, the list of what no archive has, the page; nothing is left behind."""
+    save, page = tmp_path / "vulnerable.txt", tmp_path / "page.html"
+
+    async def run() -> Done:
+        async with archives(home, [*held(base), Stored(f"{base}old.html", "20200101000000")]):
+            return await home.run("check", base, "--save", str(save), "--html", str(page))
+
+    done = asyncio.run(run())
+    files = list(WEB.files(0))
+    html = [path for path in files if path.endswith(".html")]
+    out = done.stdout.decode()
+    assert done.returncode == 0, done.stderr
+    assert f"{len(html)} of {len(files)} resources would come back: {100 * len(html) / len(files):.0f} %." in out
+    assert "1 more is not on the web any more, of which archives have 1." in out
+    assert f"{len(files) - len(html):>7,}  vulnerable: on the web only: would be lost with the site" in out
+    assert "text/html" in out
+    assert "Hand these addresses to archives" in out
+    saved = save.read_text().splitlines()
+    assert set(saved) == {address(base, path) for path in files if path not in html}
+    assert "<h1>What would come back</h1>" in page.read_text()
+    assert home.unfinished == []
+
+
+def test_objects_for_programs(home: Home, base: str) -> None:
+    """One for each resource, then the summary; they agree."""
+
+    async def run() -> Done:
+        async with archives(home, held(base, ".pdf")):
+            return await home.run("check", base, "--json")
+
+    resources, summary = objects(asyncio.run(run()))
+    assert len(resources) == WEB.total(0)
+    states = [each["state"] for each in resources]
+    told = summary["states"]
+    assert isinstance(told, dict)
+    assert told["replicated"] == states.count("replicated") == sum(path.endswith(".pdf") for path in WEB.files(0))
+    pdf = next(each for each in resources if each["mime"] == "application/pdf")
+    assert (pdf["captures"], pdf["last_stored"], pdf["stale_days"]) == (1, "20240101000000", 0.0)
+    home_page = next(each for each in resources if each["uri"] == base)
+    assert (home_page["state"], home_page["hops"], home_page["archives"]) == ("vulnerable", 0, {})
+
+
+def test_less_than_wanted_is_an_error(home: Home, base: str) -> None:
+    """For whoever looks after a site by a program."""
+
+    async def run(least: str) -> int:
+        async with archives(home, held(base)):
+            return (await home.run("check", base, "--least", least)).returncode
+
+    assert asyncio.run(run("10")) == 0
+    assert asyncio.run(run("90")) == 1
+
+
+def test_a_list_of_addresses(home: Home, base: str, tmp_path: Path) -> None:
+    """These and no others: pages that are gone are told from those that are there; what is no address is counted."""
+    listed = tmp_path / "urls.txt"
+    listed.write_text(f"# mine\n{base}bin1/pg1-1.html\n{base}bin1/gone.html\nmailto:a@b\n{base}bin2/pg2-1.pdf\n")
+
+    async def run() -> Done:
+        async with archives(home, [Stored(f"{base}bin1/gone.html", "20240101000000"), *held(base)]):
+            return await home.run("check", "--urls", str(listed), "--json")
+
+    done = asyncio.run(run())
+    resources, _ = objects(done)
+    assert {str(each["uri"]).removeprefix(base): each["state"] for each in resources} == {
+        "bin1/pg1-1.html": "replicated",
+        "bin1/gone.html": "endangered",
+        "bin2/pg2-1.pdf": "vulnerable",
+    }
+    assert b"1 bad-uri, first:" in done.stderr
+
+
+def test_a_sitemap_alone(home: Home, base: str, tmp_path: Path) -> None:
+    """What it names, and nothing that pages lead to."""
+    locations = "".join(f"<url><loc>{base}{path}</loc></url>" for path in ("bin1/pg1-1.html", "bin2/pg2-1.html"))
+    text = f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{locations}</urlset>'
+    (tmp_path / "web" / "sitemap.xml").write_text(text)
+    (tmp_path / "web" / "robots.txt").write_text(f"User-agent: *\nAllow: /\nSitemap: {base}sitemap.xml\n")
+
+    async def run() -> Done:
+        async with archives(home, []):
+            return await home.run("check", base, "--sitemap", "--json")
+
+    resources, _ = objects(asyncio.run(run()))
+    pages = {str(each["uri"]).removeprefix(base) for each in resources if each["mime"] == "text/html"}
+    assert pages == {"", "bin1/pg1-1.html", "bin2/pg2-1.html"}
+
+
+def test_a_copy_of_ones_own(home: Home, base: str, tmp_path: Path) -> None:
+    """A WARC says what the site has; nobody is visited, and links are not spoken of."""
+    warc = tmp_path / "own.warc"
+    body = b"<p>hello"
+    response = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+    records = []
+    for number in range(6):
+        head = (
+            f"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://site.example/{number}\r\n"
+            "WARC-Date: 2025-01-01T00:00:00Z\r\nWARC-Record-ID: <urn:uuid:0>\r\n"
+            f"Content-Type: application/http; msgtype=response\r\nContent-Length: {len(response)}\r\n\r\n"
+        )
+        records.append(head.encode() + response + b"\r\n\r\n")
+    warc.write_bytes(b"".join(records))
+
+    async def run() -> Done:
+        async with archives(home, [Stored("http://site.example/3", "20240101000000")]) as server:
+            done = await home.run("check", "--warc", str(warc), "--json")
+            assert len(server.asked) == 1
+            return done
+
+    resources, summary = objects(asyncio.run(run()))
+    assert [each["state"] for each in resources].count("replicated") == 1
+    assert len(resources) == 6
+    advice = summary["advice"]
+    assert isinstance(advice, list)
+    assert [each["hindrance"] for each in advice] == [None]
+    assert base
+
+
+def test_an_archive_that_fails_leaves_it_unfinished(home: Home, base: str) -> None:
+    """Exit code 4, nothing is called vulnerable that may be there; the same command asks only what is left."""
+    broken = True
+
+    async def run() -> tuple[Done, Done, int]:
+        async with archives(home, []) as server:
+
+            async def handle(request: web.BaseRequest) -> web.StreamResponse:
+                return web.Response(status=400) if broken else await server.handle(request)
+
+            async with listening(handle) as single:
+                timemap = f"{single}/web/timemap/link/"
+                registry(home.registry, server.archive(), Archive("single", "Single", Kind.MEMENTO, timemap=timemap))
+                first = await home.run("check", base, "--json")
+                nonlocal_broken(False)
+                before = len(server.asked)
+                second = await home.run("check", base, "--json")
+                return first, second, len(server.asked) - before
+
+    def nonlocal_broken(value: bool) -> None:
+        nonlocal broken
+        broken = value
+
+    first, second, asked = asyncio.run(run())
+    assert first.returncode == 4
+    _, summary = objects(first)
+    assert summary["states"] == {
+        "replicated": 0, "endangered": 0, "vulnerable": 0, "unrecoverable": 0, "unknown": WEB.total(0),
+    }  # fmt: skip
+    assert b"single: not asked to the end" in first.stderr
+    assert b"the same command goes on" in first.stderr
+    assert second.returncode == 0
+    assert objects(second)[1]["score"] == 0
+    assert asked == WEB.total(0), "the list of the first archive was kept"
+    assert home.unfinished == []
+
+
+def refused(home: Home, *arguments: str) -> tuple[int, str]:
+    """Run a check that comes to nothing, with an archive that is never asked."""
+    registry(home.registry, Archive("none", "None", Kind.MEMENTO, timemap="http://127.0.0.1:9/"))
+    done = asyncio.run(home.run("check", *arguments))
+    return done.returncode, done.stderr.decode()
+
+
+def test_a_site_that_is_down(home: Home) -> None:
+    """It is said so, with what to do; and no archive is asked."""
+    code, said = refused(home, "http://127.0.0.1:9/")
+    assert code == 3
+    assert "http://127.0.0.1:9/: no answer (robots-unreachable): try again later; if the site is lost" in said
+
+
+def test_robots_that_forbid_all(home: Home, base: str, tmp_path: Path) -> None:
+    """Nothing is fetched, and it is said why."""
+    (tmp_path / "web" / "robots.txt").write_text("User-agent: *\nDisallow: /\n")
+    code, said = refused(home, base)
+    assert code == 3
+    assert "its robots.txt forbids to visit it" in said
+
+
+def test_a_site_that_never_ends(home: Home) -> None:
+    """As many addresses as --limit says are visited, and that there are more is said."""
+
+    async def run() -> tuple[Done, int]:
+        count = 0
+
+        async def endless(request: web.BaseRequest) -> web.StreamResponse:
+            nonlocal count
+            if request.path == "/robots.txt" or "sitemap" in request.path:
+                return web.Response(status=404)
+            count += 1
+            word = f"w{abs(hash(request.path)) % 99_991}"
+            links = "".join(f'<a href="/{word}{letter}/">{letter}</a>' for letter in "abcdefgh")
+            return web.Response(text=f"<p>{word}{links}", content_type="text/html")
+
+        async with listening(endless) as site, archives(home, []):
+            return await home.run("check", f"{site}/", "--limit", "50", "--json"), count
+
+    done, count = asyncio.run(run())
+    assert done.returncode == 0, done.stderr
+    assert count == 50
+    assert b"the site has more than was visited" in done.stderr
+    assert objects(done)[1]["live"] == 50
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        ((), 2, "expected one of URL, --warc and --urls"),
+        (("http://a.example/", "--urls", "x"), 2, "expected one of URL, --warc and --urls"),
+        (("--urls", "/no/such"), 3, "/no/such"),
+        (("--warc", "/no/such"), 3, "/no/such"),
+        (("--warc", "x", "--sitemap"), 2, "--sitemap is about the site at URL"),
+        (("http://a.example/", "--html", "/no/such/x"), 3, "cannot be written: no such folder"),
+        (("mailto:a@b",), 3, "mailto"),
+    ],
+)
+def test_what_cannot_be_checked(home: Home, arguments: tuple[str, ...], code: int, message: str) -> None:
+    """What is wrong is said before anybody is asked."""
+    found, said = refused(home, *arguments)
+    assert found == code, said
+    assert message in said
