@@ -50,13 +50,20 @@ def headline(score: Score) -> str:
     'If the site were lost now, 68 of 100 resources would come back: 68 %.'
     >>> headline(Score(live=100, held=60, absent=10, drawn=20, hits=10))
     'If the site were lost now, about 75 % of 100 resources would come back: between 65.5 % and 84.5 %, judged by 20.'
+    >>> headline(Score(live=10, held=4, absent=5, drawn=0, hits=0))[:70]
+    'If the site were lost now, between 40 % and 50 % of 10 resources would'
     >>> headline(Score(0, 0, 0, 0, 0))
     'Nothing of the site is on the web.'
     """
     if not score.live:
         return "Nothing of the site is on the web."
-    if score.share is None or score.interval is None:
-        return f"Nobody can tell how much of {counted(score.live, 'resource')} would come back: no archive answered."
+    low, high = score.interval or (0.0, 1.0)
+    if score.share is None:
+        return (
+            f"If the site were lost now, between {percentage(low)} and {percentage(high)} of "
+            f"{counted(score.live, 'resource')} would come back: of {score.unknown:,} nobody can tell, since not all "
+            "archives answered."
+        )
     if not score.unknown:
         many = (
             f"{score.held:,} of {counted(score.live, 'resource')}"
@@ -64,7 +71,6 @@ def headline(score: Score) -> str:
             else f"none of {counted(score.live, 'resource')}"
         )
         return f"If the site were lost now, {many} would come back: {share(score.share)}."
-    low, high = score.interval
     return (
         f"If the site were lost now, about {share(score.share)} of {counted(score.live, 'resource')} would come back: "
         f"between {percentage(low)} and {percentage(high)}, judged by {score.drawn:,}."

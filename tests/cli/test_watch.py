@@ -1,0 +1,161 @@
+"""Tests of `unlost watch` as people meet it."""
+
+import asyncio
+import json
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run import UNLOST
+from tests.cli.test_check import WEB, Done, Home, archives, base, held, home
+from tests.measure.decaying.serving import served
+from tests.neighbours.wayback_cdx import FakeWayback
+from tests.recover.registry import registry
+from tests.virtual_clock import VirtualClock
+from tests.waiting import wait_until
+from unlost.archives.archive import Archive, Kind, Limit, Work
+from unlost.cli.watch import command
+from unlost.cli.watchrun import WatchRun
+
+__all__ = ["base", "home"]
+DAY = 86_400
+
+
+def test_visits_are_kept_and_reported(home: Home, base: str, tmp_path: Path) -> None:
+    """Two visits from cron, and what they have shown: for people, for programs, as a page."""
+    file, page = tmp_path / "history.sqlite", tmp_path / "page.html"
+
+    async def run() -> list[Done]:
+        async with archives(home, held(base)):
+            kept = ["--history", str(file)]
+            first = await home.run("watch", base, "--once", *kept)
+            second = await home.run("watch", base, "--once", "--json", *kept)
+            report = await home.run("watch", base, "--report", "--html", str(page), *kept)
+            return [first, second, report, await home.run("watch", base, "--report", "--json", *kept)]
+
+    first, second, report, objects = asyncio.run(run())
+    html = sum(path.endswith(".html") for path in WEB.files(0))
+    assert first.returncode == 0, first.stderr
+    assert f"it is there. If the site were lost now, {html} of {WEB.total(0)} resources" in first.stdout.decode()
+    visit = json.loads(second.stdout)
+    assert (visit["look"], visit["states"]["replicated"], visit["lost"]) == ("fine", html, None)
+    assert "2 visits." in report.stdout.decode()
+    assert "all archives, HTML" in report.stdout.decode()
+    assert "What visits have shown" in page.read_text()
+    found = json.loads(objects.stdout)
+    assert [each["look"] for each in found["visits"]] == ["fine", "fine"]
+    assert found["lives"][0]["resources"] == WEB.total(0)
+    assert found["lives"][0]["held"] == html
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["history.sqlite", "home", "page.html", "web", "work"]
+
+
+def test_a_loss_is_noticed_and_told(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A site that does not answer any more: at the second visit it is lost, and a command is run."""
+    monkeypatch.setenv("UNLOST_HOME", str(home.folder))
+    registry(home.registry, Archive("files", "Files", Kind.FILES, folder=str(tmp_path / "none")))
+    for name in ("web", "work", "none"):
+        (tmp_path / name).mkdir()
+    WEB.write(tmp_path / "web", 0)
+    out = tmp_path / "out"
+    clock = VirtualClock()
+    lost = []
+
+    def visit(site: str) -> None:
+        arguments = [site, "--history", str(tmp_path / "history.sqlite"), "--archives", str(home.registry)]
+        arguments += ["--delay", "0", "--on-loss", f'sh -c \'printf "%s %s" "$1" "$2" >> {out}\' name']
+        with command.make_context("watch", arguments) as context:
+            lost.append(WatchRun(context.params, clock).once()[0])
+        clock.advance(DAY)
+
+    with served(tmp_path / "web", tmp_path / "work") as site:
+        visit(site)
+        visit(site)
+    for _ in range(3):
+        visit(site)
+    assert lost == [False, False, False, True, True]
+    assert out.read_text() == f"{site} unresponsive"
+    assert "lost since" in capsys.readouterr().err
+
+
+def test_how_much_would_be_asked(home: Home, tmp_path: Path) -> None:
+    """Nobody is asked or visited; an archive that is asked more than it allows is named."""
+    sites = tmp_path / "sites.txt"
+    sites.write_text("http://a.example/\nhttp://b.example/\n")
+    lister = FakeWayback([], base="http://127.0.0.1:9").archive(rows_per_page=1_000)
+    quota = (Limit(100, DAY, (Work.INDEX,), "a test"),)
+    single = Archive("single", "Single", Kind.MEMENTO, timemap="http://127.0.0.1:9/", quotas=quota)
+    registry(home.registry, lister, single)
+
+    async def run(*more: str) -> Done:
+        return await home.run("watch", str(sites), "--dry-run", "--limit", "500", "--every", "12h", *more)
+
+    done = asyncio.run(run("--json"))
+    rows = {each["archive"]: each for each in map(json.loads, done.stdout.splitlines())}
+    assert rows["fake.wayback"]["questions_per_day"] == 2 * 2 * 2, "two sites, two pages of a list, two visits"
+    assert rows["single"]["questions_per_day"] == 2 * 200 * 2
+    assert b"single: 800 questions a day are more than the" in done.stderr
+    assert b"about 808 questions a day to archives, and 2,000 requests a day to the sites" in done.stderr
+    assert not list(tmp_path.glob("*.sqlite"))
+
+
+@pytest.fixture
+def watching(home: Home, base: str, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
+    """Start a watch that goes on."""
+    (tmp_path / "none").mkdir()
+    registry(home.registry, Archive("files", "Files", Kind.FILES, folder=str(tmp_path / "none")))
+    arguments = ["watch", base, "--archives", str(home.registry), "--delay", "0", "--history", "history.sqlite"]
+    process = subprocess.Popen(
+        [UNLOST, *arguments], cwd=tmp_path, env=home.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    try:
+        yield process, tmp_path / "history.sqlite"
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_ctrl_c_ends_it_in_order(watching: tuple[subprocess.Popen[bytes], Path], home: Home) -> None:
+    """While it waits for the next visit others can read the file; it ends with 130, and nothing is lost."""
+    process, file = watching
+    assert process.stdout is not None
+    assert b"it is there" in process.stdout.readline()
+    report = ["watch", "http://127.0.0.1:1/", "--report", "--history", str(file), "--archives", str(home.registry)]
+
+    def is_free() -> bool:
+        done = subprocess.run([UNLOST, *report], env=home.environment, capture_output=True, check=False)
+        return b"was not visited yet" in done.stderr
+
+    wait_until(is_free)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert said.decode().strip().endswith("unlost: interrupted")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("http://a.example/", "--once", "--report"), 2, "three different things"),
+        (("http://a.example/", "--every", "1"), 0, ""),
+        (("http://a.example/", "--every", "5s"), 2, "expected 10m to 366d"),
+        (("http://a.example/", "--every", "soon"), 2, "such as 12h"),
+        (("http://a.example/", "--on-loss", "'"), 2, "not a command"),
+        (("http://a.example/", "--report", "--history", "/no/such"), 3, "nothing was watched into it yet"),
+        (("no address at all:",), 3, "unlost: "),
+    ],
+)
+def test_what_cannot_be_watched(
+    home: Home, tmp_path: Path, arguments: tuple[str, ...], code: int, message: str
+) -> None:
+    """What is wrong is said before anybody is visited."""
+    (tmp_path / "none").mkdir()
+    registry(home.registry, Archive("files", "Files", Kind.FILES, folder=str(tmp_path / "none")))
+    more = () if {"--once", "--report"} & set(arguments) else ("--dry-run",)
+    done = asyncio.run(home.run("watch", *arguments, *more))
+    assert done.returncode == code, done.stderr
+    assert message in done.stderr.decode()
