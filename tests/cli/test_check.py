@@ -11,6 +11,7 @@ import pytest
 from aiohttp import web
 
 from tests.cli.run import unlost
+from tests.formats.warcs import PAGE, record
 from tests.measure.decaying.archives import address
 from tests.measure.decaying.serving import served
 from tests.measure.decaying.web import DecayingWeb
@@ -168,20 +169,10 @@ def test_a_sitemap_alone(home: Home, base: str, tmp_path: Path) -> None:
     assert pages == {"", "bin1/pg1-1.html", "bin2/pg2-1.html"}
 
 
-def test_a_copy_of_ones_own(home: Home, base: str, tmp_path: Path) -> None:
+def test_a_copy_of_ones_own(home: Home, tmp_path: Path) -> None:
     """A WARC says what the site has; nobody is visited, and links are not spoken of."""
     warc = tmp_path / "own.warc"
-    body = b"<p>hello"
-    response = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
-    records = []
-    for number in range(6):
-        head = (
-            f"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://site.example/{number}\r\n"
-            "WARC-Date: 2025-01-01T00:00:00Z\r\nWARC-Record-ID: <urn:uuid:0>\r\n"
-            f"Content-Type: application/http; msgtype=response\r\nContent-Length: {len(response)}\r\n\r\n"
-        )
-        records.append(head.encode() + response + b"\r\n\r\n")
-    warc.write_bytes(b"".join(records))
+    warc.write_bytes(b"".join(record(number=number, uri="http://site.example/{}") for number in range(6)))
 
     async def run() -> Done:
         async with archives(home, [Stored("http://site.example/3", "20240101000000")]) as server:
@@ -195,7 +186,25 @@ def test_a_copy_of_ones_own(home: Home, base: str, tmp_path: Path) -> None:
     advice = summary["advice"]
     assert isinstance(advice, list)
     assert [each["hindrance"] for each in advice] == [None]
-    assert base
+
+
+def test_the_guide_shows_what_is_printed(home: Home, tmp_path: Path) -> None:
+    """The example in docs/check.md is what comes of a copy with some pages and pictures."""
+    warc = tmp_path / "own.warc"
+    paths = ["", "about.html", "news/1.html", "news/2.html", "news/3.html", "search?page=2", "search?page=3"]
+    pages = [record(PAGE, uri=f"http://site.example/{path}") for path in paths]
+    picture = b"HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nLast-Modified: Mon, 02 Jun 2025 00:00:00 GMT\r\n\r\nx"
+    pages += [record(picture, uri=f"http://site.example/images/{name}.png") for name in "ab"]
+    warc.write_bytes(b"".join(pages))
+    kept = ["", "about.html", "news/1.html", "news/2.html", "images/a.png"]
+
+    async def run() -> Done:
+        async with archives(home, [Stored(f"http://site.example/{path}", "20250526000000") for path in kept]):
+            return await home.run("check", "--warc", str(warc))
+
+    done = asyncio.run(run())
+    shown = (Path(__file__).parents[2] / "docs" / "check.md").read_text()
+    assert done.stdout.decode() in shown, done.stdout.decode()
 
 
 def test_an_archive_that_fails_leaves_it_unfinished(home: Home, base: str) -> None:

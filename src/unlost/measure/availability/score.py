@@ -76,7 +76,7 @@ class Score:
         >>> Score(live=4, held=3, absent=1, drawn=2, hits=1).interval
         (0.75, 0.75)
         >>> [round(end, 2) for end in Score(live=100, held=60, absent=10, drawn=20, hits=10).interval]
-        [0.66, 0.84]
+        [0.67, 0.83]
         """
         if not self.live:
             return None

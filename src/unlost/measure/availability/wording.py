@@ -49,7 +49,7 @@ def headline(score: Score) -> str:
     >>> headline(Score(100, 68, 32, 0, 0))
     'If the site were lost now, 68 of 100 resources would come back: 68 %.'
     >>> headline(Score(live=100, held=60, absent=10, drawn=20, hits=10))
-    'If the site were lost now, about 75 % of 100 resources would come back: between 65.5 % and 84.5 %, judged by 20.'
+    'If the site were lost now, about 75 % of 100 resources would come back: between 66.9 % and 83.1 %, judged by 20.'
     >>> headline(Score(live=10, held=4, absent=5, drawn=0, hits=0))[:70]
     'If the site were lost now, between 40 % and 50 % of 10 resources would'
     >>> headline(Score(0, 0, 0, 0, 0))
@@ -88,7 +88,9 @@ def remarks(figures: Figures) -> list[str]:
         found.append(f"{figures.migrated:,} would come back only in another format than they have.")
     stale = figures.stale
     if stale.known:
-        text = f"Of {stale.known:,} copies whose age can be told, {stale.stale:,} are older than the page"
+        text = (
+            f"Copies that are older than the page, of those whose age can be told: {stale.stale:,} of {stale.known:,}"
+        )
         text += f", by {stale.median:.0f} days in the middle and {stale.most:.0f} at most." if stale.stale else "."
         found.append(text)
     return found
