@@ -13,9 +13,9 @@ from aiohttp import web
 from tests.cli.run import unlost
 from tests.formats.warcs import PAGE, record
 from tests.measure.decaying.archives import address
-from tests.measure.decaying.serving import served
 from tests.measure.decaying.web import DecayingWeb
 from tests.neighbours.listening import listening
+from tests.neighbours.nginx import site as served
 from tests.neighbours.wayback_cdx import FakeWayback, Stored, fake_wayback
 from tests.recover.registry import registry
 from unlost.archives.archive import Archive, Kind

@@ -11,7 +11,7 @@ import pytest
 
 from tests.cli.run import UNLOST
 from tests.cli.test_check import WEB, Done, Home, archives, base, held, home
-from tests.measure.decaying.serving import served
+from tests.neighbours.nginx import site as served
 from tests.neighbours.wayback_cdx import FakeWayback
 from tests.recover.registry import registry
 from tests.virtual_clock import VirtualClock

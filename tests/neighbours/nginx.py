@@ -9,19 +9,24 @@ from pathlib import Path
 
 from tests.neighbours.process import running
 
-_CONFIG = """\
+_COMMON = """\
 daemon off;
 master_process off;
 pid {work}/nginx.pid;
 error_log stderr;
 events {{ worker_connections 64; }}
 http {{
-    access_log {work}/access.log;
     client_body_temp_path {work}/body;
     proxy_temp_path {work}/proxy;
     fastcgi_temp_path {work}/fastcgi;
     uwsgi_temp_path {work}/uwsgi;
     scgi_temp_path {work}/scgi;
+"""
+
+_CONFIG = (
+    _COMMON
+    + """\
+    access_log {work}/access.log;
     types {{ application/gzip gz; }}
     default_type application/octet-stream;
     server {{
@@ -32,20 +37,12 @@ http {{
     }}
 }}
 """
+)
 
-_HOSTING = """\
-daemon off;
-master_process off;
-pid {work}/nginx.pid;
-error_log stderr;
-events {{ worker_connections 64; }}
-http {{
+_HOSTING = (
+    _COMMON
+    + """\
     access_log off;
-    client_body_temp_path {work}/body;
-    proxy_temp_path {work}/proxy;
-    fastcgi_temp_path {work}/fastcgi;
-    uwsgi_temp_path {work}/uwsgi;
-    scgi_temp_path {work}/scgi;
     types {{ text/html html; }}
     default_type application/octet-stream;
     include "{folder}/_nginx/http.conf";
@@ -57,6 +54,21 @@ http {{
     }}
 }}
 """
+)
+
+_SITE = (
+    _COMMON
+    + """\
+    access_log off;
+    types {{ text/html html; application/pdf pdf; image/gif gif; image/jpeg jpg; image/png png; text/plain txt; }}
+    server {{
+        listen 127.0.0.1:{port};
+        root "{folder}";
+        location = /ready-{port} {{ return 204; }}
+    }}
+}}
+"""
+)
 
 
 def program() -> str:
@@ -83,14 +95,19 @@ def answers(port: int, path: str = "/ready") -> bool:
 @contextmanager
 def serving(folder: Path, work: Path) -> Iterator[int]:
     """Serve a folder on the port that is yielded; below `/whole/`, without ranges. work: a folder for its own files."""
+    with running(lambda port: _command(_CONFIG, folder, work, port), answers, work) as port:
+        yield port
+
+
+@contextmanager
+def site(folder: Path, work: Path) -> Iterator[str]:
+    """Serve a site as its files are; yield the address of its top, with a slash at the end."""
 
     def command(port: int) -> list[str | Path]:
-        config = work / "nginx.conf"
-        config.write_text(_CONFIG.format(work=work, folder=folder, port=port))
-        return [program(), "-p", work, "-c", config, "-e", "stderr"]
+        return _command(_SITE, folder, work, port)
 
-    with running(command, answers, work) as port:
-        yield port
+    with running(command, lambda port: answers(port, f"/ready-{port}"), work) as port:
+        yield f"http://127.0.0.1:{port}/"
 
 
 @contextmanager
@@ -98,7 +115,7 @@ def hosting(folder: Path, work: Path) -> Iterator[int]:
     """Host an exported site with the settings that are in it, on the port that is yielded."""
 
     def command(port: int) -> list[str | Path]:
-        return [program(), "-p", work, "-c", _hosting(folder, work, port), "-e", "stderr"]
+        return _command(_HOSTING, folder, work, port)
 
     with running(command, lambda port: answers(port, f"/ready-{port}"), work) as port:
         yield port
@@ -106,11 +123,13 @@ def hosting(folder: Path, work: Path) -> Iterator[int]:
 
 def complaints(folder: Path, work: Path) -> str:
     """Return what it says against the settings in an exported site; empty if it takes them."""
-    command: list[str | Path] = [program(), "-q", "-t", "-p", work, "-c", _hosting(folder, work, 1), "-e", "stderr"]
+    command = _command(_HOSTING, folder, work, 1)
+    command[1:1] = ["-q", "-t"]
     return subprocess.run(command, capture_output=True, text=True, check=False).stderr
 
 
-def _hosting(folder: Path, work: Path, port: int) -> Path:
-    config = work / "nginx.conf"
-    config.write_text(_HOSTING.format(work=work, folder=folder, port=port))
-    return config
+def _command(config: str, folder: Path, work: Path, port: int) -> list[str | Path]:
+    """Write the settings, and return what runs it with them."""
+    file = work / "nginx.conf"
+    file.write_text(config.format(work=work, folder=folder, port=port))
+    return [program(), "-p", work, "-c", file, "-e", "stderr"]

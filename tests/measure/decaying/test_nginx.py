@@ -10,8 +10,8 @@ import pytest
 
 from tests.measure.decaying.archives import Behaviour, Truth
 from tests.measure.decaying.asked import EVENING, asked, assert_lives
-from tests.measure.decaying.serving import served
 from tests.measure.decaying.web import BEGIN, DAY, DecayingWeb
+from tests.neighbours.nginx import site as served
 from tests.virtual_clock import VirtualClock
 from unlost.crawl.plan import Plan
 from unlost.crawl.resource import Outcome

@@ -10,7 +10,7 @@ from unlost.measure.availability.standing import Held
 from unlost.measure.visits.present import Listed
 
 MOST_ADDRESSES = 200_000
-"""Of one list, some 60 MB of memory; a list of more is cut, and its archive asked for single addresses instead."""
+"""Of one list, some 85 MB of memory; a list of more is cut, and its archive asked for single addresses instead."""
 
 
 def is_good(capture: Capture) -> bool:
