@@ -2,7 +2,10 @@
 
 import os
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -135,6 +138,25 @@ def test_one_process_at_a_time(history: History, tmp_path: Path) -> None:
         VisitsFile(tmp_path / "visits.sqlite")
 
 
+def test_what_a_killed_process_left_is_read(tmp_path: Path) -> None:
+    """A visit that ended before the kill is in the report, though the file was never closed."""
+    path = tmp_path / "visits.sqlite"
+    code = (
+        "import os, sys; sys.path.insert(0, '.')\n"
+        "from pathlib import Path\n"
+        "from tests.measure.visits.test_history import *\n"
+        f"file = VisitsFile(Path({str(path)!r}))\n"
+        "visit(History(file, file.site(URL)), 0, [live('a')], {})\n"
+        "os._exit(9)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[3], check=False)
+    assert done.returncode == 9
+    with VisitsFile(path, is_read_only=True) as file:
+        assert len(History(file, 1).visits()) == 1
+    with VisitsFile(path) as file:
+        assert len(History(file, 1).visits()) == 1
+
+
 @pytest.mark.parametrize(
     ("body", "message"),
     [(b"not a database, but long enough to look like one" * 20, "not a file of visits"), (b"", None)],
@@ -154,13 +176,13 @@ def test_other_files_are_refused(tmp_path: Path, body: bytes, message: str | Non
 def test_other_databases_and_links_are_refused(tmp_path: Path) -> None:
     """A database of another program, of another version, or behind a link."""
     other = tmp_path / "other"
-    with sqlite3.connect(other) as connection:
+    with closing(sqlite3.connect(other)) as connection:
         connection.execute("CREATE TABLE a (b)")
     with pytest.raises(InputError, match="not of visits"):
         VisitsFile(other)
     newer = tmp_path / "newer"
     VisitsFile(newer).close()
-    with sqlite3.connect(newer) as connection:
+    with closing(sqlite3.connect(newer)) as connection:
         connection.execute("PRAGMA user_version = 99")
     with pytest.raises(InputError, match="found 99"):
         VisitsFile(newer)

@@ -5,7 +5,7 @@ import json
 import sqlite3
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -249,7 +249,7 @@ class KilledError(BaseException):
 
 def dump(file: Path) -> list[str]:
     """Return all that a file holds, without when visits were begun."""
-    with sqlite3.connect(file) as connection:
+    with closing(sqlite3.connect(file)) as connection:
         return [line for line in connection.iterdump() if not line.startswith('INSERT INTO "sqlite')]
 
 

@@ -78,13 +78,17 @@ class VisitsFile:
 
     def __init__(self, file: Path, *, is_read_only: bool = False) -> None:
         self.path = file
-        for each in (file, file.with_name(f"{file.name}-journal")):
+        besides = [file.with_name(f"{file.name}-{end}") for end in ("journal", "wal", "shm")]
+        for each in (file, *besides):
             if each.is_symlink():
                 raise InputError(f"{each}: a link, which is not followed: remove it, or name another file")
         if is_read_only and not file.exists():
             raise InputError(f"{file}: no such file: nothing was watched into it yet")
         with explained(file):
-            where = f"{file.absolute().as_uri()}?mode={'ro' if is_read_only else 'rwc'}"
+            # What a killed process left has to be put into the file before anybody can read it; where nothing was left,
+            # it is read as it stands, since anything else would write beside it.
+            reading = "mode=rw" if besides[1].exists() else "immutable=1"
+            where = f"{file.absolute().as_uri()}?{reading if is_read_only else 'mode=rwc'}"
             self.connection = sqlite3.connect(where, uri=True, isolation_level=None, timeout=0)
             try:
                 _prepare(self.connection, file, is_read_only=is_read_only)
@@ -142,6 +146,8 @@ def _prepare(connection: sqlite3.Connection, file: Path, *, is_read_only: bool) 
     if not is_read_only:
         # From the first change on nobody else has it: two processes would visit the site twice.
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        connection.execute("PRAGMA journal_mode = WAL")
+        # A power cut may take the last answers, which are asked for again; a kill takes nothing.
         connection.execute("PRAGMA synchronous = NORMAL")
         with transaction(connection):
             if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
