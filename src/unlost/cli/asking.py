@@ -11,6 +11,9 @@ from unlost.cli.common import CommonOption
 from unlost.cli.messages import say
 from unlost.clock import SystemClock
 
+PATIENCE_SECONDS = 900.0
+"""For which a question of long work is kept waiting by rates; quotas and blocks end it at once."""
+
 _MAX_CONTACT = 200  # characters: a mail address, or that of a page
 
 

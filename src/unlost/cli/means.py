@@ -13,15 +13,13 @@ from unlost.aggregate.routing import Router
 from unlost.archives.opening import open_repository
 from unlost.archives.registry.registry import Registry
 from unlost.cli import config
-from unlost.cli.asking import open_courier
+from unlost.cli.asking import PATIENCE_SECONDS, open_courier
 from unlost.cli.messages import say
 from unlost.clock import Clock
 from unlost.measure.availability.asking import Means
 
 if TYPE_CHECKING:
     from unlost.archives.archive import Archive
-
-_PATIENCE_SECONDS = 900.0  # for which a question is kept waiting by rates; quotas and blocks end it at once
 
 
 @asynccontextmanager
@@ -30,7 +28,7 @@ async def opened_means(
 ) -> AsyncIterator[Means]:
     """Yield what asks archives; close everything afterwards. given: the options of the command, by their names."""
     registry = Registry(tuple(archives.values()))
-    async with open_courier(given["contact"], _PATIENCE_SECONDS, proxies=given["proxy"]) as courier:
+    async with open_courier(given["contact"], PATIENCE_SECONDS, proxies=given["proxy"]) as courier:
         known = Known(registry, courier, _maps(), clock, tell=partial(say, level="note"))
         await known.load()
         router = Router(registry, known, Experience(registry), exploring=0.0)

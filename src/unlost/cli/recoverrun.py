@@ -17,7 +17,7 @@ from unlost.archives.complaints import complaints_about
 from unlost.archives.manners.admission import SHARE, SHARE_WITHOUT_CONTACT
 from unlost.archives.opening import open_repository
 from unlost.archives.repository import Repository
-from unlost.cli.asking import open_courier
+from unlost.cli.asking import PATIENCE_SECONDS, open_courier
 from unlost.cli.messages import say
 from unlost.cli.recovershown import Shown
 from unlost.cli.table import print_table
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from unlost.formats.problems import Problems
-
-_PATIENCE_SECONDS = 900.0  # for which a question is kept waiting by rates; quotas and blocks end it at once
 
 _DATES = ("at", "first", "last", "most_recent")  # of a plan: which captures are taken
 
@@ -106,7 +104,7 @@ class Run:
 
     def _courier(self) -> Courier:
         given = self._given
-        return open_courier(given["contact"], _PATIENCE_SECONDS, given["connections"], given["proxy"])
+        return open_courier(given["contact"], PATIENCE_SECONDS, given["connections"], given["proxy"])
 
     def _repositories(self, courier: Courier) -> dict[str, Repository]:
         return {name: open_repository(archive, courier) for name, archive in self._archives.items()}

@@ -5,7 +5,8 @@ from math import comb, sqrt
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unlost.measure.availability.score import Score, Z, wilson
+from unlost.measure.availability.score import Score
+from unlost.measure.intervals import Z95, wilson
 
 
 def slow_wilson(hits: int, asked: int, total: int) -> tuple[float, float]:
@@ -14,7 +15,7 @@ def slow_wilson(hits: int, asked: int, total: int) -> tuple[float, float]:
 
     def is_within(guess: float) -> bool:
         variance = guess * (1 - guess) / asked * (total - asked) / (total - 1)
-        return abs(share - guess) <= Z * sqrt(variance) + 1e-12
+        return abs(share - guess) <= Z95 * sqrt(variance) + 1e-12
 
     def end(inside: float, outside: float) -> float:
         for _ in range(60):

@@ -1,37 +1,8 @@
 """The share of a site that would come back, and between which limits it lies if only a part was asked for."""
 
 from dataclasses import dataclass
-from math import sqrt
 
-Z = 1.959963984540054
-"""The quantile of the normal distribution for 95 %."""
-
-
-def wilson(hits: int, asked: int, total: int, z: float = Z) -> tuple[float, float]:
-    """Return between which shares the one of `total` lies, by `hits` of `asked` that were drawn from it at random.
-
-    Wilson's interval, with the correction for what is drawn from few: of all of them, the share itself; of none, 0
-    to 1.
-
-    >>> [round(end, 4) for end in wilson(8, 10, 1_000_000)]
-    [0.4902, 0.9433]
-    >>> wilson(8, 10, 10), wilson(0, 0, 10)
-    ((0.8, 0.8), (0.0, 1.0))
-    """
-    if not 0 <= hits <= asked <= total:
-        raise ValueError(f"expected 0 <= {hits} <= {asked} <= {total}")
-    if asked == 0:
-        return (0.0, 1.0) if total else (0.0, 0.0)
-    share = hits / asked
-    # The variance of what is drawn without putting back is smaller by this.
-    scale = z * z * (total - asked) / ((total - 1) * asked) if total > 1 else 0.0
-    middle = (share + scale / 2) / (1 + scale)
-    half = sqrt(scale * share * (1 - share) + scale * scale / 4) / (1 + scale)
-    # Those that were drawn are known, whatever the formula allows.
-    least, most = hits / total, (total - (asked - hits)) / total
-    low = share if half == 0 else middle - half
-    high = share if half == 0 else middle + half
-    return max(least, low, 0.0), min(most, high, 1.0)
+from unlost.measure.intervals import wilson
 
 
 @dataclass(frozen=True, slots=True)
