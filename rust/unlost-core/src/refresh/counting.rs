@@ -1,0 +1,81 @@
+//! Counts of pairs by cell.
+
+use super::history::History;
+use super::states::{BASE_CELLS, CELLS, Fields, base_cell};
+
+/// How many pairs of a cell had changed, and how many had not.
+pub type CellCount = (u64, u64);
+/// The counts of the nine cells of date and tag, of one host.
+pub type HostCells = [CellCount; BASE_CELLS];
+
+impl History {
+    /// The matrix of date and tag.
+    #[must_use]
+    pub fn matrix(&self, by_text: bool) -> HostCells {
+        let mut sums = HostCells::default();
+        for host in 0..self.hosts().len() {
+            for (sum, cell) in sums.iter_mut().zip(self.host_cells(host, by_text)) {
+                sum.0 += cell.0;
+                sum.1 += cell.1;
+            }
+        }
+        sums
+    }
+
+    /// The same for one host.
+    #[must_use]
+    pub fn host_cells(&self, host: usize, by_text: bool) -> HostCells {
+        let mut counts = HostCells::default();
+        for pair in self.pairs_of(host) {
+            let count = &mut counts[base_cell(usize::from(pair.cell))];
+            *(if pair.changed(by_text) {
+                &mut count.0
+            } else {
+                &mut count.1
+            }) += u64::from(pair.weight);
+        }
+        counts
+    }
+
+    /// Counts of all cells, by the fold that a host belongs to, as far as these fields tell them apart.
+    #[must_use]
+    pub fn cells(&self, by_text: bool, fields: Fields, folds: usize) -> Vec<Vec<CellCount>> {
+        let mut counts = vec![vec![CellCount::default(); CELLS]; folds.max(1)];
+        for pair in &self.pairs {
+            let cell = fields.project(usize::from(pair.cell));
+            let count = &mut counts[fold_of(pair.host, folds)][cell];
+            *(if pair.changed(by_text) {
+                &mut count.0
+            } else {
+                &mut count.1
+            }) += u64::from(pair.weight);
+        }
+        counts
+    }
+
+    /// For each of the nine cells, sums over the hosts by which one tells how much hosts differ: hosts, pairs, pairs
+    /// squared, changed, and the sum over hosts of changed squared by pairs.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)]
+    pub fn spread(&self, by_text: bool) -> [[f64; 5]; BASE_CELLS] {
+        let mut sums = [[0.0; 5]; BASE_CELLS];
+        for host in 0..self.hosts().len() {
+            for (sum, (changed, unchanged)) in sums.iter_mut().zip(self.host_cells(host, by_text)) {
+                let (all, changed) = ((changed + unchanged) as f64, changed as f64);
+                if all > 0.0 {
+                    let terms = [1.0, all, all * all, changed, changed * changed / all];
+                    for (total, term) in sum.iter_mut().zip(terms) {
+                        *total += term;
+                    }
+                }
+            }
+        }
+        sums
+    }
+}
+
+/// The fold that a host belongs to: the same whenever its number is.
+pub(super) fn fold_of(host: u32, folds: usize) -> usize {
+    let mixed = (u64::from(host) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    usize::try_from(mixed).unwrap_or_default() % folds.max(1)
+}
