@@ -66,9 +66,7 @@ class Matrix:
     @property
     def used(self) -> int:
         """The cells that hold anything, a bit for each. Schemes that differ elsewhere do the same."""
-        return sum(
-            1 << at for at, both in enumerate(zip(self.changed, self.unchanged, strict=True)) if both != (0, 0)
-        )
+        return sum(1 << at for at, both in enumerate(zip(self.changed, self.unchanged, strict=True)) if both != (0, 0))
 
     def only(self, cells: Sequence[str]) -> "Matrix":
         """Return the matrix with all other cells empty."""

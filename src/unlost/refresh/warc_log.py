@@ -84,9 +84,7 @@ def _visits(
             on_read(scanner.position)
 
 
-def _visit(
-    path: str | PathLike[str], record: WarcRecord, *, texts: bool, damaged: bool
-) -> tuple[Visit, str | None]:
+def _visit(path: str | PathLike[str], record: WarcRecord, *, texts: bool, damaged: bool) -> tuple[Visit, str | None]:
     date = record.date or ""
     digits = pad(date) if record.is_arc else from_iso(date)
     time = int(to_datetime(digits).timestamp()) * 1000
