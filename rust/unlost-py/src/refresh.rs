@@ -4,7 +4,8 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 use unlost_core::refresh::{
-    BASE_CELLS, CellCount, Fields, History, Learned, Pairing, Presence, Span, Visit,
+    CELLS, CellCount, Fields, GROUPS, History, Learned, Pairing, Presence, Span, Visit, base_cell,
+    cell_of_visits, group_of,
 };
 
 use crate::texts::text;
@@ -269,8 +270,18 @@ impl VisitHistory {
         all.into_iter().map(of_fold).collect()
     }
 
-    fn spread(&self, py: Python<'_>, by_text: bool) -> Vec<[f64; 5]> {
-        py.detach(|| self.0.spread(by_text).to_vec())
+    fn spread(&self, py: Python<'_>, by_text: bool, fields: u8) -> Vec<[f64; 5]> {
+        py.detach(|| self.0.spread(by_text, Fields(fields)).to_vec())
+    }
+
+    fn host_groups(
+        &self,
+        host: usize,
+        by_text: bool,
+        fields: u8,
+        since: u32,
+    ) -> Vec<(usize, u64, u64)> {
+        self.0.host_groups(host, by_text, Fields(fields), since)
     }
 
     fn bytes_and_text(&self) -> [u64; 4] {
@@ -306,17 +317,25 @@ impl VisitHistory {
         &self,
         py: Python<'_>,
         means: Vec<Vec<f64>>,
-        strengths: [f64; BASE_CELLS],
+        strengths: Vec<f64>,
         fields: u8,
         by_text: bool,
-        since: u32,
-    ) -> (Vec<StepFields>, f64, f64, f64, u32) {
+        split: u32,
+    ) -> PyResult<(Vec<StepFields>, f64, f64, f64, u32)> {
+        if strengths.len() != GROUPS
+            || means.is_empty()
+            || means.iter().any(|mean| mean.len() != CELLS)
+        {
+            return Err(PyValueError::new_err(
+                "expected a strength for each group and a mean for each cell",
+            ));
+        }
         let learned = Learned {
             means: &means,
-            strengths,
+            strengths: &strengths,
             fields: Fields(fields),
             by_text,
-            since,
+            split,
         };
         let replay = py.detach(|| self.0.replay(&learned));
         let steps = replay.steps.iter().map(|step| {
@@ -328,13 +347,13 @@ impl VisitHistory {
                 step.missed_hosts,
             )
         });
-        (
+        Ok((
             steps.collect(),
             replay.changed,
             replay.unchanged,
             replay.changed_squared,
             replay.hosts,
-        )
+        ))
     }
 
     /// The hosts from one number up to another.
@@ -385,19 +404,16 @@ impl VisitHistory {
     }
 }
 
-/// The cell that one belongs to if only these fields are looked at, and the one of the nine.
+/// The cell that one belongs to if only these fields are looked at, the one of the nine, and its group.
 #[pyfunction]
-fn project_cell(cell: usize, fields: u8) -> (usize, usize) {
+fn project_cell(cell: usize, fields: u8) -> (usize, usize, usize) {
     let projected = Fields(fields).project(cell);
-    (projected, unlost_core::refresh::base_cell(cell))
+    (projected, base_cell(cell), group_of(projected))
 }
 
 /// The cell of two consecutive visits, each a tuple as `add_rows` takes it.
 #[pyfunction]
 fn visit_cell(last: &Bound<'_, PyTuple>, this: &Bound<'_, PyTuple>) -> PyResult<usize> {
     let (last, this) = (Taken::of(last)?, Taken::of(this)?);
-    Ok(unlost_core::refresh::cell_of_visits(
-        &last.visit(),
-        &this.visit(),
-    ))
+    Ok(cell_of_visits(&last.visit(), &this.visit()))
 }

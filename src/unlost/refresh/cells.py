@@ -1,5 +1,6 @@
 """Cells of all indicators: names for them, and how many indicators tell them apart."""
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -24,6 +25,15 @@ their spelling only; dates that are the moment of the answer or go back; `Conten
 ALL_INDICATORS: Final = frozenset(INDICATORS)
 COUNT: Final = 6 * 6 * 3 * 3 * 4
 
+_GROUP_STATES: Final = (
+    ("changed", "same", "missing"),  # date
+    ("changed", "same", "missing"),  # tag; one that differs in its spelling only is the same
+    ("changed", "same", "missing"),  # digest
+    ("stale", "kept"),  # whether a cache says that it is the same
+    ("sized", "resized"),  # whether the length changed
+)
+GROUPS: Final = 3 * 3 * 3 * 2 * 2
+
 
 def bits_of(indicators: frozenset[str]) -> int:
     """Return indicators as the core takes them.
@@ -41,11 +51,30 @@ def cell_name(cell: int) -> str:
     >>> cell_name(0), cell_name(COUNT - 1)
     ('changed.changed.changed.changed.silent', 'half.half.missing.missing.aged')
     """
+    return _name(cell, [states for _, states in STATES])
+
+
+@lru_cache(maxsize=GROUPS)
+def group_name(group: int) -> str:
+    """Return the states of a group, between dots.
+
+    >>> group_name(0), group_name(GROUPS - 1)
+    ('changed.changed.changed.stale.sized', 'missing.missing.missing.kept.resized')
+    """
+    return _name(group, _GROUP_STATES)
+
+
+def _name(number: int, indicators: Sequence[Sequence[str]]) -> str:
     names = []
-    for _, states in reversed(STATES):
-        cell, state = divmod(cell, len(states))
+    for states in reversed(indicators):
+        number, state = divmod(number, len(states))
         names.append(states[state])
     return ".".join(reversed(names))
+
+
+def group_number(name: str) -> int:
+    """Return the number of a group. Raises InputError."""
+    return _number(name, _GROUP_STATES)
 
 
 def cell_number(name: str) -> int:
@@ -54,13 +83,16 @@ def cell_number(name: str) -> int:
     >>> cell_number("half.half.missing.missing.aged") == COUNT - 1
     True
     """
-    words = name.split(".")
+    return _number(name, [states for _, states in STATES])
+
+
+def _number(name: str, indicators: Sequence[Sequence[str]]) -> int:
     try:
         number = 0
-        for word, (_, states) in zip(words, STATES, strict=True):
+        for word, states in zip(name.split("."), indicators, strict=True):
             number = number * len(states) + states.index(word)
     except ValueError:
-        raise InputError(f"expected a cell such as {cell_name(0)}, found `{name[:60]}`") from None
+        raise InputError(f"expected states such as {_name(0, indicators)}, found `{name[:60]}`") from None
     return number
 
 
@@ -75,6 +107,9 @@ def cell_of(last: Visit, this: Visit) -> int:
 
 
 @lru_cache(maxsize=1 << 14)
-def projected(cell: int, bits: int) -> tuple[int, int]:
-    """Return the cell that it is with these indicators alone, and the one of the nine of `unlost.refresh.matrix`."""
+def projected(cell: int, bits: int) -> tuple[int, int, int]:
+    """Return the cell that it is with these indicators alone, the one of the nine of `unlost.refresh.matrix`, its group.
+
+    In a group, what a host did before tells what it will do.
+    """
     return project_cell(cell, bits)

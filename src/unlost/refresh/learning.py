@@ -5,14 +5,15 @@ the cells in which a page is least likely to have changed; so cells are sorted b
 chosen. The same sorting takes in hosts: where a host has been seen to lie, its pages are more likely to have changed.
 
 Nothing is promised of pairs that were learned from: the probabilities of a host's cells come from the other hosts (five
-folds), what is known of the host from its own past, and only the later half of the log counts.
+folds), and what is known of the host from the other half of the log. A harvest then knows of each host as much as was
+tried: half of the log, and lies of all of it.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from unlost.refresh.cells import ALL_INDICATORS, COUNT, bits_of, projected
+from unlost.refresh.cells import ALL_INDICATORS, COUNT, GROUPS, bits_of, projected
 from unlost.refresh.history import History
 from unlost.refresh.intervals import Clustered, Interval
 from unlost.refresh.matrix import CELLS
@@ -24,7 +25,6 @@ _FEWEST_HOSTS = 20  # with fewer, a fold would have none of some kinds of hosts,
 _DRAWN = 10.0  # pairs that the mean of the nine cells is worth against the cell's own: a cell of ten is half believed
 _STRENGTHS = (0.2, 50.0)  # between these, what hosts have in common is worth so many visits: never nothing, never all
 _UNKNOWN_STRENGTH = 5.0  # where no page changed, and nobody can tell how much hosts differ
-_TRIED = 0.5  # the share of pairs, in time, that is only learned from
 _STEP = 8  # steps an octave, as the core divides probabilities
 _HOSTS_TO_TELL = 5  # with a miss, before they tell how much misses of one host go together
 
@@ -60,8 +60,8 @@ def learn(history: History, wanted: Wanted | None = None) -> Policy:
     else:
         means = [_means(_sums(counts[:fold] + counts[fold + 1 :]), bits) for fold in range(folds)]
     strengths = _strengths(history, wanted)
-    since = history.core.time_at(_TRIED)
-    replay = history.core.replay([_filled(mean) for mean in means], strengths, bits, wanted.by_text, since)
+    split = history.core.time_at(0.5)
+    replay = history.core.replay([_filled(mean) for mean in means], strengths, bits, wanted.by_text, split)
     step, stated = _chosen(replay, wanted.reliability)
     best = choose(judge_all(history.matrix(by_text=wanted.by_text)), wanted.reliability)
     policy = Policy(
@@ -76,11 +76,10 @@ def learn(history: History, wanted: Wanted | None = None) -> Policy:
         stated=stated,
     )
     if wanted.hosts and step is not None:
-        for host in history.hosts(by_text=wanted.by_text):
-            pairs = zip(host.matrix.changed, host.matrix.unchanged, strict=True)
-            seen = {at: (changed, changed + same) for at, (changed, same) in enumerate(pairs) if changed or same}
-            if seen:
-                policy.seen[host.name] = seen
+        for number, host in enumerate(history.hosts(by_text=wanted.by_text)):
+            groups = history.core.host_groups(number, wanted.by_text, bits, split)
+            if groups:
+                policy.seen[host.name] = {group: (changed, pairs) for group, changed, pairs in groups}
     return policy
 
 
@@ -117,9 +116,9 @@ def _strengths(history: History, wanted: Wanted) -> list[float]:
     The variance between hosts beyond that of chance gives the correlation of visits to one host.
     """
     if not wanted.hosts:
-        return [math.inf] * len(CELLS)
+        return [math.inf] * GROUPS
     found = []
-    for hosts, pairs, squared, changed, by_pairs in history.core.spread(wanted.by_text):
+    for hosts, pairs, squared, changed, by_pairs in history.core.spread(wanted.by_text, bits_of(wanted.indicators)):
         if hosts < 2 or changed == 0 or pairs <= hosts:
             found.append(_UNKNOWN_STRENGTH)
             continue

@@ -10,9 +10,19 @@ from pathlib import Path
 
 from unlost.errors import InputError
 from unlost.formats.output import whole_file
-from unlost.refresh.cells import ALL_INDICATORS, INDICATORS, bits_of, cell_name, cell_number, cell_of, projected
+from unlost.refresh.cells import (
+    ALL_INDICATORS,
+    GROUPS,
+    INDICATORS,
+    bits_of,
+    cell_name,
+    cell_number,
+    cell_of,
+    group_name,
+    group_number,
+    projected,
+)
 from unlost.refresh.intervals import Interval
-from unlost.refresh.matrix import CELLS
 from unlost.refresh.schemes import ALL, cells_of, scheme_of
 from unlost.refresh.visit import Visit
 
@@ -20,7 +30,7 @@ FORMAT = "unlost-refresh-scheme"
 VERSION = 1
 
 Seen = dict[int, tuple[int, int]]
-"""What a host did: for cells of the nine, how many pages had changed, and of how many."""
+"""What a host did: for groups of cells, how many pages had changed, and of how many."""
 
 NEVER = math.inf
 """A limit below which nothing is: everything is downloaded."""
@@ -33,14 +43,14 @@ class Decision:
     download: whether to. audit: whether it is one of the skips that are downloaded nevertheless, to know how often
         skipping is wrong. A page of an audit is to be logged with `weight`.
     chance: the probability that the page changed, as far as it is known; None where nobody has seen such headers.
-    cell: what the headers claim, and base: which of the nine cells that is.
+    cell: what the headers claim, and group: where what a host did before counts.
     """
 
     download: bool
     audit: bool
     chance: float | None
     cell: int
-    base: int
+    group: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +74,8 @@ class Policy:
     """What was learned from a log; `decide` uses it, `note` learns on.
 
     scheme: the cells of the nine to download, for whoever can tell only these apart; 511 for all.
-    indicators: which are looked at. means: the probability of change of each cell. strengths: for each of the nine
-        cells, how many visits to a host weigh as much as all other hosts together; infinite to leave hosts alone.
+    indicators: which are looked at. means: the probability of change of each cell. strengths: for each group,
+        how many visits to a host weigh as much as all other hosts together; infinite to leave hosts alone.
     most: a page is skipped if the probability that it changed is at most this; negative if nothing is to be skipped.
     audit: the share of skips that are audited. target: the reliability that was asked for. by_text: whether changes are
         those of text. stated: what it promises; None if nothing is skipped.
@@ -75,7 +85,7 @@ class Policy:
     scheme: int = ALL
     indicators: frozenset[str] = ALL_INDICATORS
     means: Mapping[int, float] = field(default_factory=dict)
-    strengths: tuple[float, ...] = (math.inf,) * len(CELLS)
+    strengths: tuple[float, ...] = (math.inf,) * GROUPS
     most: float = -1.0
     audit: float = 0.01
     target: float = 0.999
@@ -93,27 +103,36 @@ class Policy:
 
         host: as `host_of` has it. The same page at the same time is audited or not, whoever asks.
         """
-        cell, base = projected(cell_of(last, this), bits_of(self.indicators))
-        chance = self.chance(host, cell, base)
-        skip = chance is not None and chance <= self.most
-        return Decision(not skip, skip and self._is_audited(this), chance, cell, base)
+        return self.decide_cell(host, cell_of(last, this), this)
 
-    def chance(self, host: str, cell: int, base: int) -> float | None:
+    def decide_cell(self, host: str, claimed: int, this: Visit) -> Decision:
+        """Return the same of what the headers claim, as `cell_of` has it."""
+        cell, _, group = projected(claimed, bits_of(self.indicators))
+        chance = self.chance(host, cell, group)
+        skip = chance is not None and chance <= self.most
+        return Decision(not skip, skip and self._is_audited(this), chance, cell, group)
+
+    def chance(self, host: str, cell: int, group: int) -> float | None:
         """Return the probability of change; None of a cell that nobody has seen."""
         mean = self.means.get(cell)
         if mean is None:
             return None
-        strength = self.strengths[base]
+        strength = self.strengths[group]
         if math.isinf(strength):
             return mean
-        changed, visits = self.seen.get(host, {}).get(base, (0, 0))
+        changed, visits = self.seen.get(host, {}).get(group, (0, 0))
         return (strength * mean + changed) / (strength + visits)
 
-    def note(self, host: str, base: int, *, changed: bool) -> None:
-        """Learn from a page that was downloaded or audited."""
-        known = self.seen.setdefault(host, {})
-        before = known.get(base, (0, 0))
-        known[base] = (before[0] + changed, before[1] + 1)
+    def note(self, host: str, group: int, *, changed: bool) -> None:
+        """Learn from a page that was downloaded or audited.
+
+        Trust only falls: more visits without a lie than were tried prove less than the sum says, since what changes
+        unseen stays unseen. Learn anew from the log of the harvest to raise it.
+        """
+        if changed:
+            known = self.seen.setdefault(host, {})
+            before = known.get(group, (0, 0))
+            known[group] = (before[0] + 1, before[1] + 1)
 
     def _is_audited(self, visit: Visit) -> bool:
         picked = hashlib.blake2b(f"{visit.time} {visit.uri}".encode("utf-8", "replace"), digest_size=8).digest()
@@ -151,7 +170,7 @@ def policy_lines(policy: Policy) -> Iterator[bytes]:
         "indicators": [name for name in INDICATORS if name in policy.indicators],
         "most": policy.most,
         "audit": policy.audit,
-        "strengths": [None if math.isinf(one) else one for one in policy.strengths],
+        "strengths": {group_name(group): one for group, one in enumerate(policy.strengths) if not math.isinf(one)},
         "cells": {cell_name(cell): mean for cell, mean in sorted(policy.means.items())},
         "stated": stated
         and {
@@ -165,7 +184,7 @@ def policy_lines(policy: Policy) -> Iterator[bytes]:
     }
     yield json.dumps(head, separators=(",", ":")).encode() + b"\n"
     for host, seen in sorted(policy.seen.items()):
-        cells = {CELLS[base]: list(counts) for base, counts in sorted(seen.items())}
+        cells = {group_name(group): list(counts) for group, counts in sorted(seen.items())}
         yield json.dumps({"host": host, "seen": cells}, separators=(",", ":")).encode() + b"\n"
 
 
@@ -186,11 +205,14 @@ def _policy(lines: Iterable[bytes]) -> Policy:
     if head["format"] != FORMAT or head["version"] != VERSION:
         raise InputError(f"format {str(head['format'])[:40]}, version {str(head['version'])[:10]}")
     stated = head["stated"]
+    strengths = [math.inf] * GROUPS
+    for name, strength in head["strengths"].items():
+        strengths[group_number(name)] = float(strength)
     policy = Policy(
         scheme=scheme_of(head["scheme"]),
         indicators=frozenset(head["indicators"]) & ALL_INDICATORS,
         means={cell_number(name): float(mean) for name, mean in head["cells"].items()},
-        strengths=tuple(math.inf if one is None else float(one) for one in head["strengths"]),
+        strengths=tuple(strengths),
         most=float(head["most"]),
         audit=float(head["audit"]),
         target=float(head["target"]),
@@ -205,11 +227,9 @@ def _policy(lines: Iterable[bytes]) -> Policy:
             stated["hosts"],
         ),
     )
-    if len(policy.strengths) != len(CELLS):
-        raise InputError(f"expected {len(CELLS)} strengths")
     for line in rest:
         host = json.loads(line)
         policy.seen[host["host"]] = {
-            CELLS.index(cell): (int(counts[0]), int(counts[1])) for cell, counts in host["seen"].items()
+            group_number(group): (int(counts[0]), int(counts[1])) for group, counts in host["seen"].items()
         }
     return policy

@@ -1,7 +1,7 @@
 //! Counts of pairs by cell.
 
 use super::history::History;
-use super::states::{BASE_CELLS, CELLS, Fields, base_cell};
+use super::states::{BASE_CELLS, CELLS, Fields, GROUPS, base_cell, group_of};
 
 /// How many pairs of a cell had changed, and how many had not.
 pub type CellCount = (u64, u64);
@@ -53,20 +53,40 @@ impl History {
         counts
     }
 
-    /// For each of the nine cells, sums over the hosts by which one tells how much hosts differ: hosts, pairs, pairs
-    /// squared, changed, and the sum over hosts of changed squared by pairs.
+    /// What a host did in each group that it has pairs of: group, changed, all. Of pairs before a time, in seconds since
+    /// 1970, only those count that changed.
+    #[must_use]
+    pub fn host_groups(
+        &self,
+        host: usize,
+        by_text: bool,
+        fields: Fields,
+        since: u32,
+    ) -> Vec<(usize, u64, u64)> {
+        let mut counts = [(0, 0); GROUPS];
+        for pair in self.pairs_of(host) {
+            let count = &mut counts[group_of(fields.project(usize::from(pair.cell)))];
+            let changed = pair.changed(by_text);
+            count.0 += u64::from(changed);
+            count.1 += u64::from(changed || pair.time >= since);
+        }
+        let seen = counts.iter().enumerate().filter(|(_, count)| count.1 > 0);
+        seen.map(|(group, count)| (group, count.0, count.1))
+            .collect()
+    }
+
+    /// For each group, sums over the hosts by which one tells how much hosts differ: hosts, pairs, pairs squared,
+    /// changed, and the sum over hosts of changed squared by pairs.
     #[must_use]
     #[allow(clippy::cast_precision_loss)]
-    pub fn spread(&self, by_text: bool) -> [[f64; 5]; BASE_CELLS] {
-        let mut sums = [[0.0; 5]; BASE_CELLS];
+    pub fn spread(&self, by_text: bool, fields: Fields) -> [[f64; 5]; GROUPS] {
+        let mut sums = [[0.0; 5]; GROUPS];
         for host in 0..self.hosts().len() {
-            for (sum, (changed, unchanged)) in sums.iter_mut().zip(self.host_cells(host, by_text)) {
-                let (all, changed) = ((changed + unchanged) as f64, changed as f64);
-                if all > 0.0 {
-                    let terms = [1.0, all, all * all, changed, changed * changed / all];
-                    for (total, term) in sum.iter_mut().zip(terms) {
-                        *total += term;
-                    }
+            for (group, changed, all) in self.host_groups(host, by_text, fields, 0) {
+                let (all, changed) = (all as f64, changed as f64);
+                let terms = [1.0, all, all * all, changed, changed * changed / all];
+                for (total, term) in sums[group].iter_mut().zip(terms) {
+                    *total += term;
                 }
             }
         }

@@ -19,5 +19,5 @@ pub use hosts::{Host, Presence};
 pub use pairing::{Pairing, Tally};
 pub use replay::{BUCKETS, Learned, Replay, Step};
 pub use resampling::Span;
-pub use states::{BASE_CELLS, CELLS, Fields, base_cell, cell_of_visits};
+pub use states::{BASE_CELLS, CELLS, Fields, GROUPS, base_cell, cell_of_visits, group_of};
 pub use visit::Visit;

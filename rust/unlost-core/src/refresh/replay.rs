@@ -1,8 +1,8 @@
-//! What would have become of the pairs of a log if each had been decided by what was known before it.
+//! What would have become of the pairs of a log if each had been decided by what the other half of the log tells.
 
 use super::counting::fold_of;
 use super::history::History;
-use super::states::{BASE_CELLS, Fields, base_cell};
+use super::states::{Fields, GROUPS, group_of};
 
 /// Into how many steps probabilities of change are divided: an eighth of an octave each, from 1 down to 2^-32.
 pub const BUCKETS: usize = 257;
@@ -12,14 +12,14 @@ pub const BUCKETS: usize = 257;
 pub struct Learned<'a> {
     /// The probability of change in each cell, for the hosts of each fold; not a number where nobody saw the cell.
     pub means: &'a [Vec<f64>],
-    /// How many visits of a host the mean is worth against, for each of the nine cells; infinite to leave hosts alone.
-    pub strengths: [f64; BASE_CELLS],
+    /// How many visits of a host the mean is worth, for each group; infinite to leave hosts alone.
+    pub strengths: &'a [f64],
     /// Which indicators are looked at.
     pub fields: Fields,
     /// Whether a change is one of the text.
     pub by_text: bool,
-    /// From when on decisions count, in seconds since 1970; what came before is only learned from.
-    pub since: u32,
+    /// Where the log is cut in two, in seconds since 1970: what a host did in one half decides about the other.
+    pub split: u32,
 }
 
 /// What becomes of the pairs if those are skipped whose step is at least this one.
@@ -69,7 +69,7 @@ pub(super) fn bucket_of(probability: f64) -> usize {
 }
 
 impl History {
-    /// Decides every pair by its cell and by what its host did before.
+    /// Decides every pair by its cell and by what its host did in the other half of the log.
     #[must_use]
     pub fn replay(&self, learned: &Learned<'_>) -> Replay {
         let mut replay = Replay {
@@ -95,37 +95,29 @@ impl History {
         learned: &Learned<'_>,
         counts: &mut [(f64, f64)],
     ) {
-        let mut seen = [(0.0, 0.0); BASE_CELLS];
         let pairs = self.pairs_of(host);
-        let mut at = 0;
-        while at < pairs.len() {
-            // Visits of one moment know nothing of each other.
-            let end = at
-                + pairs[at..]
-                    .iter()
-                    .take_while(|pair| pair.time == pairs[at].time)
-                    .count();
-            for pair in pairs[at..end]
-                .iter()
-                .filter(|pair| pair.time >= learned.since)
-            {
-                let cell = usize::from(pair.cell);
-                let base = base_cell(cell);
-                let mean = means[learned.fields.project(cell)];
-                let chance = posterior(mean, learned.strengths[base], seen[base]);
-                let count = &mut counts[bucket_of(chance)];
-                *(if pair.changed(learned.by_text) {
-                    &mut count.0
-                } else {
-                    &mut count.1
-                }) += f64::from(pair.weight);
-            }
-            for pair in &pairs[at..end] {
-                let known = &mut seen[base_cell(usize::from(pair.cell))];
-                known.0 += f64::from(u8::from(pair.changed(learned.by_text)));
-                known.1 += 1.0;
-            }
-            at = end;
+        let half = |time: u32| usize::from(time >= learned.split);
+        let mut seen = [[(0.0, 0.0); GROUPS]; 2];
+        for pair in pairs {
+            let cell = learned.fields.project(usize::from(pair.cell));
+            let known = &mut seen[half(pair.time)][group_of(cell)];
+            known.0 += f64::from(u8::from(pair.changed(learned.by_text)));
+            known.1 += 1.0;
+        }
+        for pair in pairs {
+            let cell = learned.fields.project(usize::from(pair.cell));
+            let group = group_of(cell);
+            let chance = posterior(
+                means[cell],
+                learned.strengths[group],
+                seen[1 - half(pair.time)][group],
+            );
+            let count = &mut counts[bucket_of(chance)];
+            *(if pair.changed(learned.by_text) {
+                &mut count.0
+            } else {
+                &mut count.1
+            }) += f64::from(pair.weight);
         }
     }
 }

@@ -92,6 +92,24 @@ pub fn base_cell(cell: usize) -> usize {
     base(states.date, usize::MAX) * 3 + base(states.tag, tag::WEAK)
 }
 
+/// How many groups of cells there are in which what a host did before tells what it will do.
+pub const GROUPS: usize = 9 * 3 * 2 * 2;
+
+/// The group of a cell: date and tag, each changed, same or missing, a tag that differs in its spelling being the same;
+/// what the digest does; whether a cache says that the page is the same; whether the length changed.
+#[must_use]
+pub fn group_of(cell: usize) -> usize {
+    let states = States::of(cell);
+    let tag = if states.tag == tag::ALIKE {
+        SAME
+    } else {
+        base(states.tag, tag::WEAK)
+    };
+    let kept = usize::from(matches!(states.fresh, fresh::FRESH | fresh::AGED));
+    let nine = base(states.date, usize::MAX) * 3 + tag;
+    ((nine * 3 + states.digest) * 2 + kept) * 2 + usize::from(states.length == CHANGED)
+}
+
 #[derive(Debug, Clone, Copy)]
 struct States {
     date: usize,
