@@ -274,14 +274,27 @@ impl VisitHistory {
         py.detach(|| self.0.spread(by_text, Fields(fields)).to_vec())
     }
 
-    fn host_groups(
+    /// The hosts from one number up to another, each with what it did.
+    fn seen(
         &self,
-        host: usize,
+        first: usize,
+        end: usize,
         by_text: bool,
         fields: u8,
         since: u32,
-    ) -> Vec<(usize, u64, u64)> {
-        self.0.host_groups(host, by_text, Fields(fields), since)
+    ) -> Vec<(String, Vec<(usize, u64, u64)>)> {
+        let all = self.0.hosts();
+        let end = end.min(all.len());
+        let seen = |number: usize| {
+            let groups = self.0.host_groups(number, by_text, Fields(fields), since);
+            (all[number].name.to_string(), groups)
+        };
+        (first.min(end)..end).map(seen).collect()
+    }
+
+    /// The hosts with a page that changed while date or tag stayed the same: date lies, date claims, tag lies, claims.
+    fn lying(&self, py: Python<'_>, by_text: bool) -> Vec<(String, [u64; 4])> {
+        py.detach(|| self.0.lying(by_text))
     }
 
     fn bytes_and_text(&self) -> [u64; 4] {

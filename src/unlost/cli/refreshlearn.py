@@ -67,7 +67,7 @@ class Found:
     @property
     def liars(self) -> list[Liar]:
         """Hosts that lie out of habit."""
-        return liars_of(self.history.hosts(by_text=self.by_text)) if self.history is not None else []
+        return liars_of(self.history, by_text=self.by_text) if self.history is not None else []
 
 
 def of_matrix(text: str, target: float, *, everything: bool) -> Found:

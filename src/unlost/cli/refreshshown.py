@@ -54,7 +54,8 @@ def report(found: Found, schedule: Sequence[tuple[str, float, float | None]]) ->
 
 def _visits(history: History) -> Iterator[str]:
     tally = history.tally
-    yield f"{history.visits:,} visits: {tally['successful']:,} successful, to {tally['pages']:,} pages of {tally['hosts']:,} hosts"
+    pages = f"{tally['pages']:,} pages of {tally['hosts']:,} hosts"
+    yield f"{history.visits:,} visits: {tally['successful']:,} successful, to {pages}"
     for name, words in (
         ("not_modified", "answered 304, without a body to compare"),
         ("failed", "failed, or answered with another status"),
@@ -126,7 +127,8 @@ def _hosts(found: Found, history: History) -> Iterator[str]:
     neither, of_bytes, of_text, both = history.core.bytes_and_text()
     if neither + of_bytes + of_text + both:
         yield ""
-        yield f"Where text is known: {both + of_text:,} changed in it, {of_bytes:,} only in other bytes, {neither:,} in nothing"
+        changed = f"{both + of_text:,} changed in it, {of_bytes:,} only in other bytes"
+        yield f"Where text is known: {changed}, {neither:,} in nothing"
     yield ""
     servers = history.tags_by_server()
     totals = [sum(counts[at] for _, counts in servers) for at in range(3)]

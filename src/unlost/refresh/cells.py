@@ -18,8 +18,8 @@ STATES: Final = (
 """The indicators and the states of each, in the order of the core's numbers. docs/refresh.md says what they mean."""
 
 INDICATORS: Final = ("tags", "dates", "length", "digest", "cache")
-"""What is looked at beside whether date and tag changed, in the order of the core's bits: tags that are weak or differ in
-their spelling only; dates that are the moment of the answer or go back; `Content-Length`; `Repr-Digest`;
+"""What is looked at beside whether date and tag changed, in the order of the core's bits: tags that are weak or differ
+in their spelling only; dates that are the moment of the answer or go back; `Content-Length`; `Repr-Digest`;
 `Cache-Control`, `Expires` and `Age`."""
 
 ALL_INDICATORS: Final = frozenset(INDICATORS)
@@ -108,7 +108,7 @@ def cell_of(last: Visit, this: Visit) -> int:
 
 @lru_cache(maxsize=1 << 14)
 def projected(cell: int, bits: int) -> tuple[int, int, int]:
-    """Return the cell that it is with these indicators alone, the one of the nine of `unlost.refresh.matrix`, its group.
+    """Return the cell with these indicators alone, the one of the nine of `unlost.refresh.matrix`, and its group.
 
     In a group, what a host did before tells what it will do.
     """

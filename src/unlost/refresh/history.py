@@ -82,6 +82,16 @@ class History:
             for name, visits, tagged, dated, server, cells in self.core.hosts(first, first + _AT_ONCE, by_text):
                 yield Host(name, visits, tagged, dated, server, Matrix.of(cells))
 
+    def seen(self, bits: int, since: int, *, by_text: bool = False) -> Iterator[tuple[str, dict[int, tuple[int, int]]]]:
+        """Yield what each host with pairs did, as a policy has it: of pairs before a time only those that changed.
+
+        bits: indicators, as `unlost.refresh.cells.bits_of` has them. since: seconds since 1970.
+        """
+        for first in range(0, self.tally["hosts"], _AT_ONCE):
+            for name, groups in self.core.seen(first, first + _AT_ONCE, by_text, bits, since):
+                if groups:
+                    yield name, {group: (changed, pairs) for group, changed, pairs in groups}
+
     def rates(self, *, by_text: bool = False) -> Iterator[ChangeRate | None]:
         """Yield how often the pages of each host change, in the order of `hosts`; None where no page was seen twice."""
         for number in range(self.tally["hosts"]):

@@ -70,14 +70,15 @@ class Clustered:
         variance = squares / self.whole**2 * self.hosts / (self.hosts - 1)
         return max(1.0, variance / (share * (1 - share) / self.whole))
 
-    def interval(self, at_least: float = 1.0) -> Interval:
+    def interval(self, at_least: float = 1.0, z: float = Z) -> Interval:
         """Return Wilson's interval with as many cases as the pairs are worth, hosts being drawn and not pairs.
 
-        at_least: a design effect that is known from elsewhere, where there are too few cases to tell.
+        at_least: a design effect that is known from elsewhere, where there are too few cases to tell. z: of another
+            confidence than 95 %.
 
         >>> alike = Clustered(100, 10000, 100 * 100, 100 * 100, 100 * 100 * 100, 100)
         >>> f"{alike.interval().width / wilson(100, 10000).width:.1f}"
         '13.6'
         """
         effect = max(self.design_effect, at_least)
-        return wilson(self.part / effect, self.whole / effect)
+        return wilson(self.part / effect, self.whole / effect, z)

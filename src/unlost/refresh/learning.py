@@ -26,6 +26,8 @@ _DRAWN = 10.0  # pairs that the mean of the nine cells is worth against the cell
 _STRENGTHS = (0.2, 50.0)  # between these, what hosts have in common is worth so many visits: never nothing, never all
 _UNKNOWN_STRENGTH = 5.0  # where no page changed, and nobody can tell how much hosts differ
 _STEP = 8  # steps an octave, as the core divides probabilities
+_SURE = 2.576  # standard deviations: 99 %, as the best of many steps is chosen, and the luckiest looks best
+_UNKNOWN_EFFECT = 2.0  # as if misses came in pairs
 _HOSTS_TO_TELL = 5  # with a miss, before they tell how much misses of one host go together
 
 
@@ -34,8 +36,8 @@ class Wanted:
     """What a policy is to be like.
 
     reliability: the share of changes that must not be missed, surely. by_text: whether changes are those of text.
-    indicators: what to look at beside whether date and tag changed. hosts: whether to tell hosts apart. audit: the share
-    of skips to check.
+    indicators: what to look at beside whether date and tag changed. hosts: whether to tell hosts apart. audit: the
+    share of skips to check.
     """
 
     reliability: float = 0.999
@@ -46,7 +48,7 @@ class Wanted:
 
 
 def learn(history: History, wanted: Wanted | None = None) -> Policy:
-    """Return the most useful policy whose reliability is at least the one wanted, with 97.5 % confidence.
+    """Return the most useful policy whose reliability is at least the one wanted, with 99.5 % confidence.
 
     If there is none, the policy downloads everything, and `stated` is None.
     """
@@ -76,10 +78,7 @@ def learn(history: History, wanted: Wanted | None = None) -> Policy:
         stated=stated,
     )
     if wanted.hosts and step is not None:
-        for number, host in enumerate(history.hosts(by_text=wanted.by_text)):
-            groups = history.core.host_groups(number, wanted.by_text, bits, split)
-            if groups:
-                policy.seen[host.name] = {group: (changed, pairs) for group, changed, pairs in groups}
+        policy.seen.update(history.seen(bits, split, by_text=wanted.by_text))
     return policy
 
 
@@ -139,15 +138,14 @@ def _chosen(replay: _Replay, target: float) -> tuple[int | None, Stated | None]:
     steps, changed, unchanged, changed_squared, hosts = replay
     if not changed or not unchanged:
         return None, None
-    effect = 1.0
     for number, (missed, saved, squared, product, missed_hosts) in enumerate(steps):
         if number == 0 or saved == 0:  # at 0 also those that nobody has seen
             continue
         cluster = Clustered(missed, changed, squared, product, changed_squared, hosts)
-        if missed_hosts >= _HOSTS_TO_TELL:
-            effect = cluster.design_effect
-        interval = cluster.interval(at_least=effect)
-        if 1 - interval.high >= target:
+        # Where hardly a host has a miss, nobody can tell how many come together.
+        effect = 1.0 if missed_hosts >= _HOSTS_TO_TELL else _UNKNOWN_EFFECT
+        if 1 - cluster.interval(effect, _SURE).high >= target:
+            interval = cluster.interval(effect)
             reliability = Interval(1 - interval.high, 1 - interval.low)
             stated = Stated(1 - missed / changed, saved / unchanged, reliability, round(changed), round(missed), hosts)
             return number, stated

@@ -33,11 +33,11 @@ class Matrix:
 
     @classmethod
     def parse(cls, text: str) -> "Matrix":
-        """Return the matrix that a text has: nine pairs `changed/unchanged`, rows by date, columns by tag.
+        r"""Return the matrix that a text has: nine pairs `changed/unchanged`, rows by date, columns by tag.
 
         Whatever else stands between them is not looked at, so that a table can be copied as it is. Raises UsageError.
 
-        >>> Matrix.parse("1/2 3/4 5/6\\n7/8 9/10 11/12\\n0/0 0/0 1,300/2").changed[-1]
+        >>> Matrix.parse("1/2 3/4 5/6\n7/8 9/10 11/12\n0/0 0/0 1,300/2").changed[-1]
         1300
         """
         found = _PAIR.findall(text)

@@ -12,8 +12,8 @@ def text_digest(body: bytes, mime: str | None, uri: str) -> str | None:
     """Return a digest of the words of a body; None if it is of a kind that has no text.
 
     Markup is not part of it, so neither are addresses of links, in which most session ids stand; and words with a digit
-    are left out, which counters, clocks and the ids that are shown are. A price that changed is so not seen: a change of
-    text is one of its wording. Letter case and punctuation do not count.
+    are left out, which counters, clocks and the ids that are shown are. A price that changed is so not seen: a change
+    of text is one of its wording. Letter case and punctuation do not count.
 
     >>> first = text_digest(b"<p>You are visitor 17 <a href='/?sid=9f'>on</a>", "text/html", "http://a.example/")
     >>> first == text_digest(b"<p>You are visitor 18! <a href='/?sid=7c'>on</a>", "text/html", "http://a.example/")

@@ -9,7 +9,7 @@ from unlost.errors import InputError, UsageError
 from unlost.formats.problems import Problem, Problems
 from unlost.refresh.visit import FIELDS, NUMBER_FIELDS, TEXT_FIELDS
 
-_BATCH = 64 << 10  # rows: some 15 MB of a log's texts
+_BATCH = 32 << 10  # rows: some 8 MB of a log's texts
 
 
 def add_parquet(
@@ -46,16 +46,17 @@ def add_parquet(
             if needed not in wanted:
                 raise InputError(f"{name}: expected a column `{needed}`")
         usable = _usable(pa, file.schema_arrow, wanted, name, problems)
-        rows = 0
+        rows, size = 0, sum(_sizes(file))
         try:
             for batch in file.iter_batches(_BATCH, columns=usable):
                 _add(pa, pairing, batch)
                 rows += batch.num_rows
                 if on_read is not None and file.metadata.num_rows:
-                    on_read(rows * sum(_sizes(file)) // file.metadata.num_rows)
+                    on_read(rows * size // file.metadata.num_rows)
         except (pa.ArrowException, OSError) as error:
             message = f"behind {rows} of {file.metadata.num_rows} rows: {str(error)[:200]}"
             problems.add(Problem("damaged", name, None, 0, message))
+    pa.default_memory_pool().release_unused()  # pairing comes next, and needs it
 
 
 def _sizes(file: Any) -> list[int]:  # noqa: ANN401  pyarrow has no types

@@ -9,6 +9,7 @@ from unlost.refresh.schemes import ALL, Judged, front, name_of, points
 
 _WIDTH, _HEIGHT, _LEFT, _TOP, _RIGHT, _BOTTOM = 760, 460, 80, 30, 150, 50
 _WORST = 1.0  # share missed at the top of the scale
+_LOOK = 'font-family="sans-serif" font-size="11" role="img" aria-label="Reliability against usefulness of all schemes"'
 _TICKS = (1.0, 0.1, 0.01, 0.001, 0.0001, 0.00001)
 
 
@@ -21,8 +22,7 @@ def plot(judged: Sequence[Judged], used: int, stated: Stated | None = None) -> s
     fewest = min((1 - one.reliability for one in judged if one.missed), default=0.0001)
     floor = min((tick for tick in _TICKS if tick >= fewest / 10), default=_TICKS[-1])
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" font-family="sans-serif" '
-        'font-size="11" role="img" aria-label="Reliability against usefulness of all schemes">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" {_LOOK}>',
         f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="#fff"/>',
     ]
     for tick in (tick for tick in _TICKS if tick >= floor):

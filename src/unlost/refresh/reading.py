@@ -62,8 +62,6 @@ class Reading:
                 continue
             try:
                 values = json.loads(line.text)
-                if not isinstance(values, dict):
-                    raise InputError(KINDS["bad-json"])
                 row = row_of(values)
             except (ValueError, RecursionError):
                 self._lost("bad-json", path, line.number, line.offset, KINDS["bad-json"])

@@ -1,15 +1,15 @@
 """How often a page changes, and when to look again: from visits that see at most one change each.
 
 Between two visits a page may have changed many times, and only one is seen. The estimate is Cho and Garcia-Molina's for
-accesses at irregular times, changes being a Poisson process: the rate at which what was seen is most likely. That has no
-finite answer for a page that had changed at every visit, and is too high for few visits; so half a visit without change,
-after a mean interval, is added. With equal intervals this is exactly their bias-reduced estimator,
+accesses at irregular times, changes being a Poisson process: the rate at which what was seen is most likely. That has
+no finite answer for a page that had changed at every visit, and is too high for few visits; so half a visit without
+change, after a mean interval, is added. With equal intervals this is exactly their bias-reduced estimator,
 `-log((n - X + 0.5) / (n + 0.5))` for X changes seen in n visits.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import expm1, inf, log, log1p
+from math import expm1, inf, log1p
 
 _STEPS = 200  # of halving: far below what a float tells apart
 _ADDED = 0.5
@@ -38,6 +38,7 @@ class ChangeRate:
 def change_rate(intervals: Iterable[tuple[float, bool]]) -> ChangeRate | None:
     """Return how often pages change, of the seconds between visits and whether the page had changed; None without any.
 
+    >>> from math import log
     >>> rate = change_rate([(100, True)] * 3 + [(100, False)] * 7)
     >>> round(rate.per_second * 100, 6), round(-log((10 - 3 + 0.5) / 10.5), 6)
     (0.336472, 0.336472)

@@ -41,7 +41,7 @@ NAMED = {
     "IgnoresMissing1": scheme_of(["cc", "cm"]),
     "IgnoresMissing2": scheme_of(["cc", "cm", "sm"]),
 }
-"""The schemes that have names, and what they download. One with a name may occur in other guises: modulo empty cells."""
+"""The schemes that have names, and what they download. Where cells are empty, others do the same."""
 
 OBVIOUS = ("Scheme 1", "Scheme 2", "Scheme 3", "Scheme 4")
 """By date, by tag, by both, by either: where one is missing on both visits, by the other."""
@@ -104,7 +104,7 @@ def judge_all(matrix: Matrix) -> list[Judged]:
 
 
 def front(judged: Iterable[Judged]) -> list[Judged]:
-    """Return the schemes that none of the others dominates, the most useful first; those that do the same, all of them."""
+    """Return the schemes that no other dominates, the most useful first; of those that do the same, all."""
     best: list[Judged] = []
     fewest = None
     for one in sorted(judged, key=lambda one: (one.unnecessary, one.missed, one.scheme)):
@@ -137,7 +137,7 @@ def points(judged: Iterable[Judged], used: int) -> list[Judged]:
 
 
 def _worth(one: Judged, used: int) -> tuple[bool, int]:
-    return name_of(one.scheme, used) is not None, bin(one.scheme).count("1")
+    return name_of(one.scheme, used) is not None, one.scheme.bit_count()
 
 
 def name_of(scheme: int, used: int = ALL) -> str | None:
@@ -164,5 +164,5 @@ def choose(judged: Iterable[Judged], target: float, low: dict[int, float] | None
         for one in judged
         if min(one.reliability_interval.low, (low or {}).get(one.scheme, 1.0)) >= target or one.scheme == ALL
     ]
-    best = min(sure, key=lambda one: (one.unnecessary, one.missed, -bin(one.scheme).count("1")), default=None)
+    best = min(sure, key=lambda one: (one.unnecessary, one.missed, -one.scheme.bit_count()), default=None)
     return None if best is None or best.scheme == ALL else best

@@ -101,21 +101,23 @@ def number_of(text: str) -> int | None:
 
 
 def visit_line(visit: Visit) -> bytes:
-    """Return a visit as a line of a log, with its end; what is None is left out.
+    r"""Return a visit as a line of a log, with its end; what is None is left out.
 
     >>> visit_line(Visit("http://a.example/", "sha1:X", time=1392076801000))
-    b'{"uri":"http://a.example/","digest":"sha1:X","time":1392076801000,"status":200}\\n'
+    b'{"uri":"http://a.example/","digest":"sha1:X","time":1392076801000,"status":200}\n'
     """
     values = {name: value for name, value in zip(FIELDS, visit.row, strict=True) if value is not None}
     return json.dumps(values, separators=(",", ":")).encode() + b"\n"
 
 
-def row_of(values: Mapping[str, object]) -> Row:
+def row_of(values: object) -> Row:
     """Return the row of an object of a log. Raises InputError, whose message says which value it could not have.
 
     >>> row_of({"uri": "http://a.example/", "time": "2014-02-10T00:00:01Z", "status": 200})[10:12]
     (1391990401000, 200)
     """
+    if not isinstance(values, Mapping):
+        raise InputError("expected a JSON object")
     uri = values.get("uri")
     if not isinstance(uri, str) or not uri:
         raise InputError("expected a text as `uri`")
@@ -126,8 +128,7 @@ def row_of(values: Mapping[str, object]) -> Row:
             raise InputError(f"expected a text as `{name}`")
         row.append(value)
     row.append(milliseconds(values.get("time")))
-    for name in NUMBER_FIELDS[1:]:
-        row.append(_number(name, values.get(name)))
+    row += [_number(name, values.get(name)) for name in NUMBER_FIELDS[1:]]
     if row[11] is None:
         row[11] = 0
     return tuple(row)

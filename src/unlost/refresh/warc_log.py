@@ -38,9 +38,9 @@ def warc_rows(
     """Yield the visits of a WARC or ARC file.
 
     A redirect is not a visit of its own: the answer at its end stands under the address at its beginning, if it follows
-    within ten minutes in the same file; else it is a visit that failed. A revisit has the digest and the headers that it
-    says; one that the server answered with 304 has no body and counts as that. Records that are cut short are `failed`:
-    their digest would be that of half a page. texts: whether to look at the text of pages.
+    within ten minutes in the same file; else it is a visit that failed. A revisit has the digest and the headers that
+    it says; one that the server answered with 304 has no body and counts as that. Records that are cut short
+    have `failed`: their digest would be that of half a page. texts: whether to look at the text of pages.
 
     problems: what could not be read; reading goes on behind it. Raises OSError.
     """

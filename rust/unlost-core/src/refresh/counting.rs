@@ -53,6 +53,30 @@ impl History {
         counts
     }
 
+    /// The hosts with a page that changed while date or tag stayed the same: date lies, date claims, tag lies, claims.
+    #[must_use]
+    pub fn lying(&self, by_text: bool) -> Vec<(String, [u64; 4])> {
+        const DATE_SAME: [usize; 3] = [3, 4, 5];
+        const TAG_SAME: [usize; 3] = [1, 4, 7];
+        let mut found = Vec::new();
+        for (number, host) in self.hosts().iter().enumerate() {
+            let cells = self.host_cells(number, by_text);
+            let lies = |places: [usize; 3]| places.iter().map(|&at| cells[at].0).sum::<u64>();
+            let claims =
+                |places: [usize; 3]| places.iter().map(|&at| cells[at].0 + cells[at].1).sum();
+            let counts = [
+                lies(DATE_SAME),
+                claims(DATE_SAME),
+                lies(TAG_SAME),
+                claims(TAG_SAME),
+            ];
+            if counts[0] + counts[2] > 0 {
+                found.push((host.name.to_string(), counts));
+            }
+        }
+        found
+    }
+
     /// What a host did in each group that it has pairs of: group, changed, all. Of pairs before a time, in seconds since
     /// 1970, only those count that changed.
     #[must_use]

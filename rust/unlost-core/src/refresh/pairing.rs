@@ -104,7 +104,9 @@ impl Pairing {
 
     /// Pairs them.
     pub fn finish(mut self) -> io::Result<History> {
-        let mut pairs = Vec::new();
+        // At once: growing would need twice the room in between.
+        let mut pairs =
+            Vec::with_capacity(usize::try_from(self.tally.successful).unwrap_or_default());
         let mut rows = Vec::new();
         for heap in std::mem::take(&mut self.heaps) {
             rows.clear();

@@ -11,6 +11,7 @@ from unlost.refresh.policy import Policy, host_of
 from unlost.refresh.schemes import NAMED
 from unlost.refresh.simulation.mixtures import Mixture
 from unlost.refresh.simulation.web import HEADER_BYTES, Seen, visits_of
+from unlost.refresh.visit import Visit
 
 SCHEMES = ("always", "Scheme 1", "Scheme 2", "Scheme 3", "Scheme 4", "Scheme 1 variant")
 _ABORTED = 14_600  # bytes that are under way when a GET is broken off: ten segments, with which connections begin
@@ -157,36 +158,32 @@ class Trial:
     policy: Policy
 
 
-Web = list[list[list[Seen]]]
+Pages = list[list[Seen]]
+"""The pages of a host, each as what its visits got."""
 
 
-def made(mixture: Mixture, hosts: int, visits: int, seed: int) -> Web:
-    """Return a web as lists: hosts, their pages, the visits to each."""
-    return list(visits_of(mixture, hosts, visits, seed))
+def history_of(web: Iterable[Pages], visits: int) -> History:
+    """Return the history of the first visits to every page, as a log has them."""
+    return History.of_rows(visit.row for pages in web for page in pages for visit in logged(page[:visits]))
 
 
-def history_of(web: Web, visits: int) -> History:
-    """Return the history of the first visits to every page, as a log that has them."""
-    return History.of_rows(seen.visit.row for host in web for page in host for seen in logged(page[:visits]))
-
-
-def logged(page: Sequence[Seen]) -> Iterator[Seen]:
+def logged(page: Sequence[Seen]) -> Iterator[Visit]:
     """Yield what a log has of visits: 304 where a server sent it unasked."""
     for seen in page:
         if seen.unsolicited:
-            empty = replace(seen.visit, status=304, digest=None, text_digest=None)
-            yield replace(seen, visit=empty)
+            yield replace(seen.visit, status=304, digest=None, text_digest=None)
         else:
-            yield seen
+            yield seen.visit
 
 
-def run(ways: Iterable[Way], web: Web, first: int) -> None:
-    """Let ways decide about all visits from the one of this number on, day by day as a harvest would."""
-    ways = list(ways)
-    last_visit = max((len(page) for host in web for page in host), default=0)
-    for number in range(first, last_visit):
-        for host in web:
-            for page in host:
+def run(ways: Sequence[Way], web: Iterable[Pages], first: int) -> None:
+    """Let ways decide about all visits from the one of this number on, day by day within each host.
+
+    Nothing that is known of one host counts for another, so one after the other is as good as all at once.
+    """
+    for pages in web:
+        for number in range(first, max((len(page) for page in pages), default=0)):
+            for page in pages:
                 last, this = page[number - 1], page[number]
                 claimed = cell_of(last.visit, this.head)
                 for way in ways:
@@ -194,11 +191,14 @@ def run(ways: Iterable[Way], web: Web, first: int) -> None:
 
 
 def trial(mixture: Mixture, hosts: int, visits: int, seed: int, wanted: Wanted, later: int | None = None) -> Trial:
-    """Learn from the first visits to every page of a web, then decide about as many later ones."""
-    web = made(mixture, hosts, visits + (later or visits), seed)
-    policy = learn(history_of(web, visits), wanted)
+    """Learn from the first visits to every page of a web, then decide about as many later ones.
+
+    The web is made twice and never as a whole: memory grows with what is learned of hosts alone.
+    """
+    whole = visits + (later or visits)
+    policy = learn(history_of(visits_of(mixture, hosts, whole, seed), visits), wanted)
     ways: list[Way] = [ByScheme(NAMED[name], Score(name)) for name in SCHEMES]
     ways += [Conditional(Score("conditional GET")), Oracle(Score("oracle"))]
     ways.append(ByPolicy(policy, Score("learned")))
-    run(ways, web, visits)
+    run(ways, visits_of(mixture, hosts, whole, seed), visits)
     return Trial(mixture.name, [way.score for way in ways], policy)

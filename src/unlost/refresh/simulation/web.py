@@ -3,9 +3,10 @@
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from random import Random
 
-from unlost.dates import from_epoch, to_http
+from unlost.refresh.simulation.answers import WEEK, Answer, http_date, misbehave
 from unlost.refresh.simulation.mixtures import Mixture
 from unlost.refresh.visit import Visit
 
@@ -18,7 +19,6 @@ _SAME_SIZE = 0.02  # of changes keep the size of the body
 _STILL = 0.35  # of pages never change
 _RATES = (-2.0, 1.2)  # of the logarithm of changes a visit, of the others: as in the study, one pair in nine changed
 _HEADER_BYTES = 350
-_WEEK = 7 * _DAY
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def _page(uri: str, trait: str, span: float, random: Random) -> _Page:
         at = _START + random.expovariate(rate)
         while at < _START + span:
             if trait == "cached":
-                at += _WEEK  # its author waits until no cache has the version before
+                at += WEEK  # its author waits until no cache has the version before
             changes.append(at)
             at += random.expovariate(rate)
     sizes = [int(random.lognormvariate(*_SIZES)) + 200]
@@ -100,78 +100,44 @@ def _seen(page: _Page, trait: str, time: int, skew: int, number: int, random: Ra
     shown = version
     while shown in page.hidden:
         shown -= 1  # what date and tag tell
-    size = page.sizes[version]
-    body, text = f"{page.uri} {version}", f"text {page.uri} {version}"
-    tag: str | None = f'"{page.uri[-6:]}-{shown:x}-{page.sizes[shown]:x}"'
-    date: str | None = _http(page.changes[shown] + skew)
-    length: int | None = size
-    repr_digest = cache = None
-    if trait in {"date-only", "date-now", "date-frozen", "session-id", "malformed-dates", "length-only", "digests"}:
-        tag = None
-    if trait in {"tag-only", "gzip-tags", "cached", "neither"}:
-        date = None
-    if trait in {"neither", "cached"}:
-        tag = None
-    if trait in {"date-now", "date-now-tagged", "digests"}:
-        date = _http(time)
-        length = None
-    if trait in {"date-frozen", "tag-frozen", "length-only"}:
-        date = _http(_START - 1e7)
-        tag = '"frozen"' if trait == "tag-frozen" else None
-        length = size if trait == "length-only" else None
-    if trait == "inode-tags":
-        tag = f'"{random.randint(1, 3):x}{(tag or "")[1:]}'
-    if trait == "session-id":
-        body += f" {random.getrandbits(64)}"
-        date, length = _http(_START - 1e7), None
-    if trait == "counter":
-        body += f" {number}"
-        length = None
-    if trait == "weak-tags":
-        tag = f"W/{tag}"
-        length = None  # compressed on the fly
-    if trait == "gzip-tags":
-        tag = f'{(tag or "")[:-1]}-gzip"' if random.random() < 0.5 else tag
-        length = None
-    if trait == "malformed-dates":
-        date = f"{int(page.changes[shown])} o'clock"
-    if trait == "flapping":
-        tag = None if random.random() < 0.3 else tag
-        date = None if random.random() < 0.3 else date
-    if trait == "variants":
-        body += f" variant {random.randint(0, 1)}"
-        length = None
-    if trait == "digests":
-        repr_digest = f"sha-256=:{page.uri}{version}:"
-    if trait == "cached":
-        cache = f"max-age={_WEEK}"
-    if trait == "soft-404" and random.random() < 0.04:
-        body, text, size, tag, date, length = "sorry", "sorry", 700, None, None, 700
+    changed = http_date(page.changes[shown] + skew)
+    answer = Answer(
+        body=f"{page.uri} {version}",
+        text=f"text {page.uri} {version}",
+        size=page.sizes[version],
+        changed=changed,
+        time=time,
+        number=number,
+        tag=f'"{page.uri[-6:]}-{shown:x}-{page.sizes[shown]:x}"',
+        date=changed,
+        length=page.sizes[version],
+    )
+    misbehave(trait, answer, random)
     unsolicited = trait == "unsolicited-304" and random.random() < 0.1
     visit = Visit(
         page.uri,
-        digest=body,
-        text_digest=text,
-        etag=tag,
-        last_modified=date,
-        date=_http(time + skew),
-        repr_digest=repr_digest,
-        cache_control=cache,
+        digest=answer.body,
+        text_digest=answer.text,
+        etag=answer.tag,
+        last_modified=answer.date,
+        date=http_date(time + skew),
+        repr_digest=answer.repr_digest,
+        cache_control=answer.cache,
         time=time * 1000,
-        content_length=length,
+        content_length=answer.length,
         age=age,
         server=trait,
     )
     head = replace(visit, digest=None, text_digest=None)
     if trait == "head-differs":
         head = replace(head, etag=None, content_length=None)
-    return Seen(visit, head, size + _HEADER_BYTES, False, unsolicited)
+    return Seen(visit, head, answer.size + _HEADER_BYTES, False, unsolicited)
 
 
 def _compared(seen: list[Seen], trait: str) -> list[Seen]:
     """Add what a conditional request gets: 304 if what is sent back is what the server has, as most servers decide."""
     compared = seen[:1]
-    for last, this in zip(seen, seen[1:], strict=False):
+    for last, this in pairwise(seen):
         before, now = last.visit, this.visit
         if before.etag is not None:
             same = now.etag is not None and now.etag.removeprefix("W/") == before.etag.removeprefix("W/")
@@ -180,10 +146,6 @@ def _compared(seen: list[Seen], trait: str) -> list[Seen]:
         answered = trait == "always-304" or (trait != "never-304" and same)
         compared.append(replace(this, not_modified=answered and (before.etag or before.last_modified) is not None))
     return compared
-
-
-def _http(seconds: float) -> str:
-    return to_http(from_epoch(str(int(seconds))))
 
 
 HEADER_BYTES = _HEADER_BYTES
