@@ -81,7 +81,7 @@ def learn(
 @click.option(
     "--write", type=_FILE, metavar="FILE", help="Write the log of the one mixture there as NDJSON; no scores."
 )
-@click.option("--list", "listing", is_flag=True, help="Name the mixtures and what is in them.")
+@click.option("--list", is_flag=True, help="Name the mixtures and what is in them.")
 @click.option("--json", is_flag=True, help="One JSON object for each policy and mixture.")
 def simulate(
     mixture: tuple[str, ...],
@@ -90,7 +90,7 @@ def simulate(
     seed: int,
     reliability: float,
     write: Path | None,
-    listing: bool,
+    list: bool,  # noqa: A002  as the option is called
     json: bool,
 ) -> None:
     """Make up a web whose changes are known, and score ways to decide on it.
@@ -100,7 +100,7 @@ def simulate(
     """
     from unlost.cli.refreshsimulate import print_mixtures, print_scores, write_log  # noqa: PLC0415  start-up
 
-    if listing:
+    if list:
         print_mixtures()
     elif write is not None:
         if len(mixture) != 1:

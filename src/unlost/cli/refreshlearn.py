@@ -14,7 +14,7 @@ from unlost.cli.progress import progress, size_of
 from unlost.cli.table import aligned
 from unlost.errors import InputError
 from unlost.formats.output import whole_file
-from unlost.formats.problems import Problems
+from unlost.formats.problems import Problem, Problems
 from unlost.refresh.history import History
 from unlost.refresh.intervals import Interval
 from unlost.refresh.learning import Wanted, learn
@@ -85,7 +85,10 @@ def learned(logs: Sequence[Path], target: float, *, by_text: bool, audit: float,
         log.stat()  # says which one is not there, before any work
     with progress("reading", size_of(logs)) as bar:
         for log in logs:
-            reading.read(log, bar.read)
+            try:
+                reading.read(log, bar.read)
+            except InputError as error:  # one that cannot be read at all; the others can
+                problems.add(Problem("unreadable", str(log), None, 0, str(error)))
             bar.next_file(log.stat().st_size)
         history = reading.finish()
     matrix = history.matrix(by_text=by_text)

@@ -37,7 +37,10 @@ def wilson(part: float, whole: float, z: float = Z) -> Interval:
     middle = share + z * z / (2 * whole)
     reach = z * sqrt(max(0.0, share * (1 - share) / whole + z * z / (4 * whole * whole)))
     scale = 1 + z * z / whole
-    return Interval(max(0.0, (middle - reach) / scale), min(1.0, (middle + reach) / scale))
+    # The ends of the scale are ends of the interval, which rounding misses by a hair.
+    low = (middle - reach) / scale if part > 0 else 0.0
+    high = (middle + reach) / scale if part < whole else 1.0
+    return Interval(max(0.0, low), min(1.0, high))
 
 
 @dataclass(frozen=True, slots=True)

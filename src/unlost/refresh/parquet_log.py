@@ -22,9 +22,9 @@ def add_parquet(
     """Read a log in Parquet into a pairing; of its columns, those that are fields of a visit.
 
     A column that is not there is missing on every visit; one of a type that its field cannot have is left out and
-    counted in problems as `bad-column`. A file that ends in the middle is one, and so is damage: what was read before
-    counts, and the problem is `damaged`. Raises InputError if nothing of it can be read, or if it has no `uri` or
-    `time`, and UsageError if pyarrow is not installed.
+    counted in problems as `bad-column`. Of a row group that is damaged, the rest is lost and the problem is `damaged`;
+    the others count. Raises InputError if nothing of it can be read, as of one that ends too early, or if it has no
+    `uri` or `time`, and UsageError if pyarrow is not installed.
     """
     try:
         import pyarrow as pa  # noqa: PLC0415  an extra, and slow to import
@@ -46,20 +46,35 @@ def add_parquet(
             if needed not in wanted:
                 raise InputError(f"{name}: expected a column `{needed}`")
         usable = _usable(pa, file.schema_arrow, wanted, name, problems)
-        rows, size = 0, sum(_sizes(file))
-        try:
-            for batch in file.iter_batches(_BATCH, columns=usable):
-                _add(pa, pairing, batch)
-                rows += batch.num_rows
-                if on_read is not None and file.metadata.num_rows:
-                    on_read(rows * size // file.metadata.num_rows)
-        except (pa.ArrowException, OSError) as error:
-            message = f"behind {rows} of {file.metadata.num_rows} rows: {str(error)[:200]}"
-            problems.add(Problem("damaged", name, None, 0, message))
+        _add_groups(pa, pairing, file, usable, name, problems, on_read)
     pa.default_memory_pool().release_unused()  # pairing comes next, and needs it
 
 
-def _sizes(file: Any) -> list[int]:  # noqa: ANN401  pyarrow has no types
+def _add_groups(
+    pa: Any,  # noqa: ANN401  pyarrow has no types
+    pairing: VisitPairing,
+    file: Any,  # noqa: ANN401
+    columns: list[str],
+    name: str,
+    problems: Problems,
+    on_read: Callable[[int], object] | None,
+) -> None:
+    read, size = 0, sum(_sizes(file))
+    for group in range(file.metadata.num_row_groups):
+        rows = 0
+        try:
+            for batch in file.iter_batches(_BATCH, row_groups=[group], columns=columns):
+                _add(pa, pairing, batch)
+                rows += batch.num_rows
+                if on_read is not None:
+                    on_read((read + rows) * size // file.metadata.num_rows)
+        except (pa.ArrowException, OSError) as error:
+            message = f"behind {rows} rows of row group {group}, the rest of which is lost: {str(error)[:200]}"
+            problems.add(Problem("damaged", name, None, 0, message))
+        read += file.metadata.row_group(group).num_rows
+
+
+def _sizes(file: Any) -> list[int]:  # noqa: ANN401
     meta = file.metadata
     return [
         sum(meta.row_group(group).column(column).total_compressed_size for column in range(meta.num_columns))
