@@ -223,6 +223,9 @@ type StepFields = (f64, f64, f64, f64, u32);
 /// Name, visits, with a tag, with a date, server, the nine cells.
 type HostFields = (String, u32, u32, u32, Option<String>, Vec<CellCount>);
 
+/// Name; then group, changed and all pairs of each group.
+type HostSeen = (String, Vec<(usize, u64, u64)>);
+
 /// All pairs of a log.
 #[pyclass(frozen, module = "unlost._core")]
 struct VisitHistory(History);
@@ -282,7 +285,7 @@ impl VisitHistory {
         by_text: bool,
         fields: u8,
         since: u32,
-    ) -> Vec<(String, Vec<(usize, u64, u64)>)> {
+    ) -> Vec<HostSeen> {
         let all = self.0.hosts();
         let end = end.min(all.len());
         let seen = |number: usize| {

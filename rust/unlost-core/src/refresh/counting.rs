@@ -1,6 +1,6 @@
 //! Counts of pairs by cell.
 
-use super::history::History;
+use super::history::{History, Pair};
 use super::states::{BASE_CELLS, CELLS, Fields, GROUPS, base_cell, group_of};
 
 /// How many pairs of a cell had changed, and how many had not.
@@ -28,11 +28,7 @@ impl History {
         let mut counts = HostCells::default();
         for pair in self.pairs_of(host) {
             let count = &mut counts[base_cell(usize::from(pair.cell))];
-            *(if pair.changed(by_text) {
-                &mut count.0
-            } else {
-                &mut count.1
-            }) += u64::from(pair.weight);
+            add(count, pair, by_text);
         }
         counts
     }
@@ -44,11 +40,7 @@ impl History {
         for pair in &self.pairs {
             let cell = fields.project(usize::from(pair.cell));
             let count = &mut counts[fold_of(pair.host, folds)][cell];
-            *(if pair.changed(by_text) {
-                &mut count.0
-            } else {
-                &mut count.1
-            }) += u64::from(pair.weight);
+            add(count, pair, by_text);
         }
         counts
     }
@@ -116,6 +108,14 @@ impl History {
         }
         sums
     }
+}
+
+fn add(count: &mut CellCount, pair: &Pair, by_text: bool) {
+    *(if pair.changed(by_text) {
+        &mut count.0
+    } else {
+        &mut count.1
+    }) += u64::from(pair.weight);
 }
 
 /// The fold that a host belongs to: the same whenever its number is.
