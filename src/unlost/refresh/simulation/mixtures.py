@@ -90,7 +90,7 @@ MIXTURES: Final = {
     )
 }  # fmt: skip
 """The webs that can be made up. Their shares follow what is known of real servers: of the study, how many hosts sent an
-ETag, how many dates changed without need, and how many hosts lied. No share was set by how well a policy does on it."""
+ETag, how many dates changed without need, and how many hosts lied. docs/refresh.md says what was set later."""
 
 
 def mixture(name: str) -> Mixture:
