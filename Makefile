@@ -91,6 +91,7 @@ bench: bytecode $(VENV)/.tools $(NEIGHBOURS) ## Speeds as ratios to a baseline o
 	LC_ALL=C $(BIN)/python -m bench.rewriting
 	LC_ALL=C $(BIN)/python -m bench.compare
 	LC_ALL=C $(BIN)/python -m bench.verdicts
+	LC_ALL=C $(BIN)/python -m bench.refresh
 
 bench-%: bytecode $(VENV)/.tools $(NEIGHBOURS) ## One of them: bench-holdings
 	LC_ALL=C $(BIN)/python -m bench.$*

@@ -7,4 +7,5 @@ pub mod formats;
 pub mod holdings;
 pub mod mapping;
 pub mod pages;
+pub mod refresh;
 pub mod uri;

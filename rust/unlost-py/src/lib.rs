@@ -4,6 +4,7 @@ mod errors;
 mod formats;
 mod holdings;
 mod pages;
+mod refresh;
 mod rewriting;
 mod texts;
 mod uri;
@@ -16,5 +17,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     uri::add_to(module)?;
     formats::add_to(module)?;
     holdings::add_to(module)?;
-    pages::add_to(module)
+    pages::add_to(module)?;
+    refresh::add_to(module)
 }

@@ -44,6 +44,9 @@ COMMANDS = {
         "unlost.cli.profile", "Count what an archive holds under URI-Keys; merge, look up and check such profiles."
     ),
     "recover": Command("unlost.cli.recover", "Bring a lost website back from all archives together."),
+    "refresh": Command(
+        "unlost.cli.refresh", "Learn from a site's own history when ETag and Last-Modified can be trusted."
+    ),
     "report": Command(
         "unlost.cli.report",
         "Say what a recovery brought back, from where and from when, what is missing, what was rejected.",

@@ -32,7 +32,7 @@ mod reader;
 mod runs;
 mod scan;
 mod sorter;
-mod spool;
+pub(crate) mod spool;
 pub mod synth;
 mod table;
 mod tally;

@@ -8,7 +8,7 @@ const WRITE_BYTES: usize = 1 << 20;
 
 /// Text that only grows at its end, or shrinks there. The system removes its file whatever happens to us.
 #[derive(Debug)]
-pub(super) struct Spool {
+pub(crate) struct Spool {
     /// The beginning, if it did not fit in memory, and how long that is.
     file: Option<(File, u64)>,
     /// Where the text begins in the file.
@@ -19,7 +19,7 @@ pub(super) struct Spool {
 
 impl Spool {
     /// Keeps up to `limit` bytes in memory.
-    pub(super) fn new(limit: usize) -> Self {
+    pub(crate) fn new(limit: usize) -> Self {
         Self {
             file: None,
             base: 0,
@@ -29,7 +29,7 @@ impl Spool {
     }
 
     /// Keeps the text in a file, behind what is there already, up to where the next byte would be written.
-    pub(super) fn behind(mut file: File) -> io::Result<Self> {
+    pub(crate) fn behind(mut file: File) -> io::Result<Self> {
         Ok(Self {
             base: file.stream_position()?,
             file: Some((file, 0)),
@@ -38,12 +38,12 @@ impl Spool {
         })
     }
 
-    pub(super) fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         self.file.as_ref().map_or(0, |(_, length)| *length) + self.tail.len() as u64
     }
 
     /// Lets `write` append to the text.
-    pub(super) fn append(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
+    pub(crate) fn append(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
         write(&mut self.tail);
         let limit = if self.file.is_some() {
             WRITE_BYTES
@@ -57,7 +57,7 @@ impl Spool {
     }
 
     /// Moves everything to the file.
-    pub(super) fn leave_memory(&mut self) -> io::Result<()> {
+    pub(crate) fn leave_memory(&mut self) -> io::Result<()> {
         let (file, length) = match &mut self.file {
             Some(file) => file,
             None => self.file.insert((tempfile::tempfile()?, 0)),
@@ -72,7 +72,7 @@ impl Spool {
     }
 
     /// Forgets what stands behind the first `length` bytes.
-    pub(super) fn truncate(&mut self, length: u64) -> io::Result<()> {
+    pub(crate) fn truncate(&mut self, length: u64) -> io::Result<()> {
         match &mut self.file {
             Some((file, in_file)) if length < *in_file => {
                 file.set_len(self.base + length)?;
@@ -91,17 +91,17 @@ impl Spool {
     }
 
     /// The whole text, if it is in memory.
-    pub(super) fn memory(&self) -> Option<&[u8]> {
+    pub(crate) fn memory(&self) -> Option<&[u8]> {
         self.file.is_none().then_some(&self.tail)
     }
 
     /// The same, taken out of it.
-    pub(super) fn take_memory(&mut self) -> Option<Vec<u8>> {
+    pub(crate) fn take_memory(&mut self) -> Option<Vec<u8>> {
         self.file.is_none().then(|| std::mem::take(&mut self.tail))
     }
 
     /// Reads the text from its beginning.
-    pub(super) fn into_reader(self) -> io::Result<Box<dyn BufRead + Send>> {
+    pub(crate) fn into_reader(self) -> io::Result<Box<dyn BufRead + Send>> {
         let tail = Cursor::new(self.tail);
         match self.file {
             None => Ok(Box::new(tail)),
@@ -116,12 +116,12 @@ impl Spool {
     }
 
     /// Copies the text to where it belongs.
-    pub(super) fn copy_to(mut self, out: &mut impl Write) -> io::Result<()> {
+    pub(crate) fn copy_to(mut self, out: &mut impl Write) -> io::Result<()> {
         self.drain_to(out)
     }
 
     /// Moves the text to where it belongs, and is empty then.
-    pub(super) fn drain_to(&mut self, out: &mut impl Write) -> io::Result<()> {
+    pub(crate) fn drain_to(&mut self, out: &mut impl Write) -> io::Result<()> {
         if let Some((mut file, _)) = self.file.take() {
             file.seek(io::SeekFrom::Start(self.base))?;
             io::copy(&mut file, out)?;

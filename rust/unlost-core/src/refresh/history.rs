@@ -1,0 +1,144 @@
+//! All pairs of a log, by host and time.
+
+use super::hosts::{Host, Hosts};
+use super::pairing::Tally;
+
+/// What a pair is beside its cell.
+pub(super) mod bit {
+    /// The bytes of the body changed.
+    pub const CHANGED: u8 = 1;
+    /// Its text is known on both visits.
+    pub const TEXT_KNOWN: u8 = 2;
+    /// The text changed.
+    pub const TEXT_CHANGED: u8 = 4;
+}
+
+/// Two consecutive visits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Pair {
+    pub host: u32,
+    /// Seconds since 1970, of the second visit.
+    pub time: u32,
+    /// Seconds between the visits.
+    pub interval: u32,
+    pub weight: u16,
+    pub cell: u16,
+    pub bits: u8,
+}
+
+impl Pair {
+    /// Whether the page changed: its bytes, or its text where that is asked for and known.
+    pub(super) fn changed(&self, by_text: bool) -> bool {
+        if by_text && self.bits & bit::TEXT_KNOWN != 0 {
+            self.bits & bit::TEXT_CHANGED != 0
+        } else {
+            self.bits & bit::CHANGED != 0
+        }
+    }
+}
+
+/// All pairs of a log with its hosts.
+#[derive(Debug)]
+pub struct History {
+    pub(super) pairs: Vec<Pair>,
+    /// Where the pairs of each host begin; one more at the end.
+    starts: Vec<usize>,
+    hosts: Hosts,
+    tally: Tally,
+}
+
+impl History {
+    pub(super) fn new(mut pairs: Vec<Pair>, hosts: Hosts, tally: Tally) -> Self {
+        pairs.sort_unstable_by_key(|pair| {
+            let rest = (u64::from(pair.cell) << 8) | u64::from(pair.bits);
+            (pair.host, pair.time, rest, pair.interval, pair.weight)
+        });
+        let mut starts = Vec::with_capacity(hosts.all.len() + 1);
+        let mut at = 0;
+        for host in 0..hosts.all.len() {
+            starts.push(at);
+            while pairs.get(at).is_some_and(|pair| pair.host as usize == host) {
+                at += 1;
+            }
+        }
+        starts.push(at);
+        Self {
+            pairs,
+            starts,
+            hosts,
+            tally,
+        }
+    }
+
+    /// What became of the visits.
+    #[must_use]
+    pub fn tally(&self) -> Tally {
+        self.tally
+    }
+
+    /// All hosts that were visited; their numbers are their places.
+    #[must_use]
+    pub fn hosts(&self) -> &[Host] {
+        &self.hosts.all
+    }
+
+    /// What servers call themselves.
+    #[must_use]
+    pub fn servers(&self) -> &[Box<str>] {
+        &self.hosts.servers
+    }
+
+    /// How many pairs there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.pairs.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.pairs.is_empty()
+    }
+
+    pub(super) fn pairs_of(&self, host: usize) -> &[Pair] {
+        &self.pairs[self.starts[host]..self.starts[host + 1]]
+    }
+
+    /// How often bytes and text changed: neither, bytes alone, text alone, both; only where text is known.
+    #[must_use]
+    pub fn bytes_and_text(&self) -> [u64; 4] {
+        let mut counts = [0; 4];
+        for pair in &self.pairs {
+            if pair.bits & bit::TEXT_KNOWN != 0 {
+                let place = usize::from(pair.changed(false)) + 2 * usize::from(pair.changed(true));
+                counts[place] += u64::from(pair.weight);
+            }
+        }
+        counts
+    }
+
+    /// The time by which this share of the pairs is over, in seconds since 1970.
+    #[must_use]
+    pub fn time_at(&self, share: f64) -> u32 {
+        if self.pairs.is_empty() {
+            return 0;
+        }
+        let mut times: Vec<u32> = self.pairs.iter().map(|pair| pair.time).collect();
+        #[allow(
+            clippy::cast_precision_loss,
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss
+        )]
+        let place = ((times.len() as f64 * share) as usize).min(times.len() - 1);
+        *times.select_nth_unstable(place).1
+    }
+
+    /// Seconds between visits, and whether the page had changed, for each pair of a host.
+    #[must_use]
+    pub fn intervals(&self, host: usize, by_text: bool) -> Vec<(u32, bool)> {
+        let pairs = self.pairs_of(host).iter();
+        pairs
+            .map(|pair| (pair.interval, pair.changed(by_text)))
+            .collect()
+    }
+}

@@ -1,0 +1,170 @@
+//! What would have become of the pairs of a log if each had been decided by what the other half of the log tells.
+
+use super::counting::fold_of;
+use super::history::History;
+use super::states::{Fields, GROUPS, group_of};
+
+/// Into how many steps probabilities of change are divided: an eighth of an octave each, from 1 down to 2^-32.
+pub const BUCKETS: usize = 257;
+
+/// What is taken as known.
+#[derive(Debug)]
+pub struct Learned<'a> {
+    /// The probability of change in each cell, for the hosts of each fold; not a number where nobody saw the cell.
+    pub means: &'a [Vec<f64>],
+    /// How many visits of a host the mean is worth, for each group; infinite to leave hosts alone.
+    pub strengths: &'a [f64],
+    /// Which indicators are looked at.
+    pub fields: Fields,
+    /// Whether a change is one of the text.
+    pub by_text: bool,
+    /// Where the log is cut in two, in seconds since 1970: what a host did in one half decides about the other.
+    pub split: u32,
+}
+
+/// What becomes of the pairs if those are skipped whose step is at least this one.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Step {
+    /// Changed and skipped.
+    pub missed: f64,
+    /// Unchanged and skipped.
+    pub saved: f64,
+    /// The sum over hosts of missed squared.
+    pub missed_squared: f64,
+    /// The sum over hosts of missed times changed.
+    pub missed_changed: f64,
+    /// Hosts with a missed one.
+    pub missed_hosts: u32,
+}
+
+/// All steps, and what they are shares of.
+#[derive(Debug, Clone, Default)]
+pub struct Replay {
+    /// One for each bucket and one more, at which nothing is skipped.
+    pub steps: Vec<Step>,
+    /// Pairs that changed.
+    pub changed: f64,
+    /// Pairs that did not.
+    pub unchanged: f64,
+    /// The sum over hosts of changed squared.
+    pub changed_squared: f64,
+    /// Hosts with a pair.
+    pub hosts: u32,
+}
+
+/// The step of a probability: higher is less likely to have changed.
+pub(super) fn bucket_of(probability: f64) -> usize {
+    if probability.is_nan() || probability >= 1.0 {
+        return 0;
+    }
+    #[allow(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss
+    )]
+    let step = (-probability.max(1e-300).log2() * 8.0)
+        .floor()
+        .min((BUCKETS - 1) as f64) as usize;
+    step
+}
+
+impl History {
+    /// Decides every pair by its cell and by what its host did in the other half of the log.
+    #[must_use]
+    pub fn replay(&self, learned: &Learned<'_>) -> Replay {
+        let mut replay = Replay {
+            steps: vec![Step::default(); BUCKETS + 1],
+            ..Replay::default()
+        };
+        let folds = learned.means.len().max(1);
+        let mut counts = [(0.0, 0.0); BUCKETS];
+        for host in 0..self.hosts().len() {
+            let number = u32::try_from(host).unwrap_or(u32::MAX);
+            let means = &learned.means[fold_of(number, folds)];
+            counts.fill((0.0, 0.0));
+            self.replay_host(host, means, learned, &mut counts);
+            replay.add_host(&counts);
+        }
+        replay
+    }
+
+    fn replay_host(
+        &self,
+        host: usize,
+        means: &[f64],
+        learned: &Learned<'_>,
+        counts: &mut [(f64, f64)],
+    ) {
+        let pairs = self.pairs_of(host);
+        let half = |time: u32| usize::from(time >= learned.split);
+        let mut seen = [[(0.0, 0.0); GROUPS]; 2];
+        for pair in pairs {
+            let cell = learned.fields.project(usize::from(pair.cell));
+            let known = &mut seen[half(pair.time)][group_of(cell)];
+            known.0 += f64::from(u8::from(pair.changed(learned.by_text)));
+            known.1 += 1.0;
+        }
+        for pair in pairs {
+            let cell = learned.fields.project(usize::from(pair.cell));
+            let group = group_of(cell);
+            let chance = posterior(
+                means[cell],
+                learned.strengths[group],
+                seen[1 - half(pair.time)][group],
+            );
+            let count = &mut counts[bucket_of(chance)];
+            *(if pair.changed(learned.by_text) {
+                &mut count.0
+            } else {
+                &mut count.1
+            }) += f64::from(pair.weight);
+        }
+    }
+}
+
+/// The probability of change: the cell's, drawn towards what the host did so far (changed, all).
+fn posterior(mean: f64, strength: f64, (changed, all): (f64, f64)) -> f64 {
+    if strength.is_infinite() {
+        mean
+    } else {
+        (strength * mean + changed) / (strength + all)
+    }
+}
+
+impl Replay {
+    fn add_host(&mut self, counts: &[(f64, f64)]) {
+        let changed: f64 = counts.iter().map(|count| count.0).sum();
+        let unchanged: f64 = counts.iter().map(|count| count.1).sum();
+        if changed + unchanged == 0.0 {
+            return;
+        }
+        self.hosts += 1;
+        self.changed += changed;
+        self.unchanged += unchanged;
+        self.changed_squared += changed * changed;
+        let (mut missed, mut saved) = (0.0, 0.0);
+        for bucket in (0..BUCKETS).rev() {
+            missed += counts[bucket].0;
+            saved += counts[bucket].1;
+            let step = &mut self.steps[bucket];
+            step.missed += missed;
+            step.saved += saved;
+            step.missed_squared += missed * missed;
+            step.missed_changed += missed * changed;
+            step.missed_hosts += u32::from(missed > 0.0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_eighths_of_an_octave() {
+        assert_eq!(bucket_of(1.0), 0);
+        assert_eq!(bucket_of(f64::NAN), 0);
+        assert_eq!(bucket_of(0.5), 8);
+        assert_eq!(bucket_of(0.0), BUCKETS - 1);
+    }
+}

@@ -1,0 +1,152 @@
+"""From a history to a policy: the most useful one that surely misses as little as was asked for.
+
+With more indicators than two there are too many cells to try every set of them. But each set that is worth trying skips
+the cells in which a page is least likely to have changed; so cells are sorted by that, and only how far down to go is
+chosen. The same sorting takes in hosts: where a host has been seen to lie, its pages are more likely to have changed.
+
+Nothing is promised of pairs that were learned from: the probabilities of a host's cells come from the other hosts (five
+folds), and what is known of the host from the other half of the log. A harvest then knows of each host as much as was
+tried: half of the log, and lies of all of it.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from unlost.refresh.cells import ALL_INDICATORS, COUNT, GROUPS, bits_of, projected
+from unlost.refresh.history import History
+from unlost.refresh.intervals import Clustered, Interval
+from unlost.refresh.matrix import CELLS
+from unlost.refresh.policy import Policy, Stated
+from unlost.refresh.schemes import ALL, choose, judge_all
+
+_FOLDS = 5
+_FEWEST_HOSTS = 20  # with fewer, a fold would have none of some kinds of hosts, and a host nobody to be compared with
+_DRAWN = 10.0  # pairs that the mean of the nine cells is worth against the cell's own: a cell of ten is half believed
+_STRENGTHS = (0.2, 50.0)  # between these, what hosts have in common is worth so many visits: never nothing, never all
+_UNKNOWN_STRENGTH = 5.0  # where no page changed, and nobody can tell how much hosts differ
+_STEP = 8  # steps an octave, as the core divides probabilities
+_SURE = 2.576  # standard deviations: 99 %, as the best of many steps is chosen, and the luckiest looks best
+_UNKNOWN_EFFECT = 2.0  # as if misses came in pairs
+_HOSTS_TO_TELL = 5  # with a miss, before they tell how much misses of one host go together
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a policy is to be like.
+
+    reliability: the share of changes that must not be missed, surely. by_text: whether changes are those of text.
+    indicators: what to look at beside whether date and tag changed. hosts: whether to tell hosts apart. audit: the
+    share of skips to check.
+    """
+
+    reliability: float = 0.999
+    by_text: bool = False
+    indicators: frozenset[str] = ALL_INDICATORS
+    hosts: bool = True
+    audit: float = 0.01
+
+
+def learn(history: History, wanted: Wanted | None = None) -> Policy:
+    """Return the most useful policy whose reliability is at least the one wanted, with 99.5 % confidence.
+
+    If there is none, the policy downloads everything, and `stated` is None.
+    """
+    wanted = wanted or Wanted()
+    bits = bits_of(wanted.indicators)
+    folds = _FOLDS if history.tally["hosts"] >= _FEWEST_HOSTS else 1
+    counts = history.core.cells(wanted.by_text, bits, folds)
+    everything = _sums(counts)
+    if folds == 1:
+        means = [_means(everything, bits)]
+    else:
+        means = [_means(_sums(counts[:fold] + counts[fold + 1 :]), bits) for fold in range(folds)]
+    strengths = _strengths(history, wanted)
+    split = history.core.time_at(0.5)
+    replay = history.core.replay([_filled(mean) for mean in means], strengths, bits, wanted.by_text, split)
+    step, stated = _chosen(replay, wanted.reliability)
+    best = choose(judge_all(history.matrix(by_text=wanted.by_text)), wanted.reliability)
+    policy = Policy(
+        scheme=ALL if best is None else best.scheme,
+        indicators=wanted.indicators,
+        means=_means(everything, bits),
+        strengths=tuple(strengths),
+        most=-1.0 if step is None else 2.0 ** (-step / _STEP),
+        audit=wanted.audit,
+        target=wanted.reliability,
+        by_text=wanted.by_text,
+        stated=stated,
+    )
+    if wanted.hosts and step is not None:
+        policy.seen.update(history.seen(bits, split, by_text=wanted.by_text))
+    return policy
+
+
+def _sums(counts: Sequence[Sequence[tuple[int, int, int]]]) -> dict[int, tuple[int, int]]:
+    """Return changed and unchanged pairs of each cell, of several folds."""
+    sums: dict[int, tuple[int, int]] = {}
+    for fold in counts:
+        for cell, changed, unchanged in fold:
+            before = sums.get(cell, (0, 0))
+            sums[cell] = (before[0] + changed, before[1] + unchanged)
+    return sums
+
+
+def _means(counts: dict[int, tuple[int, int]], bits: int) -> dict[int, float]:
+    """Return the probability of change in each cell that was seen, drawn towards that of its cell of the nine."""
+    of_base = [(0.5, 1.0)] * len(CELLS)  # as if half a pair had changed, and half a pair had not
+    for cell, (changed, unchanged) in counts.items():
+        base = projected(cell, bits)[1]
+        of_base[base] = (of_base[base][0] + changed, of_base[base][1] + changed + unchanged)
+    means = {}
+    for cell, (changed, unchanged) in counts.items():
+        of_nine = of_base[projected(cell, bits)[1]]
+        means[cell] = (changed + _DRAWN * of_nine[0] / of_nine[1]) / (changed + unchanged + _DRAWN)
+    return means
+
+
+def _filled(means: dict[int, float]) -> list[float]:
+    return [means.get(cell, math.nan) for cell in range(COUNT)]
+
+
+def _strengths(history: History, wanted: Wanted) -> list[float]:
+    """Return how many visits to a host weigh as much as all other hosts: a beta-binomial's, by the method of moments.
+
+    The variance between hosts beyond that of chance gives the correlation of visits to one host.
+    """
+    if not wanted.hosts:
+        return [math.inf] * GROUPS
+    found = []
+    for hosts, pairs, squared, changed, by_pairs in history.core.spread(wanted.by_text, bits_of(wanted.indicators)):
+        if hosts < 2 or changed == 0 or pairs <= hosts:
+            found.append(_UNKNOWN_STRENGTH)
+            continue
+        between = (by_pairs - changed * changed / pairs) / (hosts - 1)
+        inside = (changed - by_pairs) / (pairs - hosts)
+        usual = (pairs - squared / pairs) / (hosts - 1)
+        total = between + (usual - 1) * inside
+        alike = (between - inside) / total if total > 0 else 0.0
+        found.append(min(max((1 - alike) / alike if alike > 0 else math.inf, _STRENGTHS[0]), _STRENGTHS[1]))
+    return found
+
+
+_Replay = tuple[list[tuple[float, float, float, float, int]], float, float, float, int]
+
+
+def _chosen(replay: _Replay, target: float) -> tuple[int | None, Stated | None]:
+    """Return the step from which on pages are skipped, and what that promises; None for both if no step is sure."""
+    steps, changed, unchanged, changed_squared, hosts = replay
+    if not changed or not unchanged:
+        return None, None
+    for number, (missed, saved, squared, product, missed_hosts) in enumerate(steps):
+        if number == 0 or saved == 0:  # at 0 also those that nobody has seen
+            continue
+        cluster = Clustered(missed, changed, squared, product, changed_squared, hosts)
+        # Where hardly a host has a miss, nobody can tell how many come together.
+        effect = 1.0 if missed_hosts >= _HOSTS_TO_TELL else _UNKNOWN_EFFECT
+        if 1 - cluster.interval(effect, _SURE).high >= target:
+            interval = cluster.interval(effect)
+            reliability = Interval(1 - interval.high, 1 - interval.low)
+            stated = Stated(1 - missed / changed, saved / unchanged, reliability, round(changed), round(missed), hosts)
+            return number, stated
+    return None, None

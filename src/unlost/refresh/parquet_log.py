@@ -1,0 +1,132 @@
+"""Logs in Parquet, column by column: a batch of rows is never made into objects of Python."""
+
+from collections.abc import Callable
+from os import PathLike, fspath
+from typing import Any
+
+from unlost._core import VisitPairing
+from unlost.errors import InputError, UsageError
+from unlost.formats.problems import Problem, Problems
+from unlost.refresh.visit import FIELDS, NUMBER_FIELDS, TEXT_FIELDS
+
+_BATCH = 32 << 10  # rows: some 8 MB of a log's texts
+
+
+def add_parquet(
+    pairing: VisitPairing,
+    path: str | PathLike[str],
+    problems: Problems,
+    unknown: dict[str, int],
+    on_read: Callable[[int], object] | None = None,
+) -> None:
+    """Read a log in Parquet into a pairing; of its columns, those that are fields of a visit.
+
+    A column that is not there is missing on every visit; one of a type that its field cannot have is left out and
+    counted in problems as `bad-column`. Of a row group that is damaged, the rest is lost and the problem is `damaged`;
+    the others count. Raises InputError if nothing of it can be read, as of one that ends too early, or if it has no
+    `uri` or `time`, and UsageError if pyarrow is not installed.
+    """
+    try:
+        import pyarrow as pa  # noqa: PLC0415  an extra, and slow to import
+        from pyarrow import parquet  # noqa: PLC0415
+    except ImportError:
+        raise UsageError(f"{fspath(path)}: Parquet needs pyarrow: pip install 'unlost[parquet]'") from None
+    name = fspath(path)
+    try:
+        file = parquet.ParquetFile(name, pre_buffer=False)
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{name}: no Parquet that can be read: {str(error)[:200]}") from error
+    with file:
+        there = file.schema_arrow.names
+        for column in there:
+            if column not in FIELDS:
+                unknown[column[:40]] = unknown.get(column[:40], 0) + 1
+        wanted = [column for column in FIELDS if column in there]
+        for needed in ("uri", "time"):
+            if needed not in wanted:
+                raise InputError(f"{name}: expected a column `{needed}`")
+        usable = _usable(pa, file.schema_arrow, wanted, name, problems)
+        _add_groups(pa, pairing, file, usable, name, problems, on_read)
+    pa.default_memory_pool().release_unused()  # pairing comes next, and needs it
+
+
+def _add_groups(
+    pa: Any,  # noqa: ANN401  pyarrow has no types
+    pairing: VisitPairing,
+    file: Any,  # noqa: ANN401
+    columns: list[str],
+    name: str,
+    problems: Problems,
+    on_read: Callable[[int], object] | None,
+) -> None:
+    read, size = 0, sum(_sizes(file))
+    for group in range(file.metadata.num_row_groups):
+        rows = 0
+        try:
+            for batch in file.iter_batches(_BATCH, row_groups=[group], columns=columns):
+                _add(pa, pairing, batch)
+                rows += batch.num_rows
+                if on_read is not None:
+                    on_read((read + rows) * size // file.metadata.num_rows)
+        except (pa.ArrowException, OSError) as error:
+            message = f"behind {rows} rows of row group {group}, the rest of which is lost: {str(error)[:200]}"
+            problems.add(Problem("damaged", name, None, 0, message))
+        read += file.metadata.row_group(group).num_rows
+
+
+def _sizes(file: Any) -> list[int]:  # noqa: ANN401
+    meta = file.metadata
+    return [
+        sum(meta.row_group(group).column(column).total_compressed_size for column in range(meta.num_columns))
+        for group in range(meta.num_row_groups)
+    ]
+
+
+def _usable(pa: Any, schema: Any, wanted: list[str], name: str, problems: Problems) -> list[str]:  # noqa: ANN401
+    usable = []
+    for column in wanted:
+        kind = schema.field(column).type
+        if pa.types.is_dictionary(kind):
+            kind = kind.value_type
+        is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind)
+        is_number = pa.types.is_integer(kind) or pa.types.is_null(kind)
+        is_time = column == "time" and (pa.types.is_timestamp(kind) or is_number)
+        if is_time or (is_text if column in TEXT_FIELDS else is_number):
+            usable.append(column)
+        elif column in {"uri", "time"}:
+            raise InputError(f"{name}: `{column}` cannot be of the type {kind}")
+        else:
+            message = f"`{column}` is of the type {kind} and was left out"
+            problems.add(Problem("bad-column", name, None, 0, message))
+    return usable
+
+
+def _add(pa: Any, pairing: VisitPairing, batch: Any) -> None:  # noqa: ANN401
+    names = batch.schema.names
+    columns = {column: batch.column(column) for column in names}
+    if "time" in columns and pa.types.is_timestamp(columns["time"].type):
+        # Dates without a zone are UTC, as everywhere here.
+        columns["time"] = columns["time"].cast(pa.timestamp("ms"), safe=False)
+    texts = [_plain(pa, columns.get(column), pa.string()) for column in TEXT_FIELDS]
+    numbers = [_plain(pa, columns.get(column), pa.int64()) for column in NUMBER_FIELDS]
+    pairing.add_columns(
+        batch.num_rows,
+        0,
+        [None if column is None else _buffers(column) for column in texts],
+        [None if column is None else _buffers(column) for column in numbers],
+    )
+
+
+def _plain(pa: Any, column: Any, kind: Any) -> Any:  # noqa: ANN401
+    """Return a column as the core reads it: of one type, from its beginning; None if nothing is in it."""
+    if column is None or column.null_count == len(column):
+        return None
+    if column.type != kind:
+        column = column.cast(kind)
+    # A slice begins somewhere in its buffers; joined with nothing, it is copied to their beginning.
+    return column if column.offset == 0 else pa.concat_arrays([column, column.slice(0, 0)])
+
+
+def _buffers(column: Any) -> Any:  # noqa: ANN401
+    """Return the buffers of a column as bytes, the first None where every value is there."""
+    return tuple(None if part is None else part.to_pybytes() for part in column.buffers())

@@ -1,0 +1,235 @@
+"""A policy: from what headers claim, and from what a host did before, to whether a page is downloaded."""
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from os import PathLike, fspath
+from pathlib import Path
+
+from unlost.errors import InputError
+from unlost.formats.output import whole_file
+from unlost.refresh.cells import (
+    ALL_INDICATORS,
+    GROUPS,
+    INDICATORS,
+    bits_of,
+    cell_name,
+    cell_number,
+    cell_of,
+    group_name,
+    group_number,
+    projected,
+)
+from unlost.refresh.intervals import Interval
+from unlost.refresh.schemes import ALL, cells_of, scheme_of
+from unlost.refresh.visit import Visit
+
+FORMAT = "unlost-refresh-scheme"
+VERSION = 1
+
+Seen = dict[int, tuple[int, int]]
+"""What a host did: for groups of cells, how many pages had changed, and of how many."""
+
+NEVER = math.inf
+"""A limit below which nothing is: everything is downloaded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What to do with a page.
+
+    download: whether to. audit: whether it is one of the skips that are downloaded nevertheless, to know how often
+        skipping is wrong. A page of an audit is to be logged with `weight`.
+    chance: the probability that the page changed, as far as it is known; None where nobody has seen such headers.
+    cell: what the headers claim, and group: where what a host did before counts.
+    """
+
+    download: bool
+    audit: bool
+    chance: float | None
+    cell: int
+    group: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """What a policy promises, from the part of the log that it was tried on.
+
+    reliability, usefulness: shares. interval: in which the reliability lies with 95 % confidence.
+    changed, missed: pairs of the part it was tried on. hosts: of how many hosts.
+    """
+
+    reliability: float
+    usefulness: float
+    interval: Interval
+    changed: int
+    missed: int
+    hosts: int
+
+
+@dataclass(slots=True)
+class Policy:
+    """What was learned from a log; `decide` uses it, `note` learns on.
+
+    scheme: the cells of the nine to download, for whoever can tell only these apart; 511 for all.
+    indicators: which are looked at. means: the probability of change of each cell. strengths: for each group,
+        how many visits to a host weigh as much as all other hosts together; infinite to leave hosts alone.
+    most: a page is skipped if the probability that it changed is at most this; negative if nothing is to be skipped.
+    audit: the share of skips that are audited. target: the reliability that was asked for. by_text: whether changes are
+        those of text. stated: what it promises; None if nothing is skipped.
+    seen: what each host did.
+    """
+
+    scheme: int = ALL
+    indicators: frozenset[str] = ALL_INDICATORS
+    means: Mapping[int, float] = field(default_factory=dict)
+    strengths: tuple[float, ...] = (math.inf,) * GROUPS
+    most: float = -1.0
+    audit: float = 0.01
+    target: float = 0.999
+    by_text: bool = False
+    stated: Stated | None = None
+    seen: dict[str, Seen] = field(default_factory=dict)
+
+    @property
+    def weight(self) -> int:
+        """How many skipped visits an audited one stands for."""
+        return max(1, round(1 / self.audit)) if self.audit > 0 else 1
+
+    def decide(self, host: str, last: Visit, this: Visit) -> Decision:
+        """Return what to do with a page, of the headers of the copy that is held and of those that came now.
+
+        host: as `host_of` has it. The same page at the same time is audited or not, whoever asks.
+        """
+        return self.decide_cell(host, cell_of(last, this), this)
+
+    def decide_cell(self, host: str, claimed: int, this: Visit) -> Decision:
+        """Return the same of what the headers claim, as `cell_of` has it."""
+        cell, _, group = projected(claimed, bits_of(self.indicators))
+        chance = self.chance(host, cell, group)
+        skip = chance is not None and chance <= self.most
+        return Decision(not skip, skip and self._is_audited(this), chance, cell, group)
+
+    def chance(self, host: str, cell: int, group: int) -> float | None:
+        """Return the probability of change; None of a cell that nobody has seen."""
+        mean = self.means.get(cell)
+        if mean is None:
+            return None
+        strength = self.strengths[group]
+        if math.isinf(strength):
+            return mean
+        changed, visits = self.seen.get(host, {}).get(group, (0, 0))
+        return (strength * mean + changed) / (strength + visits)
+
+    def note(self, host: str, group: int, *, changed: bool) -> None:
+        """Learn from a page that was downloaded or audited.
+
+        Trust only falls: more visits without a lie than were tried prove less than the sum says, since what changes
+        unseen stays unseen. Learn anew from the log of the harvest to raise it.
+        """
+        if changed:
+            known = self.seen.setdefault(host, {})
+            before = known.get(group, (0, 0))
+            known[group] = (before[0] + 1, before[1] + 1)
+
+    def _is_audited(self, visit: Visit) -> bool:
+        picked = hashlib.blake2b(f"{visit.time} {visit.uri}".encode("utf-8", "replace"), digest_size=8).digest()
+        return int.from_bytes(picked, "big") < self.audit * 2**64
+
+
+def host_of(uri: str) -> str:
+    """Return host and port of an address as a history has them.
+
+    >>> host_of("HTTP://me@A.example:8080/b?c")
+    'a.example:8080'
+    """
+    authority = uri.partition("://")[2]
+    for end in "/?#":
+        authority = authority.partition(end)[0]
+    return authority.rpartition("@")[2].lower()
+
+
+def write_policy(path: str | PathLike[str], policy: Policy) -> None:
+    """Write a scheme file, whole or not at all. Raises OSError."""
+    with whole_file(path) as file:
+        for line in policy_lines(policy):
+            file.write(line)
+
+
+def policy_lines(policy: Policy) -> Iterator[bytes]:
+    """Yield the lines of a scheme file: an object that says how to decide, then one for each host, by name."""
+    stated = policy.stated
+    head = {
+        "format": FORMAT,
+        "version": VERSION,
+        "target": policy.target,
+        "change": "text" if policy.by_text else "bytes",
+        "scheme": cells_of(policy.scheme),
+        "indicators": [name for name in INDICATORS if name in policy.indicators],
+        "most": policy.most,
+        "audit": policy.audit,
+        "strengths": {group_name(group): one for group, one in enumerate(policy.strengths) if not math.isinf(one)},
+        "cells": {cell_name(cell): mean for cell, mean in sorted(policy.means.items())},
+        "stated": stated
+        and {
+            "reliability": stated.reliability,
+            "interval": [stated.interval.low, stated.interval.high],
+            "usefulness": stated.usefulness,
+            "changed": stated.changed,
+            "missed": stated.missed,
+            "hosts": stated.hosts,
+        },
+    }
+    yield json.dumps(head, separators=(",", ":")).encode() + b"\n"
+    for host, seen in sorted(policy.seen.items()):
+        cells = {group_name(group): list(counts) for group, counts in sorted(seen.items())}
+        yield json.dumps({"host": host, "seen": cells}, separators=(",", ":")).encode() + b"\n"
+
+
+def read_policy(path: str | PathLike[str]) -> Policy:
+    """Return the policy of a scheme file. Raises InputError, also for a version that is not known here."""
+    try:
+        with Path(path).open("rb") as file:
+            return _policy(iter(file))
+    except OSError as error:
+        raise InputError(f"{fspath(path)}: cannot be read: {error.strerror or error}") from error
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, InputError) as error:
+        raise InputError(f"{fspath(path)}: expected a scheme file of `unlost refresh learn`: {error}") from error
+
+
+def _policy(lines: Iterable[bytes]) -> Policy:
+    rest = iter(lines)
+    head = json.loads(next(rest, b"null"))
+    if head["format"] != FORMAT or head["version"] != VERSION:
+        raise InputError(f"format {str(head['format'])[:40]}, version {str(head['version'])[:10]}")
+    stated = head["stated"]
+    strengths = [math.inf] * GROUPS
+    for name, strength in head["strengths"].items():
+        strengths[group_number(name)] = float(strength)
+    policy = Policy(
+        scheme=scheme_of(head["scheme"]),
+        indicators=frozenset(head["indicators"]) & ALL_INDICATORS,
+        means={cell_number(name): float(mean) for name, mean in head["cells"].items()},
+        strengths=tuple(strengths),
+        most=float(head["most"]),
+        audit=float(head["audit"]),
+        target=float(head["target"]),
+        by_text=head["change"] == "text",
+        stated=stated
+        and Stated(
+            stated["reliability"],
+            stated["usefulness"],
+            Interval(*stated["interval"]),
+            stated["changed"],
+            stated["missed"],
+            stated["hosts"],
+        ),
+    )
+    for line in rest:
+        host = json.loads(line)
+        policy.seen[host["host"]] = {
+            group_number(group): (int(counts[0]), int(counts[1])) for group, counts in host["seen"].items()
+        }
+    return policy

@@ -1,0 +1,204 @@
+"""What ways to decide would have missed and cost on a made-up web."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from unlost.refresh.cells import cell_of, projected
+from unlost.refresh.history import History
+from unlost.refresh.learning import Wanted, learn
+from unlost.refresh.policy import Policy, host_of
+from unlost.refresh.schemes import NAMED
+from unlost.refresh.simulation.mixtures import Mixture
+from unlost.refresh.simulation.web import HEADER_BYTES, Seen, visits_of
+from unlost.refresh.visit import Visit
+
+SCHEMES = ("always", "Scheme 1", "Scheme 2", "Scheme 3", "Scheme 4", "Scheme 1 variant")
+_ABORTED = 14_600  # bytes that are under way when a GET is broken off: ten segments, with which connections begin
+
+
+@dataclass(slots=True)
+class Score:
+    """What became of the visits of a web.
+
+    changed, unchanged: pairs of consecutive visits. missed: changed and skipped. unnecessary: unchanged and downloaded,
+    audits left out. audited: skips that were downloaded to check them, missed ones among them.
+    bytes: of bodies and headers. requests: sent.
+    """
+
+    name: str
+    changed: int = 0
+    unchanged: int = 0
+    missed: int = 0
+    unnecessary: int = 0
+    audited: int = 0
+    bytes: int = 0
+    requests: int = 0
+
+    @property
+    def reliability(self) -> float:
+        """The share of changes that was not missed."""
+        return 1 - self.missed / self.changed if self.changed else 1.0
+
+    @property
+    def usefulness(self) -> float:
+        """The share of unchanged pages that was skipped."""
+        return 1 - self.unnecessary / self.unchanged if self.unchanged else 1.0
+
+
+class Way(Protocol):
+    """A way to decide."""
+
+    score: Score
+
+    def visit(self, last: Seen, this: Seen, claimed: int) -> None:
+        """Decide about a page that was visited before, and count what came of it. claimed: the cell that HEAD shows."""
+        ...
+
+
+def is_changed(last: Seen, this: Seen) -> bool:
+    """Return the truth: whether the bytes of the body are others."""
+    return last.visit.digest != this.visit.digest
+
+
+@dataclass(slots=True)
+class ByScheme:
+    """Decides by one of the 512 schemes: HEAD, then GET if the headers say so."""
+
+    scheme: int
+    score: Score
+
+    def visit(self, last: Seen, this: Seen, claimed: int) -> None:
+        """See `Way`."""
+        base = projected(claimed, 0)[1]
+        download = bool(self.scheme >> base & 1)
+        _count(self.score, is_changed(last, this), download=download)
+        always = self.scheme == NAMED["always"]
+        self.score.requests += (0 if always else 1) + download + (download and this.unsolicited)
+        self.score.bytes += (0 if always else HEADER_BYTES) + (this.size if download else 0)
+
+
+@dataclass(slots=True)
+class Conditional:
+    """Sends both validators back, and believes 304."""
+
+    score: Score
+
+    def visit(self, last: Seen, this: Seen, claimed: int) -> None:
+        """See `Way`."""
+        del claimed
+        _count(self.score, is_changed(last, this), download=not this.not_modified)
+        self.score.requests += 1
+        self.score.bytes += HEADER_BYTES if this.not_modified else this.size
+
+
+@dataclass(slots=True)
+class Oracle:
+    """Knows the truth, and asks for what changed; headers of the others, like everybody."""
+
+    score: Score
+
+    def visit(self, last: Seen, this: Seen, claimed: int) -> None:
+        """See `Way`."""
+        del claimed
+        changed = is_changed(last, this)
+        _count(self.score, changed, download=changed)
+        self.score.requests += 1
+        self.score.bytes += this.size if changed else HEADER_BYTES
+
+
+@dataclass(slots=True)
+class ByPolicy:
+    """Decides by what was learned, audits, and learns on from what it downloads.
+
+    HEAD first where a host's HEAD is like its GET, as every download behind a HEAD shows; else GET, broken off.
+    """
+
+    policy: Policy
+    score: Score
+    differs: set[str] = field(default_factory=set)
+
+    def visit(self, last: Seen, this: Seen, claimed: int) -> None:
+        """See `Way`."""
+        host = host_of(this.visit.uri)
+        by_get = host in self.differs or self.policy.stated is None
+        if by_get:
+            claimed = cell_of(last.visit, this.visit)
+        decision = self.policy.decide_cell(host, claimed, this.visit)
+        changed = is_changed(last, this)
+        whole = decision.download or decision.audit
+        _count(self.score, changed, download=decision.download)
+        self.score.audited += decision.audit
+        self.score.requests += 1 + (whole and not by_get) + (whole and this.unsolicited)
+        if whole:
+            self.score.bytes += this.size + (0 if by_get else HEADER_BYTES)
+            self.policy.note(host, decision.group, changed=changed)
+            if this.head.etag != this.visit.etag or this.head.last_modified != this.visit.last_modified:
+                self.differs.add(host)
+        else:
+            self.score.bytes += min(this.size, HEADER_BYTES + _ABORTED) if by_get else HEADER_BYTES
+
+
+def _count(score: Score, changed: bool, *, download: bool) -> None:
+    score.changed += changed
+    score.unchanged += not changed
+    score.missed += changed and not download
+    score.unnecessary += download and not changed
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One mixture, tried.
+
+    scores: of every way to decide. policy: what was learned, before anything was decided by it.
+    """
+
+    mixture: str
+    scores: list[Score]
+    policy: Policy
+
+
+Pages = list[list[Seen]]
+"""The pages of a host, each as what its visits got."""
+
+
+def history_of(web: Iterable[Pages], visits: int) -> History:
+    """Return the history of the first visits to every page, as a log has them."""
+    return History.of_rows(visit.row for pages in web for page in pages for visit in logged(page[:visits]))
+
+
+def logged(page: Sequence[Seen]) -> Iterator[Visit]:
+    """Yield what a log has of visits: 304 where a server sent it unasked."""
+    for seen in page:
+        if seen.unsolicited:
+            yield replace(seen.visit, status=304, digest=None, text_digest=None)
+        else:
+            yield seen.visit
+
+
+def run(ways: Sequence[Way], web: Iterable[Pages], first: int) -> None:
+    """Let ways decide about all visits from the one of this number on, day by day within each host.
+
+    Nothing that is known of one host counts for another, so one after the other is as good as all at once.
+    """
+    for pages in web:
+        for number in range(first, max((len(page) for page in pages), default=0)):
+            for page in pages:
+                last, this = page[number - 1], page[number]
+                claimed = cell_of(last.visit, this.head)
+                for way in ways:
+                    way.visit(last, this, claimed)
+
+
+def trial(mixture: Mixture, hosts: int, visits: int, seed: int, wanted: Wanted, later: int | None = None) -> Trial:
+    """Learn from the first visits to every page of a web, then decide about as many later ones.
+
+    The web is made twice and never as a whole: memory grows with what is learned of hosts alone.
+    """
+    whole = visits + (later or visits)
+    policy = learn(history_of(visits_of(mixture, hosts, whole, seed), visits), wanted)
+    ways: list[Way] = [ByScheme(NAMED[name], Score(name)) for name in SCHEMES]
+    ways += [Conditional(Score("conditional GET")), Oracle(Score("oracle"))]
+    ways.append(ByPolicy(policy, Score("learned")))
+    run(ways, visits_of(mixture, hosts, whole, seed), visits)
+    return Trial(mixture.name, [way.score for way in ways], policy)

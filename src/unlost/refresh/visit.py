@@ -1,0 +1,156 @@
+"""One visit to a page, as a log has it. docs/refresh.md explains the fields to other programs."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from operator import attrgetter
+
+from unlost.dates import from_iso, to_datetime
+from unlost.errors import DateError, InputError
+
+Row = tuple[str | int | None, ...]
+"""The values of a visit in the order of `FIELDS`, as the core takes them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """What was seen at one visit to one page.
+
+    uri: the page that was asked for, before redirects; everything else is of the last response.
+    digest: of the body without transfer and content codings, in any notation; None if it was not read.
+    text_digest: of what a reader sees of it, as `unlost.refresh.page_text` makes them; None if nobody looked.
+    etag, last_modified, date, repr_digest, cache_control, expires, server: headers, verbatim.
+    time: milliseconds since 1970, UTC.
+    status: of the last response; 0 if there was none.
+    content_length, age: headers; None also where they are no numbers.
+    weight: how many visits it stands for; None for one. A skipped visit that was picked for an audit once in 50 has 50.
+    """
+
+    uri: str
+    digest: str | None = None
+    text_digest: str | None = None
+    etag: str | None = None
+    last_modified: str | None = None
+    date: str | None = None
+    repr_digest: str | None = None
+    cache_control: str | None = None
+    expires: str | None = None
+    server: str | None = None
+    time: int = 0
+    status: int = 200
+    content_length: int | None = None
+    age: int | None = None
+    weight: int | None = None
+
+    @property
+    def row(self) -> Row:
+        """Its values, for the core."""
+        return _values(self)
+
+
+FIELDS = tuple(each.name for each in fields(Visit))
+TEXT_FIELDS = FIELDS[:10]
+NUMBER_FIELDS = FIELDS[10:]
+_values = attrgetter(*FIELDS)
+
+HEADERS = {
+    "etag": "etag",
+    "last-modified": "last_modified",
+    "date": "date",
+    "cache-control": "cache_control",
+    "expires": "expires",
+    "server": "server",
+    "repr-digest": "repr_digest",
+    "digest": "repr_digest",
+    "content-md5": "repr_digest",
+    "content-length": "content_length",
+    "age": "age",
+}
+"""Which header fills which field. Of those that fill the same, the one that stands first here counts."""
+
+_LARGEST = 2**62  # what the core's numbers hold with room for sums
+
+
+def from_headers(uri: str, time: int, status: int, headers: Mapping[str, str]) -> Visit:
+    """Return a visit of what an answer's headers say; their names in lower case.
+
+    >>> from_headers("http://a.example/", 0, 200, {"etag": '"1"', "age": "7", "content-length": "x"}).age
+    7
+    """
+    values: dict[str, str | int] = {}
+    for header, field in HEADERS.items():
+        if header not in headers or field in values:
+            continue
+        text = headers[header]
+        if field in NUMBER_FIELDS:
+            if (number := number_of(text)) is not None:
+                values[field] = number
+        else:
+            values[field] = text
+    return Visit(uri, time=time, status=status, **values)  # type: ignore[arg-type]  # each by its field
+
+
+def number_of(text: str) -> int | None:
+    """Return a number that a header says; None if it is none.
+
+    >>> number_of(" 12 "), number_of("-1"), number_of("1, 2")
+    (12, None, None)
+    """
+    digits = text.strip()
+    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 19 else None
+
+
+def visit_line(visit: Visit) -> bytes:
+    r"""Return a visit as a line of a log, with its end; what is None is left out.
+
+    >>> visit_line(Visit("http://a.example/", "sha1:X", time=1392076801000))
+    b'{"uri":"http://a.example/","digest":"sha1:X","time":1392076801000,"status":200}\n'
+    """
+    values = {name: value for name, value in zip(FIELDS, visit.row, strict=True) if value is not None}
+    return json.dumps(values, separators=(",", ":")).encode() + b"\n"
+
+
+def row_of(values: object) -> Row:
+    """Return the row of an object of a log. Raises InputError, whose message says which value it could not have.
+
+    >>> row_of({"uri": "http://a.example/", "time": "2014-02-10T00:00:01Z", "status": 200})[10:12]
+    (1391990401000, 200)
+    """
+    if not isinstance(values, Mapping):
+        raise InputError("expected a JSON object")
+    uri = values.get("uri")
+    if not isinstance(uri, str) or not uri:
+        raise InputError("expected a text as `uri`")
+    row: list[str | int | None] = [uri]
+    for name in TEXT_FIELDS[1:]:
+        value = values.get(name)
+        if value is not None and not isinstance(value, str):
+            raise InputError(f"expected a text as `{name}`")
+        row.append(value)
+    row.append(milliseconds(values.get("time")))
+    row += [_number(name, values.get(name)) for name in NUMBER_FIELDS[1:]]
+    if row[11] is None:
+        row[11] = 0
+    return tuple(row)
+
+
+def _number(name: str, value: object) -> int | None:
+    if isinstance(value, str):  # a header as it stands
+        value = number_of(value)
+    if value is None:
+        return None
+    if type(value) is not int or not -_LARGEST < value < _LARGEST:
+        raise InputError(f"expected a number as `{name}`")
+    return value
+
+
+def milliseconds(value: object) -> int:
+    """Return a time of a log: milliseconds since 1970, or ISO 8601. Raises InputError."""
+    if isinstance(value, str):
+        try:
+            return int(to_datetime(from_iso(value)).timestamp()) * 1000
+        except DateError as error:
+            raise InputError(f"{error}, as `time`") from error
+    if type(value) in {int, float} and abs(value) < _LARGEST:  # type: ignore[arg-type]  # a number
+        return int(value)  # type: ignore[call-overload, no-any-return]  # a number
+    raise InputError("expected milliseconds since 1970 or an ISO date as `time`")

@@ -1,0 +1,116 @@
+"""The visits that archive files hold, revisits and redirects among them."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from os import PathLike, fspath
+from urllib.parse import urljoin
+
+from unlost._core import WarcBody, WarcRecord, WarcScanner
+from unlost.dates import from_iso, pad, to_datetime
+from unlost.errors import DateError
+from unlost.formats.digests import normal_digest
+from unlost.formats.problems import Problem, Problems
+from unlost.formats.warc import PAGE_RECORDS, stored_record
+from unlost.refresh.page_text import text_digest
+from unlost.refresh.visit import Row, Visit, from_headers
+
+_MOST_TEXT = 4 << 20  # bytes of a body whose text is compared; pages/text reads no more of one either
+_CHAIN_SECONDS = 600  # a redirect and its target are asked for one after the other, politely
+_MOST_WAITING = 10_000  # redirects whose target did not come: those of a crawl of one site at a time are far fewer
+_REDIRECTS = range(300, 400)
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """A page that redirected, and has no answer yet."""
+
+    first: str
+    since: int
+
+
+def warc_rows(
+    path: str | PathLike[str],
+    problems: Problems,
+    *,
+    texts: bool = True,
+    on_read: Callable[[int], object] | None = None,
+) -> Iterator[Row]:
+    """Yield the visits of a WARC or ARC file.
+
+    A redirect is not a visit of its own: the answer at its end stands under the address at its beginning, if it follows
+    within ten minutes in the same file; else it is a visit that failed. A revisit has the digest and the headers that
+    it says; one that the server answered with 304 has no body and counts as that. Records that are cut short
+    have `failed`: their digest would be that of half a page. texts: whether to look at the text of pages.
+
+    problems: what could not be read; reading goes on behind it. Raises OSError.
+    """
+    waiting: dict[str, _Waiting] = {}
+    for visit, target in _visits(path, problems, texts=texts, on_read=on_read):
+        came_from = waiting.pop(visit.uri, None)
+        late = came_from is not None and visit.time - came_from.since > _CHAIN_SECONDS * 1000
+        first = came_from.first if came_from is not None and not late else visit.uri
+        if came_from is not None and late:
+            yield Visit(came_from.first, time=came_from.since, status=302).row
+        if target is not None and target != visit.uri:
+            while len(waiting) >= _MOST_WAITING:
+                lost = waiting.pop(next(iter(waiting)))
+                yield Visit(lost.first, time=lost.since, status=302).row
+            waiting[target] = _Waiting(first, visit.time)
+        else:
+            yield replace(visit, uri=first).row
+    for lost in waiting.values():
+        yield Visit(lost.first, time=lost.since, status=302).row
+
+
+def _visits(
+    path: str | PathLike[str], problems: Problems, *, texts: bool, on_read: Callable[[int], object] | None
+) -> Iterator[tuple[Visit, str | None]]:
+    """Yield visits, each with where it redirects to."""
+    name = fspath(path)
+    scanner = WarcScanner(path, True, list(PAGE_RECORDS), bodies=True)
+    while (batch := scanner.next_batch()) is not None:
+        records, found = batch
+        for kind, offset, message in found:
+            problems.add(Problem(kind, name, None, offset, message))
+        damaged = {offset for _, offset, _ in found}
+        for record in records:
+            if record.type == "resource":
+                continue  # no headers of a server
+            try:
+                yield _visit(path, record, texts=texts, damaged=record.offset in damaged)
+            except DateError as error:
+                problems.add(Problem("bad-date", name, None, record.offset, str(error)))
+        if on_read is not None:
+            on_read(scanner.position)
+
+
+def _visit(path: str | PathLike[str], record: WarcRecord, *, texts: bool, damaged: bool) -> tuple[Visit, str | None]:
+    date = record.date or ""
+    digits = pad(date) if record.is_arc else from_iso(date)
+    time = int(to_datetime(digits).timestamp()) * 1000
+    uri, status = record.uri or "", record.status or 0
+    stored = stored_record(WarcBody.open(path, record.offset, record.skip), fspath(path), record.offset)
+    headers = {field.lower(): value for field, value in reversed(stored.http_headers)}
+    is_revisit = record.type == "revisit"
+    if is_revisit and "not-modified" in (stored.header("WARC-Profile") or ""):
+        status = 304
+    visit = from_headers(uri, time, status, headers)
+    if status in _REDIRECTS and status != 304 and record.location:
+        return visit, urljoin(uri, record.location)
+    is_cut = damaged or record.is_short or record.is_truncated
+    if is_revisit:
+        digest = record.digest
+        return replace(visit, digest=digest and normal_digest(digest)), None
+    body = record.body
+    if body is None or body[2] or is_cut:
+        return replace(visit, status=0), None
+    digest = record.digest
+    # One notation for both: what a revisit repeats is the digest that its record says.
+    known = normal_digest(digest) if digest else f"body-sha1:{body[0].hex()}"
+    text = None
+    if texts and 200 <= status < 300 and body[1] <= _MOST_TEXT:
+        # The source again: its body is read only once.
+        source = WarcBody.open(path, record.offset, record.skip)
+        if source is not None:
+            text = text_digest(source.read_undone(_MOST_TEXT)[0], record.mime, uri)
+    return replace(visit, digest=known, text_digest=text), None

@@ -1,0 +1,104 @@
+"""`unlost refresh`: what is printed, written and refused."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run import unlost
+from unlost.refresh.policy import read_policy
+from unlost.refresh.visit import Visit, visit_line
+
+STUDY = "165594/84440 246/16909 430623/1558517 74/469465 274/2386937 1432/63910 0/0 0/0 900/2713"
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the log of a made-up web."""
+    path = tmp_path_factory.mktemp("refresh") / "log.ndjson"
+    done = unlost("refresh", "simulate", "--mixture", "liars", "--hosts", "400", "--visits", "10", "--write", str(path))
+    assert (done.returncode, done.stderr) == (0, b"")
+    return path
+
+
+def test_the_matrix_of_the_study_gives_its_figures() -> None:
+    """For programs, with what dominates the obvious schemes."""
+    done = unlost("refresh", "learn", "--matrix", STUDY, "--json")
+    found = json.loads(done.stdout)
+    assert done.returncode == 0
+    assert [one["name"] for one in found["schemes"]][-2:] == ["Scheme 1 variant", "Scheme 4 variant"]
+    assert found["chosen"]["missed"] == 348
+    assert [one["dominated_by"] for one in found["obvious"]][1] == ["Scheme 1 variant"]
+
+
+def test_a_log_is_learned_from(log: Path, tmp_path: Path) -> None:
+    """Tables for people, a scheme file, a drawing."""
+    scheme, drawing = tmp_path / "scheme", tmp_path / "plot.svg"
+    done = unlost("refresh", "learn", str(log), "--reliability", "0.98", "-o", str(scheme), "--plot", str(drawing))
+    assert done.returncode == 0, done.stderr
+    text = done.stdout.decode()
+    assert "With all indicators and by host: reliability" in text
+    assert "Hosts that say `same` when pages change, out of habit" in text
+    assert read_policy(scheme).stated is not None
+    assert drawing.read_text().startswith("<svg")
+    assert ">learned</text>" in drawing.read_text()
+
+
+def test_a_log_is_learned_from_for_programs(log: Path) -> None:
+    """With intervals by host, liars, and when to look again."""
+    done = unlost("refresh", "learn", str(log), "--reliability", "0.98", "--schedule", "--json")
+    found = json.loads(done.stdout)
+    low, high = found["schemes"][0]["by_host"] if found["schemes"] else (0, 1)
+    assert low <= high
+    assert found["liars"]
+    assert found["learned"]["interval"][0] >= 0.98
+    assert {one["server"] for one in found["tags_by_server"]} >= {"honest", "date-frozen"}
+    assert len(found["schedule"]) == found["tally"]["hosts"]
+    assert found["visits"] == found["tally"]["successful"]
+
+
+def test_what_is_not_sure_is_not_done(tmp_path: Path) -> None:
+    """Of ten visits nothing is learned: the exit code says so."""
+    log = tmp_path / "log"
+    log.write_bytes(b"".join(visit_line(Visit("http://a.example/", "x", time=time)) for time in range(10)))
+    done = unlost("refresh", "learn", str(log))
+    assert done.returncode == 1
+    assert b"download everything" in done.stdout
+
+
+def test_bad_lines_are_told(log: Path, tmp_path: Path) -> None:
+    """The rest is learned from, and the exit code is 3."""
+    bad = tmp_path / "bad"
+    bad.write_bytes(log.read_bytes() + b"{\n")
+    done = unlost("refresh", "learn", str(bad), "--reliability", "0.98")
+    assert done.returncode == 3
+    assert b"1 bad-json, first:" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [
+    ["learn"], ["learn", "x", "--matrix", STUDY], ["learn", "--matrix", "1/2"], ["learn", "--matrix", STUDY, "-o", "x"],
+    ["simulate", "--mixture", "nothing"], ["simulate", "--write", "x"],
+])  # fmt: skip
+def test_what_cannot_be_is_refused(arguments: list[str]) -> None:
+    """With exit code 2 and a sentence."""
+    done = unlost("refresh", *arguments)
+    assert done.returncode == 2
+    assert done.stderr
+
+
+def test_a_file_that_is_not_there_is_named() -> None:
+    """Before any work."""
+    done = unlost("refresh", "learn", "/nonexistent/log")
+    assert done.returncode == 3
+    assert b"/nonexistent/log" in done.stderr
+
+
+def test_scores_are_printed() -> None:
+    """For people and for programs, the same ones."""
+    small = ["refresh", "simulate", "--mixture", "honest", "--hosts", "30", "--visits", "4"]
+    done = unlost(*small, "--json")
+    scores = {score["way"]: score for score in map(json.loads, done.stdout.splitlines())}
+    assert scores["always"]["usefulness"] == 0
+    assert scores["oracle"]["missed"] == scores["oracle"]["unnecessary"] == 0
+    assert b"oracle" in unlost(*small).stdout
+    assert b"inode-tags" in unlost("refresh", "simulate", "--list").stdout

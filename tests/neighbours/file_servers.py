@@ -1,0 +1,131 @@
+"""The four servers that most files of the web come from, each serving one folder as Debian ships them, with gzip."""
+
+import http.client
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.neighbours import apache, nginx
+from tests.neighbours.process import running
+
+_NGINX = """\
+daemon off;
+master_process off;
+pid {work}/nginx.pid;
+error_log stderr;
+events {{ worker_connections 64; }}
+http {{
+    access_log off;
+    client_body_temp_path {work}/body;
+    proxy_temp_path {work}/proxy;
+    fastcgi_temp_path {work}/fastcgi;
+    uwsgi_temp_path {work}/uwsgi;
+    scgi_temp_path {work}/scgi;
+    types {{ text/html html; }}
+    gzip on;
+    gzip_min_length 1;
+    server {{ listen 127.0.0.1:{port}; root "{folder}"; }}
+}}
+"""
+
+_APACHE = """\
+{modules}
+ServerRoot "{work}"
+ServerName 127.0.0.1
+PidFile "{work}/apache.pid"
+DefaultRuntimeDir "{work}"
+{user}
+Listen 127.0.0.1:{port}
+ErrorLog "/dev/stderr"
+LogLevel crit
+TypesConfig /dev/null
+AddType text/html .html
+AddOutputFilterByType DEFLATE text/html
+{extra}
+DocumentRoot "{folder}"
+<Directory "{folder}">
+    Require all granted
+</Directory>
+"""
+
+_LIGHTTPD = """\
+server.document-root = "{folder}"
+server.bind = "127.0.0.1"
+server.port = {port}
+server.stat-cache-engine = "disable"
+mimetype.assign = (".html" => "text/html")
+"""
+
+_CADDY = """\
+{{
+    admin off
+    auto_https off
+}}
+http://127.0.0.1:{port} {{
+    bind 127.0.0.1
+    root * {folder}
+    encode {{
+        gzip
+        minimum_length 1
+    }}
+    file_server
+}}
+"""
+
+KINDS = ("nginx", "Apache", "Apache with INode", "lighttpd", "Caddy")
+
+
+@contextmanager
+def serving(kind: str, folder: Path, work: Path) -> Iterator[int]:
+    """Serve a folder, which has to hold `ready.html` and be readable by everybody, on the port that is yielded."""
+
+    def command(port: int) -> list[str | Path]:
+        config = work / "config"
+        if kind == "nginx":
+            config.write_text(_NGINX.format(work=work, folder=folder, port=port))
+            return [nginx.program(), "-p", work, "-c", config, "-e", "stderr"]
+        if kind == "lighttpd":
+            config.write_text(_LIGHTTPD.format(folder=folder, port=port))
+            return [_program("lighttpd"), "-D", "-f", config]
+        if kind == "Caddy":
+            config.write_text(_CADDY.format(folder=folder, port=port))
+            return [_program("caddy"), "run", "--adapter", "caddyfile", "--config", config]
+        names = ("mpm_event", "authz_core", "mime", "dir", "filter", "deflate")
+        modules = "\n".join(f"LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so" for name in names)
+        user = "User nobody\nGroup nogroup" if os.getuid() == 0 else ""
+        extra = "FileETag INode MTime Size" if kind == "Apache with INode" else ""
+        config.write_text(_APACHE.format(modules=modules, work=work, user=user, port=port, extra=extra, folder=folder))
+        return [apache.program(), "-f", config, "-D", "FOREGROUND"]
+
+    # Caddy keeps its own files in the home folder.
+    home = {**os.environ, "HOME": str(work), "XDG_DATA_HOME": str(work), "XDG_CONFIG_HOME": str(work)}
+    with running(command, _answers, work, env=home) as port:
+        yield port
+
+
+def _program(name: str) -> str:
+    found = shutil.which(name) or shutil.which(name, path="/usr/sbin")
+    if found is None:
+        raise FileNotFoundError(f"{name}: run `scripts/need tools`, which installs it")
+    return found
+
+
+def _answers(port: int) -> bool:
+    try:
+        return asked(port, "/ready.html")[0] == 200
+    except OSError:
+        return False
+
+
+def asked(port: int, path: str, **headers: str) -> tuple[int, dict[str, str]]:
+    """Ask for a page with these headers, underscores standing for dashes; return status and headers in lower case."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    try:
+        connection.request("GET", path, headers={name.replace("_", "-"): value for name, value in headers.items()})
+        answer = connection.getresponse()
+        answer.read()
+        return answer.status, {name.lower(): value for name, value in answer.getheaders()}
+    finally:
+        connection.close()

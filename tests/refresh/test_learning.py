@@ -1,0 +1,122 @@
+"""Learning: promises that are kept, liars that are found, files that are read back."""
+
+import math
+from pathlib import Path
+
+import pytest
+
+from unlost.errors import InputError
+from unlost.refresh.cells import INDICATORS, cell_name
+from unlost.refresh.history import History
+from unlost.refresh.intervals import Clustered, wilson
+from unlost.refresh.learning import Wanted, learn
+from unlost.refresh.liars import liars_of
+from unlost.refresh.policy import Policy, host_of, read_policy, write_policy
+from unlost.refresh.simulation.mixtures import MIXTURES
+from unlost.refresh.simulation.scoring import history_of
+from unlost.refresh.simulation.web import visits_of
+from unlost.refresh.visit import Visit
+
+
+def frozen(host: str, visits: int, *, lies: bool) -> list[Visit]:
+    """Return visits to a page whose date never changes."""
+    page, date = f"http://{host}/", "Mon, 10 Feb 2014 00:00:01 GMT"
+    return [Visit(page, f"{time if lies else 0}", last_modified=date, time=time * 10**8) for time in range(visits)]
+
+
+def test_a_habit_is_told_from_an_accident() -> None:
+    """Fifteen lies of fifteen are a habit, three of three are not yet."""
+    visits = frozen("liar.example", 16, lies=True) + frozen("new.example", 4, lies=True)
+    found = liars_of(History.of(visits + frozen("good.example", 16, lies=False)))
+    assert [(one.host, one.indicator, one.lies, one.claims) for one in found] == [("liar.example", "date", 15, 15)]
+    assert found[0].always
+
+
+@pytest.fixture(scope="module")
+def learned() -> Policy:
+    """Return what is learned from a web with liars."""
+    return learn(history_of(visits_of(MIXTURES["liars"], 700, 12, 7), 12), Wanted(0.99))
+
+
+def test_liars_are_downloaded_and_others_are_not(learned: Policy) -> None:
+    """The same headers from a host that lied and from one that did not are two things."""
+    history = history_of(visits_of(MIXTURES["liars"], 700, 12, 7), 12)
+    liars = {one.host for one in liars_of(history) if one.indicator == "tag"}
+    old = Visit("http://x.example/", etag='"1"', last_modified="Mon, 10 Feb 2014 00:00:01 GMT", time=0)
+    new = Visit("http://x.example/", etag='"1"', last_modified="Mon, 10 Feb 2014 00:00:01 GMT", time=10**8)
+    assert liars
+    assert all(learned.decide(host, old, new).download for host in liars)
+    trusted = [host.name for host in history.hosts() if host.matrix.unchanged[4] > 20 and host.matrix.changed[4] == 0]
+    assert trusted
+    assert not any(learned.decide(host, old, new).download for host in trusted)
+    trust = trusted[0]
+    for _ in range(3):
+        learned.note(trust, learned.decide(trust, old, new).group, changed=True)
+    assert learned.decide(trust, old, new).download, "an audit that finds lies ends trust"
+
+
+def test_what_nobody_has_seen_is_downloaded(learned: Policy) -> None:
+    """A cell without pairs has no probability."""
+    old = Visit("http://x.example/", etag="1", repr_digest="a", age=9, time=0)
+    decision = learned.decide("h1.example", old, old)
+    assert (decision.download, decision.chance) == (True, None)
+
+
+def test_skips_are_audited_at_the_rate_that_was_asked_for(learned: Policy) -> None:
+    """One of a hundred, the same ones whoever asks."""
+    old = Visit("http://x.example/", etag='"1"', last_modified="Mon, 10 Feb 2014 00:00:01 GMT", time=0)
+    host = next(host for host, seen in learned.seen.items() if not learned.decide(host, old, old).download)
+    pages = [Visit(f"http://x.example/{at}", etag=old.etag, last_modified=old.last_modified) for at in range(5000)]
+    audits = [learned.decide(host, old, page).audit for page in pages]
+    assert 25 <= sum(audits) <= 85
+    assert audits == [learned.decide(host, old, page).audit for page in pages]
+    assert learned.weight == 100
+
+
+def test_scheme_files_are_read_as_they_were_written(learned: Policy, tmp_path: Path) -> None:
+    """With everything that decides; and the same policy makes the same bytes."""
+    write_policy(tmp_path / "a", learned)
+    again = read_policy(tmp_path / "a")
+    assert again == learned
+    write_policy(tmp_path / "b", again)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+@pytest.mark.parametrize("text", [b"", b"{}", b"[]", b"null", b'{"format": "unlost-refresh-scheme", "version": 9}'])
+def test_what_is_no_scheme_file_is_refused(tmp_path: Path, text: bytes) -> None:
+    """Also one of a later version."""
+    (tmp_path / "a").write_bytes(text)
+    with pytest.raises(InputError, match="scheme file"):
+        read_policy(tmp_path / "a")
+
+
+def test_nothing_is_promised_of_too_little() -> None:
+    """Ten visits prove nothing: everything is downloaded."""
+    policy = learn(History.of(frozen("good.example", 10, lies=False)))
+    assert policy.stated is None
+    old = Visit("http://good.example/", last_modified="Mon, 10 Feb 2014 00:00:01 GMT", time=0)
+    assert policy.decide("good.example", old, old).download
+
+
+def test_indicators_that_are_not_wanted_are_not_used() -> None:
+    """Without them, cells differ in date and tag alone."""
+    history = history_of(visits_of(MIXTURES["everything"], 200, 8, 3), 8)
+    names = {cell_name(cell) for cell in learn(history, Wanted(indicators=frozenset(), hosts=False)).means}
+    assert all(name.endswith(".missing.missing.silent") for name in names)
+    more = learn(history, Wanted(indicators=frozenset(INDICATORS)))
+    assert len(more.means) > len(names)
+    assert all(math.isfinite(one) for one in more.strengths)
+
+
+def test_pairs_of_one_host_count_less() -> None:
+    """Misses that all come from one host leave more doubt than as many from all over."""
+    spread = Clustered(50, 10_000, 50, 50 * 10, 1000 * 100, 1000)
+    together = Clustered(50, 10_000, 50 * 50, 50 * 60, 1000 * 100, 1000)
+    assert together.interval().width > 2 * spread.interval().width
+    assert spread.interval().width < 1.2 * wilson(50, 10_000).width
+
+
+def test_hosts_are_named_as_in_histories() -> None:
+    """With their port, without a user, in lower case."""
+    for uri in ("http://A.example/x", "https://u:p@b.example:8080?q", "http://c.example#f"):
+        assert [host.name for host in History.of([Visit(uri, "x", time=1)]).hosts()] == [host_of(uri)]

@@ -1,0 +1,85 @@
+"""Pairing: the core agrees with the slow model, nothing is lost, and memory does not matter."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.models.refresh import cell, pairs
+from unlost._core import VisitPairing
+from unlost.refresh.cells import ALL_INDICATORS, bits_of, cell_name, cell_of
+from unlost.refresh.history import History
+from unlost.refresh.visit import Visit
+
+_dates = st.sampled_from([None, "Mon, 10 Feb 2014 00:00:01 GMT", "Mon, 10 Feb 2014 00:00:03 GMT", "yesterday", "soon",
+    "Thu, 01 Jan 1970 00:01:40 GMT", "Thu, 01 Jan 1970 00:01:42 GMT"])  # fmt: skip
+_tags = st.sampled_from([None, '"a"', 'W/"a"', '"a-gzip"', '"b"', "a", 'W/"b-br"', ""])
+_visits = st.builds(
+    Visit,
+    st.sampled_from(["http://a.example/", "https://b.example:8080/x?y", "ftp://c.example/", "http://a.example/2"]),
+    st.sampled_from([None, "x", "y", "z"]),
+    st.sampled_from([None, "s", "t"]),
+    _tags,
+    _dates,
+    _dates,
+    st.sampled_from([None, "sha-256=:a:", "sha-256=:b:"]),
+    st.sampled_from([None, "max-age=60", "no-store, max-age=60", "max-age=x", "Max-Age=7"]),
+    _dates,
+    st.sampled_from([None, "Apache/2.4", "nginx"]),
+    st.integers(0, 8).map(lambda number: number * 20_000),
+    st.sampled_from([200, 200, 200, 206, 304, 404, 0]),
+    st.sampled_from([None, 1, 2]),
+    st.sampled_from([None, 0, 30, 500]),
+    st.sampled_from([None, None, 1, 50]),
+)
+
+
+@given(st.lists(_visits, max_size=30))
+def test_the_core_agrees_with_the_model(visits: list[Visit]) -> None:
+    """Cells, changes and what became of the visits are those of the model."""
+    history = History.of(visits)
+    found, tally = pairs(visits)
+    counted = {
+        (cell_name(cell), changed): count
+        for cell, *both in history.core.cells(False, bits_of(ALL_INDICATORS), 1)[0]
+        for changed, count in zip((True, False), both, strict=True)
+        if count
+    }
+    assert counted == dict(found)
+    names = ("successful", "not_modified", "failed", "without_digest", "without_host", "duplicate", "out_of_order")
+    assert {name: history.tally[name] for name in names} == {name: tally[name] for name in names}
+    assert history.visits == len(visits)
+
+
+@given(_visits, _visits)
+def test_two_visits_fall_into_the_cell_of_the_model(last: Visit, this: Visit) -> None:
+    """What a harvest decides by is what was learned."""
+    assert cell_name(cell_of(last, this)) == cell(last, this)
+
+
+@given(st.lists(_visits, max_size=30))
+def test_what_goes_to_the_disk_comes_back(visits: list[Visit]) -> None:
+    """With no room in memory the history is the same."""
+    pairing = VisitPairing(0)
+    pairing.add_rows([visit.row for visit in visits])
+    spilled, kept = History(pairing.finish()), History.of(visits)
+    assert spilled.matrix() == kept.matrix()
+    assert spilled.tally == kept.tally
+    assert list(spilled.hosts()) == list(kept.hosts())
+
+
+def test_the_last_successful_visit_is_compared() -> None:
+    """A visit that failed in between does not make a pair, nor does it break one."""
+    visits = [
+        Visit("http://a.example/", "x", etag='"1"', time=0),
+        Visit("http://a.example/", time=1000, status=503),
+        Visit("http://a.example/", "y", etag='"1"', time=2000),
+    ]
+    assert History.of(visits).matrix().changed[7] == 1  # date missing, tag same: a lie
+
+
+def test_text_and_bytes_are_told_apart() -> None:
+    """A new session id is a change of bytes, and not one of text."""
+    visits = [Visit("http://a.example/", f"body {time}", "words", time=time * 1000) for time in range(4)]
+    history = History.of(visits)
+    assert history.core.bytes_and_text() == [0, 3, 0, 0]
+    assert history.matrix().all_changed == 3
+    assert history.matrix(by_text=True).all_changed == 0

@@ -1,0 +1,77 @@
+"""What real servers do with tags and dates: the table of docs/refresh.md."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.neighbours.file_servers import asked, serving
+from unlost.dates import from_epoch, to_http
+from unlost.refresh.cells import cell_name, cell_of
+from unlost.refresh.visit import from_headers
+
+CHANGED = 1_600_000_000  # seconds since 1970
+URI = "http://a.example/page.html"
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """Give a folder that every user may read, with a page."""
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        place.chmod(0o755)
+        for page in ("ready.html", "page.html"):
+            put(place / page, "first " * 100)
+        yield place
+
+
+def put(page: Path, text: str) -> None:
+    """Write a page as editors do, aside and then renamed, with a date that is always the same."""
+    aside = page.with_suffix(".new")
+    aside.write_text(text)
+    aside.chmod(0o644)
+    os.utime(aside, (CHANGED, CHANGED))
+    aside.replace(page)
+
+
+EXPECTED = {
+    # tag after an edit of same size and date; tag under gzip; status of: own gzip tag, later date, older date with tag
+    "nginx": ("same", 'W/"…"', 304, 200, 200),
+    "Apache": ("same", '"…-gzip"', 200, 304, 200),
+    "Apache with INode": ("changed", '"…-gzip"', 200, 304, 200),
+    "lighttpd": ("changed", "not compressed", None, 304, 304),
+    "Caddy": ("same", '"…"', 304, 304, 304),
+}
+
+
+@pytest.mark.parametrize("kind", EXPECTED)
+def test_servers_do_what_the_table_says(kind: str, folder: Path, tmp_path: Path) -> None:
+    """Each server treats tags and dates in its own way, and the table has it right."""
+    with serving(kind, folder, tmp_path) as port:
+        _, plain = asked(port, "/page.html")
+        tag = plain["etag"]
+        _, coded = asked(port, "/page.html", Accept_Encoding="gzip")
+        gzip_tag, under_gzip = coded.get("etag", ""), "not compressed"
+        returned = None
+        if coded.get("content-encoding") == "gzip":
+            under_gzip = gzip_tag.replace(tag.strip('"'), "…")
+            returned, _ = asked(port, "/page.html", Accept_Encoding="gzip", If_None_Match=gzip_tag)
+        later, _ = asked(port, "/page.html", If_Modified_Since=to_http(from_epoch(str(CHANGED + 60))))
+        older_date = to_http(from_epoch(str(CHANGED - 60)))
+        older, _ = asked(port, "/page.html", If_None_Match=tag, If_Modified_Since=older_date)
+        put(folder / "page.html", "other " * 100)
+        _, edited = asked(port, "/page.html")
+    after = "same" if edited["etag"] == tag else "changed"
+    assert (after, under_gzip, returned, later, older) == EXPECTED[kind]
+    assert plain["last-modified"] == edited["last-modified"] == to_http(from_epoch(str(CHANGED)))
+
+
+@pytest.mark.parametrize(("kind", "claim"), [("nginx", "alike"), ("Apache", "alike"), ("Caddy", "same")])
+def test_tags_of_codings_are_one_page(kind: str, claim: str, folder: Path, tmp_path: Path) -> None:
+    """A page that came plain and then in gzip has not changed, whatever its server did to the tag."""
+    with serving(kind, folder, tmp_path) as port:
+        plain, coded = asked(port, "/page.html")[1], asked(port, "/page.html", Accept_Encoding="gzip")[1]
+    first, second = from_headers(URI, 0, 200, plain), from_headers(URI, 90_000, 200, coded)
+    assert cell_name(cell_of(first, second)).split(".")[:2] == ["same", claim]

@@ -1,0 +1,97 @@
+"""The made-up web: the truth is known, every misbehaviour is one, and the learner stands up to them."""
+
+import pytest
+
+from unlost.errors import UsageError
+from unlost.refresh.learning import Wanted
+from unlost.refresh.schemes import NAMED
+from unlost.refresh.simulation.mixtures import MIXTURES, TRAITS, Mixture, mixture
+from unlost.refresh.simulation.scoring import ByScheme, Conditional, Score, history_of, run, trial
+from unlost.refresh.simulation.web import Seen, visits_of
+
+
+def web_of(trait: str) -> list[list[list[Seen]]]:
+    """Return a web of one trait."""
+    return list(visits_of(Mixture(trait, "", {trait: 1}), 60, 12, 5))
+
+
+def scored(trait: str, name: str) -> Score:
+    """Return what a scheme does where all hosts have a trait."""
+    way = ByScheme(NAMED[name], Score(name))
+    run([way], web_of(trait), 1)
+    return way.score
+
+
+def test_the_same_web_is_made_again() -> None:
+    """By name, size and seed; another seed makes another."""
+    assert web_of("flapping") == web_of("flapping")
+    one, other = (list(visits_of(MIXTURES["study"], 5, 4, seed)) for seed in (1, 2))
+    assert one != other
+
+
+def test_mixtures_have_every_trait() -> None:
+    """And no other; a mixture that is none is refused with the names of those that are."""
+    assert set(MIXTURES["everything"].shares) == set(TRAITS)
+    assert {trait for one in MIXTURES.values() for trait in one.shares} <= set(TRAITS)
+    with pytest.raises(UsageError, match="study"):
+        mixture("nothing")
+
+
+@pytest.mark.parametrize("trait", ["honest", "date-only", "tag-only", "weak-tags", "clock-skew", "head-differs",
+    "never-304", "malformed-dates"])  # fmt: skip
+def test_who_is_honest_is_never_missed(trait: str) -> None:
+    """Whatever else is odd, where headers are right, Scheme 3 misses nothing."""
+    assert scored(trait, "Scheme 3").missed == 0
+    assert scored(trait, "Scheme 3").changed > 0
+
+
+@pytest.mark.parametrize("trait", ["date-frozen", "tag-frozen", "session-id", "counter", "variants", "same-second",
+    "length-only"])  # fmt: skip
+def test_who_lies_is_missed(trait: str) -> None:
+    """A change behind the same headers is one that Scheme 3 misses."""
+    assert scored(trait, "Scheme 3").missed > 0
+
+
+@pytest.mark.parametrize(("trait", "name"), [("inode-tags", "Scheme 2"), ("date-now", "Scheme 1"),
+    ("gzip-tags", "Scheme 2"), ("flapping", "Scheme 4"), ("head-differs", "Scheme 2")])  # fmt: skip
+def test_who_cries_wolf_is_downloaded_in_vain(trait: str, name: str) -> None:
+    """Headers that change without need cost more than a third of what could be saved."""
+    assert scored(trait, name).usefulness < 0.67
+
+
+def test_conditional_requests_are_answered_as_servers_do() -> None:
+    """Always 304 misses every change, never 304 saves nothing, an honest server neither."""
+    found = {}
+    for trait in ("honest", "always-304", "never-304"):
+        way = Conditional(Score(trait))
+        run([way], web_of(trait), 1)
+        found[trait] = (way.score.reliability, way.score.usefulness)
+    assert found == {"honest": (1, 1), "always-304": (0, 1), "never-304": (1, 0)}
+
+
+def test_unsolicited_304_is_a_visit_without_a_body() -> None:
+    """It is counted, and makes no pair."""
+    tally = history_of(web_of("unsolicited-304"), 12).tally
+    assert tally["not_modified"] > 0
+    assert tally["successful"] + tally["not_modified"] == sum(12 for pages in web_of("unsolicited-304") for _ in pages)
+
+
+def test_stale_copies_have_their_age_and_texts_their_digest() -> None:
+    """What the added indicators need is there."""
+    assert any(seen.visit.age for pages in web_of("stale-node") for page in pages for seen in page)
+    history = history_of(web_of("session-id"), 12)
+    assert history.core.bytes_and_text()[1] > history.core.bytes_and_text()[3] > 0
+    assert any(seen.visit.digest == "sorry" for pages in web_of("soft-404") for page in pages for seen in page)
+
+
+def test_the_learner_keeps_its_promise_where_schemes_cannot() -> None:
+    """With liars about, it misses few changes where the best obvious scheme misses many, and saves at least half."""
+    done = trial(MIXTURES["liars"], 700, 12, 11, Wanted(0.99), 6)
+    scores = {score.name: score for score in done.scores}
+    ours = scores["learned"]
+    assert ours.reliability >= 0.99
+    assert scores["Scheme 1 variant"].reliability < 0.95
+    assert ours.usefulness > 0.5
+    assert ours.audited > 0
+    assert scores["always"].missed == scores["oracle"].missed == 0
+    assert scores["oracle"].bytes < ours.bytes < scores["always"].bytes
