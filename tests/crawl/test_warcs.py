@@ -2,6 +2,8 @@
 
 import asyncio
 import gzip
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -183,3 +185,23 @@ def test_virtual_time_is_in_the_records(tmp_path: Path) -> None:
     _, resources, site = visited({"/": html()}, tmp_path / "crawl")
     assert by_path(resources, site)["/"].seen == "20231114221320"
     assert VirtualClock().now() == 1_700_000_000.0
+
+
+def test_a_kill_before_the_first_answer_is_known_leaves_none_twice(tmp_path: Path) -> None:
+    """What is in a file of which the state knows nothing yet is fetched again, and kept once."""
+
+    async def run() -> None:
+        folder = tmp_path / "crawl"
+        async with living({"/": html("/a"), "/a": html()}) as site:
+            await site.crawl(folder)
+            before = [each[:2] for each in records(folder)]
+            [file] = (folder / "warc").iterdir()
+            file.rename(f"{file}.open")
+            with closing(sqlite3.connect(folder / "state.sqlite")) as state:
+                state.execute("UPDATE address SET standing = 'queued', file = NULL, offset = NULL, size = NULL")
+                state.commit()
+            await site.crawl(folder)
+            assert sorted(each[:2] for each in records(folder)) == sorted(before)
+            assert list((folder / "warc").iterdir()) == [file]
+
+    asyncio.run(run())

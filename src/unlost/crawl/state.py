@@ -298,6 +298,14 @@ class CrawlState(state_file.StateFile):
         """Return for each WARC up to which byte its records are known."""
         return dict(self._run("SELECT file, max(offset + size) FROM address WHERE file IS NOT NULL GROUP BY file"))
 
+    def files_before(self, files: Iterable[str]) -> frozenset[str]:
+        """Return which WARCs were there before this state was: `files`, when it is asked for the first time."""
+        self.begin()
+        text = json.dumps(sorted(files))
+        self._run("INSERT OR IGNORE INTO fact VALUES ('files before', ?)", (text,))
+        (kept,) = self._run("SELECT value FROM fact WHERE name = 'files before'").fetchone()
+        return frozenset(json.loads(kept))
+
     def whole_end(self, file: str, size: int) -> int:
         """Return where the last record of a WARC ends that lies within so many bytes."""
         sql = "SELECT max(offset + size) FROM address WHERE file = ? AND offset + size <= ?"

@@ -49,14 +49,19 @@ class CrawlWarcs:
         self._folder.make()
         ends = state.ends()
         files = dict(self._folder.files())
+        before = state.files_before(files)
         for name in sorted(ends.keys() - files.keys()):
             state.visit_again(name, 0)  # somebody took it away
         for name, is_open in files.items():
             self._volumes.pass_by(name)
             with self._folder.reading(name) as file:
                 size = os.fstat(file).st_size
-                # Of a file that the state does not know, since there was another state, what is whole stays.
-                end, has_copies = (ends[name], True) if name in ends else _whole_end(file)
+                if name in ends:
+                    end, has_copies = ends[name], True
+                elif name in before:  # somebody took its state away: what is whole stays
+                    end, has_copies = _whole_end(file)
+                else:  # a kill came before the state knew anything in it
+                    end, has_copies = 0, False
             if end > size:
                 end = state.whole_end(name, size)
                 state.visit_again(name, end)
@@ -66,7 +71,7 @@ class CrawlWarcs:
                     is_open = True  # noqa: PLW2901
             if is_open:
                 self._volumes.go_on(name, end, has_copies=has_copies)
-                if name not in ends:
+                if name in before and name not in ends:
                     self._volumes.close()
         state.commit()
 
