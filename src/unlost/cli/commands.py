@@ -61,4 +61,7 @@ COMMANDS = {
         "unlost.cli.watch",
         "Check sites again and again: how long resources live in archives, and whether a site is lost.",
     ),
+    "worker": Command(
+        "unlost.cli.worker", "Do the jobs of `unlost serve --jobs`, one after the other, until it is interrupted."
+    ),
 }
