@@ -32,6 +32,7 @@ COMMANDS = {
     "index": Command(
         "unlost.cli.index", "Make, read, check and convert the files in which archives list what they hold."
     ),
+    "jobs": Command("unlost.cli.jobs", "Order recoveries from a service (`unlost serve --jobs`), and look after them."),
     "map": Command(
         "unlost.cli.map",
         "Make, compact, merge, compare, check and ask MementoMaps, which say what an archive holds.",

@@ -48,6 +48,11 @@ class Jobs:
         self.terms = terms or Terms()
         self._max_unfinished = max_unfinished
 
+    def check(self) -> None:
+        """Raise DatabaseError if the database cannot be reached."""
+        with self.database.reading() as connection:
+            connection.execute(select(1))
+
     # Orders
 
     def submit(self, order: Order, *, is_confirmed: bool = False) -> Job:
@@ -79,11 +84,17 @@ class Jobs:
         with self.database.reading() as connection:
             return _job(connection, number)
 
-    def some(self, numbers: Sequence[int]) -> dict[int, Job]:
-        """Return those of several jobs that there are."""
+    def watched(self, numbers: Sequence[int]) -> dict[int, tuple[Job, int | None]]:
+        """Return those of several jobs that there are, each with its place in the queue."""
         with self.database.reading() as connection:
             found = connection.execute(select(JOBS).where(JOBS.c.number.in_(numbers)))
-            return {job.number: job for job in map(job_of, found)}
+            jobs = [job_of(row) for row in found]
+            places: dict[int, int] = {}
+            if any(job.state is State.QUEUED for job in jobs):
+                waiting = select(JOBS.c.number).where(JOBS.c.state == State.QUEUED.value)
+                in_order = connection.execute(waiting.order_by(JOBS.c.turn, JOBS.c.number)).scalars()
+                places = {number: place for place, number in enumerate(in_order, 1)}
+        return {job.number: (job, places.get(job.number)) for job in jobs}
 
     def change(self, number: int, change: Callable[[Job, float], Job]) -> Job:
         """Replace a job by what a function makes of it and of the time; nobody else sees or changes it meanwhile."""
