@@ -57,7 +57,19 @@ def serving() -> Iterator[Postgresql]:
             user = pwd.getpwnam("postgres")
             os.chown(folder, user.pw_uid, user.pw_gid)
         data = folder / "data"
-        made = [_program("initdb"), "-D", data, "-U", "tester", "-A", "trust", "-N", "-E", "UTF8", "--locale=C"]
+        made: list[str | Path] = [
+            _program("initdb"),
+            "-D",
+            data,
+            "-U",
+            "tester",
+            "-A",
+            "trust",
+            "-N",
+            "-E",
+            "UTF8",
+            "--locale=C",
+        ]
         subprocess.run([*_as_another(), *made], check=True, capture_output=True, cwd=folder)
 
         def command(port: int) -> list[str | Path]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from unlost.cli.common import CommonOption
 from unlost.cli.jobs_options import database_option, jobs_option, open_database
 from unlost.cli.messages import say
 from unlost.cli.registry_options import only_option
@@ -18,7 +19,12 @@ if TYPE_CHECKING:
 _STATES = ("pending", "queued", "processing", "complete", "failed", "cancelled", "removed")
 
 _server = click.option("--server", required=True, metavar="URL", help="The service.")
-_token = click.option("--token", metavar="TEXT", help="That of an administrator; better as UNLOST_JOBS_..._TOKEN.")
+_token = click.option(
+    "--token",
+    cls=CommonOption,
+    metavar="TEXT",
+    help="That of an administrator; better as the variable UNLOST_TOKEN than on a command line.",
+)
 _json = click.option("--json", "is_json", is_flag=True, help="The answer as it came.")
 
 
@@ -103,7 +109,7 @@ def list_(server: str, state: str | None, limit: int, token: str | None, is_json
     from unlost.cli.table import print_table  # noqa: PLC0415  start-up
 
     query = {"limit": limit, **({} if state is None else {"state": state})}
-    found = _client(server, token).ask("/api/jobs", **query)
+    found = _client(server, token).ask("/api/jobs", query=query)
     if is_json:
         click.echo(json.dumps(found))
         return

@@ -25,7 +25,12 @@ class JobsClient:
         self._token = token
 
     def ask(
-        self, path: str, body: Mapping[str, object] | None = None, *, is_post: bool = False, **query: object
+        self,
+        path: str,
+        body: Mapping[str, object] | None = None,
+        *,
+        is_post: bool = False,
+        query: Mapping[str, object] | None = None,
     ) -> dict[str, Any]:
         """Return the object that comes back.
 

@@ -55,4 +55,4 @@ def _has_end(message: Message) -> bool:
     """Return whether the part that an answer has ends where the file does."""
     told = dict(message["headers"]).get(b"content-range", b"").decode()
     span, _, size = told.removeprefix("bytes ").partition("/")
-    return message["status"] == 206 and size.isdigit() and span.rpartition("-")[2] == str(int(size) - 1)
+    return bool(message["status"] == 206) and size.isdigit() and span.rpartition("-")[2] == str(int(size) - 1)

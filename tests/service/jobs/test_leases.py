@@ -185,7 +185,7 @@ def run(queue: Queue, clock: VirtualClock, examples: int, empty: object) -> None
 
     OnQueue.queue, OnQueue.clock = queue, clock
     chosen = settings(max_examples=examples, stateful_step_count=40, suppress_health_check=list(HealthCheck))
-    run_state_machine_as_test(OnQueue, settings=chosen)  # type: ignore[no-untyped-call]
+    run_state_machine_as_test(OnQueue, settings=chosen)
 
 
 def test_the_rules_alone() -> None:

@@ -56,7 +56,7 @@ class Place:
             "UNLOST_HOME": str(self.folder / "home"), "UNLOST_CONTACT": "me@example.org",
             "UNLOST_JOBS": str(self.folder / "jobs"), "UNLOST_DATABASE": url or self.url,
         }  # fmt: skip
-        command = [UNLOST, "worker", "--name", name, "--lease", str(LEASE), "--pause", "0.5"]
+        command: list[str | Path] = [UNLOST, "worker", "--name", name, "--lease", str(LEASE), "--pause", "0.5"]
         command += ["--archives", self.registry, "--connections", "2", *more]
         process = subprocess.Popen(command, stderr=subprocess.PIPE, env=environment, start_new_session=True)
         started = Started(process)
