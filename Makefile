@@ -87,6 +87,7 @@ bench: bytecode $(VENV)/.tools $(NEIGHBOURS) ## Speeds as ratios to a baseline o
 	LC_ALL=C $(BIN)/python -m bench.aggregate
 	LC_ALL=C $(BIN)/python -m bench.service
 	LC_ALL=C $(BIN)/python -m bench.recover
+	LC_ALL=C $(BIN)/python -m bench.jobs
 	LC_ALL=C $(BIN)/python -m bench.pages_text
 	LC_ALL=C $(BIN)/python -m bench.rewriting
 	LC_ALL=C $(BIN)/python -m bench.compare

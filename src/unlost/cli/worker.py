@@ -1,5 +1,6 @@
 """`unlost worker`: does the jobs of a service, beside it or on another machine."""
 
+import os
 import signal
 from dataclasses import replace
 from functools import partial
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from unlost.archives.archive import Archive
     from unlost.service.jobs.database import Database
     from unlost.service.jobs.work import Tools
+
+_NICENESS = 10  # whoever waits for an answer of the service on the same machine goes first
 
 
 @click.command(name="worker")
@@ -80,6 +83,7 @@ def command(
     if jobs is None:
         raise UsageError("--jobs is missing: the folder that `unlost serve --jobs` has")
     log_to_stderr()
+    os.nice(_NICENESS)
     found = open_database(jobs, database)
     try:
         known = _archives(archives, only)

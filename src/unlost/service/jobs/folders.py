@@ -9,6 +9,7 @@ So whoever comes back from the dead writes into a folder that nobody reads any m
 
 import os
 import re
+import secrets
 import shutil
 import sqlite3
 from contextlib import closing, suppress
@@ -47,8 +48,12 @@ class JobFolders:
         if aside.exists():
             shutil.rmtree(aside)
         aside.mkdir(parents=True)
-        before = [each for each in self._generations(number) if each < generation]
-        if before:
+        if folder.exists():
+            # The database is an older one than the folder knows, from a backup: what is here is the best there is.
+            last = folder.with_name(f"{folder.name}.{secrets.token_hex(4)}.old")
+            folder.rename(last)
+            _snapshot(last, aside)
+        elif before := [each for each in self._generations(number) if each < generation]:
             _snapshot(self.generation(number, before[-1]), aside)
         aside.rename(folder)
         return folder

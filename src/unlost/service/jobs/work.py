@@ -113,7 +113,8 @@ class Work:
             if again is not None:
                 return lambda found, now: states.give_back(found, generation, now, again, rounds)
             message = _remark(result)
-            await self._note(keeper, replace(self._progress, stage=Stage.PACKING))
+            # It is told with the next beat: whoever takes over before that has little to do again.
+            keeper.progress = replace(self._progress, stage=Stage.PACKING)
         packages = await asyncio.to_thread(pack, folder, windows=job.order.windows)
         figures = await asyncio.to_thread(_figures, folder)
         return lambda found, now: states.finish(found, generation, now, packages, figures, message)
@@ -155,12 +156,6 @@ class Work:
     def _see(self, counts: Mapping[str, object], keeper: LeaseKeeper) -> None:
         recovered, missing, queued = (int(str(counts.get(name, 0))) for name in ("recovered", "missing", "queued"))
         self._progress = keeper.progress = Progress(recovered, missing, queued)
-
-    async def _note(self, keeper: LeaseKeeper, progress: Progress) -> None:
-        """Tell at once how far it is."""
-        self._progress = keeper.progress = progress
-        job = self._job
-        await asyncio.to_thread(self._tools.jobs.beat, job.number, job.generation, self._tools.lease, progress)
 
     def _rounds(self) -> int:
         """Return how many rounds brought nothing new, with this one."""
