@@ -94,7 +94,9 @@ def _snapshot(source: Path, target: Path) -> None:
     # First the state, then the WARCs: they only grow, so they have all that the state knows, and maybe more, which the
     # recovery then finds in them.
     with suppress(FileNotFoundError):
-        shutil.copyfile(source / CHECKPOINT, target / NAME)
+        # It is a checkpoint of the new folder, too, until that has a later one.
+        _linked(source / CHECKPOINT, target / CHECKPOINT)
+        shutil.copyfile(target / CHECKPOINT, target / NAME)
     for left in reversed(range(_TRIES)):
         try:
             _copy_warcs(source / _WARCS, target / _WARCS)

@@ -19,6 +19,7 @@ from unlost.recover.recovery import Recovery
 from unlost.recover.report.figures import figures_of
 from unlost.recover.report.objects import summary_object
 from unlost.recover.result import Result
+from unlost.recover.state.file import NAME
 from unlost.recover.state.reading import StateReading
 from unlost.recover.state.state import State as RecoveryState
 from unlost.recover.warcs import Warcs
@@ -106,7 +107,7 @@ class Work:
         generation = job.generation
         folder = await asyncio.to_thread(self._tools.folders.begin, job.number, generation)
         message = ""
-        if job.progress.stage is Stage.RECOVERING:
+        if job.progress.stage is Stage.RECOVERING or not (folder / NAME).exists():
             result = await self._recovered(folder, keeper)
             await asyncio.to_thread(checkpoint, folder)
             again, rounds = self._when_again(result), self._rounds()
