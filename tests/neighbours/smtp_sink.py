@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import AuthResult, LoginPassword
@@ -18,18 +18,18 @@ USER, PASSWORD = "unlost", "a-secret-word"
 
 @dataclass
 class Sink:
-    """What came. is_full: whether it refuses everything for now. unknown: receivers that do not exist."""
+    """What came. full_for: a receiver who has no room for now. unknown: receivers that do not exist."""
 
     ca: Path
     port: int = 0
-    is_full: bool = False
+    full_for: str = ""
     unknown: tuple[str, ...] = ("nobody@example.org",)
     got: list[EmailMessage] = field(default_factory=list)
     receivers: list[list[str]] = field(default_factory=list)
 
     async def handle_RCPT(self, _: Any, __: Any, envelope: Any, address: str, ___: Any) -> str:  # noqa: ANN401, N802
         """Take a receiver, or not."""
-        if self.is_full:
+        if address == self.full_for:
             return "452 no room"
         if address in self.unknown:
             return "550 no such user"
@@ -38,7 +38,7 @@ class Sink:
 
     async def handle_DATA(self, _: Any, __: Any, envelope: Any) -> str:  # noqa: ANN401, N802
         """Keep a letter."""
-        self.got.append(cast("EmailMessage", message_from_bytes(envelope.content, policy=policy.default)))
+        self.got.append(message_from_bytes(envelope.content, policy=policy.default))
         self.receivers.append(envelope.rcpt_tos)
         return "250 OK"
 
@@ -76,7 +76,7 @@ def receiving(folder: Path, *, tls: str = "starttls", cert_for: str = "127.0.0.1
         def _trigger_server(self) -> None:  # it would look for itself at port 0
             sink.port = self.server.sockets[0].getsockname()[1]  # type: ignore[union-attr]
             self.port = sink.port
-            super()._trigger_server()
+            super()._trigger_server()  # type: ignore[no-untyped-call]
 
     controller = OnAnyPort(sink, **options)
     controller.start()

@@ -34,12 +34,12 @@ database_option = click.option(
 )
 
 
-def open_database(folder: Path, url: str | None) -> "Database":
+def open_database(folder: Path, url: str | None, *, is_durable: bool = True) -> "Database":
     """Return the database of jobs, with its tables in the newest form. Raises as `Database` does, and OSError."""
     from unlost.service.jobs.database import Database, file_url  # noqa: PLC0415  start-up
 
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    database = Database(url or file_url(folder / "jobs.sqlite"))
+    database = Database(url or file_url(folder / "jobs.sqlite"), is_durable=is_durable)
     database.prepare()
     return database
 

@@ -84,7 +84,7 @@ def command(
         raise UsageError("--jobs is missing: the folder that `unlost serve --jobs` has")
     log_to_stderr()
     os.nice(_NICENESS)
-    found = open_database(jobs, database)
+    found = open_database(jobs, database, is_durable=False)
     try:
         known = _archives(archives, only)
         tools = _tools(jobs, found, known, contact, connections)

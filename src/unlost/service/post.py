@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from unlost.clock import Clock
 from unlost.errors import DatabaseError
-from unlost.service.jobs.letters import Letters
+from unlost.service.jobs.letters import Due, Letters
 from unlost.service.letter_texts import LetterTexts
 from unlost.service.mail import MailError, MailServer
 
@@ -39,31 +39,35 @@ class Post:
         """Send, for ever."""
         while True:
             try:
-                while await asyncio.to_thread(self.send_one):
+                while await asyncio.to_thread(self.send_some):
                     pass
                 await self._clock.sleep(_LOOK_SECONDS)
             except DatabaseError as error:
                 _log.warning("%s", error)
                 await self._clock.sleep(_AGAIN_SECONDS)
 
-    def send_one(self) -> bool:
-        """Send the next letter that is due; return whether there was one. Raises DatabaseError."""
-        letter = self._letters.take()
-        if letter is None:
-            return False
-        about = {"job": letter.job.number, "letter": letter.kind.value}
+    def send_some(self) -> bool:
+        """Send the next letters that are due; return whether there were any. Raises DatabaseError."""
+        letters = self._letters.take()
         if self._server is None:
-            self._tell(f"{letter.job.order.mail}, job {letter.job.number}, {letter.kind}: {self._texts.link(letter)}")
-            self._letters.sent(letter)
-            return True
-        message = self._texts.message(letter, self._server.sender, self._clock.now())
+            for letter in letters:
+                job = letter.job
+                self._tell(f"{job.order.mail}, job {job.number}, {letter.kind}: {self._texts.link(letter)}")
+            if letters:
+                self._letters.sent(letters)
+        else:
+            for letter in letters:
+                self._send(letter, self._server)
+        return bool(letters)
+
+    def _send(self, letter: Due, server: MailServer) -> None:
+        about = {"job": letter.job.number, "letter": letter.kind.value}
         try:
-            self._server.send(message)
+            server.send(self._texts.message(letter, server.sender, self._clock.now()))
         except MailError as error:
             goes_on = self._letters.failed(letter, str(error), is_final=error.is_final)
             what = "is tried again" if goes_on else "is given up"
             _log.warning("a letter of job %s %s: %s", letter.job.number, what, error, extra=about)
         else:
-            self._letters.sent(letter)
+            self._letters.sent([letter])
             _log.info("a letter of job %s was sent", letter.job.number, extra=about)
-        return True

@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import subprocess
-import threading
 import time
 import zipfile
 from collections.abc import Iterator
@@ -21,6 +20,7 @@ from tests.cli.run import unlost
 from tests.recover.village import Village, running, village
 from tests.service.jobs.serving import ORDER, Service, serving
 from tests.service.jobs.test_worker import FILES
+from tests.service.jobs.workers import Hold
 from tests.service.test_metrics import samples
 from tests.waiting import wait_until
 
@@ -144,16 +144,10 @@ def test_orders_that_are_none(service: Service) -> None:
 
 def test_administrators(service: Service, lost: Village) -> None:
     """They see queue and workers, give places and workers to jobs, and take the history with them."""
-    held, go_on = threading.Event(), threading.Event()
-
-    def hold() -> None:
-        held.set()
-        go_on.wait(60)
-
-    lost.when(1, hold)
+    hold = Hold(lost, 1)
     try:
         busy = service.ask("POST", "/api/jobs", ORDER, is_admin=True).json
-        wait_until(held.is_set)
+        hold.wait()
         waiting = [service.ask("POST", "/api/jobs", ORDER, is_admin=True).json for _ in range(3)]
         assert [job["place"] for job in waiting] == [1, 2, 3]
         assert (
@@ -173,8 +167,7 @@ def test_administrators(service: Service, lost: Village) -> None:
         assert measured["unlost_jobs_queued"] == 3
         assert measured["unlost_workers"] == 1
     finally:
-        lost.watch = None
-        go_on.set()
+        hold.release()
     service.ended(busy["key"])
     assert {service.status(job["key"])["state"] for job in waiting} == {"queued"}, "none is of this worker"
     for job in waiting:

@@ -15,7 +15,7 @@ import pytest
 from tests.neighbours.postgresql import Postgresql
 from tests.neighbours.tcp_relay import relaying
 from tests.recover.village import PAGES, Village, running, village
-from tests.service.jobs.workers import Place, Started, place
+from tests.service.jobs.workers import Hold, Place, Started, place
 from tests.waiting import wait_until
 from unlost.errors import DatabaseError
 from unlost.service.jobs import states
@@ -116,19 +116,12 @@ def frozen(jobs: Place, worker: Started) -> None:
 
 def test_back_from_the_dead_it_spoils_nothing(jobs: Place, lost: Village) -> None:
     """Whoever is frozen beyond its lease and thawed stops at once; what another one made of its job stays as it is."""
-    held, go_on = threading.Event(), threading.Event()
-
-    def hold() -> None:
-        held.set()
-        go_on.wait(60)
-
     with jobs.worker("first") as first:
-        lost.when(FILES // 2, hold)
+        hold = Hold(lost, FILES // 2)
         job = jobs.order()
-        wait_until(held.is_set)
+        hold.wait()
         frozen(jobs, first)
-        lost.watch = None
-        go_on.set()
+        hold.release()
         with jobs.worker("second"):
             done = jobs.ended(job)
             check(jobs, done)
@@ -144,20 +137,13 @@ def test_back_from_the_dead_it_spoils_nothing(jobs: Place, lost: Village) -> Non
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 def test_told_to_end_it_gives_its_job_back(jobs: Place, lost: Village) -> None:
     """SIGTERM ends a worker at once, its job is queued and nothing is lost; the next worker goes on."""
-    held, go_on = threading.Event(), threading.Event()
-
-    def hold() -> None:
-        held.set()
-        go_on.wait(60)
-
     with jobs.worker("first") as first:
-        lost.when(FILES // 2, hold)
+        hold = Hold(lost, FILES // 2)
         job = jobs.order()
-        wait_until(held.is_set)
-        lost.watch = None
+        hold.wait()
         first.process.terminate()
         assert first.process.wait(20) == 0
-        go_on.set()
+        hold.release()
         waiting = jobs.jobs.get(job.number)
         assert (waiting.state, waiting.worker, waiting.crashes) == (State.QUEUED, None, 0)
         assert jobs.jobs.workers() == []
@@ -169,20 +155,13 @@ def test_told_to_end_it_gives_its_job_back(jobs: Place, lost: Village) -> None:
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 def test_a_job_that_is_cancelled_is_left(jobs: Place, lost: Village) -> None:
     """Its worker stops asking, the job stays cancelled; wanted again, it goes on where it was."""
-    held, go_on = threading.Event(), threading.Event()
-
-    def hold() -> None:
-        held.set()
-        go_on.wait(60)
-
     with jobs.worker("first") as first:
-        lost.when(FILES // 2, hold)
+        hold = Hold(lost, FILES // 2)
         job = jobs.order()
-        wait_until(held.is_set)
+        hold.wait()
         jobs.jobs.change(job.number, states.cancel)
         wait_until(lambda: first.says(f"job {job.number} is cancelled"))
-        lost.watch = None
-        go_on.set()
+        hold.release()
         assert jobs.jobs.get(job.number).state is State.CANCELLED
         jobs.jobs.retry(job.number)
         check(jobs, jobs.ended(job))
@@ -193,23 +172,16 @@ def test_cut_off_from_the_database(server: Postgresql, lost: Village, tmp_path: 
     """Whoever cannot tell that it lives stops once its lease is over; another one does the job, and both live on."""
     lost.watch = None
     lost.asked.clear()
-    held, go_on = threading.Event(), threading.Event()
-
-    def hold() -> None:
-        held.set()
-        go_on.wait(60)
-
     url = server.new()
     with ExitStack() as stack:
         jobs = stack.enter_context(place(tmp_path, url, lost.registry(tmp_path)))
         relay = stack.enter_context(relaying(server.port))
         with jobs.worker("first", url=url.replace(str(server.port), str(relay.port))) as first:
-            lost.when(FILES // 2, hold)
+            hold = Hold(lost, FILES // 2)
             job = jobs.order()
-            wait_until(held.is_set)
+            hold.wait()
             relay.cut()
-            lost.watch = None
-            go_on.set()
+            hold.release()
             with jobs.worker("second"):
                 done = jobs.ended(job)
                 check(jobs, done)

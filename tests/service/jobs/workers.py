@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tests.cli.run import UNLOST
 from tests.recover.site import ROOT
+from tests.recover.village import Village
 from tests.waiting import wait_until
 from unlost.service.jobs.database import Database
 from unlost.service.jobs.job import Job, State
@@ -94,6 +95,28 @@ class Place:
         """Return where a package is."""
         name = next(each.file for each in job.packages if each.form == form)
         return self.folder / "jobs" / "work" / f"{job.number:08d}" / name
+
+
+class Hold:
+    """Holds the archives of a village still, from a request on: in the middle of a job."""
+
+    def __init__(self, lost: Village, after: int) -> None:
+        self._lost = lost
+        self._held, self._go_on = threading.Event(), threading.Event()
+        lost.when(after, self._hold)
+
+    def _hold(self) -> None:
+        self._held.set()
+        self._go_on.wait(60)
+
+    def wait(self) -> None:
+        """Wait until they stand still."""
+        wait_until(self._held.is_set)
+
+    def release(self) -> None:
+        """Let them go on."""
+        self._lost.watch = None
+        self._go_on.set()
 
 
 @contextmanager

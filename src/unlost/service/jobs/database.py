@@ -30,6 +30,8 @@ class Database:
     """One database, for all threads of a process.
 
     url: `sqlite:///FILE` or `postgresql://USER:PASSWORD@HOST/NAME`; a password is never part of a message.
+    is_durable: whether a change outlives a loss of power at once, for SQLite. Whoever works on jobs can do without:
+        what is lost of it is done again, from the folders that are there.
     clock: whose time counts; by default that of PostgreSQL's machine, so that all workers have the same, or with
         SQLite that of this one.
 
@@ -37,14 +39,14 @@ class Database:
     database cannot be reached or written; then nothing was changed.
     """
 
-    def __init__(self, url: str, clock: Clock | None = None) -> None:
+    def __init__(self, url: str, clock: Clock | None = None, *, is_durable: bool = True) -> None:
         address = _address(url)
         self.is_shared = address.get_backend_name() == "postgresql"
         """Whether other machines may use it."""
         self._name = address.render_as_string(hide_password=True)
         self._clock = clock if clock is not None or self.is_shared else SystemClock()
         try:
-            self._engine = _postgresql(address) if self.is_shared else _sqlite(address)
+            self._engine = _postgresql(address) if self.is_shared else _sqlite(address, is_durable=is_durable)
         except ImportError:
             message = "PostgreSQL needs a driver: install unlost with its extra, `pip install unlost[postgresql]`"
             raise UsageError(message) from None
@@ -119,22 +121,20 @@ def _postgresql(address: URL) -> Engine:
     )  # fmt: skip
 
 
-def _sqlite(address: URL) -> Engine:
+def _sqlite(address: URL, *, is_durable: bool) -> Engine:
+    def prepared(connection: sqlite3.Connection, _: Any) -> None:  # noqa: ANN401  what SQLAlchemy passes
+        # Python would begin transactions by itself, later than they must, and of the wrong kind.
+        connection.isolation_level = None
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute(f"PRAGMA synchronous = {'FULL' if is_durable else 'NORMAL'}")
+
     engine = create_engine(
         address, pool_size=_AT_ONCE, max_overflow=_AT_ONCE, connect_args={"timeout": _BUSY_SECONDS},
         hide_parameters=True,
     )  # fmt: skip
-    event.listen(engine, "connect", _prepared)
+    event.listen(engine, "connect", prepared)
     event.listen(engine, "begin", _begun)
     return engine
-
-
-def _prepared(connection: sqlite3.Connection, _: Any) -> None:  # noqa: ANN401  what SQLAlchemy passes
-    # Python would begin transactions by itself, later than they must, and of the wrong kind.
-    connection.isolation_level = None
-    connection.execute("PRAGMA journal_mode = WAL")
-    # What was answered with "accepted" must outlive a loss of power.
-    connection.execute("PRAGMA synchronous = FULL")
 
 
 def _begun(connection: Connection) -> None:

@@ -1,5 +1,6 @@
 """Letters to owners that are still to be sent: written with the change they are about, so that none is forgotten."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import func, select, update
@@ -10,7 +11,8 @@ from unlost.service.jobs.retention import Letter
 from unlost.service.jobs.rows import job_of
 from unlost.service.jobs.tables import JOBS, LETTERS
 
-_LEASE_SECONDS = 300.0  # for which whoever took a letter is thought to be at it: longer than any conversation
+_AT_ONCE = 8  # letters that are taken together
+_LEASE_SECONDS = 900.0  # for which whoever took some is thought to be at it: longer than so many conversations
 _FIRST_PAUSE, _LAST_PAUSE = 60.0, 14_400.0  # before it is tried again: doubled each time
 _MAX_TRIES = 20  # about two days
 
@@ -40,29 +42,33 @@ class Letters:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def take(self) -> Due | None:
-        """Return the next letter to send; None if there is none now. Who dies with it leaves it to others, later."""
-        while True:
-            with self._database.writing() as connection:
-                now = self._database.now(connection)
-                due = select(LETTERS).where(LETTERS.c.due <= now).order_by(LETTERS.c.due, LETTERS.c.number).limit(1)
-                row = connection.execute(due.with_for_update(skip_locked=True)).one_or_none()
-                if row is None:
-                    return None
-                found = connection.execute(select(JOBS).where(JOBS.c.number == row.job)).one_or_none()
-                job, kind = None if found is None else job_of(found), Letter(row.kind)
+    def take(self, limit: int = _AT_ONCE) -> list[Due]:
+        """Return the next letters to send, if any. Who dies with them leaves them to others, later."""
+        with self._database.reading() as connection:
+            now = self._database.now(connection)
+            if connection.execute(select(LETTERS.c.number).where(LETTERS.c.due <= now).limit(1)).first() is None:
+                return []
+        found = []
+        with self._database.writing() as connection:
+            now = self._database.now(connection)
+            due = select(LETTERS).where(LETTERS.c.due <= now).order_by(LETTERS.c.due, LETTERS.c.number).limit(limit)
+            for row in connection.execute(due.with_for_update(skip_locked=True)).all():
+                about = connection.execute(select(JOBS).where(JOBS.c.number == row.job)).one_or_none()
+                job, kind = None if about is None else job_of(about), Letter(row.kind)
                 mine = update(LETTERS).where(LETTERS.c.number == row.number)
                 if job is None or not job.order.mail or job.state is not _ABOUT[kind]:
                     connection.execute(mine.values(due=None, message="no longer so"))
-                    continue
-                connection.execute(mine.values(due=now + _LEASE_SECONDS, tries=row.tries + 1))
-                return Due(row.number, kind, job, row.tries + 1)
+                else:
+                    connection.execute(mine.values(due=now + _LEASE_SECONDS, tries=row.tries + 1))
+                    found.append(Due(row.number, kind, job, row.tries + 1))
+        return found
 
-    def sent(self, letter: Due) -> None:
-        """Note that a letter was sent."""
+    def sent(self, letters: Sequence[Due]) -> None:
+        """Note that letters were sent."""
+        numbers = [letter.number for letter in letters]
         with self._database.writing() as connection:
             now = self._database.now(connection)
-            connection.execute(update(LETTERS).where(LETTERS.c.number == letter.number).values(due=None, sent=now))
+            connection.execute(update(LETTERS).where(LETTERS.c.number.in_(numbers)).values(due=None, sent=now))
 
     def failed(self, letter: Due, message: str, *, is_final: bool) -> bool:
         """Note that a letter could not be sent; return whether it is tried again."""

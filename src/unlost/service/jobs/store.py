@@ -180,16 +180,14 @@ class Jobs:
     def claim(self, worker: str, seconds: float) -> Job | None:
         """Give a worker the next job for so many seconds; None if there is none that it may have now."""
         while True:
+            with self.database.reading() as connection:
+                # Most who look while there is nothing must not keep others from writing.
+                free = _free(worker, self.database.now(connection))
+                if all(connection.execute(select(JOBS.c.number).where(each).limit(1)).first() is None for each in free):
+                    return None
             with self.database.writing() as connection:
                 now = self.database.now(connection)
-                waits = and_(
-                    JOBS.c.state == State.QUEUED.value,
-                    JOBS.c.not_before <= now,
-                    or_(JOBS.c.for_worker.is_(None), JOBS.c.for_worker == worker),
-                )
-                is_lost = and_(JOBS.c.state == State.PROCESSING.value, JOBS.c.lease_until <= now)
-                # Those first that were begun: their owners wait longest. Two queries, since each has its index.
-                row = _next(connection, is_lost) or _next(connection, waits)
+                row = next((row for each in _free(worker, now) if (row := _next(connection, each)) is not None), None)
                 if row is None:
                     return None
                 job = job_of(row)
@@ -273,6 +271,13 @@ def _job(connection: Connection, number: int, *, is_locked: bool = False) -> Job
     if row is None:
         raise UsageError(f"there is no job {number}")
     return job_of(row)
+
+
+def _free(worker: str, now: float) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    """Return what may be claimed: first what was begun, since its owner waits longest; each has its index."""
+    is_lost = and_(JOBS.c.state == State.PROCESSING.value, JOBS.c.lease_until <= now)
+    is_mine = or_(JOBS.c.for_worker.is_(None), JOBS.c.for_worker == worker)
+    return is_lost, and_(JOBS.c.state == State.QUEUED.value, JOBS.c.not_before <= now, is_mine)
 
 
 def _next(connection: Connection, condition: ColumnElement[bool]) -> Row[Any] | None:
