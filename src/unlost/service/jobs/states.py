@@ -76,12 +76,13 @@ def beat(job: Job, generation: int, now: float, seconds: float, progress: Progre
     return replace(job, lease_until=now + seconds, progress=progress, crashes=crashes)
 
 
-def give_back(job: Job, generation: int, now: float, not_before: float = 0.0, rounds: int = 0) -> Job:
+def give_back(
+    job: Job, generation: int, now: float, not_before: float = 0.0, rounds: int = 0, progress: Progress | None = None
+) -> Job:
     """Put a job back into the queue, at its old place: its worker ends, or archives want to be left alone."""
     check_lease(job, generation)
-    return replace(
-        _without_lease(_in_state(job, State.QUEUED, now)), not_before=not_before, rounds=rounds, crashes=0
-    )  # fmt: skip
+    back = _without_lease(_in_state(job, State.QUEUED, now))
+    return replace(back, not_before=not_before, rounds=rounds, crashes=0, progress=progress or job.progress)
 
 
 def finish(
@@ -91,13 +92,15 @@ def finish(
     packages: tuple[Package, ...],
     figures: Mapping[str, object],
     message: str = "",
+    progress: Progress | None = None,
 ) -> Job:
-    """End a job well."""
+    """End a job well. progress: how far it is, where that is known better than at the last beat."""
     check_lease(job, generation)
     done = _without_lease(_in_state(job, State.COMPLETE, now))
-    return replace(
-        done, ended=now, packages=packages, figures=figures, message=message, crashes=0, rounds=0, picked_up=None
-    )  # fmt: skip
+    ended = replace(
+        done, ended=now, packages=packages, figures=figures, message=message, progress=progress or job.progress
+    )
+    return replace(ended, crashes=0, rounds=0, picked_up=None)
 
 
 def fail(job: Job, generation: int, now: float, message: str) -> Job:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from unlost._core import VERSION
@@ -86,7 +87,7 @@ class Work:
             await asyncio.to_thread(self._tools.folders.keep_only, self._job.number, self._job.generation)
         except asyncio.CancelledError:
             if not self._is_lost:
-                await self._told(lambda job, now: states.give_back(job, self._job.generation, now))
+                await self._told(partial(self._given_back, 0.0, self._job.rounds))
                 raise
             if task is not None:
                 task.uncancel()
@@ -99,7 +100,7 @@ class Work:
             # A full disk is not the job's fault: it waits for its turn again, and for room.
             _log.error("job %s: %s", self._job.number, error, extra=self._about())
             later = self._tools.clock.now() + self._tools.pause
-            await self._told(lambda job, now: states.give_back(job, self._job.generation, now, later))
+            await self._told(partial(self._given_back, later, self._job.rounds))
 
     async def _ending(self, keeper: LeaseKeeper) -> Ending:
         """Work; return what is to become of the job."""
@@ -112,13 +113,17 @@ class Work:
             await asyncio.to_thread(checkpoint, folder)
             again, rounds = self._when_again(result), self._rounds()
             if again is not None:
-                return lambda found, now: states.give_back(found, generation, now, again, rounds)
+                return partial(self._given_back, again, rounds)
             message = _remark(result)
             # It is told with the next beat: whoever takes over before that has little to do again.
             keeper.progress = replace(self._progress, stage=Stage.PACKING)
         packages = await asyncio.to_thread(pack, folder, windows=job.order.windows)
         figures = await asyncio.to_thread(_figures, folder)
-        return lambda found, now: states.finish(found, generation, now, packages, figures, message)
+        progress = self._progress
+        return lambda found, now: states.finish(found, generation, now, packages, figures, message, progress)
+
+    def _given_back(self, again: float, rounds: int, job: Job, now: float) -> Job:
+        return states.give_back(job, self._job.generation, now, again, rounds, self._progress)
 
     async def _recovered(self, folder: Path, keeper: LeaseKeeper) -> Result:
         tools, order = self._tools, self._job.order
