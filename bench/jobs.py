@@ -34,6 +34,7 @@ from unlost.service.jobs.tables import LETTERS
 
 JOBS = int(os.environ.get("JOBS_COUNT", "2000"))
 IDLE = 400
+WARM = 40  # orders that are not counted
 RATE = 20.0  # orders a second
 STREAMS = 200
 WORKERS = 2
@@ -215,6 +216,7 @@ def main() -> None:
         registry = stack.enter_context(_archives(folder))
         server = stack.enter_context(postgresql.serving()) if kind == "postgresql" else None
         with _place(folder / "idle", registry, server.new() if server else None) as (service, _):
+            asyncio.run(orders(service, WARM, None))
             idle, _, _ = asyncio.run(orders(service, IDLE, None))
         with _place(folder / "busy", registry, server.new() if server else None) as (service, url):
             crew = Crew(folder / "busy", registry, url)

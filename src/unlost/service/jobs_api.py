@@ -18,7 +18,7 @@ from unlost.service.jobs import states
 from unlost.service.jobs.history import MEDIA_TYPES as HISTORIES
 from unlost.service.jobs.history import written
 from unlost.service.jobs.job import Job, State
-from unlost.service.jobs.order import order_of
+from unlost.service.jobs.order import Order, order_of
 from unlost.service.jobs.packages import FORMS, MEDIA_TYPES
 from unlost.service.jobs.told import told, told_admin, told_worker
 from unlost.service.jobs_desk import Desk
@@ -69,7 +69,10 @@ class JobsApi:
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         if not scheme:
             return None
-        name = await self._desk.do(self._desk.tokens.name_of, token.strip()) if scheme.lower() == "bearer" else None
+        tokens = self._desk.tokens
+        name = None
+        if scheme.lower() == "bearer":
+            name = tokens.seen(token.strip()) or await self._desk.do(tokens.name_of, token.strip())
         if name is None:
             raise _unknown()
         return name
@@ -118,15 +121,18 @@ class JobsApi:
     async def _submit(self, request: Request) -> Response:
         is_admin = await self._admin(request) is not None
         order = order_of(await _body(request), self._desk.archives)
-        job = await self._desk.do(self._desk.jobs.submit, order, is_confirmed=is_admin)
+        job, place = await self._desk.do(self._submitted, order, is_confirmed=is_admin)
         link = self._link(request, job)
-        place = await self._desk.place(job)
         found = {
             "key": self._desk.keys.owner(job.number),
             "link": link,
             **told(job, place, self._desk.jobs.terms, link),
         }
         return JSONResponse(found, 201, {**_NO_STORE, "location": link})
+
+    def _submitted(self, order: Order, *, is_confirmed: bool) -> tuple[Job, int | None]:
+        job = self._desk.jobs.submit(order, is_confirmed=is_confirmed)
+        return job, self._desk.jobs.place(job)
 
     async def _status(self, request: Request) -> Response:
         return await self._told(request, await self._job(request))

@@ -204,7 +204,7 @@ def test_the_commands(service: Service) -> None:
     token = unlost("jobs", "token", "you", "--jobs", place).stdout.decode().strip()
     assert unlost("jobs", "list", *server, "--token", token).returncode == 0
     assert unlost("jobs", "token", "you", "--revoke", "--jobs", place).returncode == 0
-    assert unlost("jobs", "list", *server, "--token", token).returncode == 2
+    wait_until(lambda: unlost("jobs", "list", *server, "--token", token).returncode == 2)
 
 
 def test_schemathesis(service: Service, tmp_path: Path) -> None:

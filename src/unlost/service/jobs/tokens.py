@@ -1,12 +1,15 @@
 """Tokens of those who look after jobs. Only their hashes are kept."""
 
 import secrets
+import time
 from hashlib import sha256
 
 from sqlalchemy import func, insert, select
 
 from unlost.service.jobs.database import Database
 from unlost.service.jobs.tables import TOKENS
+
+_SEEN_SECONDS = 5.0  # for which a token that was revoked elsewhere may still be taken
 
 
 class Tokens:
@@ -18,6 +21,12 @@ class Tokens:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._known: dict[str, tuple[float, str]] = {}
+
+    def seen(self, token: str) -> str | None:
+        """Return whose token it was some seconds ago; None if nobody looked: then `name_of` says."""
+        until, name = self._known.get(_hash(token), (0.0, ""))
+        return name if time.monotonic() < until else None
 
     def make(self, name: str) -> str:
         """Make a token for somebody, and return it: it cannot be had again."""
@@ -29,8 +38,14 @@ class Tokens:
 
     def name_of(self, token: str) -> str | None:
         """Return whose token it is; None if it is none."""
+        hashed = _hash(token)
         with self._database.reading() as connection:
-            return connection.execute(select(TOKENS.c.name).where(TOKENS.c.hash == _hash(token))).scalar_one_or_none()
+            name = connection.execute(select(TOKENS.c.name).where(TOKENS.c.hash == hashed)).scalar_one_or_none()
+        if name is None:
+            self._known.pop(hashed, None)  # only tokens that are some are remembered: there are few of them
+        else:
+            self._known[hashed] = (time.monotonic() + _SEEN_SECONDS, name)
+        return name
 
     def names(self) -> list[str]:
         """Return whose tokens there are."""
