@@ -2,12 +2,15 @@
 
 import hashlib
 import os
+import random
 import signal
 import threading
+import time
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,6 +20,7 @@ from tests.neighbours.tcp_relay import relaying
 from tests.recover.village import PAGES, Village, running, village
 from tests.service.jobs.workers import Hold, Place, Started, place
 from tests.waiting import wait_until
+from unlost.archives.manners.admission import SHARE
 from unlost.errors import DatabaseError
 from unlost.service.jobs import states
 from unlost.service.jobs.database import Database
@@ -190,3 +194,54 @@ def test_cut_off_from_the_database(server: Postgresql, lost: Village, tmp_path: 
             assert jobs.jobs.get(job.number) == done
             check(jobs, jobs.ended(jobs.order()))
             check(jobs, done)
+
+
+def test_limits_hold_for_all_workers_together(jobs: Place, lost: Village, tmp_path: Path) -> None:
+    """Two workers ask an archive no more in a day than one may; their jobs wait for the next day with what came."""
+    quota = 10
+    jobs.registry = lost.registry(tmp_path, quota)
+    with jobs.worker("first"), jobs.worker("second"):
+        ordered = [jobs.order(), jobs.order()]
+        wait_until(lambda: all(jobs.jobs.get(job.number).not_before > 0 for job in ordered))
+        found = [jobs.jobs.get(job.number) for job in ordered]
+    asked = [path for name, path in lost.replays() if name == "a"]
+    assert len(asked) == int(quota * SHARE)
+    assert {job.state for job in found} == {State.QUEUED}
+    begun = max(job.begun or 0 for job in found)
+    assert all(begun < job.not_before <= begun + 86_400 for job in found)
+    assert sum(job.progress.recovered for job in found) >= FILES - 1
+    assert [jobs.jobs.place(job) for job in found] == [1, 2]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("round_", range(13))
+@pytest.mark.parametrize("url", ["sqlite", "postgresql"], indirect=True)
+def test_killed_again_and_again(round_: int, jobs: Place, lost: Village) -> None:
+    """At 52 points, four in each job, a worker is killed with -9: the site comes back, and little is asked twice."""
+    random_ = random.Random(round_)  # noqa: S311
+    job = jobs.order()
+    for point in range(states.MAX_CRASHES - 1):
+        after, delay = random_.choice([1, 2, 3, 5, 8]), random_.choice([0.0, random_.uniform(0, 0.3)])
+        print(f"round {round_}, point {point}: request {after}, {delay} s later")
+        with jobs.worker(f"worker-{point}") as worker:
+            _kill_after(lost, worker, after, delay)
+            wait_until(partial(_has_ended, jobs, job, worker))
+    lost.watch = None
+    with jobs.worker("last"):
+        check(jobs, jobs.ended(job))
+    assert len(lost.replays()) <= FILES + states.MAX_CRASHES * ON_THEIR_WAY
+
+
+def _kill_after(lost: Village, worker: Started, requests: int, delay: float) -> None:
+    """Kill a worker some time after so many more requests: the archive hangs meanwhile, the other one does not."""
+
+    def kill() -> None:
+        time.sleep(delay)
+        with suppress(ProcessLookupError):
+            os.kill(worker.process.pid, signal.SIGKILL)
+
+    lost.when(requests, kill)
+
+
+def _has_ended(jobs: Place, job: Job, worker: Started) -> bool:
+    return worker.process.poll() is not None or jobs.jobs.get(job.number).state is State.COMPLETE

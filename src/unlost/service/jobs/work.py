@@ -114,7 +114,7 @@ class Work:
             again, rounds = self._when_again(result), self._rounds()
             if again is not None:
                 return partial(self._given_back, again, rounds)
-            message = _remark(result)
+            message = remark(result)
             # It is told with the next beat: whoever takes over before that has little to do again.
             keeper.progress = replace(self._progress, stage=Stage.PACKING)
         packages = await asyncio.to_thread(pack, folder, windows=job.order.windows)
@@ -202,7 +202,7 @@ def _figures(folder: Path) -> Mapping[str, object]:
         return summary_object(figures_of(state))
 
 
-def _remark(result: Result) -> str:
+def remark(result: Result) -> str:
     """Return what is left open, for the owner."""
     parts = [f"{name} gave no whole list" for name in result.unlisted]
     if result.failed:
