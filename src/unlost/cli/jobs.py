@@ -1,6 +1,6 @@
 """`unlost jobs`: orders recoveries from a service, and looks after them."""
 
-import json
+from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ _token = click.option(
     metavar="TEXT",
     help="That of an administrator; better as the variable UNLOST_TOKEN than on a command line.",
 )
-_json = click.option("--json", "is_json", is_flag=True, help="The answer as it came.")
+_json = click.option("--json", is_flag=True, help="The answer as it came.")
 
 
 @click.group(name="jobs")
@@ -40,40 +40,32 @@ def command() -> None:
 @click.option("--name", default="", metavar="TEXT", help="Who you are.")
 @click.option("--page", is_flag=True, help="Only this page, with what is needed to show it.")
 @only_option
-@click.option("--from", "first", metavar="DATE", help="No captures before.")
-@click.option("--to", "last", metavar="DATE", help="No captures after.")
+@click.option("--from", metavar="DATE", help="No captures before.")
+@click.option("--to", metavar="DATE", help="No captures after.")
 @click.option("--windows", is_flag=True, help="Names of files that Windows takes.")
 @click.option("--policy", type=click.Choice([each.value for each in Policy]), help="How to find pages.  [default: all]")
 @_token
 @_json
-def submit(
-    url: str,
-    server: str,
-    mail: str,
-    name: str,
-    page: bool,
-    only: tuple[str, ...],
-    first: str | None,
-    last: str | None,
-    windows: bool,
-    policy: str | None,
-    token: str | None,
-    is_json: bool,
-) -> None:
+def submit(url: str, server: str, token: str | None, json: bool, **given: Any) -> None:  # noqa: ANN401  by their names
     """Order the recovery of a lost site, and print the key of the job.
 
     It begins once it was confirmed by mail; orders of administrators need no confirmation.
     """
-    order: dict[str, object] = {"url": url, "mail": mail, "name": name, "page": page, "windows": windows}
-    more = {"archives": list(only) or None, "from": first, "to": last, "policy": policy}
-    order |= {key: value for key, value in more.items() if value is not None}
+    order = {name: given[name] for name in ("mail", "name", "page", "windows")}
+    more = {
+        "archives": list(given["only"]) or None,
+        "from": given["from"],
+        "to": given["to"],
+        "policy": given["policy"],
+    }
+    order |= {"url": url, **{name: value for name, value in more.items() if value is not None}}
     found = _client(server, token).ask("/api/jobs", order)
-    if is_json:
-        click.echo(json.dumps(found))
+    if json:
+        click.echo(dumps(found))
         return
     click.echo(found["key"])
     if found["state"] == "pending":
-        say(f"job {found['number']}: confirm it by the link in the mail to {mail}", level="info")
+        say(f"job {found['number']}: confirm it by the link in the mail to {given['mail']}", level="info")
     else:
         say(f"job {found['number']} is {found['state']}", level="info")
 
@@ -83,9 +75,9 @@ def submit(
 @_server
 @_token
 @_json
-def status(key: str, server: str, token: str | None, is_json: bool) -> None:
+def status(key: str, server: str, token: str | None, json: bool) -> None:
     """Say how a job stands, by its key; for administrators, its number will do."""
-    _show(_client(server, token).ask(f"/api/jobs/{_key(key)}"), is_json=is_json)
+    _show(_client(server, token).ask(f"/api/jobs/{_key(key)}"), is_json=json)
 
 
 @command.command(name="cancel")
@@ -93,9 +85,9 @@ def status(key: str, server: str, token: str | None, is_json: bool) -> None:
 @_server
 @_token
 @_json
-def cancel(key: str, server: str, token: str | None, is_json: bool) -> None:
+def cancel(key: str, server: str, token: str | None, json: bool) -> None:
     """Cancel a job that has not ended."""
-    _show(_client(server, token).ask(f"/api/jobs/{_key(key)}/cancel", is_post=True), is_json=is_json)
+    _show(_client(server, token).ask(f"/api/jobs/{_key(key)}/cancel", is_post=True), is_json=json)
 
 
 @command.command(name="list")
@@ -104,14 +96,14 @@ def cancel(key: str, server: str, token: str | None, is_json: bool) -> None:
 @click.option("--limit", type=click.IntRange(1, 1_000), default=100, show_default=True, metavar="N", help="At most.")
 @_token
 @_json
-def list_(server: str, state: str | None, limit: int, token: str | None, is_json: bool) -> None:
+def list_(server: str, state: str | None, limit: int, token: str | None, json: bool) -> None:
     """List jobs, for administrators: those that are queued in their order."""
     from unlost.cli.table import print_table  # noqa: PLC0415  start-up
 
     query = {"limit": limit, **({} if state is None else {"state": state})}
     found = _client(server, token).ask("/api/jobs", query=query)
-    if is_json:
-        click.echo(json.dumps(found))
+    if json:
+        click.echo(dumps(found))
         return
     rows = [
         (str(job["number"]), job["state"], f"{100 * job['progress']['share']:.0f} %", job["url"], job["worker"] or "")
@@ -156,7 +148,7 @@ def _key(text: str) -> str:
 
 def _show(job: dict[str, Any], *, is_json: bool) -> None:
     if is_json:
-        click.echo(json.dumps(job))
+        click.echo(dumps(job))
         return
     progress = job["progress"]
     click.echo(f"job {job['number']}, {job['url']}: {job['state']}")
