@@ -15,8 +15,8 @@ import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
 
-from unlost.recover.state.file import NAME
-from unlost.recover.warc_folder import OPEN
+from unlost.formats.warc_writing.folder import OPEN
+from unlost.state_file import NAME
 
 CHECKPOINT = "checkpoint.sqlite"
 _WARCS = "warc"

@@ -20,7 +20,6 @@ from unlost.recover.recovery import Recovery
 from unlost.recover.report.figures import figures_of
 from unlost.recover.report.objects import summary_object
 from unlost.recover.result import Result
-from unlost.recover.state.file import NAME
 from unlost.recover.state.reading import StateReading
 from unlost.recover.state.state import State as RecoveryState
 from unlost.recover.warcs import Warcs
@@ -30,6 +29,7 @@ from unlost.service.jobs.job import Job, Progress, Stage
 from unlost.service.jobs.keeping import LeaseKeeper
 from unlost.service.jobs.packages import pack
 from unlost.service.jobs.store import Jobs
+from unlost.state_file import NAME
 
 Ending = Callable[[Job, float], Job]
 """What is to become of a job, as `Jobs.change` takes it."""
