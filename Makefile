@@ -22,7 +22,7 @@ build: $(VENV)/.built ## Make .venv and .venv/bin/unlost
 $(VENV)/.runtime: constraints.txt scripts/need
 	scripts/need python
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) maturin aiohappyeyeballs brotli click httptools jinja2 olefile protego pypdfium2 python-calamine rich starlette uvicorn uvloop yarl
+	$(PIP) maturin aiohappyeyeballs alembic brotli click httptools jinja2 olefile protego pypdfium2 python-calamine rich sqlalchemy starlette uvicorn uvloop yarl
 	touch $@
 
 $(VENV)/.built: $(VENV)/.runtime $(RUST_SOURCES) pyproject.toml
@@ -87,6 +87,7 @@ bench: bytecode $(VENV)/.tools $(NEIGHBOURS) ## Speeds as ratios to a baseline o
 	LC_ALL=C $(BIN)/python -m bench.aggregate
 	LC_ALL=C $(BIN)/python -m bench.service
 	LC_ALL=C $(BIN)/python -m bench.recover
+	LC_ALL=C $(BIN)/python -m bench.jobs
 	LC_ALL=C $(BIN)/python -m bench.pages_text
 	LC_ALL=C $(BIN)/python -m bench.rewriting
 	LC_ALL=C $(BIN)/python -m bench.compare

@@ -43,6 +43,7 @@ def test_root_gets_what_is_missing(tmp_path: Path) -> None:
 
 def test_what_is_there_is_not_installed(tmp_path: Path) -> None:
     """Nobody's machine is changed without need."""
-    done = need("tools", tmp_path, "zstd", "wget", "nginx", "apache2", "gs", "lighttpd", "caddy", user=0)
+    there = ("zstd", "wget", "nginx", "apache2", "gs", "lighttpd", "caddy", "openssl")
+    done = need("tools", tmp_path, *there, user=0)
     assert (done.returncode, done.stderr) == (0, "")
     assert not (tmp_path / "apt-get.log").exists()

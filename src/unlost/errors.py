@@ -14,6 +14,9 @@ UnlostError
 │   ├── RobotsError         it was not asked: its robots.txt does not want that
 │   └── SiteWaitError       it said to come back later; `until` says when
 ├── BusyError               too much is being looked for already              exit code 4
+├── JobError                a job that this cannot be done with as it stands  exit code 1
+│   └── LeaseLostError      a worker that has the job no longer
+├── DatabaseError           the database of jobs cannot be reached now        exit code 4
 └── ArchiveError            an archive that gave no answer; others may        exit code 4
     ├── NotNowError         it was not asked: a limit, a quota or a block; `until` says when it may be
     ├── FailedError         it was asked and did not answer as it should; `kind` says how
@@ -168,6 +171,20 @@ class BusyError(UnlostError):
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         """Say how to make it again, so that it can go from one process to another."""
         return type(self), (str(self), self.seconds)
+
+
+class JobError(UnlostError):
+    """A job is in a state in which this cannot be done with it. The message says which; look at it again."""
+
+
+class LeaseLostError(JobError):
+    """A worker has a job no longer: its lease ran out and another one came, or the job was cancelled. Stop at once."""
+
+
+class DatabaseError(UnlostError):
+    """The database of jobs cannot be reached, or not written, for now. Nothing was changed; try again later."""
+
+    exit_code = 4
 
 
 class ArchiveError(UnlostError):

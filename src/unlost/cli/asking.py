@@ -39,10 +39,11 @@ contact_option = click.option(
 
 def how_to_forget(archive: str) -> str:
     """Return what to do about a block that is none, such as of a server of one's own that was not running."""
-    return f"If it was only not running, delete {_accounts().file(archive)} to ask it now"
+    return f"If it was only not running, delete {accounts().file(archive)} to ask it now"
 
 
-def _accounts() -> FileLimitStore:
+def accounts() -> FileLimitStore:
+    """Return where all commands of this user on this machine count what they ask."""
     return FileLimitStore(config.state() / "limits", tell=partial(say, level="warning"))
 
 
@@ -53,7 +54,7 @@ def open_courier(contact: str | None, patience: float, connections: int = 6, pro
     proxies: whether to go through those of the environment.
     """
     return Courier(
-        _accounts(),
+        accounts(),
         SystemClock(),
         contact,
         patience=patience,

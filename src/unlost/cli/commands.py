@@ -32,6 +32,7 @@ COMMANDS = {
     "index": Command(
         "unlost.cli.index", "Make, read, check and convert the files in which archives list what they hold."
     ),
+    "jobs": Command("unlost.cli.jobs", "Order recoveries from a service (`unlost serve --jobs`), and look after them."),
     "map": Command(
         "unlost.cli.map",
         "Make, compact, merge, compare, check and ask MementoMaps, which say what an archive holds.",
@@ -63,5 +64,8 @@ COMMANDS = {
     "watch": Command(
         "unlost.cli.watch",
         "Check sites again and again: how long resources live in archives, and whether a site is lost.",
+    ),
+    "worker": Command(
+        "unlost.cli.worker", "Do the jobs of `unlost serve --jobs`, one after the other, until it is interrupted."
     ),
 }

@@ -10,7 +10,7 @@ from unlost.errors import InputError
 
 _MAX_BYTES = 1 << 20
 
-COMMON = ("archives", "only", "contact")
+COMMON = ("archives", "only", "contact", "jobs", "database", "token")
 """Options that several commands have and that can be set for all of them, in the table `common`."""
 
 

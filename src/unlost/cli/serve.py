@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import click
 
 from unlost.cli.messages import say
+from unlost.cli.serve_jobs import Taking, jobs_options, opened
 from unlost.cli.service_options import Asking, asking_options, options_of
 
 
@@ -98,6 +99,7 @@ def _map(_ctx: click.Context, _param: click.Parameter, value: Path | None) -> Pa
     metavar="FILE",
     help="Write every answer of an archive to this file, one JSON object a line.",
 )
+@jobs_options
 @asking_options
 def command(
     host: str,
@@ -110,12 +112,13 @@ def command(
     explore: float,
     filter_age: float,
     log_upstream: Path | None,
+    taking: Taking,
     asking: Asking,
 ) -> None:
     """Serve TimeMaps, TimeGates and a page for people, from all archives at once.
 
     A drop-in replacement for MemGator's server. It listens until it is interrupted, and then ends the answers that are
-    in progress.
+    in progress. With --jobs it takes orders for recoveries, too, and does them.
     """
     import uvloop  # noqa: PLC0415  only who serves pays for it
 
@@ -133,13 +136,13 @@ def command(
         filter_age=filter_age,
         upstream_log=log_upstream,
     )
-    with server.listen(host, port) as listening:
+    with server.listen(host, port) as listening, opened(taking, options, server.address_of(listening)) as orders:
         place = server.address_of(listening)
 
         async def serve() -> int | None:
-            async with assembled(options) as parts:
-                ready = partial(say, f"listening at {place}/", level="note")
-                return await server.serve(parts, listening, ready, asking.deadline)
+            ready = partial(say, f"listening at {place}/", level="note")
+            async with assembled(orders.options) as parts, orders.taken(parts) as whole:
+                return await server.serve(whole, listening, ready, asking.deadline)
 
         ended_by = uvloop.run(serve())
     if ended_by == signal.SIGINT:

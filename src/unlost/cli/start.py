@@ -16,3 +16,7 @@ def main() -> None:
     code = run(sys.argv[1:])
     gc.freeze()
     sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

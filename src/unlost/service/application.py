@@ -22,6 +22,7 @@ from unlost.service.answers import (
     text_answer,
 )
 from unlost.service.asked import SHAPES, Asked, Terms, asked_in, terms_of
+from unlost.service.jobs_router import JobsRouter
 from unlost.service.lists import VARY, Lists
 from unlost.service.others import Others
 from unlost.service.parts import Parts
@@ -31,7 +32,7 @@ from unlost.service.published_map import PATH, RELATION
 from unlost.service.refusals import refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
 _log = logging.getLogger(__name__)
 _ENDPOINTS = {name.encode(): name for name in SHAPES}
@@ -56,6 +57,7 @@ class Application:
         self._lists = Lists(parts.clock, self._map_link, parts.memory)
         self._proxy = Proxy(parts.copies, self._lists, parts.clock)
         self._others = Others(parts, self._lists, self._places)
+        self._jobs = None if parts.desk is None else JobsRouter(parts.desk, self._places)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -66,7 +68,10 @@ class Application:
         name, _, rest = path[1:].partition(b"/")
         endpoint = _ENDPOINTS.get(name, "")
         method: str = scope["method"]
-        if method not in METHODS:
+        if self._jobs is not None and self._jobs.takes(path):
+            endpoint = "jobs"
+            status = await self._headed(self._jobs.serve, scope, receive, send)
+        elif method not in METHODS:
             status = await _sent(text_answer(405, f"expected {', '.join(METHODS)}", PREFLIGHT[0]), method, send)
         elif method == "OPTIONS":
             status = await _sent(Answer(204, b"", list(PREFLIGHT)), method, send)
@@ -117,6 +122,19 @@ class Application:
 
     async def _other(self, scope: Scope, receive: Receive, send: Send) -> tuple[int, str]:
         """Let Starlette answer; return the status, and the endpoint if it is one."""
+        endpoint = ""
+
+        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+            nonlocal endpoint
+            endpoint = await self._others.serve(scope, receive, send)
+
+        status = await self._headed(answer, scope, receive, send)
+        return status, endpoint
+
+    async def _headed(
+        self, answer: "Callable[[Scope, Receive, Send], Awaitable[None]]", scope: Scope, receive: Receive, send: Send
+    ) -> int:
+        """Have a request answered with the headers that all answers have; return the status."""
         status = 500
 
         async def with_common_headers(message: Message) -> None:
@@ -129,8 +147,8 @@ class Application:
                     message["headers"].append((b"link", self._map_link.encode()))
             await send(message)
 
-        endpoint = await self._others.serve(scope, receive, with_common_headers)
-        return status, endpoint
+        await answer(scope, receive, with_common_headers)
+        return status
 
 
 async def _sent(answer: Answer, method: str, send: Send) -> int:

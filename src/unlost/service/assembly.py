@@ -1,8 +1,8 @@
 """The one place that makes a running service of options: couriers, router, caches, aggregator, application."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -21,12 +21,13 @@ from unlost.aggregate.wish import Wish
 from unlost.archives.archive import Archive
 from unlost.archives.asking.courier import Courier
 from unlost.archives.asking.exchange import Deadlines
-from unlost.archives.manners.limit_store import FileLimitStore
+from unlost.archives.manners.limit_store import FileLimitStore, LimitStore
 from unlost.archives.registry.registry import Registry
 from unlost.clock import Clock, SystemClock
 from unlost.formats.problems import Problems
 from unlost.holdings.ageing import REBUILD_AFTER_DAYS
 from unlost.service.copies import Copies
+from unlost.service.going_on import going_on
 from unlost.service.metrics import Metrics
 from unlost.service.monitor import Monitor
 from unlost.service.parts import Parts
@@ -54,6 +55,7 @@ class Options:
     contact: whom archives can write to. tell: gets what people should know, a line each.
     filter_age: days for which a filter may deny pages that a wildcard of the map covers.
     memory: bytes for answers that are kept in memory, and as many again for how they are shown.
+    limits: where the limits of archives are counted; by default, in the folder for what must outlive the process.
     stays: whether it goes on: then answers are kept on disk, maps are read anew, and what is learnt is saved.
     """
 
@@ -73,6 +75,7 @@ class Options:
     filter_age: float = REBUILD_AFTER_DAYS
     memory: int = MAX_BYTES
     stays: bool = True
+    limits: LimitStore | None = None
 
 
 @asynccontextmanager
@@ -82,7 +85,7 @@ async def assembled(options: Options, clock: Clock | None = None) -> AsyncIterat
     metrics, monitor = Metrics(), Monitor()
     registry = Registry(tuple(options.archives))
     async with AsyncExitStack() as stack:
-        store = FileLimitStore(options.state / "limits", tell=options.tell)
+        store = options.limits or FileLimitStore(options.state / "limits", tell=options.tell)
         deadlines = Deadlines(min(5.0, options.deadline), options.deadline, options.deadline, options.deadline)
         patience = min(PATIENCE, options.deadline / 2)
         courier = await stack.enter_async_context(
@@ -102,8 +105,8 @@ async def assembled(options: Options, clock: Clock | None = None) -> AsyncIterat
         if options.stays:
             _learn(router, options)
             disk = DiskCache(options.cache / "timemaps.sqlite", clock, scope_of(registry), tell=options.tell)
-            await stack.enter_async_context(_going_on(known.watch(clock, _WATCHED_SECONDS)))
-            await stack.enter_async_context(_going_on(_saving(router, options, clock)))
+            await stack.enter_async_context(going_on(known.watch(clock, _WATCHED_SECONDS)))
+            await stack.enter_async_context(going_on(_saving(router, options, clock)))
         if options.upstream_log is not None:
             log = await stack.enter_async_context(UpstreamLog(options.upstream_log, clock, tell=options.tell))
             listeners.append(Logging(log))
@@ -152,15 +155,3 @@ def _save(router: Router, options: Options) -> None:
         router.experience.save(_learnt(options))
     except OSError as error:
         options.tell(f"{_learnt(options)}: what was learnt cannot be saved: {error.strerror or error}")
-
-
-@asynccontextmanager
-async def _going_on(work: Coroutine[object, object, None]) -> AsyncIterator[None]:
-    """Do something beside everything else, until the block ends."""
-    task = asyncio.create_task(work)
-    try:
-        yield
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task

@@ -72,13 +72,16 @@ def _get(summary: str, parameters: list[_Object], responses: _Object) -> _Object
     return {"get": {"summary": summary, "parameters": parameters, "responses": responses}}
 
 
-def description(base: str, has_map: bool) -> _Object:
-    """Return it, as JSON has it. base: our own address."""
+def description(base: str, has_map: bool, jobs: _Object | None = None) -> _Object:
+    """Return it, as JSON has it. base: our own address. jobs: what is added where recoveries can be ordered."""
     lists = [_TYPES[form] for form in LISTS]
     told = [_TYPES[form] for form in DESCRIPTIONS if form in _TYPES]
     faults = (400, 404, 414, 504)
     of_copy = _answers(_ok(*told, "*/*"), 302, *faults, 451, 502, 503)
     find = [{**_PAGE, "in": "query"}, _choice(LISTS, "query"), {**_DATE, "in": "query", "required": False}, *_OPTIONS]
+    health = _ok("application/json")
+    if jobs:
+        health = {**health, "503": {"description": "No database", "content": {"application/json": {}}}}
     paths: _Object = {
         "/timemap/{format}/{uri}": _get(
             "All copies of a page", [_choice(LISTS), _PAGE, _PREFER], _answers(_ok(*lists), *faults)
@@ -101,7 +104,7 @@ def description(base: str, has_map: bool) -> _Object:
         ),
         "/about": _get("Archives: which are asked, and why", [], _ok("application/json", "text/html")),
         "/metrics": _get("Numbers, for Prometheus", [], _ok("text/plain")),
-        "/health": _get("Whether the service answers", [], _ok("application/json")),
+        "/health": _get("Whether the service answers", [], health),
         "/openapi.json": _get("This description", [], _ok("application/json")),
     }
     if has_map:
@@ -110,5 +113,6 @@ def description(base: str, has_map: bool) -> _Object:
         "openapi": "3.1.0",
         "info": {"title": "unlost", "version": VERSION, "description": "Who has a page, and when."},
         "servers": [{"url": base}],
-        "paths": paths,
+        "paths": paths | (jobs or {}).get("paths", {}),  # type: ignore[operator]
+        **{name: value for name, value in (jobs or {}).items() if name != "paths"},
     }

@@ -1,6 +1,7 @@
 """The endpoints that have no page's address in their path: pages for people, numbers, descriptions, files."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib.resources import files
 
 from starlette.applications import Starlette
@@ -12,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from unlost.aggregate.found import Found
 from unlost.aggregate.places import Places
-from unlost.errors import BusyError, InputError, NotKeptError, UsageError
+from unlost.errors import BusyError, DatabaseError, InputError, NotKeptError, UsageError
 from unlost.service import metrics, page
 from unlost.service.about import about
 from unlost.service.address import page_in
@@ -108,7 +109,13 @@ class Others:
         return JSONResponse(told, headers={"vary": "accept", "cache-control": "no-store"})
 
     async def _health(self, _: Request) -> Response:
-        return JSONResponse({"status": "ok"}, headers={"cache-control": "no-store"})
+        found, status = {"status": "ok"}, 200
+        if self._parts.desk is not None:
+            try:
+                await self._parts.desk.do(self._parts.desk.jobs.check)
+            except DatabaseError:
+                found, status = {"status": "the database of jobs cannot be reached"}, 503
+        return JSONResponse(found, status, {"cache-control": "no-store"})
 
     async def _metrics(self, _: Request) -> Response:
         monitor = self._parts.monitor
@@ -116,12 +123,20 @@ class Others:
             "unlost_monitor_readers": ("How many watch what happens.", monitor.readers),
             "unlost_monitor_lost_total": ("Events that readers were too slow for.", monitor.lost),
         }
+        if self._parts.desk is not None:
+            with suppress(DatabaseError):  # the other numbers are wanted all the more then
+                gauges |= await self._parts.desk.gauges()
         text = self._parts.metrics.text(self._parts.stands.standings(), gauges)
         return Response(text, headers={"content-type": metrics.MEDIA_TYPE, "cache-control": "no-store"})
 
     async def _openapi(self, request: Request) -> Response:
         base = terms_of(request.scope, self._places).places.base
-        return JSONResponse(description(base, self._parts.published is not None))
+        jobs: dict[str, object] | None = None
+        if self._parts.desk is not None:
+            from unlost.service import jobs_openapi  # noqa: PLC0415  only where there are jobs
+
+            jobs = {"paths": jobs_openapi.paths(), "components": jobs_openapi.components()}
+        return JSONResponse(description(base, self._parts.published is not None, jobs))
 
     async def _static(self, request: Request) -> Response:
         name = request.path_params["name"]

@@ -47,7 +47,7 @@ class Page:
         """names: of archives, by id."""
         self._names = names
         self._templates = jinja2.Environment(
-            loader=jinja2.FunctionLoader(_template), autoescape=True, undefined=jinja2.StrictUndefined
+            loader=jinja2.FunctionLoader(template), autoescape=True, undefined=jinja2.StrictUndefined
         )
         self._templates.globals["name_of"] = lambda archive: names.get(archive, archive)
         self._templates.filters["web"] = _web
@@ -121,7 +121,8 @@ def _listed(found: Found, choice: Choice) -> list[Memento]:
     return list(islice((each for each in copies if choice.archive in ("", each.archive)), _MAX_SHOWN))
 
 
-def _template(name: str) -> str:
+def template(name: str) -> str:
+    """Return the text of one of our templates."""
     return files("unlost.service").joinpath("templates", name).read_text(encoding="utf-8")
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from unlost.aggregate.found import Finds
 from unlost.aggregate.wish import Wish
@@ -10,6 +11,9 @@ from unlost.service.copies import Copies
 from unlost.service.metrics import Metrics
 from unlost.service.monitor import Monitor
 from unlost.service.standing import Stands
+
+if TYPE_CHECKING:
+    from unlost.service.jobs_desk import Desk
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +26,7 @@ class Parts:
     published: the file of a MementoMap to publish.
     wish: which archives to ask where a request does not say.
     memory: bytes for bodies that were rendered.
+    desk: where recoveries are ordered; None if they are not.
     """
 
     finds: Finds
@@ -34,3 +39,4 @@ class Parts:
     published: Path | None = None
     wish: Wish = field(default_factory=Wish)
     memory: int = 1 << 24
+    desk: "Desk | None" = None

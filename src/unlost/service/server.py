@@ -64,7 +64,13 @@ async def serve(parts: Parts, listening: socket.socket, ready: Callable[[], None
         timeout_graceful_shutdown=int(deadline + _GRACE),
     )
     _allow_files()
-    server = _Server(config, ready, parts.monitor.close)
+
+    def ending() -> None:
+        parts.monitor.close()
+        if parts.desk is not None:
+            parts.desk.following.close()
+
+    server = _Server(config, ready, ending)
     await server.serve([listening])
     return server.signal
 

@@ -1,0 +1,166 @@
+"""`unlost jobs`: orders recoveries from a service, and looks after them."""
+
+from json import dumps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from unlost.cli.common import CommonOption
+from unlost.cli.jobs_options import database_option, jobs_option, open_database
+from unlost.cli.messages import say
+from unlost.cli.registry_options import only_option
+from unlost.errors import UsageError
+from unlost.recover.plan import Policy
+
+if TYPE_CHECKING:
+    from unlost.cli.jobsclient import JobsClient
+
+_STATES = ("pending", "queued", "processing", "complete", "failed", "cancelled", "removed")
+
+_server = click.option("--server", required=True, metavar="URL", help="The service.")
+_token = click.option(
+    "--token",
+    cls=CommonOption,
+    metavar="TEXT",
+    help="That of an administrator; better as the variable UNLOST_TOKEN than on a command line.",
+)
+_json = click.option("--json", is_flag=True, help="The answer as it came.")
+
+
+@click.group(name="jobs")
+def command() -> None:
+    """Order recoveries from a service (`unlost serve --jobs`), and look after them."""
+
+
+@command.command(name="submit")
+@click.argument("url", metavar="URL")
+@_server
+@click.option("--mail", required=True, metavar="ADDRESS", help="Whom to write to.")
+@click.option("--name", default="", metavar="TEXT", help="Who you are.")
+@click.option("--page", is_flag=True, help="Only this page, with what is needed to show it.")
+@only_option
+@click.option("--from", metavar="DATE", help="No captures before.")
+@click.option("--to", metavar="DATE", help="No captures after.")
+@click.option("--windows", is_flag=True, help="Names of files that Windows takes.")
+@click.option("--policy", type=click.Choice([each.value for each in Policy]), help="How to find pages.  [default: all]")
+@_token
+@_json
+def submit(url: str, server: str, token: str | None, json: bool, **given: Any) -> None:  # noqa: ANN401  by their names
+    """Order the recovery of a lost site, and print the key of the job.
+
+    It begins once it was confirmed by mail; orders of administrators need no confirmation.
+    """
+    order = {name: given[name] for name in ("mail", "name", "page", "windows")}
+    more = {
+        "archives": list(given["only"]) or None,
+        "from": given["from"],
+        "to": given["to"],
+        "policy": given["policy"],
+    }
+    order |= {"url": url, **{name: value for name, value in more.items() if value is not None}}
+    found = _client(server, token).ask("/api/jobs", order)
+    if json:
+        click.echo(dumps(found))
+        return
+    click.echo(found["key"])
+    if found["state"] == "pending":
+        say(f"job {found['number']}: confirm it by the link in the mail to {given['mail']}", level="info")
+    else:
+        say(f"job {found['number']} is {found['state']}", level="info")
+
+
+@command.command(name="status")
+@click.argument("key", metavar="KEY")
+@_server
+@_token
+@_json
+def status(key: str, server: str, token: str | None, json: bool) -> None:
+    """Say how a job stands, by its key; for administrators, its number will do."""
+    _show(_client(server, token).ask(f"/api/jobs/{_key(key)}"), is_json=json)
+
+
+@command.command(name="cancel")
+@click.argument("key", metavar="KEY")
+@_server
+@_token
+@_json
+def cancel(key: str, server: str, token: str | None, json: bool) -> None:
+    """Cancel a job that has not ended."""
+    _show(_client(server, token).ask(f"/api/jobs/{_key(key)}/cancel", is_post=True), is_json=json)
+
+
+@command.command(name="list")
+@_server
+@click.option("--state", type=click.Choice(_STATES), help="Only those that are so.")
+@click.option("--limit", type=click.IntRange(1, 1_000), default=100, show_default=True, metavar="N", help="At most.")
+@_token
+@_json
+def list_(server: str, state: str | None, limit: int, token: str | None, json: bool) -> None:
+    """List jobs, for administrators: those that are queued in their order."""
+    from unlost.cli.table import print_table  # noqa: PLC0415  start-up
+
+    query = {"limit": limit, **({} if state is None else {"state": state})}
+    found = _client(server, token).ask("/api/jobs", query=query)
+    if json:
+        click.echo(dumps(found))
+        return
+    rows = [
+        (str(job["number"]), job["state"], f"{100 * job['progress']['share']:.0f} %", job["url"], job["worker"] or "")
+        for job in found["jobs"]
+    ]
+    print_table(("job", "state", "done", "url", "worker"), rows)
+
+
+@command.command(name="token")
+@click.argument("name", metavar="NAME")
+@jobs_option
+@database_option
+@click.option("--revoke", is_flag=True, help="Make all tokens of that name worthless.")
+def token(name: str, jobs: Path | None, database: str | None, revoke: bool) -> None:
+    """Make a token for an administrator and print it, where the jobs are kept. It cannot be shown again."""
+    from unlost.service.jobs.tokens import Tokens  # noqa: PLC0415  start-up
+
+    if jobs is None:
+        raise UsageError("--jobs is missing: the folder that `unlost serve --jobs` has")
+    found = open_database(jobs, database)
+    try:
+        tokens = Tokens(found)
+        if not revoke:
+            click.echo(tokens.make(name))
+        elif not tokens.revoke(name):
+            raise UsageError(f"there is no token of that name: there are {', '.join(tokens.names()) or 'none'}")
+    finally:
+        found.close()
+
+
+def _client(server: str, token: str | None) -> "JobsClient":
+    from unlost.cli.jobsclient import JobsClient  # noqa: PLC0415  start-up
+
+    return JobsClient(server, token)
+
+
+def _key(text: str) -> str:
+    if not text or not text.isascii() or not text.replace("-", "").replace("_", "").isalnum():
+        raise UsageError("expected the key of a job, as `unlost jobs submit` prints it")
+    return text
+
+
+def _show(job: dict[str, Any], *, is_json: bool) -> None:
+    if is_json:
+        click.echo(dumps(job))
+        return
+    progress = job["progress"]
+    click.echo(f"job {job['number']}, {job['url']}: {job['state']}")
+    if job["place"]:
+        click.echo(f"place in the queue: {job['place']}")
+    if job["state"] not in ("pending", "queued"):
+        share = f"{100 * progress['share']:.0f} %"
+        numbers = (
+            f"{progress['recovered']:,} recovered, {progress['missing']:,} missing, {progress['queued']:,} to come"
+        )
+        click.echo(f"{share} done: {numbers}")
+    if job["message"]:
+        click.echo(job["message"])
+    for package in job["packages"]:
+        click.echo(f"{package['format']}, {package['size']:,} bytes: {package['link']}")

@@ -1,0 +1,163 @@
+"""The jobs of `unlost serve`: its options for them, and what is opened where there are any."""
+
+import os
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, fields, replace
+from functools import partial, wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from unlost.cli.jobs_options import database_option, environment, jobs_option, limit_store, open_database
+from unlost.cli.messages import say
+from unlost.errors import UsageError
+
+if TYPE_CHECKING:
+    from unlost.service.assembly import Options
+    from unlost.service.jobs.database import Database
+    from unlost.service.mail import MailServer
+    from unlost.service.parts import Parts
+
+_PASSWORD = "UNLOST_SMTP_PASSWORD"  # noqa: S105  the name of a variable
+
+_OPTIONS = (
+    jobs_option,
+    database_option,
+    click.option(
+        "--workers",
+        type=click.IntRange(0, 64),
+        default=1,
+        show_default=True,
+        metavar="N",
+        help="Workers beside the service, each in a process of its own; 0 if they run elsewhere.",
+    ),
+    click.option(
+        "--smtp", metavar="URL", help="Where mail is handed over: smtp://USER@HOST, with STARTTLS, or smtps://."
+    ),
+    click.option("--mail-from", metavar="ADDRESS", help="Whom letters to owners of jobs are from."),
+    click.option(
+        "--smtp-ca",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="Certificates to trust for mail, in place of the system's.",
+    ),
+    click.option(
+        "--keep-jobs",
+        type=click.FloatRange(1, 3_650),
+        default=28,
+        show_default=True,
+        metavar="DAYS",
+        help="How long what was recovered can be picked up.",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Taking:
+    """What somebody says of how orders are taken: the options by their names."""
+
+    jobs: Path | None
+    database: str | None
+    workers: int
+    smtp: str | None
+    mail_from: str | None
+    smtp_ca: Path | None
+    keep_jobs: float
+
+
+def jobs_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command all of them; it gets them as one argument, `taking`."""
+
+    @wraps(command)
+    def collected(*arguments: object, **values: Any) -> None:  # noqa: ANN401  those of click
+        taking = Taking(**{each.name: values.pop(each.name) for each in fields(Taking)})
+        command(*arguments, taking=taking, **values)
+
+    given: Callable[..., None] = collected
+    for option in reversed(_OPTIONS):
+        given = option(given)
+    return given
+
+
+class Orders:
+    """How orders are taken. options: those of the service, as they are where orders are."""
+
+    def __init__(self, taking: Taking, options: "Options", place: str, database: "Database | None") -> None:
+        self.options = options
+        self._taking = taking
+        self._place = place
+        self._database = database
+        self._mail = _mail(taking)
+        if database is not None and database.is_shared:
+            # What the aggregator asks counts together with what workers on other machines ask.
+            self.options = replace(options, limits=limit_store(database))
+
+    @asynccontextmanager
+    async def taken(self, parts: "Parts") -> "AsyncIterator[Parts]":
+        """Yield the parts of a service that takes orders; where there are none, as they were."""
+        if self._database is None or self._taking.jobs is None:
+            yield parts
+            return
+        from unlost.service.jobs.retention import Terms  # noqa: PLC0415  start-up
+        from unlost.service.jobs_assembly import JobsOptions, opened_desk  # noqa: PLC0415
+        from unlost.service.worker_processes import running_workers  # noqa: PLC0415
+
+        taking, folder = self._taking, self._taking.jobs
+        terms = replace(Terms(), ended=taking.keep_jobs)
+        tell = partial(say, level="note")
+        archives = frozenset(each.id for each in self.options.archives)
+        root = self.options.root or self._place
+        jobs = JobsOptions(folder, self._database, archives, root, tell, self._mail, terms)
+        if self._mail is None:
+            tell("no --smtp: links to confirm orders and to pick them up are shown here, to be passed on")
+        async with AsyncExitStack() as stack:
+            desk = await stack.enter_async_context(opened_desk(jobs, parts.clock))
+            await stack.enter_async_context(
+                running_workers(taking.workers, _worker(), environment(folder, taking.database))
+            )
+            yield replace(parts, desk=desk)
+
+
+@contextmanager
+def opened(taking: Taking, options: "Options", place: str) -> Iterator[Orders]:
+    """Open what orders need, if any are taken. place: where the service listens."""
+    if taking.jobs is None:
+        if taking.database is not None or taking.smtp is not None:
+            raise UsageError("--jobs is missing: the folder of jobs and what they recover")
+        yield Orders(taking, options, place, None)
+        return
+    from unlost.cli.logs import log_to_stderr  # noqa: PLC0415  start-up
+
+    log_to_stderr()
+    database = open_database(taking.jobs, taking.database)
+    try:
+        yield Orders(taking, options, place, database)
+    finally:
+        database.close()
+
+
+def _mail(taking: Taking) -> "MailServer | None":
+    if taking.smtp is None:
+        return None
+    from unlost.service.mail import mail_server  # noqa: PLC0415  start-up
+
+    if taking.mail_from is None:
+        raise UsageError("--mail-from is missing: whom letters are from")
+    return mail_server(taking.smtp, taking.mail_from, os.environ.get(_PASSWORD, ""), taking.smtp_ca)
+
+
+def _worker() -> list[str]:
+    """Return how a worker is started that asks the same archives in the same name as we do."""
+    context = click.get_current_context()
+    root = context.find_root()
+    given = context.params
+    words = ["--log", str(root.params.get("log") or "text"), "worker", "--with-parent"]
+    if given.get("archives") is not None:
+        words += ["--archives", str(given["archives"])]
+    if given.get("only"):
+        words += ["--only", ",".join(given["only"])]
+    if given.get("contact"):
+        words += ["--contact", str(given["contact"])]
+    return words

@@ -1,0 +1,149 @@
+"""`unlost worker`: does the jobs of a service, beside it or on another machine."""
+
+import os
+import signal
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from unlost.cli.asking import contact_option
+from unlost.cli.jobs_options import database_option, jobs_option, limit_store, open_database
+from unlost.cli.messages import say
+from unlost.cli.registry_options import archives_option, only_option, registry
+from unlost.errors import UsageError
+
+if TYPE_CHECKING:
+    from unlost.archives.archive import Archive
+    from unlost.service.jobs.database import Database
+    from unlost.service.jobs.work import Tools
+
+_NICENESS = 10  # whoever waits for an answer of the service on the same machine goes first
+
+
+@click.command(name="worker")
+@jobs_option
+@database_option
+@click.option("--name", metavar="NAME", help="As lists show it.  [default: machine, process and a word at random]")
+@click.option(
+    "--at-once", type=click.IntRange(1, 64), default=1, show_default=True, metavar="N", help="How many jobs at a time."
+)
+@click.option(
+    "--lease",
+    type=click.FloatRange(1, 86_400),
+    default=60,
+    show_default=True,
+    metavar="SECONDS",
+    help="After how long without a sign of life another worker takes a job over.",
+)
+@click.option(
+    "--pause",
+    type=click.FloatRange(0, 86_400),
+    default=600,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long a job waits before archives that failed are asked again.",
+)
+@click.option(
+    "--connections",
+    type=click.IntRange(1, 20),
+    default=6,
+    show_default=True,
+    metavar="N",
+    help="To one archive at once.",
+)
+@click.option("--with-parent", is_flag=True, hidden=True, help="End when standard input does.")
+@archives_option
+@only_option
+@contact_option
+def command(
+    jobs: Path | None,
+    database: str | None,
+    name: str | None,
+    at_once: int,
+    lease: float,
+    pause: float,
+    connections: int,
+    with_parent: bool,
+    archives: Path | None,
+    only: tuple[str, ...],
+    contact: str | None,
+) -> None:
+    """Do the jobs of `unlost serve --jobs`, one after the other, until it is interrupted.
+
+    Several may run, also on other machines with --database; what one of them leaves, another one goes on with.
+    """
+    import uvloop  # noqa: PLC0415  only who works pays for it
+
+    from unlost.cli.logs import log_to_stderr  # noqa: PLC0415
+    from unlost.service.worker import name_of_worker  # noqa: PLC0415
+
+    if jobs is None:
+        raise UsageError("--jobs is missing: the folder that `unlost serve --jobs` has")
+    log_to_stderr()
+    os.nice(_NICENESS)
+    found = open_database(jobs, database, is_durable=False)
+    try:
+        known = _archives(archives, only)
+        tools = _tools(jobs, found, known, contact, connections)
+        tools = replace(tools, lease=lease, pause=pause)
+        ended_by = uvloop.run(_work(tools, name or name_of_worker(), at_once, with_parent=with_parent))
+    finally:
+        found.close()
+    if ended_by == signal.SIGINT:
+        raise KeyboardInterrupt
+
+
+def _archives(file: Path | None, only: tuple[str, ...]) -> "dict[str, Archive]":
+    known = registry(file)
+    if only:
+        return {each.id: replace(each, enabled=True) for each in known.only(only)}
+    return {each.id: each for each in known.archives}
+
+
+def _tools(
+    folder: Path, database: "Database", archives: "dict[str, Archive]", contact: str | None, connections: int
+) -> "Tools":
+    from unlost.archives.asking.courier import Courier  # noqa: PLC0415  start-up
+    from unlost.clock import SystemClock  # noqa: PLC0415
+    from unlost.service.jobs.folders import JobFolders  # noqa: PLC0415
+    from unlost.service.jobs.store import Jobs  # noqa: PLC0415
+    from unlost.service.jobs.work import Tools  # noqa: PLC0415
+
+    clock = SystemClock()
+    store = limit_store(database)
+
+    def courier(patience: float) -> Courier:
+        tell = partial(say, level="note")
+        return Courier(
+            store, clock, contact, patience=patience, connections_per_host=connections, tell=tell
+        )  # fmt: skip
+
+    return Tools(Jobs(database), JobFolders(folder / "work"), archives, courier, clock)
+
+
+async def _work(tools: "Tools", name: str, at_once: int, *, with_parent: bool) -> int:
+    """Work until a signal; return it."""
+    import asyncio  # noqa: PLC0415  start-up
+    import sys  # noqa: PLC0415
+
+    from unlost.service.worker import Worker  # noqa: PLC0415
+
+    worker = Worker(tools, name, at_once)
+    loop = asyncio.get_running_loop()
+    ended_by: list[int] = []
+
+    def stop(number: int) -> None:
+        ended_by.append(number)
+        worker.stop()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop, number)
+    if with_parent:
+        # Nothing ever comes there: it ends with whoever started us, however that ends.
+        loop.add_reader(sys.stdin.fileno(), stop, signal.SIGTERM)
+    say(f"worker {name} waits for jobs", level="note")
+    await worker.run()
+    return ended_by[0]

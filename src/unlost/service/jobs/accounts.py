@@ -1,0 +1,69 @@
+"""The accounts of archives in the database: the limits hold for all workers together, on whatever machines."""
+
+import logging
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from sqlalchemy import Connection, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from unlost.archives.manners.ledger import Ledger
+from unlost.errors import InputError
+from unlost.service.jobs.database import Database
+from unlost.service.jobs.tables import ACCOUNTS
+
+T = TypeVar("T")
+
+_CLEAR_SECONDS = 0.25  # for which an account that had no entries is thought to have none, as files have it
+_log = logging.getLogger(__name__)
+
+
+class DatabaseLimitStore:
+    """An account for each archive, in a row that is locked while it is changed: a `LimitStore`."""
+
+    waits = True
+
+    def __init__(self, database: Database, tell: Callable[[str], None] = _log.warning) -> None:
+        self._database = database
+        self._tell = tell
+        self._seen_clear: dict[str, float] = {}
+
+    def is_clear(self, archive: str) -> bool:
+        """Return whether an account was seen to have no entries, a quarter of a second ago at most."""
+        seen = self._seen_clear.get(archive)
+        return seen is not None and time.monotonic() - seen < _CLEAR_SECONDS
+
+    def change(self, archive: str, change: Callable[[Ledger], tuple[Ledger, T]]) -> T:
+        """Replace an archive's account, and return what the function returned beside it.
+
+        Raises DatabaseError if the database cannot be reached: limits that cannot be kept are no reason to send
+        without.
+        """
+        begun = time.monotonic()
+        with self._database.writing() as connection:
+            before = self._locked(connection, archive)
+            after, result = change(before)
+            if after != before:
+                values = update(ACCOUNTS).where(ACCOUNTS.c.archive == archive).values(ledger=after.to_json())
+                connection.execute(values)
+        if after == Ledger():
+            self._seen_clear[archive] = begun
+        else:
+            self._seen_clear.pop(archive, None)
+        return result
+
+    def _locked(self, connection: Connection, archive: str) -> Ledger:
+        """Return the account of an archive, which nobody else can change until this transaction ends."""
+        chosen = select(ACCOUNTS.c.ledger).where(ACCOUNTS.c.archive == archive).with_for_update()
+        text = connection.execute(chosen).scalar_one_or_none()
+        if text is None:
+            kind = postgresql if connection.dialect.name == "postgresql" else sqlite
+            new = kind.insert(ACCOUNTS).values(archive=archive, ledger=Ledger().to_json())
+            connection.execute(new.on_conflict_do_nothing())
+            text = connection.execute(chosen).scalar_one()
+        try:
+            return Ledger.from_json(text)
+        except InputError:
+            self._tell(f"{archive}: the account of its limits is damaged: they are thought used up until midnight UTC")
+            return Ledger(lost=True)

@@ -1,0 +1,98 @@
+"""A job: one recovery that somebody ordered, and how it stands."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from unlost.service.jobs.order import Order
+
+
+class State(StrEnum):
+    """How a job stands."""
+
+    PENDING = "pending"
+    """Not confirmed by mail yet."""
+    QUEUED = "queued"
+    PROCESSING = "processing"
+    """A worker has it, or had it until its lease ran out."""
+    COMPLETE = "complete"
+    """Can be picked up."""
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    REMOVED = "removed"
+    """Its files are gone, and so is whose it was; what came of it is history."""
+
+
+ENDED = (State.COMPLETE, State.FAILED, State.CANCELLED)
+"""States that a job stays in until somebody wants something else, or its time is over."""
+UNFINISHED = (State.PENDING, State.QUEUED, State.PROCESSING)
+
+
+class Stage(StrEnum):
+    """What a worker is at: whoever takes a job over goes on there."""
+
+    RECOVERING = "recovering"
+    PACKING = "packing"
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a recovery is: numbers of resources."""
+
+    recovered: int = 0
+    missing: int = 0
+    queued: int = 0
+    stage: Stage = Stage.RECOVERING
+
+    @property
+    def share(self) -> float:
+        """Processed / (processed + queued), from 0 to 1; 0 as long as nothing is known."""
+        processed = self.recovered + self.missing
+        return processed / (processed + self.queued) if processed else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """A file to pick up. form: `zip`, `tar.gz` or `wacz`. file: below the job's folder. sha256: in hex."""
+
+    form: str
+    file: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One job. Times are seconds since 1970, None where something has not happened.
+
+    turn: its place in the order of the queue: the lowest goes first, of equal ones the lowest number.
+    not_before: when it may be begun: archives have daily limits, and may want to be left alone.
+    generation: of its lease: it counts how often the job was given to a worker, and fences off all earlier ones.
+    worker, lease_until: who has it, and until when that is certain. for_worker: who alone may begin it.
+    crashes: how many workers were lost with it since it last got on. rounds: of recovering that brought nothing new.
+    picked_up: when it was first downloaded to its end. reminders: how many were sent for the state that it is in.
+    message: what there is to say of how it ended. packages: what can be picked up. figures: what came back, in numbers.
+    """
+
+    number: int
+    order: Order
+    state: State
+    submitted: float
+    changed: float
+    confirmed: float | None = None
+    begun: float | None = None
+    ended: float | None = None
+    picked_up: float | None = None
+    turn: int = 0
+    not_before: float = 0.0
+    generation: int = 0
+    worker: str | None = None
+    lease_until: float | None = None
+    for_worker: str | None = None
+    crashes: int = 0
+    rounds: int = 0
+    reminders: int = 0
+    progress: Progress = field(default_factory=Progress)
+    message: str = ""
+    packages: tuple[Package, ...] = ()
+    figures: Mapping[str, object] = field(default_factory=dict)

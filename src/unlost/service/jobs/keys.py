@@ -1,0 +1,73 @@
+"""Private links: a job's number, and what nobody can guess behind it."""
+
+import base64
+import hmac
+import os
+import re
+import secrets
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+
+from unlost.errors import InputError
+
+_BYTES = 32
+_KEY = re.compile(r"([1-9][0-9]{0,17})-([A-Za-z0-9_-]{43})", re.ASCII)
+
+
+class Keys:
+    """Makes and reads private links. They are not kept anywhere: a secret and a job's number make them again.
+
+    So neither the database nor a backup of it opens any job, and reminders can have the link that the first mail had.
+    """
+
+    def __init__(self, secret: bytes) -> None:
+        self._secret = secret
+
+    def owner(self, number: int) -> str:
+        """Return the key by which a job's owner looks at it, cancels it and picks it up."""
+        return self._made("owner", number)
+
+    def confirmation(self, number: int) -> str:
+        """Return the code that only who reads the owner's mail has."""
+        return self._made("confirm", number)
+
+    def owned(self, key: str) -> int | None:
+        """Return the number of the job that an owner's key opens; None if it is none."""
+        return self._read("owner", key)
+
+    def confirmed(self, code: str) -> int | None:
+        """Return the number of the job that a code confirms; None if it is none."""
+        return self._read("confirm", code)
+
+    def _made(self, purpose: str, number: int) -> str:
+        found = hmac.digest(self._secret, f"{purpose} {number}".encode(), sha256)
+        return f"{number}-{base64.urlsafe_b64encode(found).decode().rstrip('=')}"
+
+    def _read(self, purpose: str, key: str) -> int | None:
+        found = _KEY.fullmatch(key)
+        if found is None:
+            return None
+        number = int(found[1])
+        return number if hmac.compare_digest(self._made(purpose, number), key) else None
+
+
+def kept_secret(file: Path) -> bytes:
+    """Return the secret in a file; if there is none, make one, for its user alone. Raises InputError, OSError."""
+    with suppress(FileExistsError):
+        # Written aside, then linked: nobody ever reads half of it, and of two who begin at once one is first.
+        aside = file.with_name(f"{file.name}.{secrets.token_hex(4)}.part")
+        descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with os.fdopen(descriptor, "w") as opened:
+                opened.write(secrets.token_hex(_BYTES) + "\n")
+            os.link(aside, file)
+        finally:
+            aside.unlink()
+    try:
+        secret = bytes.fromhex(file.read_text().strip())
+    except ValueError:
+        secret = b""
+    if len(secret) < _BYTES:
+        raise InputError(f"{file}: expected {_BYTES} bytes in hex: put it back, or remove it, which ends all old links")
+    return secret

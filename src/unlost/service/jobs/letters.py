@@ -1,0 +1,87 @@
+"""Letters to owners that are still to be sent: written with the change they are about, so that none is forgotten."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import func, select, update
+
+from unlost.service.jobs.database import Database
+from unlost.service.jobs.job import Job, State
+from unlost.service.jobs.retention import Letter
+from unlost.service.jobs.rows import job_of
+from unlost.service.jobs.tables import JOBS, LETTERS
+
+_AT_ONCE = 8  # letters that are taken together
+_LEASE_SECONDS = 900.0  # for which whoever took some is thought to be at it: longer than so many conversations
+_FIRST_PAUSE, _LAST_PAUSE = 60.0, 14_400.0  # before it is tried again: doubled each time
+_MAX_TRIES = 20  # about two days
+
+# Letters about what is no longer so are not sent: the state that each is about.
+_ABOUT = {
+    Letter.CONFIRM: State.PENDING,
+    Letter.CONFIRM_REMINDER: State.PENDING,
+    Letter.COMPLETE: State.COMPLETE,
+    Letter.PICK_UP_REMINDER: State.COMPLETE,
+    Letter.FAILED: State.FAILED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A letter to be sent. tries: which attempt this is, from 1 on."""
+
+    number: int
+    kind: Letter
+    job: Job
+    tries: int
+
+
+class Letters:
+    """The letters in a database. Several may send: each letter is taken by one, who says what came of it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def take(self, limit: int = _AT_ONCE) -> list[Due]:
+        """Return the next letters to send, if any. Who dies with them leaves them to others, later."""
+        with self._database.reading() as connection:
+            now = self._database.now(connection)
+            if connection.execute(select(LETTERS.c.number).where(LETTERS.c.due <= now).limit(1)).first() is None:
+                return []
+        found = []
+        with self._database.writing() as connection:
+            now = self._database.now(connection)
+            due = select(LETTERS).where(LETTERS.c.due <= now).order_by(LETTERS.c.due, LETTERS.c.number).limit(limit)
+            for row in connection.execute(due.with_for_update(skip_locked=True)).all():
+                about = connection.execute(select(JOBS).where(JOBS.c.number == row.job)).one_or_none()
+                job, kind = None if about is None else job_of(about), Letter(row.kind)
+                mine = update(LETTERS).where(LETTERS.c.number == row.number)
+                if job is None or not job.order.mail or job.state is not _ABOUT[kind]:
+                    connection.execute(mine.values(due=None, message="no longer so"))
+                else:
+                    connection.execute(mine.values(due=now + _LEASE_SECONDS, tries=row.tries + 1))
+                    found.append(Due(row.number, kind, job, row.tries + 1))
+        return found
+
+    def sent(self, letters: Sequence[Due]) -> None:
+        """Note that letters were sent."""
+        numbers = [letter.number for letter in letters]
+        with self._database.writing() as connection:
+            now = self._database.now(connection)
+            connection.execute(update(LETTERS).where(LETTERS.c.number.in_(numbers)).values(due=None, sent=now))
+
+    def failed(self, letter: Due, message: str, *, is_final: bool) -> bool:
+        """Note that a letter could not be sent; return whether it is tried again."""
+        is_over = is_final or letter.tries >= _MAX_TRIES
+        with self._database.writing() as connection:
+            now = self._database.now(connection)
+            later = now + min(_LAST_PAUSE, _FIRST_PAUSE * 2 ** (letter.tries - 1))
+            values = {"due": None if is_over else later, "message": message}
+            connection.execute(update(LETTERS).where(LETTERS.c.number == letter.number).values(values))
+        return not is_over
+
+    def waiting(self) -> int:
+        """Return how many are still to be sent."""
+        with self._database.reading() as connection:
+            chosen = select(func.count()).select_from(LETTERS).where(LETTERS.c.due.is_not(None))
+            return int(connection.execute(chosen).scalar_one())

@@ -1,0 +1,49 @@
+"""What owners pick up: the site as zip and as tar.gz, and as WACZ for replay."""
+
+import hashlib
+import shutil
+from pathlib import Path
+
+from unlost.errors import InputError
+from unlost.recover.export.archive_files.wacz_target import write_wacz
+from unlost.recover.export.exporting import Wanted, export_site
+from unlost.recover.export.targets.opening import open_target
+from unlost.service.jobs.job import Package
+
+FORMS = ("zip", "tar.gz", "wacz")
+MEDIA_TYPES = {"zip": "application/zip", "tar.gz": "application/gzip", "wacz": "application/wacz"}
+
+_FOLDER = "packages"
+
+
+def pack(recovery: Path, *, windows: bool) -> tuple[Package, ...]:
+    """Write all packages of a recovery beside it, and return them; none if nothing came back.
+
+    windows: whether the names of files are such as Windows takes. What an earlier attempt left is written anew.
+    Raises OSError for a full disk.
+    """
+    folder = recovery / _FOLDER
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    found = []
+    for form in FORMS:
+        file = folder / f"site.{form}"
+        try:
+            _write(recovery, file, windows=windows)
+        except InputError:  # nothing has come back
+            continue
+        found.append(Package(form, f"{recovery.name}/{_FOLDER}/{file.name}", file.stat().st_size, _digest(file)))
+    return tuple(found)
+
+
+def _write(recovery: Path, file: Path, *, windows: bool) -> None:
+    if file.name.endswith(".wacz"):
+        write_wacz(recovery, file)
+        return
+    with open_target(file) as target:
+        export_site(recovery, target, Wanted(windows=windows))
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()

@@ -1,0 +1,158 @@
+"""The rules of jobs, as functions from one state of a job to the next. No clock, no database, no disk.
+
+    pending ──confirm──► queued ──claim──► processing ──finish──► complete ──┐
+       │                   ▲  ▲               │  │ ▲                          ├──expire──► removed
+       │                   │  └──give_back────┘  │ └─claim, once the lease    │
+       │                   └────────retry────────┼── is over                  │
+       └──expire──► removed                      └──fail, cancel──► failed, cancelled
+
+A worker's word counts only with the generation of its lease. Whoever claims a job makes a new one, so at any time there
+is at most one generation whose word counts, whatever earlier workers still believe.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from unlost.errors import JobError, LeaseLostError
+from unlost.service.jobs.job import ENDED, UNFINISHED, Job, Package, Progress, Stage, State
+
+MAX_CRASHES = 5
+"""Workers that may be lost with a job, one after the other and without getting on, before it is called failed: what
+ends every process that touches it must not go round for ever."""
+
+
+def confirm(job: Job, now: float, turn: int) -> Job:
+    """Put a job into the queue; one that was confirmed already stays as it is. Raises JobError if it is over."""
+    if job.state is State.PENDING:
+        return replace(_in_state(job, State.QUEUED, now), confirmed=now, turn=turn)
+    if job.state is State.REMOVED:
+        raise JobError("it was not confirmed in time, or has been removed: order it again")
+    return job
+
+
+def is_free(job: Job, worker: str, now: float) -> bool:
+    """Return whether a worker may claim a job: it waits, or the lease of whoever had it is over."""
+    if job.state is State.PROCESSING:
+        return job.lease_until is not None and job.lease_until <= now
+    return job.state is State.QUEUED and job.not_before <= now and job.for_worker in (None, worker)
+
+
+def claim(job: Job, worker: str, now: float, seconds: float) -> Job:
+    """Give a free job to a worker for so many seconds; or call it failed, if too many were lost with it."""
+    if not is_free(job, worker, now):
+        raise JobError("it is not free")
+    if job.state is State.PROCESSING and job.crashes + 1 >= MAX_CRASHES:
+        message = f"{MAX_CRASHES} workers were lost with it, one after the other"
+        return replace(_without_lease(_in_state(job, State.FAILED, now)), message=message, ended=now)
+    return replace(
+        job,
+        state=State.PROCESSING,
+        changed=now if job.state is State.QUEUED else job.changed,
+        begun=now if job.begun is None else job.begun,
+        crashes=job.crashes + (job.state is State.PROCESSING),
+        generation=job.generation + 1,
+        worker=worker,
+        lease_until=now + seconds,
+        for_worker=None,
+    )
+
+
+def check_lease(job: Job, generation: int) -> None:
+    """Raise LeaseLostError unless a worker's word counts: it has the last lease, and the job is still to be done."""
+    if job.state is not State.PROCESSING:
+        raise LeaseLostError(f"job {job.number} is {job.state}: nobody is to work on it")
+    if job.generation != generation:
+        raise LeaseLostError(f"job {job.number} was given to another worker: the lease had run out")
+
+
+def beat(job: Job, generation: int, now: float, seconds: float, progress: Progress) -> Job:
+    """Note that a worker lives and how far it is; its lease begins anew, also if it had run out and nobody came."""
+    check_lease(job, generation)
+    before = job.progress
+    has_got_on = (progress.stage, progress.recovered + progress.missing) != (
+        before.stage, before.recovered + before.missing
+    )  # fmt: skip
+    crashes = 0 if has_got_on else job.crashes
+    return replace(job, lease_until=now + seconds, progress=progress, crashes=crashes)
+
+
+def give_back(
+    job: Job, generation: int, now: float, not_before: float = 0.0, rounds: int = 0, progress: Progress | None = None
+) -> Job:
+    """Put a job back into the queue, at its old place: its worker ends, or archives want to be left alone."""
+    check_lease(job, generation)
+    back = _without_lease(_in_state(job, State.QUEUED, now))
+    return replace(back, not_before=not_before, rounds=rounds, crashes=0, progress=progress or job.progress)
+
+
+def finish(
+    job: Job,
+    generation: int,
+    now: float,
+    packages: tuple[Package, ...],
+    figures: Mapping[str, object],
+    message: str = "",
+    progress: Progress | None = None,
+) -> Job:
+    """End a job well. progress: how far it is, where that is known better than at the last beat."""
+    check_lease(job, generation)
+    done = _without_lease(_in_state(job, State.COMPLETE, now))
+    ended = replace(
+        done, ended=now, packages=packages, figures=figures, message=message, progress=progress or job.progress
+    )
+    return replace(ended, crashes=0, rounds=0, picked_up=None)
+
+
+def fail(job: Job, generation: int, now: float, message: str) -> Job:
+    """End a job that cannot be done."""
+    check_lease(job, generation)
+    return replace(_without_lease(_in_state(job, State.FAILED, now)), ended=now, message=message)
+
+
+def cancel(job: Job, now: float) -> Job:
+    """End a job that nobody wants any more; its worker is told at its next beat. Raises JobError if it has ended."""
+    if job.state is State.CANCELLED:
+        return job
+    if job.state not in UNFINISHED:
+        raise JobError(f"it is {job.state}: only what has not ended can be cancelled")
+    return replace(_without_lease(_in_state(job, State.CANCELLED, now)), ended=now, message="cancelled")
+
+
+def retry(job: Job, now: float, turn: int) -> Job:
+    """Queue a job again that has ended: what came back is kept, what failed or is new is asked for."""
+    if job.state not in ENDED:
+        raise JobError(f"it is {job.state}: only what has ended, and is still kept, can be tried again")
+    again = replace(_in_state(job, State.QUEUED, now), ended=None, message="", turn=turn, crashes=0, rounds=0)
+    progress = replace(job.progress, stage=Stage.RECOVERING)
+    return replace(again, confirmed=job.confirmed or now, not_before=0.0, progress=progress)
+
+
+def assign(job: Job, worker: str | None) -> Job:
+    """Say that only this worker may begin it, or anybody."""
+    if job.state not in (State.PENDING, State.QUEUED):
+        raise JobError(f"it is {job.state}: only what waits can be given to a worker")
+    return replace(job, for_worker=worker, not_before=0.0)
+
+
+def pick_up(job: Job, now: float) -> Job:
+    """Note that it was downloaded."""
+    return job if job.picked_up is not None or job.state is not State.COMPLETE else replace(job, picked_up=now)
+
+
+def expire(job: Job, now: float) -> Job:
+    """Forget whose it was, and everything that can be picked up; what came of it stays, for history."""
+    if job.state in (State.QUEUED, State.PROCESSING):
+        raise JobError(f"it is {job.state}: cancel it first")
+    if job.state is State.REMOVED:
+        return job
+    message = job.message if job.state in ENDED else "not confirmed"
+    forgotten = replace(job.order, mail="", name="")
+    return replace(_in_state(job, State.REMOVED, now), order=forgotten, packages=(), message=message)
+
+
+def _in_state(job: Job, state: State, now: float) -> Job:
+    return replace(job, state=state, changed=now, reminders=0)
+
+
+def _without_lease(job: Job) -> Job:
+    return replace(job, worker=None, lease_until=None)

@@ -1,0 +1,77 @@
+"""The tables of jobs, as the newest migration leaves them (a test compares both)."""
+
+from sqlalchemy import JSON, BigInteger, Column, Float, Index, Integer, MetaData, String, Table, Text, text
+
+METADATA = MetaData()
+
+# SQLite counts by itself only where the type is just this.
+_NUMBER = BigInteger().with_variant(Integer, "sqlite")
+
+JOBS = Table(
+    "job",
+    METADATA,
+    Column("number", _NUMBER, primary_key=True, autoincrement=True),
+    Column("customer", String(64), nullable=False, comment="a hash of the mail address, to count orders by"),
+    Column("customer_order", JSON, nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("submitted", Float, nullable=False),
+    Column("changed", Float, nullable=False),
+    Column("confirmed", Float),
+    Column("begun", Float),
+    Column("ended", Float),
+    Column("picked_up", Float),
+    Column("turn", BigInteger, nullable=False),
+    Column("not_before", Float, nullable=False),
+    Column("generation", Integer, nullable=False),
+    Column("worker", String(200)),
+    Column("lease_until", Float),
+    Column("for_worker", String(200)),
+    Column("crashes", Integer, nullable=False),
+    Column("rounds", Integer, nullable=False),
+    Column("reminders", Integer, nullable=False),
+    Column("recovered", BigInteger, nullable=False),
+    Column("missing", BigInteger, nullable=False),
+    Column("queued", BigInteger, nullable=False),
+    Column("stage", String(16), nullable=False),
+    Column("message", Text, nullable=False),
+    Column("packages", JSON, nullable=False),
+    Column("figures", JSON, nullable=False),
+    Column("due", Float, comment="when there is something to do about it that no worker does"),
+    Index("job_turn", "state", "turn", "number"),
+    Index("job_due", "due"),
+    Index("job_customer", "customer", "state"),
+)
+WORKERS = Table(
+    "worker",
+    METADATA,
+    Column("name", String(200), primary_key=True),
+    Column("begun", Float, nullable=False),
+    Column("seen", Float, nullable=False),
+    Column("version", String(32), nullable=False),
+)
+ACCOUNTS = Table(
+    "account",
+    METADATA,
+    Column("archive", String(300), primary_key=True),
+    Column("ledger", Text, nullable=False),
+)
+LETTERS = Table(
+    "letter",
+    METADATA,
+    Column("number", _NUMBER, primary_key=True, autoincrement=True),
+    Column("job", BigInteger, nullable=False),
+    Column("kind", String(32), nullable=False),
+    Column("due", Float, comment="None once it was sent, or given up"),
+    Column("tries", Integer, nullable=False, server_default=text("0")),
+    Column("sent", Float),
+    Column("message", Text, nullable=False, server_default=text("''")),
+    Index("letter_due", "due"),
+    Index("letter_job", "job"),
+)
+TOKENS = Table(
+    "token",
+    METADATA,
+    Column("hash", String(64), primary_key=True),
+    Column("name", String(200), nullable=False),
+    Column("made", Float, nullable=False),
+)

@@ -1,0 +1,77 @@
+"""What the web application knows of jobs: where they are kept, who may see them, what becomes of them by time."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import ParamSpec, TypeVar
+
+from unlost.clock import Clock
+from unlost.errors import DatabaseError
+from unlost.service.jobs.folders import JobFolders
+from unlost.service.jobs.following import Following
+from unlost.service.jobs.job import Job
+from unlost.service.jobs.keys import Keys
+from unlost.service.jobs.letters import Letters
+from unlost.service.jobs.store import Jobs
+from unlost.service.jobs.tokens import Tokens
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_LOOK_SECONDS = 60.0  # between two looks at whose time is over
+_AT_ONCE = 8  # questions to the database; more wait, so that a crowd cannot take all threads
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """Where orders are taken. archives: ids of those that may be ordered from."""
+
+    jobs: Jobs
+    folders: JobFolders
+    keys: Keys
+    tokens: Tokens
+    letters: Letters
+    following: Following
+    archives: Collection[str]
+    room: asyncio.Semaphore
+
+    @classmethod
+    def of(cls, jobs: Jobs, folders: JobFolders, keys: Keys, letters: Letters, archives: Collection[str]) -> "Desk":
+        """Return one, in the event loop that it is used in."""
+        tokens, room = Tokens(jobs.database), asyncio.Semaphore(_AT_ONCE)
+        return cls(jobs, folders, keys, tokens, letters, Following(jobs), archives, room)
+
+    async def do(self, work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+        """Do something with the database, beside the event loop."""
+        async with self.room:
+            return await asyncio.to_thread(work, *arguments, **named)
+
+    async def place(self, job: Job) -> int | None:
+        """Return a job's place in the queue."""
+        return await self.do(self.jobs.place, job)
+
+    async def gauges(self) -> dict[str, tuple[str, float]]:
+        """Return numbers for Prometheus, by name, each with what it means. Raises DatabaseError."""
+        counts = await self.do(self.jobs.counts)
+        workers = await self.do(self.jobs.workers)
+        letters = await self.do(self.letters.waiting)
+        return {
+            **{f"unlost_jobs_{state.value}": (f"Jobs that are {state.value}.", n) for state, n in counts.items()},
+            "unlost_workers": ("Workers that have not said that they end.", len(workers)),
+            "unlost_letters_waiting": ("Letters to owners that are still to be sent.", letters),
+            "unlost_job_watchers": ("How many watch how a job gets on.", self.following.watchers),
+        }
+
+    async def look_after(self, clock: Clock) -> None:
+        """Remind and remove, now and then, for ever."""
+        while True:
+            try:
+                while removed := await self.do(self.jobs.look_after):
+                    for job in removed:
+                        await self.do(self.folders.remove, job.number)
+                        _log.info("job %s removed", job.number, extra={"job": job.number})
+            except DatabaseError as error:
+                _log.warning("%s", error)
+            await clock.sleep(_LOOK_SECONDS)

@@ -1,0 +1,191 @@
+"""The description of jobs for programs: the paths of OpenAPI 3.1."""
+
+from unlost.recover.plan import Policy
+from unlost.service.jobs.history import MEDIA_TYPES as HISTORIES
+from unlost.service.jobs.job import Stage, State
+from unlost.service.jobs.order import MAX_MAIL, MAX_NAME, MAX_URL
+from unlost.service.jobs.packages import FORMS, MEDIA_TYPES
+
+_Object = dict[str, object]
+
+_TEXT: _Object = {"type": "string"}
+_COUNT: _Object = {"type": "integer", "minimum": 0}
+_SWITCH: _Object = {"type": "boolean"}
+_TIME: _Object = {"type": ["string", "null"], "description": "ISO 8601, UTC"}
+_DATE: _Object = {"type": ["string", "null"], "description": "1 to 14 digits, also with dashes", "example": "2014-05"}
+_KEY: _Object = {
+    "name": "key",
+    "in": "path",
+    "required": True,
+    "description": "The key of a job; for administrators its number.",
+    "schema": {"type": "string", "pattern": "^[A-Za-z0-9_-]+$", "maxLength": 100},
+}
+_ADMIN: list[_Object] = [{"token": []}]
+_ERROR: _Object = {"type": "object", "required": ["error"], "properties": {"error": _TEXT}}
+_SAID = {
+    400: "What was expected of the request is said",
+    401: "The token of an administrator is missing or wrong",
+    404: "No such job, or nothing to pick up",
+    409: "The job is in a state in which this cannot be done",
+    413: "More than 64 KiB",
+    415: "No application/json",
+    416: "No such part of the file",
+    429: "Too many orders: come later",
+    503: "The database, or the files, cannot be reached now",
+}
+
+
+def _schemas() -> _Object:
+    order = {
+        "type": "object",
+        "required": ["url", "mail"],
+        "additionalProperties": False,
+        "properties": {
+            "url": {"type": "string", "maxLength": MAX_URL, "minLength": 1, "example": "http://example.com/"},
+            "mail": {"type": "string", "maxLength": MAX_MAIL, "format": "email", "example": "you@example.org"},
+            "name": {"type": "string", "maxLength": MAX_NAME},
+            "page": {**_SWITCH, "description": "Only this page, with what is needed to show it"},
+            "archives": {"type": "array", "items": _TEXT, "maxItems": 100, "description": "Ids; none for all"},
+            "from": _DATE,
+            "to": _DATE,
+            "windows": {**_SWITCH, "description": "Names of files that Windows takes"},
+            "policy": {"type": "string", "enum": [each.value for each in Policy]},
+        },
+    }
+    progress = {
+        "share": {"type": "number", "minimum": 0, "maximum": 1},
+        **dict.fromkeys(("recovered", "missing", "queued"), _COUNT),
+        "stage": {"enum": [*(each.value for each in Stage), None]},
+    }
+    package = {"format": {"enum": list(FORMS)}, "type": _TEXT, "size": _COUNT, "sha256": _TEXT, "link": _TEXT}
+    times = ("submitted", "confirmed", "begun", "ended", "picked_up", "removed_at", "not_before")
+    job: _Object = {
+        "number": _COUNT,
+        "state": {"enum": [each.value for each in State]},
+        **dict.fromkeys(("url", "policy", "name", "mail", "message"), _TEXT),
+        **dict.fromkeys(("page", "windows"), _SWITCH),
+        **dict.fromkeys(times, _TIME),
+        "from": _DATE,
+        "to": _DATE,
+        "archives": {"type": "array", "items": _TEXT},
+        "place": {"type": ["integer", "null"], "minimum": 1},
+        "progress": {"type": "object", "required": list(progress), "properties": progress},
+        "packages": {
+            "type": "array",
+            "items": {"type": "object", "required": list(package), "properties": package},
+        },
+        "figures": {"type": "object"},
+    }
+    return {
+        "Order": order,
+        "Job": {"type": "object", "required": list(job), "properties": job},
+        "Error": _ERROR,
+    }
+
+
+def components() -> _Object:
+    """Return the shapes that the paths refer to, and how administrators are known."""
+    return {"schemas": _schemas(), "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}}
+
+
+def _answers(success: _Object, *statuses: int) -> _Object:
+    error = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
+    failures: _Object = {str(status): {"description": _SAID[status], "content": error} for status in (*statuses, 503)}
+    return {**success, **failures}
+
+
+def _job(status: int = 200) -> _Object:
+    content = {"application/json": {"schema": {"$ref": "#/components/schemas/Job"}}}
+    return {str(status): {"description": "The job", "content": content}}
+
+
+def _some(*types: str) -> _Object:
+    return {"200": {"description": "It", "content": {each.partition(";")[0]: {} for each in types}}}
+
+
+def _body(schema: _Object) -> _Object:
+    return {"required": True, "content": {"application/json": {"schema": schema}}}
+
+
+def _one(summary: str, responses: _Object, **more: object) -> _Object:
+    return {"summary": summary, "parameters": [_KEY], "responses": responses, **more}
+
+
+def paths() -> _Object:
+    """Return the paths."""
+    order = _body({"$ref": "#/components/schemas/Order"})
+    code = _body({"type": "object", "required": ["code"], "properties": {"code": _TEXT}})
+    place = _body({"type": "object", "required": ["place"], "properties": {"place": {"type": "integer", "minimum": 1}}})
+    worker = _body(
+        {
+            "type": "object",
+            "required": ["worker"],
+            "properties": {"worker": {"type": ["string", "null"], "minLength": 1, "maxLength": 200}},
+        }
+    )
+    listed: list[_Object] = [
+        {"name": "state", "in": "query", "schema": {"type": "string", "enum": [each.value for each in State]}},
+        {"name": "limit", "in": "query", "schema": {"type": "integer", "minimum": 1, "maximum": 1000}},
+        {"name": "after", "in": "query", "schema": {"type": "integer", "minimum": 0, "maximum": 1 << 60}},
+    ]
+    histories = {"name": "format", "in": "query", "schema": {"type": "string", "enum": list(HISTORIES)}}
+    forms = {"name": "form", "in": "path", "required": True, "schema": {"type": "string", "enum": list(FORMS)}}
+    package = _some(*MEDIA_TYPES.values())
+    change = (400, 401, 404, 409, 413, 415)
+    one = "/api/jobs/{key}"
+    return {
+        "/api/jobs": {
+            "post": {
+                "summary": "Order a recovery; it is confirmed by mail, unless an administrator orders it",
+                "requestBody": order,
+                "responses": _answers(_job(201), 400, 401, 413, 415, 429),
+                "security": [{}, *_ADMIN],
+            },
+            "get": {
+                "summary": "Jobs, by state",
+                "parameters": listed,
+                "responses": _answers(_some("application/json"), 400, 401),
+                "security": _ADMIN,
+            },
+        },
+        one: {
+            "get": _one("How a job stands", _answers(_job(), 401, 404)),
+            "delete": _one("Remove a job and its files", _answers(_job(), 401, 404), security=_ADMIN),
+        },
+        f"{one}/events": {
+            "get": _one(
+                "The same, as it changes: server-sent events", _answers(_some("text/event-stream"), 401, 404, 429)
+            )
+        },
+        f"{one}/package/{{form}}": {
+            "get": {
+                "summary": "What came back, to pick up; parts of it by Range",
+                "parameters": [_KEY, forms],
+                "responses": _answers({**package, "206": {"description": "A part of it"}}, 400, 401, 404, 416),
+            }
+        },
+        f"{one}/confirm": {"post": _one("Confirm an order", _answers(_job(), *change), requestBody=code)},
+        f"{one}/cancel": {"post": _one("Cancel a job", _answers(_job(), 401, 404, 409))},
+        f"{one}/retry": {"post": _one("Try again what has ended", _answers(_job(), 401, 404, 409))},
+        f"{one}/move": {
+            "post": _one("Another place in the queue", _answers(_job(), *change), requestBody=place, security=_ADMIN)
+        },
+        f"{one}/assign": {
+            "post": _one("Have one worker do it", _answers(_job(), *change), requestBody=worker, security=_ADMIN)
+        },
+        "/api/workers": {
+            "get": {
+                "summary": "Workers, and what they do",
+                "responses": _answers(_some("application/json"), 401),
+                "security": _ADMIN,
+            }
+        },
+        "/api/history": {
+            "get": {
+                "summary": "All jobs there ever were",
+                "parameters": [histories],
+                "responses": _answers(_some(*HISTORIES.values()), 400, 401),
+                "security": _ADMIN,
+            }
+        },
+    }

@@ -1,0 +1,66 @@
+"""What letters to owners say: as text, and the same as HTML."""
+
+from datetime import UTC, datetime
+from email.message import EmailMessage
+from email.utils import format_datetime
+from urllib.parse import urlsplit
+
+import jinja2
+
+from unlost.service import page
+from unlost.service.jobs.keys import Keys
+from unlost.service.jobs.letters import Due
+from unlost.service.jobs.retention import Terms
+from unlost.service.jobs.told import iso
+
+
+class LetterTexts:
+    """Writes letters. root: our own address, which links begin with."""
+
+    def __init__(self, keys: Keys, terms: Terms, root: str) -> None:
+        self._keys = keys
+        self._terms = terms
+        self._root = root
+        self._plain = jinja2.Environment(
+            loader=jinja2.FunctionLoader(page.template), undefined=jinja2.StrictUndefined, autoescape=False  # noqa: S701
+        )  # fmt: skip
+        self._html = jinja2.Environment(
+            loader=jinja2.FunctionLoader(page.template), undefined=jinja2.StrictUndefined, autoescape=True
+        )
+
+    def link(self, letter: Due) -> str:
+        """Return the address that a letter leads to."""
+        number = letter.job.number
+        if letter.kind.value.startswith("confirm"):
+            return f"{self._root}/jobs/confirm/{self._keys.confirmation(number)}"
+        return f"{self._root}/jobs/{self._keys.owner(number)}"
+
+    def message(self, letter: Due, sender: str, now: float) -> EmailMessage:
+        """Return a letter that can be sent. The same one has the same id, so that nobody takes it for two."""
+        job = letter.job
+        link = self.link(letter)
+        fields = {
+            "host": urlsplit(job.order.url).hostname or "a site",
+            "url": job.order.url,
+            "what": "page" if job.order.page else "site",
+            "name": job.order.name,
+            "recovered": job.progress.recovered,
+            "remark": f"\n{job.message}.\n" if job.message else "",
+            "removed_at": (iso(self._terms.until(job)) or "").partition("T")[0],
+            "confirm": link,
+            "status": link,
+        }
+        text = self._plain.get_template(f"letters/{letter.kind.value}.txt").render(fields)
+        subject, _, body = text.partition("\n")
+        parts = [" ".join(part.split()) for part in body.split("\n\n") if part.strip()]
+        message = EmailMessage()
+        message["Subject"] = " ".join(subject.split())
+        message["From"] = sender
+        message["To"] = job.order.mail
+        message["Date"] = format_datetime(datetime.fromtimestamp(now, UTC))
+        message["Message-ID"] = f"<{job.number}.{letter.number}.{letter.kind}@{sender.rpartition('@')[2].strip('>')}>"
+        message["Auto-Submitted"] = "auto-generated"  # so that nobody's absence answers
+        message.set_content(body)
+        html = self._html.get_template("letters/letter.html").render(subject=subject, parts=parts)
+        message.add_alternative(html, subtype="html")
+        return message

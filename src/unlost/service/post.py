@@ -1,0 +1,73 @@
+"""The post: sends letters to owners as they fall due, or shows them to whoever runs the service."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from unlost.clock import Clock
+from unlost.errors import DatabaseError
+from unlost.service.jobs.letters import Due, Letters
+from unlost.service.letter_texts import LetterTexts
+from unlost.service.mail import MailError, MailServer
+
+_LOOK_SECONDS = 2.0
+_AGAIN_SECONDS = 10.0  # after the database was out of reach
+_log = logging.getLogger(__name__)
+
+
+class Post:
+    """Sends what is due, one letter after the other.
+
+    server: None if there is none: then links are shown by `tell`, for whoever runs it to pass on.
+    """
+
+    def __init__(
+        self,
+        letters: Letters,
+        texts: LetterTexts,
+        server: MailServer | None,
+        clock: Clock,
+        tell: Callable[[str], None],
+    ) -> None:
+        self._letters = letters
+        self._texts = texts
+        self._server = server
+        self._clock = clock
+        self._tell = tell
+
+    async def run(self) -> None:
+        """Send, for ever."""
+        while True:
+            try:
+                while await asyncio.to_thread(self.send_some):
+                    pass
+                await self._clock.sleep(_LOOK_SECONDS)
+            except DatabaseError as error:
+                _log.warning("%s", error)
+                await self._clock.sleep(_AGAIN_SECONDS)
+
+    def send_some(self) -> bool:
+        """Send the next letters that are due; return whether there were any. Raises DatabaseError."""
+        letters = self._letters.take()
+        if self._server is None:
+            for letter in letters:
+                job = letter.job
+                self._tell(f"{job.order.mail}, job {job.number}, {letter.kind}: {self._texts.link(letter)}")
+            if letters:
+                self._letters.sent(letters)
+        else:
+            for letter in letters:
+                self._send(letter, self._server)
+        return bool(letters)
+
+    def _send(self, letter: Due, server: MailServer) -> None:
+        about = {"job": letter.job.number, "letter": letter.kind.value}
+        try:
+            server.send(self._texts.message(letter, server.sender, self._clock.now()))
+        except MailError as error:
+            goes_on = self._letters.failed(letter, str(error), is_final=error.is_final)
+            what = "is tried again" if goes_on else "is given up"
+            _log.warning("a letter of job %s %s: %s", letter.job.number, what, error, extra=about)
+        else:
+            self._letters.sent([letter])
+            _log.info("a letter of job %s was sent", letter.job.number, extra=about)

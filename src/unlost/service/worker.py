@@ -1,0 +1,99 @@
+"""A worker: takes one job after the other, until it is told to end."""
+
+import asyncio
+import logging
+import os
+import secrets
+import socket
+from contextlib import suppress
+
+from unlost.errors import DatabaseError, LeaseLostError
+from unlost.service.jobs.job import Job
+from unlost.service.jobs.states import give_back
+from unlost.service.jobs.work import Tools, Work
+
+_log = logging.getLogger(__name__)
+_LOOK_SECONDS = 1.0  # between two looks for a job, while there is none
+_GREET_SECONDS = 20.0
+_AGAIN_SECONDS = 5.0  # after the database was out of reach
+
+
+def name_of_worker() -> str:
+    """Return a name that no other worker has: that of the machine, the number of the process, and a word at random."""
+    return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
+
+
+class Worker:
+    """Does jobs, several at once if it is told to. The database may go away and come back: it waits for it.
+
+    name: as lists of workers show it; no two that live may have the same. at_once: how many jobs.
+    look: seconds between two looks for a job.
+    """
+
+    def __init__(self, tools: Tools, name: str, at_once: int = 1, look: float = _LOOK_SECONDS) -> None:
+        self._tools = tools
+        self._name = name
+        self._at_once = at_once
+        self._look = look
+        self._stopping = asyncio.Event()
+
+    def stop(self) -> None:
+        """Take no more jobs, and give back those that are being done; to be called in the event loop."""
+        self._stopping.set()
+
+    async def run(self) -> None:
+        """Work until `stop`. Jobs that are given back then go on elsewhere from where they are."""
+        tasks = [asyncio.create_task(self._take()) for _ in range(self._at_once)]
+        greeting = asyncio.create_task(self._greet())
+        await self._stopping.wait()
+        for task in (greeting, *tasks):
+            task.cancel()
+        await asyncio.gather(greeting, *tasks, return_exceptions=True)
+        with suppress(DatabaseError):
+            await asyncio.to_thread(self._tools.jobs.leave, self._name)
+
+    async def _greet(self) -> None:
+        while True:
+            try:
+                await asyncio.to_thread(self._tools.jobs.greet, self._name)
+            except DatabaseError as error:
+                _log.warning("%s", error, extra={"worker": self._name})
+            await asyncio.sleep(_GREET_SECONDS)
+
+    async def _take(self) -> None:
+        """Do one job after the other."""
+        while True:
+            try:
+                if not await self._take_one():
+                    await asyncio.sleep(self._look)
+            except DatabaseError as error:
+                _log.warning("%s", error, extra={"worker": self._name})
+                await asyncio.sleep(_AGAIN_SECONDS)
+            except Exception:  # noqa: BLE001  whatever it is, the job is taken over, and counted as a crash
+                _log.exception("a fault of ours; it goes on with the next job", extra={"worker": self._name})
+                await asyncio.sleep(self._look)
+
+    async def _take_one(self) -> bool:
+        """Do the next job, if there is one; return whether there was."""
+        claiming = asyncio.ensure_future(asyncio.to_thread(self._tools.jobs.claim, self._name, self._tools.lease))
+        try:
+            job = await asyncio.shield(claiming)
+        except asyncio.CancelledError:
+            # The claim goes through all the same: what it gives us must be given back.
+            job = await claiming
+            if job is not None:
+                await self._give_back(job)
+            raise
+        if job is None:
+            return False
+        about = {"job": job.number, "generation": job.generation, "worker": self._name}
+        _log.info("job %s begun", job.number, extra=about)
+        await Work(self._tools, job).run()
+        _log.info("job %s left", job.number, extra=about)
+        return True
+
+    async def _give_back(self, job: Job) -> None:
+        with suppress(DatabaseError, LeaseLostError):
+            await asyncio.to_thread(
+                self._tools.jobs.change, job.number, lambda found, now: give_back(found, job.generation, now)
+            )

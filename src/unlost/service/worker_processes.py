@@ -1,0 +1,58 @@
+"""Workers in processes of their own, which are started again when they end, and end when we do."""
+
+import asyncio
+import logging
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+
+from unlost.service.going_on import going_on
+
+_FIRST_PAUSE, _LAST_PAUSE = 1.0, 60.0  # seconds before a worker that ended is started again: doubled each time
+_LIVED_SECONDS = 60.0  # after which its end counts as the first one
+_GRACE_SECONDS = 20.0  # to give its jobs back
+_log = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def running_workers(count: int, arguments: Sequence[str], environment: Mapping[str, str]) -> AsyncIterator[None]:
+    """Keep so many workers running until the block ends. arguments: behind `unlost`, with `--with-parent` among them.
+
+    Their standard input is a pipe of ours on which nothing is ever said: however this process ends, it is closed then,
+    and they end, too.
+    """
+    async with AsyncExitStack() as stack:
+        for _ in range(count):
+            await stack.enter_async_context(going_on(_kept_running(arguments, environment)))
+        yield
+
+
+async def _kept_running(arguments: Sequence[str], environment: Mapping[str, str]) -> None:
+    loop = asyncio.get_running_loop()
+    pause = _FIRST_PAUSE
+    while True:
+        begun = loop.time()
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "unlost.cli.start", *arguments, stdin=asyncio.subprocess.PIPE, env=environment,
+            start_new_session=True,  # Ctrl-C is for us alone: we tell them
+        )  # fmt: skip
+        try:
+            code = await process.wait()
+        except asyncio.CancelledError:
+            await _end(process)
+            raise
+        pause = _FIRST_PAUSE if loop.time() - begun > _LIVED_SECONDS else min(2 * pause, _LAST_PAUSE)
+        _log.warning("a worker ended (%s): another one is started in %g s", code, pause)
+        await asyncio.sleep(pause)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    with suppress(ProcessLookupError):
+        process.terminate()
+    try:
+        async with asyncio.timeout(_GRACE_SECONDS):
+            await process.wait()
+    except TimeoutError:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()

@@ -1,0 +1,89 @@
+"""PostgreSQL from Debian: a cluster of its own in a folder of its own, reached by loopback, never run as root."""
+
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+from tests.neighbours.process import running
+
+_NAMES = count()
+
+
+@dataclass(frozen=True, slots=True)
+class Postgresql:
+    """A running server."""
+
+    port: int
+
+    def url(self, name: str = "postgres") -> str:
+        """Return the address of a database."""
+        return f"postgresql://tester@127.0.0.1:{self.port}/{name}"
+
+    def new(self) -> str:
+        """Make an empty database, and return its address."""
+        name = f"test_{os.getpid()}_{next(_NAMES)}"
+        command = [_program("createdb"), "-h", "127.0.0.1", "-p", str(self.port), "-U", "tester", name]
+        subprocess.run(command, check=True, capture_output=True)
+        return self.url(name)
+
+
+def _program(name: str) -> str:
+    """Return where a program is: Debian has those of each version in a folder of their own."""
+    places = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name), reverse=True)
+    found = shutil.which(name, path=os.pathsep.join([*map(str, places), os.environ["PATH"]]))
+    if found is None:
+        raise FileNotFoundError(f"{name}: run `scripts/need tools`, which installs PostgreSQL")
+    return found
+
+
+def _as_another() -> list[str]:
+    """Return what makes a command one of the user `postgres`, if we are root: it refuses to run as that."""
+    return ["runuser", "-u", "postgres", "--"] if os.getuid() == 0 else []
+
+
+@contextmanager
+def serving() -> Iterator[Postgresql]:
+    """Run a server that forgets everything afterwards."""
+    folder = Path(tempfile.mkdtemp(prefix="unlost-postgresql-"))
+    try:
+        if os.getuid() == 0:
+            user = pwd.getpwnam("postgres")
+            os.chown(folder, user.pw_uid, user.pw_gid)
+        data = folder / "data"
+        made: list[str | Path] = [
+            _program("initdb"),
+            "-D",
+            data,
+            "-U",
+            "tester",
+            "-A",
+            "trust",
+            "-N",
+            "-E",
+            "UTF8",
+            "--locale=C",
+        ]
+        subprocess.run([*_as_another(), *made], check=True, capture_output=True, cwd=folder)
+
+        def command(port: int) -> list[str | Path]:
+            # The disk is of no use to anybody afterwards: a test that pulls the plug is not among them.
+            options = {"listen_addresses": "127.0.0.1", "port": str(port), "unix_socket_directories": str(folder)}
+            options |= {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+            set_ = [text for name, value in options.items() for text in ("-c", f"{name}={value}")]
+            return [*_as_another(), _program("postgres"), "-D", data, *set_]
+
+        def ready(port: int) -> bool:
+            asked = [_program("pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(port), "-U", "tester"]
+            return subprocess.run(asked, check=False).returncode == 0
+
+        with running(command, ready, folder) as port:
+            yield Postgresql(port)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

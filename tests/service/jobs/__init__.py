@@ -1,0 +1,1 @@
+"""Jobs: their rules, their databases, their workers."""

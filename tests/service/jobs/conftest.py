@@ -1,0 +1,26 @@
+"""Databases for tests of jobs: SQLite and a real PostgreSQL, the same tests for both."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.neighbours import postgresql
+from tests.neighbours.postgresql import Postgresql
+from unlost.service.jobs.database import file_url
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Postgresql]:
+    """Run PostgreSQL, once for all tests."""
+    with postgresql.serving() as running:
+        yield running
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Return the address of an empty database, of either kind."""
+    if request.param == "sqlite":
+        return file_url(tmp_path / "jobs.sqlite")
+    found: Postgresql = request.getfixturevalue("server")
+    return found.new()

@@ -1,0 +1,54 @@
+"""Jobs in memory, by the rules alone: what the database must do, too."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from tests.virtual_clock import VirtualClock
+from unlost.service.jobs import states
+from unlost.service.jobs.job import Job, Progress, State
+from unlost.service.jobs.order import Order
+
+ORDER = Order("http://lost.example/", "me@example.org", "Me")
+
+
+class Shelf:
+    """Does what `Jobs` does, slowly."""
+
+    def __init__(self, clock: VirtualClock) -> None:
+        self.clock = clock
+        self.jobs: dict[int, Job] = {}
+
+    def submit(self, order: Order, *, is_confirmed: bool = False) -> Job:
+        """Take an order."""
+        now, number = self.clock.now(), len(self.jobs) + 1
+        job = Job(number, order, State.PENDING, now, now)
+        self.jobs[number] = states.confirm(job, now, number) if is_confirmed else job
+        return self.jobs[number]
+
+    def change(self, number: int, change: Callable[[Job, float], Job]) -> Job:
+        """Replace a job."""
+        self.jobs[number] = change(self.jobs[number], self.clock.now())
+        return self.jobs[number]
+
+    def claim(self, worker: str, seconds: float) -> Job | None:
+        """Give a worker the next job."""
+        now = self.clock.now()
+        free = [job for job in self.jobs.values() if states.is_free(job, worker, now)]
+        for job in sorted(free, key=lambda job: (job.state is State.QUEUED, job.turn, job.number)):
+            claimed = self.change(job.number, lambda job, now: states.claim(job, worker, now, seconds))
+            if claimed.state is State.PROCESSING:
+                return claimed
+        return None
+
+    def beat(self, number: int, generation: int, seconds: float, progress: Progress) -> Job:
+        """Note that a worker lives."""
+        return self.change(number, lambda job, now: states.beat(job, generation, now, seconds, progress))
+
+    def get(self, number: int) -> Job:
+        """Return a job."""
+        return self.jobs[number]
+
+    def retry(self, number: int) -> Job:
+        """Queue a job again."""
+        turn = 1 + max((job.turn for job in self.jobs.values()), default=0)
+        return self.change(number, lambda job, now: replace(states.retry(job, now, turn)))

@@ -1,0 +1,60 @@
+"""Tables of every earlier form are brought to the newest, with what is in them."""
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy import text
+
+from tests.service.jobs.shelf import ORDER
+from unlost.errors import InputError
+from unlost.service.jobs import migrations
+from unlost.service.jobs.database import Database
+from unlost.service.jobs.job import State
+from unlost.service.jobs.store import Jobs
+from unlost.service.jobs.tables import METADATA
+
+# A job as the first form of the tables has it: later forms must be able to read it.
+_FIRST = """
+INSERT INTO job (customer, customer_order, state, submitted, changed, turn, not_before, generation, crashes, rounds,
+    reminders, recovered, missing, queued, stage, message, packages, figures)
+VALUES ('', '{"url": "http://old.example/", "mail": "me@example.org", "name": "", "page": false, "archives": [],
+    "first": null, "last": null, "windows": false, "policy": "exhaustive"}', 'queued', 1.5, 1.5, 7, 0, 0, 0, 0,
+    0, 0, 0, 0, 'recovering', '', '[]', '{}')
+"""
+
+
+@pytest.mark.parametrize("revision", migrations.revisions())
+def test_from_every_earlier_form(url: str, revision: str) -> None:
+    """A job that was ordered in an earlier version is done by this one; new ones get other numbers."""
+    database = Database(url)
+    with database.writing() as connection:
+        migrations.upgrade(connection, revision)
+        connection.exec_driver_sql(_FIRST)
+    database.prepare()
+    jobs = Jobs(database)
+    assert jobs.submit(ORDER, is_confirmed=True).number == 2
+    claimed = jobs.claim("w", 60)
+    assert claimed is not None
+    assert (claimed.number, claimed.order.url, claimed.state) == (1, "http://old.example/", State.PROCESSING)
+    database.close()
+
+
+def test_the_newest_form_is_that_of_the_code(url: str) -> None:
+    """Between what migrations make and what the code says there is no difference."""
+    database = Database(url)
+    database.prepare()
+    with database.writing() as connection:
+        found = compare_metadata(MigrationContext.configure(connection), METADATA)
+    assert found == []
+    database.close()
+
+
+def test_tables_of_a_newer_version(url: str) -> None:
+    """They are left alone."""
+    database = Database(url)
+    database.prepare()
+    with database.writing() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    with pytest.raises(InputError, match="newer unlost"):
+        database.prepare()
+    database.close()

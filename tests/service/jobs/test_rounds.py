@@ -1,0 +1,61 @@
+"""When a job goes on: archives say it, or a pause; and at some point what there is, is all."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from tests.service.jobs.shelf import ORDER
+from tests.virtual_clock import VirtualClock
+from unlost.recover.doors import Closing
+from unlost.recover.result import Result
+from unlost.recover.state.resources import Standing
+from unlost.service.jobs.folders import JobFolders
+from unlost.service.jobs.job import Job, Progress, State
+from unlost.service.jobs.work import Tools, Work, remark
+
+if TYPE_CHECKING:
+    from unlost.service.jobs.store import Jobs
+
+NOW = 1_700_000_000.0
+
+
+def work(rounds: int, before: int, recovered: int) -> Work:
+    """Return the work of one round. before, recovered: resources that had come before it, and have now."""
+    clock = VirtualClock(NOW)
+    tools = Tools(cast("Jobs", None), JobFolders(Path("/nonexistent")), {}, lambda _: None, clock, pause=600)  # type: ignore[arg-type, return-value]
+    job = Job(1, ORDER, State.PROCESSING, NOW, NOW, rounds=rounds, progress=Progress(before))
+    found = Work(tools, job)
+    found._progress = Progress(recovered)
+    return found
+
+
+def result(
+    failed: int = 0, closed: dict[str, Closing] | None = None, unlisted: dict[str, str] | None = None, queued: int = 0
+) -> Result:
+    """Return how a round ended."""
+    counts = dict.fromkeys(Standing, 0) | {Standing.QUEUED: queued}
+    return Result(counts, closed or {}, unlisted or {}, failed, {}, is_stopped=False, is_enough=False)
+
+
+QUOTA = {"a": Closing(NOW + 9_000, "quota", "its quota of the day is used up")}
+
+
+def test_what_is_done_is_done() -> None:
+    """Nothing is waited for."""
+    assert work(0, 0, 5)._when_again(result()) is None
+
+
+def test_whoever_is_closed_says_when() -> None:
+    """A job waits until the first archive can be asked; if others failed, only for the pause."""
+    assert work(0, 0, 5)._when_again(result(closed=QUOTA, queued=3)) == NOW + 9_000
+    assert work(0, 0, 5)._when_again(result(closed=QUOTA, queued=3, failed=1)) == NOW + 600
+    assert work(0, 0, 5)._when_again(result(unlisted={"b": "no"})) == NOW + 600
+
+
+def test_three_rounds_for_nothing_are_enough() -> None:
+    """What still fails then is said, and the job is complete; whatever came in between begins the count anew."""
+    failing = result(failed=2, unlisted={"b": "no"})
+    assert work(1, 5, 5)._when_again(failing) == NOW + 600
+    assert work(2, 5, 5)._when_again(failing) is None
+    assert work(2, 5, 6)._when_again(failing) == NOW + 600
+    assert remark(failing) == "b gave no whole list; 2 resources may be had another time, since archives failed"
+    assert remark(result(closed=QUOTA)) == "a could not be asked for all"

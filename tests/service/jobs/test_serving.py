@@ -1,0 +1,250 @@
+"""Jobs over HTTP, with one command and nothing else: ordered, confirmed, done by its worker, picked up."""
+
+import csv
+import http.client
+import io
+import json
+import os
+import signal
+import subprocess
+import time
+import zipfile
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from tests.cli.run import unlost
+from tests.recover.village import Village, running, village
+from tests.service.jobs.serving import ORDER, Service, serving
+from tests.service.jobs.test_worker import FILES
+from tests.service.jobs.workers import Hold
+from tests.service.test_metrics import samples
+from tests.waiting import wait_until
+
+NEIGHBOURS = Path(__file__).parents[3] / ".neighbours"
+
+
+@pytest.fixture(scope="module")
+def lost() -> Iterator[Village]:
+    """Run the archives of a small site."""
+    with running(village()) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def service(lost: Village, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """Run a service with one worker beside it."""
+    folder = tmp_path_factory.mktemp("serving")
+    with serving(folder, lost.registry(folder)) as found:
+        yield found
+
+
+def test_from_order_to_pick_up(service: Service) -> None:
+    """An order is confirmed by a button behind a link, done, watched, and downloaded in parts that fit together."""
+    made = service.ask("POST", "/api/jobs", ORDER)
+    assert made.status == 201
+    key, number = made.json["key"], made.json["number"]
+    assert made.headers["location"].endswith(f"/api/jobs/{key}")
+    assert (made.json["state"], made.json["policy"], made.json["place"]) == ("pending", "exhaustive", None)
+    link = service.found(rf"job {number}, confirm: http://127\.0\.0\.1:\d+(/jobs/confirm/[\w-]+)")
+    page = service.ask("GET", link)
+    assert (page.status, page.headers["referrer-policy"]) == (200, "no-referrer")
+    assert service.status(key)["state"] == "pending", "to look at the page confirms nothing"
+    confirmed = service.ask("POST", link, b"")
+    assert confirmed.status == 303
+    assert service.ask("GET", confirmed.headers["location"]).status == 200
+    done = service.ended(key)
+    assert (done["state"], done["progress"]["recovered"], done["progress"]["share"]) == ("complete", FILES, 1.0)
+    assert {each["format"] for each in done["packages"]} == {"zip", "tar.gz", "wacz"}
+    path = f"/api/jobs/{key}/package/zip"
+    first = service.ask("GET", path, Range="bytes=0-999")
+    tag = first.headers["etag"]
+    assert (first.status, len(first.body)) == (206, 1000)
+    assert service.status(key)["picked_up"] is None, "that was not all of it"
+    rest = service.ask("GET", path, Range="bytes=1000-", If_Range=tag)
+    assert rest.status == 206
+    assert service.ask("GET", path, Range="bytes=1000-", If_Range='"other"').status == 200
+    with zipfile.ZipFile(io.BytesIO(first.body + rest.body)) as packed:
+        assert packed.testzip() is None
+        assert len(packed.namelist()) == FILES
+    assert service.ask("GET", path, Range="bytes=99999999-").status == 416
+    wait_until(lambda: service.status(key)["picked_up"] is not None)
+    assert service.ask("HEAD", f"/api/jobs/{key}/package/wacz").headers["content-type"] == "application/wacz"
+    assert service.ask("GET", f"/api/jobs/{key}/package/rar").status == 404
+
+
+def test_progress_is_streamed(service: Service) -> None:
+    """Who watches gets an event at once and one for each change, the last of them when the job has ended."""
+    job = service.ask("POST", "/api/jobs", ORDER, is_admin=True).json
+    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=30)
+    connection.request("GET", f"/api/jobs/{job['key']}/events")
+    answer = connection.getresponse()
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    text = answer.read().decode()
+    connection.close()
+    events = [json.loads(line.removeprefix("data: ")) for line in text.splitlines() if line.startswith("data: ")]
+    assert events[-1]["state"] == "complete"
+    assert all(one != other for one, other in pairwise(events))
+
+
+def test_keys_and_tokens(service: Service) -> None:
+    """A job is opened by its own key or a token, by nothing else; lists, moves and history by a token alone."""
+    job = service.ask("POST", "/api/jobs", ORDER).json
+    key, number = job["key"], job["number"]
+    forged = key[:-1] + ("A" if key[-1] != "A" else "B")
+    other = f"{number + 1}-{key.partition('-')[2]}"
+    for wrong in (forged, other, "x", f"{number}-", "1-" + "A" * 43):
+        assert service.ask("GET", f"/api/jobs/{wrong}").status == 404
+    assert service.ask("GET", f"/api/jobs/{number}").status == 404
+    assert service.ask("GET", f"/api/jobs/{number}", Authorization="Bearer x").status == 401
+    assert service.ask("GET", f"/api/jobs/{number}", is_admin=True).json["generation"] == 0
+    for method, path in (
+        ("GET", "/api/jobs"),
+        ("GET", "/api/workers"),
+        ("GET", "/api/history"),
+        ("DELETE", f"/api/jobs/{key}"),
+    ):
+        refused = service.ask(method, path)
+        assert (refused.status, refused.headers["www-authenticate"]) == (401, "Bearer")
+    wrong_code = service.ask("POST", f"/api/jobs/{key}/confirm", {"code": key})
+    assert wrong_code.status == 400, "the key alone confirms nothing"
+    code = service.found(rf"job {number}, confirm: \S+/jobs/confirm/([\w-]+)")
+    assert service.ask("GET", f"/api/jobs/{code}").status == 404, "nor does the code open the job"
+    assert service.ask("POST", f"/api/jobs/{key}/cancel").json["state"] == "cancelled"
+    assert service.ask("POST", f"/api/jobs/{key}/confirm", {"code": code}).json["state"] == "cancelled"
+    removed = service.ask("DELETE", f"/api/jobs/{number}", is_admin=True).json
+    assert (removed["state"], removed["mail"]) == ("removed", "")
+    assert service.ask("POST", f"/api/jobs/{key}/retry").status == 409
+    logged = "".join(service.lines)
+    assert service.token not in logged
+
+
+def test_orders_that_are_none(service: Service) -> None:
+    """What is wrong with an order is said, by the name of the field."""
+    wrong: list[dict[str, object]] = [
+        {"url": ""}, {"url": "mailto:a@b"}, {"mail": "a b@c"}, {"mail": "a@b\nBcc: c@d"}, {"mail": "a@b@c"},
+        {"page": 1},
+        {"archives": ["nobody"]}, {"archives": "a"}, {"from": "2015", "to": "2014"}, {"to": "x"}, {"policy": "all"},
+        {"name": "x" * 201}, {"name": "a\x1b"}, {"windows": "yes"},
+    ]  # fmt: skip
+    for more in wrong:
+        refused = service.ask("POST", "/api/jobs", {**ORDER, **more})
+        assert refused.status == 400, more
+        assert any(refused.json["error"].startswith(name) for name in more), refused.json
+    assert service.ask("POST", "/api/jobs", {**ORDER, "more": 1}).json["error"].startswith("more: no such field")
+    assert service.ask("POST", "/api/jobs", b"[" * 70_000).status == 413
+    assert service.ask("POST", "/api/jobs", b"[" * 60_000).status == 400
+    assert service.ask("POST", "/api/jobs", b"url=x", Content_Type="application/x-www-form-urlencoded").status == 415
+    put = service.ask("PUT", "/api/jobs", {})
+    assert (put.status, {*put.headers["allow"].split(", ")}) == (405, {"GET", "HEAD", "POST"})
+
+
+def test_administrators(service: Service, lost: Village) -> None:
+    """They see queue and workers, give places and workers to jobs, and take the history with them."""
+    hold = Hold(lost, 1)
+    try:
+        busy = service.ask("POST", "/api/jobs", ORDER, is_admin=True).json
+        hold.wait()
+        waiting = [service.ask("POST", "/api/jobs", ORDER, is_admin=True).json for _ in range(3)]
+        assert [job["place"] for job in waiting] == [1, 2, 3]
+        assert (
+            service.ask("POST", f"/api/jobs/{waiting[2]['number']}/move", {"place": 1}, is_admin=True).json["place"]
+            == 1
+        )
+        listed = service.ask("GET", "/api/jobs?state=queued", is_admin=True).json
+        numbers = [job["number"] for job in waiting]
+        assert [job["number"] for job in listed["jobs"]] == [numbers[2], numbers[0], numbers[1]]
+        assert listed["counts"]["queued"] == 3
+        (worker,) = service.ask("GET", "/api/workers", is_admin=True).json["workers"]
+        assert worker["jobs"] == [busy["number"]]
+        for number in numbers:
+            path = f"/api/jobs/{number}/assign"
+            assert service.ask("POST", path, {"worker": "elsewhere"}, is_admin=True).json["for_worker"] == "elsewhere"
+        measured = samples(service.ask("GET", "/metrics").body.decode())
+        assert measured["unlost_jobs_queued"] == 3
+        assert measured["unlost_workers"] == 1
+    finally:
+        hold.release()
+    service.ended(busy["key"])
+    assert {service.status(job["key"])["state"] for job in waiting} == {"queued"}, "none is of this worker"
+    for job in waiting:
+        assert service.ask("POST", f"/api/jobs/{job['key']}/cancel").status == 200
+    rows = service.ask("GET", "/api/history", is_admin=True).json
+    table = list(
+        csv.DictReader(io.StringIO(service.ask("GET", "/api/history?format=csv", is_admin=True).body.decode()))
+    )
+    tree = ET.fromstring(service.ask("GET", "/api/history?format=xml", is_admin=True).body)  # noqa: S314  our own
+    assert [row["number"] for row in rows] == sorted(row["number"] for row in rows)
+    assert [str(row["number"]) for row in rows] == [row["number"] for row in table]
+    assert [row["number"] for row in table] == [each.findtext("number") for each in tree]
+    assert {busy["number"], *numbers} <= {row["number"] for row in rows}
+
+
+def test_the_commands(service: Service) -> None:
+    """`unlost jobs` orders, looks, cancels and lists."""
+    server = ("--server", service.base)
+    done = unlost("jobs", "submit", "lost.example", "--mail", "me@example.org", *server)
+    assert done.returncode == 0, done.stderr
+    key = done.stdout.decode().strip()
+    assert b"confirm it" in done.stderr
+    assert json.loads(unlost("jobs", "status", key, *server, "--json").stdout)["state"] == "pending"
+    assert b"pending" in unlost("jobs", "status", key, *server).stdout
+    assert b"cancelled" in unlost("jobs", "cancel", key, *server).stdout
+    assert unlost("jobs", "list", *server).returncode == 2
+    listed = unlost("jobs", "list", *server, "--state", "cancelled", env={"UNLOST_TOKEN": service.token})
+    assert b"http://lost.example" in listed.stdout
+    assert unlost("jobs", "status", "1-x", *server).returncode == 2
+    refused = unlost("jobs", "submit", "lost.example", "--mail", "nobody", *server)
+    assert (refused.returncode, b"mail:" in refused.stderr) == (2, True)
+    assert unlost("jobs", "status", key, "--server", "http://127.0.0.1:1").returncode == 3
+    place = str(service.folder / "jobs")
+    token = unlost("jobs", "token", "you", "--jobs", place).stdout.decode().strip()
+    assert unlost("jobs", "list", *server, "--token", token).returncode == 0
+    assert unlost("jobs", "token", "you", "--revoke", "--jobs", place).returncode == 0
+    wait_until(lambda: unlost("jobs", "list", *server, "--token", token).returncode == 2)
+
+
+def test_schemathesis(service: Service, tmp_path: Path) -> None:
+    """Whatever it makes up from the description of jobs, no answer is a fault, and every one is as described."""
+    begin = time.monotonic()
+    checks = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
+    done = subprocess.run(
+        [
+            NEIGHBOURS / "schemathesis" / "bin" / "schemathesis", "run", f"{service.base}/openapi.json",
+            "--checks", f"{checks},unsupported_method,allow_header_conformance",
+            "--include-path-regex", "^/api/(jobs|workers|history)",
+            "--header", f"Authorization: Bearer {service.token}",
+            "--exclude-path-regex", "events",  # they do not end
+            "--phases", "examples,coverage,fuzzing", "--max-examples", "10", "--max-time", "12", "--seed", "1208",
+            "--max-redirects", "0", "--suppress-health-check", "all", "--no-color",
+        ],
+        capture_output=True, check=False, timeout=90, cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout.decode()[-6_000:]
+    assert time.monotonic() - begin < 60
+    assert service.ask("GET", "/health").status == 200
+
+
+def test_workers_end_with_the_service(lost: Village, tmp_path: Path) -> None:
+    """A worker that dies is replaced; one whose service is killed with -9 ends by itself; SIGTERM ends all."""
+    with serving(tmp_path, lost.registry(tmp_path)) as service:
+        first = service.found(r"worker (\S+) waits for jobs")
+        os.kill(_process(first), signal.SIGKILL)
+        wait_until(lambda: sum("waits for jobs" in line for line in service.lines) == 2)
+        second = [line for line in service.lines if "waits for jobs" in line][1].split()
+        name = next(word for word in second if word.count("-") >= 2)
+        service.process.kill()
+        service.process.wait()
+        wait_until(lambda: not Path(f"/proc/{_process(name)}").exists())
+    with serving(tmp_path, lost.registry(tmp_path)) as again:
+        third = again.found(r"worker (\S+) waits for jobs")
+        again.process.terminate()
+        assert again.process.wait(30) == 0
+        assert not Path(f"/proc/{_process(third)}").exists()
+
+
+def _process(worker: str) -> int:
+    return int(worker.rsplit("-", 2)[1])

@@ -1,0 +1,286 @@
+"""Jobs in a database: their order, what time does to them, the letters about them; in SQLite and PostgreSQL alike."""
+
+import itertools
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+
+from tests.service.jobs.shelf import ORDER
+from tests.virtual_clock import VirtualClock
+from unlost.archives.archive import Archive, Kind, Limit, Work
+from unlost.archives.manners.admission import admit
+from unlost.archives.manners.ledger import Ledger
+from unlost.errors import BusyError, DatabaseError, JobError, LeaseLostError, UsageError
+from unlost.service.jobs import states
+from unlost.service.jobs.accounts import DatabaseLimitStore
+from unlost.service.jobs.database import Database
+from unlost.service.jobs.job import Job, Package, Progress, State
+from unlost.service.jobs.letters import Letters
+from unlost.service.jobs.retention import Letter
+from unlost.service.jobs.store import Jobs
+from unlost.service.jobs.tokens import Tokens
+
+DAY = 86_400.0
+
+
+@pytest.fixture
+def clock() -> VirtualClock:
+    """Have a time of our own."""
+    return VirtualClock()
+
+
+@pytest.fixture
+def jobs(url: str, clock: VirtualClock) -> Iterator[Jobs]:
+    """Open an empty database of jobs."""
+    database = Database(url, clock)
+    database.prepare()
+    yield Jobs(database, max_unfinished=10_000)
+    database.close()
+
+
+def queued(jobs: Jobs, count: int) -> list[int]:
+    """Put some jobs into the queue; return their numbers."""
+    return [jobs.submit(ORDER, is_confirmed=True).number for _ in range(count)]
+
+
+def order(jobs: Jobs) -> list[int]:
+    """Return what waits, in its order."""
+    return [job.number for job in jobs.listed(State.QUEUED)]
+
+
+def test_a_job_is_kept_as_it_is(jobs: Jobs, clock: VirtualClock) -> None:
+    """What is read is what was written, field by field, through a whole life."""
+    order = replace(ORDER, name="Jürgen 😀", archives=("a", "b"), first="20100101000000", windows=True)
+    job = jobs.submit(order)
+    assert (job.state, job.order) == (State.PENDING, order)
+    assert jobs.get(job.number) == job
+    assert jobs.confirm(job.number).state is State.QUEUED
+    claimed = jobs.claim("w", 60)
+    assert claimed is not None
+    beaten = jobs.beat(job.number, claimed.generation, 60, Progress(1, 2, 3))
+    assert jobs.get(job.number) == beaten
+    package = Package("zip", "g1/packages/site.zip", 5, "ab")
+    done = jobs.change(job.number, lambda job, now: states.finish(job, 1, now, (package,), {"a": [1]}, "well"))
+    assert jobs.get(job.number) == done
+    assert (done.packages, done.figures, done.message, done.worker) == ((package,), {"a": [1]}, "well", None)
+    with pytest.raises(UsageError, match="no job 99"):
+        jobs.get(99)
+    assert clock.slept == []
+
+
+def test_places_and_moves(jobs: Jobs) -> None:
+    """A job has the place that it is given, whatever was moved before, and is claimed in that order."""
+    numbers = queued(jobs, 5)
+    assert [jobs.place(jobs.get(number)) for number in numbers] == [1, 2, 3, 4, 5]
+    wanted = list(numbers)
+    # So many between the same two that there is no room left between their turns.
+    for step in range(60):
+        moved, place = wanted[-1 - step % 2], 2 + step % 3
+        jobs.move(moved, place)
+        wanted.remove(moved)
+        wanted.insert(place - 1, moved)
+        assert order(jobs) == wanted
+    jobs.move(wanted[2], 1)
+    wanted.insert(0, wanted.pop(2))
+    jobs.move(wanted[1], 99)
+    wanted.append(wanted.pop(1))
+    assert order(jobs) == wanted
+    found = [job.number for _ in wanted if (job := jobs.claim("w", 60)) is not None]
+    assert found == wanted
+    with pytest.raises(JobError, match="only what is queued"):
+        jobs.move(wanted[0], 1)
+
+
+def test_given_back_it_has_its_old_place(jobs: Jobs) -> None:
+    """Who waited longest goes first again, also before those that came while it was worked on."""
+    (first,) = queued(jobs, 1)
+    claimed = jobs.claim("w", 60)
+    assert claimed is not None
+    later = queued(jobs, 2)
+    jobs.change(first, lambda job, now: states.give_back(job, 1, now))
+    assert order(jobs) == [first, *later]
+
+
+def test_a_job_for_one_worker(jobs: Jobs, clock: VirtualClock) -> None:
+    """Who alone may begin it gets it first of all; not before its time, unless it is given to somebody."""
+    first, second = queued(jobs, 2)
+    jobs.change(first, lambda job, _: states.assign(job, "mine"))
+    other = jobs.claim("other", 60)
+    assert other is not None
+    assert other.number == second
+    assert jobs.claim("other", 60) is None
+    mine = jobs.claim("mine", 60)
+    assert mine is not None
+    assert mine.number == first
+    jobs.change(first, lambda job, now: states.give_back(job, 1, now, now + 100))
+    assert jobs.claim("mine", 60) is None
+    clock.advance(101)
+    assert jobs.claim("anybody", 6_000) is not None
+
+
+def test_nobody_gets_what_another_has(jobs: Jobs) -> None:
+    """Many that claim at once get different jobs, and all of them."""
+    numbers = queued(jobs, 40)
+    barrier = threading.Barrier(4)
+
+    def claims(worker: int) -> list[int]:
+        barrier.wait()
+        return [job.number for _ in range(12) if (job := jobs.claim(str(worker), 60)) is not None]
+
+    with ThreadPoolExecutor(4) as pool:
+        found = [number for each in pool.map(claims, range(4)) for number in each]
+    assert sorted(found) == numbers
+
+
+def test_too_many_orders(url: str) -> None:
+    """Of one mail address only so many may be open, whatever its letter case; those that ended do not count."""
+    database = Database(url)
+    database.prepare()
+    jobs = Jobs(database, max_unfinished=2)
+    first = jobs.submit(ORDER)
+    jobs.submit(replace(ORDER, mail=ORDER.mail.upper()))
+    with pytest.raises(BusyError, match="2 orders"):
+        jobs.submit(ORDER)
+    jobs.submit(replace(ORDER, mail="else@example.org"))
+    jobs.change(first.number, states.cancel)
+    jobs.submit(ORDER)
+    database.close()
+
+
+def test_what_time_does(jobs: Jobs, clock: VirtualClock) -> None:
+    """Who does not confirm is reminded and then forgotten after ten days; who does not pick up, after four weeks."""
+    letters = Letters(jobs.database)
+
+    def sent() -> list[tuple[int, Letter]]:
+        found: list[tuple[int, Letter]] = []
+        while some := letters.take():
+            letters.sent(some)
+            found += [(letter.job.number, letter.kind) for letter in some]
+        return found
+
+    def pass_days(days: float) -> list[Job]:
+        clock.advance(days * DAY)
+        return jobs.look_after()
+
+    pending, done = jobs.submit(ORDER).number, queued(jobs, 1)[0]
+    claimed = jobs.claim("w", 60)
+    assert claimed is not None
+    jobs.change(done, lambda job, now: states.finish(job, 1, now, (Package("zip", "f", 1, "x"),), {}))
+    assert sent() == [(pending, Letter.CONFIRM), (done, Letter.COMPLETE)]
+    assert pass_days(2.9) == []
+    assert sent() == []
+    assert pass_days(0.2) == []
+    assert sent() == [(pending, Letter.CONFIRM_REMINDER)]
+    assert pass_days(4) == []
+    assert sent() == [(done, Letter.PICK_UP_REMINDER)]
+    assert [job.number for job in pass_days(3)] == [pending]
+    assert sent() == []
+    removed = jobs.get(pending)
+    assert (removed.state, removed.order.mail, removed.order.name, removed.message) == (
+        State.REMOVED, "", "", "not confirmed"
+    )  # fmt: skip
+    jobs.change(done, states.pick_up)
+    assert pass_days(12) == []
+    assert sent() == []
+    assert [job.number for job in pass_days(6)] == [done]
+    assert jobs.get(done).packages == ()
+    with pytest.raises(JobError):
+        jobs.confirm(pending)
+    assert pass_days(400) == []
+
+
+def test_letters_about_what_is_no_longer_so(jobs: Jobs, clock: VirtualClock) -> None:
+    """A letter is not sent about a state that a job has left; one that fails is tried again, later and later."""
+    letters = Letters(jobs.database)
+    gone = jobs.submit(ORDER)
+    jobs.change(gone.number, states.cancel)
+    assert letters.take() == []
+    jobs.submit(ORDER)
+    pauses = []
+    while True:
+        some = letters.take()
+        if not some:
+            clock.advance(30)
+            continue
+        (letter,) = some
+        assert letters.take() == [], "whoever has it, has it alone"
+        pauses.append(clock.now())
+        if not letters.failed(letter, "no", is_final=letter.tries >= 5):
+            break
+    gaps = [later - sooner for sooner, later in itertools.pairwise(pauses)]
+    assert gaps == [60, 120, 240, 480]
+    clock.advance(10 * DAY)
+    assert letters.take() == []
+    assert letters.waiting() == 0
+
+
+def test_a_sender_that_dies_leaves_its_letter(jobs: Jobs, clock: VirtualClock) -> None:
+    """A letter that was taken and never spoken of again is taken by another, some minutes later."""
+    letters = Letters(jobs.database)
+    jobs.submit(ORDER)
+    assert len(letters.take()) == 1
+    assert letters.take() == []
+    clock.advance(901)
+    (again,) = letters.take()
+    assert again.tries == 2
+
+
+def test_limits_hold_together(jobs: Jobs) -> None:
+    """Whoever counts in the same database keeps one limit, and nobody is lost when many count at once."""
+    archive = Archive("a", "A", Kind.MEMENTO, timemap="http://a/", quotas=(Limit(100, DAY, (Work.INDEX,), "test"),))
+    stores = [DatabaseLimitStore(jobs.database) for _ in range(4)]
+
+    def ask(number: int) -> bool:
+        def counted(ledger: Ledger) -> tuple[Ledger, bool]:
+            after, admission = admit(ledger, archive, Work.INDEX, 1_700_000_000.0, 1.0)
+            return after, admission.reason is None
+
+        return stores[number % 4].change("a", counted)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert sum(pool.map(ask, range(150))) == 100
+    assert not stores[0].is_clear("a")
+    assert stores[1].change("b", lambda ledger: (ledger, ledger)) == Ledger()
+    assert stores[1].is_clear("b")
+
+
+def test_tokens(jobs: Jobs) -> None:
+    """A token is known until it is revoked; what is kept of it does not open anything."""
+    tokens = Tokens(jobs.database)
+    mine, yours = tokens.make("me"), tokens.make("you")
+    assert (tokens.name_of(mine), tokens.name_of(yours), tokens.name_of("x")) == ("me", "you", None)
+    assert tokens.revoke("me") == 1
+    assert (tokens.name_of(mine), tokens.name_of(yours)) == (None, "you")
+    assert tokens.names() == ["you"]
+
+
+def test_a_lease_of_an_earlier_generation(jobs: Jobs, clock: VirtualClock) -> None:
+    """Whatever the dead say when they come back is refused, and changes nothing."""
+    (number,) = queued(jobs, 1)
+    jobs.claim("a", 60)
+    clock.advance(61)
+    assert jobs.claim("b", 60) is not None
+    before = jobs.get(number)
+    with pytest.raises(LeaseLostError):
+        jobs.change(number, lambda job, now: states.finish(job, 1, now, (), {}))
+    with pytest.raises(LeaseLostError):
+        jobs.change(number, lambda job, now: states.fail(job, 1, now, "no"))
+    with pytest.raises(LeaseLostError):
+        jobs.change(number, lambda job, now: states.give_back(job, 1, now))
+    with pytest.raises(LeaseLostError):
+        jobs.beat(number, 1, 60, Progress(1))
+    assert jobs.get(number) == before
+
+
+def test_a_database_that_is_not_there() -> None:
+    """It is said, without the password."""
+    database = Database("postgresql://me:secret-word@127.0.0.1:1/none")
+    with pytest.raises(DatabaseError) as told:
+        database.prepare()
+    assert "secret-word" not in f"{told.value} {database!r}"
+    for url in ("mysql://a/b", "nonsense", "postgresql://host"):
+        with pytest.raises(UsageError):
+            Database(url)

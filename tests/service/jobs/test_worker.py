@@ -1,0 +1,247 @@
+"""Workers that are killed, frozen, cut off and told to end, at real databases: the site comes back all the same."""
+
+import hashlib
+import os
+import random
+import signal
+import threading
+import time
+import zipfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.neighbours.postgresql import Postgresql
+from tests.neighbours.tcp_relay import relaying
+from tests.recover.village import PAGES, Village, running, village
+from tests.service.jobs.workers import Hold, Place, Started, place
+from tests.waiting import wait_until
+from unlost.archives.manners.admission import SHARE
+from unlost.errors import DatabaseError
+from unlost.service.jobs import states
+from unlost.service.jobs.database import Database
+from unlost.service.jobs.job import Job, State
+
+FILES = 1 + 2 * PAGES  # the front page, and pages with an image each
+ON_THEIR_WAY = 2 * 3  # questions that a killed worker had asked: to two archives, at two connections and what is ready
+
+
+@pytest.fixture(scope="module")
+def lost() -> Iterator[Village]:
+    """Run the archives of a small site."""
+    with running(village()) as found:
+        yield found
+
+
+@pytest.fixture
+def jobs(url: str, lost: Village, tmp_path: Path) -> Iterator[Place]:
+    """Have a place for jobs."""
+    lost.watch = None
+    lost.asked.clear()
+    with place(tmp_path, url, lost.registry(tmp_path)) as found:
+        yield found
+
+
+def digest(file: Path) -> str:
+    """Return the digest of a file."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def contents(file: Path) -> dict[str, bytes]:
+    """Return what is in a zip file, in whatever order."""
+    with zipfile.ZipFile(file) as packed:
+        return {name: packed.read(name) for name in packed.namelist()}
+
+
+def check(jobs: Place, job: Job) -> None:
+    """See that a job is complete, and its packages are whole and have the whole site."""
+    assert job.state is State.COMPLETE, job
+    assert [each.form for each in job.packages] == ["zip", "tar.gz", "wacz"]
+    for each in job.packages:
+        assert digest(jobs.file(job, each.form)) == each.sha256
+        assert jobs.file(job, each.form).stat().st_size == each.size
+    with zipfile.ZipFile(jobs.file(job)) as packed:
+        assert packed.testzip() is None
+        assert len(packed.namelist()) == FILES
+    assert (job.progress.recovered, job.progress.missing, job.progress.queued) == (FILES, 1, 0)
+    assert job.figures["requests"]
+    assert job.worker is None
+
+
+def test_killed_in_the_middle_another_goes_on(jobs: Place, lost: Village) -> None:
+    """Whoever is killed with -9 has its job taken over, and what it had recovered is not asked for again."""
+    with jobs.worker("first") as first, jobs.worker("second") as second:
+        by_name = {"first": first, "second": second}
+        killed = threading.Event()
+
+        def kill() -> None:
+            owner = next(iter(owners(jobs)))
+            os.kill(by_name[owner].process.pid, signal.SIGKILL)
+            killed.set()
+
+        lost.when(FILES // 2, kill)
+        job = jobs.order()
+        wait_until(killed.is_set)
+        done = jobs.ended(job)
+        check(jobs, done)
+        assert done.generation == 2
+        assert len(lost.replays()) <= FILES + ON_THEIR_WAY
+        again = [each for each, count in Counter(lost.replays()).items() if count > 1]
+        assert len(again) <= ON_THEIR_WAY
+        # And the one that is left does the next one, with the same result.
+        other = jobs.ended(jobs.order())
+        check(jobs, other)
+        assert contents(jobs.file(other)) == contents(jobs.file(done))
+
+
+def owners(jobs: Place) -> list[str]:
+    """Return who works on something."""
+    return [each.worker for each in jobs.jobs.listed(State.PROCESSING) if each.worker is not None]
+
+
+def frozen(jobs: Place, worker: Started) -> None:
+    """Stop a worker for good, but not in the middle of a change, which would stop everybody else at SQLite."""
+    while True:
+        os.kill(worker.process.pid, signal.SIGSTOP)
+        aside = Database(jobs.url)
+        try:
+            with suppress(DatabaseError), aside.writing() as connection:
+                if not aside.is_shared:
+                    connection.exec_driver_sql("PRAGMA busy_timeout = 100")
+                return
+        finally:
+            aside.close()
+        os.kill(worker.process.pid, signal.SIGCONT)
+
+
+def test_back_from_the_dead_it_spoils_nothing(jobs: Place, lost: Village) -> None:
+    """Whoever is frozen beyond its lease and thawed stops at once; what another one made of its job stays as it is."""
+    with jobs.worker("first") as first:
+        hold = Hold(lost, FILES // 2)
+        job = jobs.order()
+        hold.wait()
+        frozen(jobs, first)
+        hold.release()
+        with jobs.worker("second"):
+            done = jobs.ended(job)
+            check(jobs, done)
+            os.kill(first.process.pid, signal.SIGCONT)
+            wait_until(lambda: first.says(f"job {job.number} is complete") or first.says("another worker"))
+        assert jobs.jobs.get(job.number) == done
+        check(jobs, done)
+        # It lives, and is of use again.
+        check(jobs, jobs.ended(jobs.order()))
+        assert first.process.poll() is None
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+def test_told_to_end_it_gives_its_job_back(jobs: Place, lost: Village) -> None:
+    """SIGTERM ends a worker at once, its job is queued and nothing is lost; the next worker goes on."""
+    with jobs.worker("first") as first:
+        hold = Hold(lost, FILES // 2)
+        job = jobs.order()
+        hold.wait()
+        first.process.terminate()
+        assert first.process.wait(20) == 0
+        hold.release()
+        waiting = jobs.jobs.get(job.number)
+        assert (waiting.state, waiting.worker, waiting.crashes) == (State.QUEUED, None, 0)
+        assert jobs.jobs.workers() == []
+    with jobs.worker("second"):
+        check(jobs, jobs.ended(job))
+    assert len(lost.replays()) <= FILES + ON_THEIR_WAY
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+def test_a_job_that_is_cancelled_is_left(jobs: Place, lost: Village) -> None:
+    """Its worker stops asking, the job stays cancelled; wanted again, it goes on where it was."""
+    with jobs.worker("first") as first:
+        hold = Hold(lost, FILES // 2)
+        job = jobs.order()
+        hold.wait()
+        jobs.jobs.change(job.number, states.cancel)
+        wait_until(lambda: first.says(f"job {job.number} is cancelled"))
+        hold.release()
+        assert jobs.jobs.get(job.number).state is State.CANCELLED
+        jobs.jobs.retry(job.number)
+        check(jobs, jobs.ended(job))
+    assert len(lost.replays()) <= FILES + ON_THEIR_WAY
+
+
+def test_cut_off_from_the_database(server: Postgresql, lost: Village, tmp_path: Path) -> None:
+    """Whoever cannot tell that it lives stops once its lease is over; another one does the job, and both live on."""
+    lost.watch = None
+    lost.asked.clear()
+    url = server.new()
+    with ExitStack() as stack:
+        jobs = stack.enter_context(place(tmp_path, url, lost.registry(tmp_path)))
+        relay = stack.enter_context(relaying(server.port))
+        with jobs.worker("first", url=url.replace(str(server.port), str(relay.port))) as first:
+            hold = Hold(lost, FILES // 2)
+            job = jobs.order()
+            hold.wait()
+            relay.cut()
+            hold.release()
+            with jobs.worker("second"):
+                done = jobs.ended(job)
+                check(jobs, done)
+                relay.mend()
+            wait_until(lambda: first.says("another worker") or first.says("is complete") or first.says("no beat"))
+            assert jobs.jobs.get(job.number) == done
+            check(jobs, jobs.ended(jobs.order()))
+            check(jobs, done)
+
+
+def test_limits_hold_for_all_workers_together(jobs: Place, lost: Village, tmp_path: Path) -> None:
+    """Two workers ask an archive no more in a day than one may; their jobs wait for the next day with what came."""
+    quota = 10
+    jobs.registry = lost.registry(tmp_path, quota)
+    with jobs.worker("first"), jobs.worker("second"):
+        ordered = [jobs.order(), jobs.order()]
+        wait_until(lambda: all(jobs.jobs.get(job.number).not_before > 0 for job in ordered))
+        found = [jobs.jobs.get(job.number) for job in ordered]
+    asked = [path for name, path in lost.replays() if name == "a"]
+    assert len(asked) == int(quota * SHARE)
+    assert {job.state for job in found} == {State.QUEUED}
+    begun = max(job.begun or 0 for job in found)
+    assert all(begun < job.not_before <= begun + 86_400 for job in found)
+    assert sum(job.progress.recovered for job in found) >= FILES - 1
+    assert [jobs.jobs.place(job) for job in found] == [1, 2]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("round_", range(13))
+@pytest.mark.parametrize("url", ["sqlite", "postgresql"], indirect=True)
+def test_killed_again_and_again(round_: int, jobs: Place, lost: Village) -> None:
+    """At 52 points, four in each job, a worker is killed with -9: the site comes back, and little is asked twice."""
+    random_ = random.Random(round_)  # noqa: S311
+    job = jobs.order()
+    for point in range(states.MAX_CRASHES - 1):
+        after, delay = random_.choice([1, 2, 3, 5, 8]), random_.choice([0.0, random_.uniform(0, 0.3)])
+        print(f"round {round_}, point {point}: request {after}, {delay} s later")
+        with jobs.worker(f"worker-{point}") as worker:
+            _kill_after(lost, worker, after, delay)
+            wait_until(partial(_has_ended, jobs, job, worker))
+    lost.watch = None
+    with jobs.worker("last"):
+        check(jobs, jobs.ended(job))
+    assert len(lost.replays()) <= FILES + states.MAX_CRASHES * ON_THEIR_WAY
+
+
+def _kill_after(lost: Village, worker: Started, requests: int, delay: float) -> None:
+    """Kill a worker some time after so many more requests: the archive hangs meanwhile, the other one does not."""
+
+    def kill() -> None:
+        time.sleep(delay)
+        with suppress(ProcessLookupError):
+            os.kill(worker.process.pid, signal.SIGKILL)
+
+    lost.when(requests, kill)
+
+
+def _has_ended(jobs: Place, job: Job, worker: Started) -> bool:
+    return worker.process.poll() is not None or jobs.jobs.get(job.number).state is State.COMPLETE

@@ -1,0 +1,131 @@
+"""Workers as processes, before the cheap archives of a small lost site."""
+
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.cli.run import UNLOST
+from tests.recover.site import ROOT
+from tests.recover.village import Village
+from tests.waiting import wait_until
+from unlost.service.jobs.database import Database
+from unlost.service.jobs.job import Job, State
+from unlost.service.jobs.order import order_of
+from unlost.service.jobs.store import Jobs
+
+LEASE = 2.0
+"""Seconds: short, since tests wait for it to run out; no test depends on a worker that keeps it."""
+
+
+@dataclass
+class Started:
+    """A worker that runs. lines: what it has logged so far."""
+
+    process: subprocess.Popen[bytes]
+    lines: list[str] = field(default_factory=list)
+
+    def read(self) -> None:
+        """Keep what it logs."""
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self.lines.append(line.decode())
+
+    def says(self, text: str) -> bool:
+        """Return whether it has logged something."""
+        return any(text in line for line in self.lines)
+
+
+@dataclass
+class Place:
+    """Where jobs are kept, and who may do them."""
+
+    folder: Path
+    url: str
+    registry: Path
+    jobs: Jobs
+
+    @contextmanager
+    def worker(self, name: str, *more: str, url: str | None = None) -> Iterator[Started]:
+        """Run a worker, which is ready."""
+        environment = {key: value for key, value in os.environ.items() if not key.startswith(("UNLOST_", "XDG_"))}
+        environment |= {
+            "UNLOST_HOME": str(self.folder / "home"), "UNLOST_CONTACT": "me@example.org",
+            "UNLOST_JOBS": str(self.folder / "jobs"), "UNLOST_DATABASE": url or self.url,
+        }  # fmt: skip
+        command: list[str | Path] = [UNLOST, "worker", "--name", name, "--lease", str(LEASE), "--pause", "0.5"]
+        command += ["--archives", self.registry, "--connections", "2", *more]
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, env=environment, start_new_session=True)
+        started = Started(process)
+        reading = threading.Thread(target=started.read)
+        reading.start()
+        try:
+            wait_until(lambda: started.says("waits for jobs") or process.poll() is not None)
+            yield started
+        finally:
+            if process.poll() is None:
+                os.kill(process.pid, signal.SIGCONT)
+                process.terminate()
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            reading.join()
+            assert process.stderr is not None
+            process.stderr.close()
+
+    def order(self, **more: object) -> Job:
+        """Order the lost site."""
+        return self.jobs.submit(
+            order_of({"url": ROOT, "mail": "me@example.org", **more}, ("a", "b")), is_confirmed=True
+        )
+
+    def ended(self, job: Job) -> Job:
+        """Wait for the end of a job."""
+        ended = (State.COMPLETE, State.FAILED, State.CANCELLED)
+        wait_until(lambda: self.jobs.get(job.number).state in ended)
+        return self.jobs.get(job.number)
+
+    def file(self, job: Job, form: str = "zip") -> Path:
+        """Return where a package is."""
+        name = next(each.file for each in job.packages if each.form == form)
+        return self.folder / "jobs" / "work" / f"{job.number:08d}" / name
+
+
+class Hold:
+    """Holds the archives of a village still, from a request on: in the middle of a job."""
+
+    def __init__(self, lost: Village, after: int) -> None:
+        self._lost = lost
+        self._held, self._go_on = threading.Event(), threading.Event()
+        lost.when(after, self._hold)
+
+    def _hold(self) -> None:
+        self._held.set()
+        self._go_on.wait(60)
+
+    def wait(self) -> None:
+        """Wait until they stand still."""
+        wait_until(self._held.is_set)
+
+    def release(self) -> None:
+        """Let them go on."""
+        self._lost.watch = None
+        self._go_on.set()
+
+
+@contextmanager
+def place(folder: Path, url: str, registry: Path) -> Iterator[Place]:
+    """Have a place for jobs."""
+    (folder / "jobs").mkdir(exist_ok=True)
+    database = Database(url)
+    database.prepare()
+    try:
+        yield Place(folder, url, registry, Jobs(database))
+    finally:
+        database.close()

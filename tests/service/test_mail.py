@@ -1,0 +1,173 @@
+"""Letters to owners through a real mail server: over TLS or not at all, tried again, never with a secret in a log."""
+
+import logging
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from email.message import EmailMessage
+from pathlib import Path
+
+import pytest
+
+from tests.neighbours.smtp_sink import PASSWORD, USER, receiving
+from tests.recover.village import running, village
+from tests.service.jobs.serving import ORDER as SENT
+from tests.service.jobs.serving import serving
+from tests.service.jobs.shelf import ORDER
+from tests.virtual_clock import VirtualClock
+from tests.waiting import wait_until
+from unlost.errors import UsageError
+from unlost.service.jobs import states
+from unlost.service.jobs.database import Database, file_url
+from unlost.service.jobs.job import Progress
+from unlost.service.jobs.keys import Keys, kept_secret
+from unlost.service.jobs.letters import Letters
+from unlost.service.jobs.store import Jobs
+from unlost.service.letter_texts import LetterTexts
+from unlost.service.mail import MailError, MailServer, mail_server
+from unlost.service.post import Post
+
+
+def letter(to: str = "me@example.org") -> EmailMessage:
+    """Return some letter."""
+    message = EmailMessage()
+    message["To"], message["From"], message["Subject"] = to, "unlost@example.org", "x"
+    message.set_content("hello")
+    return message
+
+
+def server(scheme: str, port: int, ca: Path | None, password: str = PASSWORD) -> MailServer:
+    """Return where letters are handed over."""
+    user = f"{USER}@" if scheme == "smtp" else ""
+    return mail_server(f"{scheme}://{user}127.0.0.1:{port}", "unlost@example.org", password, ca)
+
+
+@pytest.mark.parametrize(("tls", "scheme"), [("starttls", "smtp"), ("smtps", "smtps"), ("none", "smtp+plain")])
+def test_a_letter_arrives(tmp_path: Path, tls: str, scheme: str) -> None:
+    """By STARTTLS, by TLS from the first byte, or on this machine without."""
+    with receiving(tmp_path, tls=tls) as sink:
+        server(scheme, sink.port, sink.ca).send(letter())
+    assert [each["Subject"] for each in sink.got] == ["x"]
+
+
+def test_nothing_is_sent_in_the_open(tmp_path: Path) -> None:
+    """A server without TLS, or with a certificate that nobody vouches for, gets neither letter nor password."""
+    with receiving(tmp_path, tls="none") as sink, pytest.raises(MailError, match="STARTTLS"):
+        server("smtp", sink.port, None).send(letter())
+    with receiving(tmp_path) as sink, pytest.raises(MailError, match="certificate"):
+        server("smtp", sink.port, None).send(letter())
+    with receiving(tmp_path, cert_for="127.0.0.2") as sink, pytest.raises(MailError, match="certificate"):
+        server("smtp", sink.port, sink.ca).send(letter())
+    assert sink.got == []
+    with pytest.raises(UsageError, match="everybody to read"):
+        mail_server("smtp+plain://me@localhost", "a@b")
+
+
+def test_a_wrong_password_is_not_repeated(tmp_path: Path) -> None:
+    """What is said of a refused login has no secret in it, nor has what is shown of the server."""
+    with receiving(tmp_path) as sink:
+        wrong = server("smtp", sink.port, sink.ca, "wrong-secret")
+        with pytest.raises(MailError, match="refused the login") as told:
+            wrong.send(letter())
+    assert "wrong-secret" not in f"{told.value!r} {wrong!r}"
+
+
+@pytest.fixture
+def post(tmp_path: Path) -> Iterator[tuple[Jobs, Letters, LetterTexts, VirtualClock]]:
+    """Have jobs, and letters about them."""
+    clock = VirtualClock()
+    database = Database(file_url(tmp_path / "jobs.sqlite"), clock)
+    database.prepare()
+    jobs = Jobs(database)
+    texts = LetterTexts(Keys(kept_secret(tmp_path / "secret")), jobs.terms, "https://recover.example.org")
+    yield jobs, Letters(database), texts, clock
+    database.close()
+
+
+def test_what_letters_say(post: tuple[Jobs, Letters, LetterTexts, VirtualClock], tmp_path: Path) -> None:
+    """Each has its link in text and in HTML, where nothing that somebody typed acts; headers stay what they are."""
+    jobs, letters, texts, clock = post
+    evil = replace(ORDER, name="<b>Me</b>", url="http://lost.example/?a=<script>&b")
+    number = jobs.submit(evil).number
+    with receiving(tmp_path) as sink:
+        sending = Post(letters, texts, server("smtp", sink.port, sink.ca), clock, lambda _: None)
+        assert sending.send_some()
+        clock.advance(4 * 86_400)
+        jobs.look_after()
+        assert sending.send_some()
+        jobs.confirm(number)
+        jobs.claim("w", 60)
+        jobs.beat(number, 1, 60, Progress(12, 1, 0))
+        jobs.change(number, lambda job, now: states.finish(job, 1, now, (), {}, "a gave no whole list"))
+        clock.advance(8 * 86_400)
+        jobs.look_after()
+        while sending.send_some():
+            pass
+        jobs.retry(number)
+        jobs.claim("w", 60)
+        jobs.change(number, lambda job, now: states.fail(job, 2, now, "no archive"))
+        assert sending.send_some()
+        assert not sending.send_some()
+    subjects = [each["Subject"] for each in sink.got]
+    assert [subject.partition(":")[0] for subject in subjects] == [
+        "Confirm", "Still to be confirmed", "Recovered", "Still to be picked up", "Not recovered"
+    ]  # fmt: skip
+    for each in sink.got:
+        plain, html = each.get_body(("plain",)), each.get_body(("html",))
+        assert plain is not None
+        assert html is not None
+        (link,) = re.findall(r"https://recover\.example\.org/jobs/[\w/-]+", plain.get_content())
+        assert f'href="{link}"' in html.get_content()
+        assert "<script>" not in html.get_content()
+        assert "<b>" not in html.get_content()
+        assert (each["To"], each["Auto-Submitted"]) == ("me@example.org", "auto-generated")
+    assert len({each["Message-ID"] for each in sink.got}) == 5
+    complete = sink.got[2].get_body(("plain",))
+    assert complete is not None
+    assert "12 files" in complete.get_content()
+    assert "a gave no whole list" in complete.get_content()
+
+
+def test_a_server_that_is_full_is_tried_again(
+    post: tuple[Jobs, Letters, LetterTexts, VirtualClock], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What is refused for now comes later, what is refused for good is given up; neither log has a link or password."""
+    jobs, letters, texts, clock = post
+    jobs.submit(ORDER)
+    jobs.submit(replace(ORDER, mail="nobody@example.org"))
+    with receiving(tmp_path) as sink, caplog.at_level(logging.INFO):
+        sending = Post(letters, texts, server("smtp", sink.port, sink.ca), clock, lambda _: None)
+        sink.full_for = "me@example.org"
+        assert sending.send_some()
+        sink.full_for = ""
+        assert not sending.send_some(), "one waits, one is given up"
+        clock.advance(61)
+        assert sending.send_some()
+        assert [each["To"] for each in sink.got] == ["me@example.org"]
+        clock.advance(86_400)
+        assert not sending.send_some()
+    assert letters.waiting() == 0
+    assert "452" in caplog.text
+    assert "given up" in caplog.text
+    assert "/jobs/" not in caplog.text
+    assert PASSWORD not in caplog.text
+
+
+def test_a_service_with_mail(tmp_path: Path) -> None:
+    """The whole way: the letter of a service leads to a page that confirms the order; no secret is in its log."""
+    with running(village()) as lost, receiving(tmp_path) as sink:
+        more = ("--smtp", f"smtp://{USER}@127.0.0.1:{sink.port}", "--mail-from", "unlost@example.org")
+        secret = {"UNLOST_SMTP_PASSWORD": PASSWORD}
+        registry = lost.registry(tmp_path)
+        with serving(tmp_path, registry, *more, "--smtp-ca", str(sink.ca), "--workers", "0", env=secret) as service:
+            key = service.ask("POST", "/api/jobs", SENT).json["key"]
+            wait_until(lambda: bool(sink.got))
+            body = sink.got[0].get_body(("plain",))
+            assert body is not None
+            link = re.findall(r"http://127\.0\.0\.1:\d+(/jobs/confirm/\S+)", body.get_content())[0]
+            assert service.ask("POST", link, b"").status == 303
+            assert service.status(key)["state"] == "queued"
+        logged = "".join(service.lines)
+    assert link not in logged
+    assert PASSWORD not in logged
+    assert key not in logged
