@@ -8,3 +8,4 @@ pub mod holdings;
 pub mod mapping;
 pub mod pages;
 pub mod uri;
+pub mod vault;

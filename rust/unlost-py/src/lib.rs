@@ -7,6 +7,7 @@ mod pages;
 mod rewriting;
 mod texts;
 mod uri;
+mod vault;
 
 use pyo3::prelude::*;
 
@@ -16,5 +17,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     uri::add_to(module)?;
     formats::add_to(module)?;
     holdings::add_to(module)?;
-    pages::add_to(module)
+    pages::add_to(module)?;
+    vault::add_to(module)
 }
