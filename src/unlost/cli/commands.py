@@ -56,4 +56,7 @@ COMMANDS = {
     ),
     "timemap": Command("unlost.cli.timemap", "List all copies of a page that archives have, by date."),
     "uri": Command("unlost.cli.uri", "Canonical forms, SURTs and URI-Keys of addresses."),
+    "vault": Command(
+        "unlost.cli.vault", "Keep what makes a site run in its own pages, and get it back from archives of them."
+    ),
 }

@@ -15,6 +15,7 @@ PAGE_LIMIT = 214 << 10
 MAY_BE_LOST = 0.5
 """The share of pages that may be lost: two weeks after it began, the dissertation's archives held 60 % of its pages."""
 
+_LEAST_SPARE = 6  # blocks beside the needed ones: if every other page is lost, all of so many are once in 64 times
 _STEP = 1.04  # between two sizes of blocks that are tried: what is found is at most so much larger than it need be
 
 
@@ -96,16 +97,20 @@ def with_room(pages: Sequence[Page], limit: int, block: int, *, signed: bool) ->
 
 
 def share_out(needs: Mapping[str, int], pages: int) -> dict[str, int]:
-    """Return how many pages each segment gets: what it needs, and of the others in proportion to that.
+    """Return how many pages each segment gets: what it needs, a few to spare, and of the others in proportion.
+
+    Of two pages, both are lost sooner than half of a hundred are: so small segments get some more than their share.
 
     >>> share_out({"large": 6, "small": 2}, 20)
-    {'large': 15, 'small': 5}
+    {'large': 14, 'small': 6}
     """
     total = sum(needs.values())
-    exact = {name: need * pages / total for name, need in needs.items()}
-    counts = {name: max(needs[name], int(value)) for name, value in exact.items()}
-    by_rest = sorted(needs, key=lambda name: (int(exact[name]) - exact[name], name))
-    for name in by_rest[: max(0, pages - sum(counts.values()))]:
+    reserve = min(_LEAST_SPARE, (pages - total) // (2 * len(needs)))
+    left = pages - total - reserve * len(needs)
+    exact = {name: need + reserve + left * need / total for name, need in needs.items()}
+    counts = {name: int(value) for name, value in exact.items()}
+    by_rest = sorted(needs, key=lambda name: (counts[name] - exact[name], name))
+    for name in by_rest[: pages - sum(counts.values())]:
         counts[name] += 1
     return counts
 
@@ -120,11 +125,19 @@ def _block(sizes: Mapping[str, int], pages: Sequence[Page], limit: int, may_be_l
         count = min(len(with_room(pages, limit, size, signed=signed)), MAX_BLOCKS)
         if count == 0:
             break
-        needed = sum(blocks_needed(each, size) for each in sizes.values())
-        bears = 1 - needed / count
+        bears = _bears({name: blocks_needed(each, size) for name, each in sizes.items()}, count)
         if bears >= may_be_lost:
             return size
         if bears > most:
             best, most = size, bears
         block = max(block * _STEP, block + UNIT)
     return best
+
+
+def _bears(needs: Mapping[str, int], pages: int) -> float:
+    """Return the share of pages that may be lost; below 0 if there are too few."""
+    total = sum(needs.values())
+    if total > pages:
+        return 1 - total / pages
+    counts = share_out(needs, pages)
+    return min(1 - needs[name] / counts[name] for name in needs)

@@ -14,9 +14,10 @@ _ABOUT_BYTES = frozenset(
 )
 # What is called HTML and begins so is none, or in letters of two bytes.
 _NO_TEXT = (b"\x1f\x8b", b"\xff\xfe", b"\xfe\xff", b"\x89PNG", b"%PDF", b"PK\x03\x04", b"GIF8", b"\xff\xd8\xff", b"BZh")
-_INTERESTING = frozenset(
+_CHANGED = frozenset({b"content-length", b"etag", b"last-modified", *_ABOUT_BYTES})
+_TOLD = frozenset(
     {b"content-type", b"content-length", b"content-encoding", b"etag", b"last-modified", b"cache-control",
-     b"content-disposition", b"content-range", *_ABOUT_BYTES}
+     b"content-disposition", b"content-range"}
 )  # fmt: skip
 
 
@@ -32,15 +33,12 @@ def carrying_headers(load: Load, status: int, headers: Headers) -> list[tuple[by
     made: list[tuple[bytes, bytes]] = []
     for name, value in headers:
         lower = name.lower()
-        if lower in _INTERESTING:
+        if lower in _TOLD:
             found[lower] = value
-        else:
+        if lower not in _CHANGED:
             made.append((name, value))
     if not _is_plain_html(found):
         return None
-    for lower in (b"content-type", b"content-encoding", b"cache-control", b"content-disposition"):
-        if lower in found:
-            made.append((lower, found[lower]))
     if b"content-length" in found:
         length = found[b"content-length"]
         if not length.isdigit() or int(length) + len(load.text) > max(load.limit, len(load.text)):
@@ -109,7 +107,7 @@ def asked_match(value: bytes, load: Load) -> bytes | None:
         tag = each.strip()
         if tag.endswith(load.tag + b'"'):
             kept.append(tag[: -len(load.tag) - 1] + b'"')
-        elif not load.listed and b'-v' not in tag[-15:]:
+        elif not load.listed and b"-v" not in tag[-15:]:
             kept.append(tag)
     return b", ".join(kept) if kept else None
 
