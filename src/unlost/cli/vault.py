@@ -32,11 +32,15 @@ if TYPE_CHECKING:
 
 _WHAT = (
     click.argument("files", nargs=-1, type=PATH),
-    click.option("--pages", "pages_from", required=True, metavar="DIR|URL|FILE", help="The pages: a folder, site, list."),
+    click.option(
+        "--pages", "pages_from", required=True, metavar="DIR|URL|FILE", help="The pages: a folder, site, list."
+    ),
     click.option("--pessimistic", is_flag=True, help="Keep all files that are given; this is the default."),
     click.option("--optimistic", is_flag=True, help="Leave out what archives get from pages, and what others publish."),
     click.option("--dump", multiple=True, metavar="NAME=COMMAND", help="Keep what a command prints, as dump/NAME."),
-    click.option("--segments", default="one", show_default=True, metavar="HOW", help="one, directory, size:1MB, changed."),
+    click.option(
+        "--segments", default="one", show_default=True, metavar="HOW", help="one, directory, size:1MB, changed."
+    ),
     click.option("--block", metavar="SIZE", help="The largest block, before base64; else as small as will do."),
     click.option("--page-limit", metavar="SIZE", help="How long a page may become; else what the archives keep."),
     click.option(
@@ -47,7 +51,9 @@ _WHAT = (
         metavar="SHARE",
         help="The share of pages without which all files can be recovered.",
     ),
-    click.option("--extra-pages", type=click.IntRange(0, 30_000), default=0, metavar="N", help="Make so many pages more."),
+    click.option(
+        "--extra-pages", type=click.IntRange(0, 30_000), default=0, metavar="N", help="Make so many pages more."
+    ),
     click.option("--recipient", multiple=True, metavar="KEY", help="Seal for this recipient of age."),
     passphrase_option,
     click.option("--sign", is_flag=True, help="Sign blocks with a key that is made in the vault."),
@@ -214,7 +220,10 @@ def _print_plan(made: "Plan", sizes: Mapping[str, int], pages: int, why: str) ->
     room = f"{len(made.pages):,} of {pages:,} pages have room below {shown_bytes(made.limit)} ({why})"
     say(f"{room}; any {made.needed:,} of them, as divided, bring all files back", level="info")
     if made.may_be_lost + 0.005 < made.wanted:
-        say(f"fewer than {made.wanted:.0%} of pages may be lost: more pages or longer blocks would help", level="warning")
+        say(
+            f"fewer than {made.wanted:.0%} of pages may be lost: more pages or longer blocks would help",
+            level="warning",
+        )
 
 
 def _say_packed(made: "Made", choice: "Choice", *, is_json: bool) -> None:
@@ -236,4 +245,7 @@ def _say_packed(made: "Made", choice: "Choice", *, is_json: bool) -> None:
         return
     say(f"{len(made.changed):,} of {len(shapes):,} segments coded anew, for {len(vault.live):,} pages", level="info")
     if is_staged:
-        say("pages carry both versions where they have room: `unlost vault status` says when the old one may go", level="info")
+        say(
+            "pages carry both versions where they have room: `unlost vault status` says when the old one may go",
+            level="info",
+        )

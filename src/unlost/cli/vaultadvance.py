@@ -10,7 +10,9 @@ from unlost.cli.vault_options import PATH, date_option, moment, vault_option
 
 @click.command(name="advance")
 @vault_option
-@click.option("--held-in", type=PATH, multiple=True, metavar="SOURCE", help="What archives hold: a recovery, WARCs, pages.")
+@click.option(
+    "--held-in", type=PATH, multiple=True, metavar="SOURCE", help="What archives hold: a recovery, WARCs, pages."
+)
 @click.option("--force", is_flag=True, help="Also if nothing says that archives hold the new version.")
 @date_option
 @click.pass_context

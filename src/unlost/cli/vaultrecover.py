@@ -50,9 +50,9 @@ def recover(
 ) -> None:
     """Get server files back from pages.
 
-    SOURCE is the folder of a recovery, a WARC or WACZ, a page or a folder of pages; or the address of a lost site, which
-    is then recovered from archives first, all versions of its pages. Everything found is put together. The exit code is
-    1 if nothing could be had, 4 if a part.
+    SOURCE is the folder of a recovery, a WARC or WACZ, a page or a folder of pages; or the address of a lost site,
+    which is then recovered from archives first, all versions of its pages. Everything found is put together. The exit
+    code is 1 if nothing could be had, 4 if a part.
     """
     from unlost.vault.gathering import Gathering, gather  # noqa: PLC0415  start-up
     from unlost.vault.recovering import is_complete  # noqa: PLC0415
@@ -132,7 +132,10 @@ def tell(done: "Recovered", gathering: "Gathering") -> None:
     for name in done.unpacked.refused:
         say(f"not written, it leads out of the folder or is no file: {name}", level="warning")
     for short in done.older:
-        say(f"{_name(short)}: a newer version was seen, {short.missing:,} blocks short; the last whole one was taken", level="note")
+        say(
+            f"{_name(short)}: a newer version was seen, {short.missing:,} blocks short; the last whole one was taken",
+            level="note",
+        )
     for short in done.short:
         text = f"{_name(short)}: {short.found:,} of {short.needed:,} blocks: {short.missing:,} more are needed"
         if short.pages:

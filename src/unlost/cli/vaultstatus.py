@@ -23,15 +23,19 @@ _PATIENCE_SECONDS = 900.0
 @click.command(name="status")
 @vault_option
 @click.option("--site", metavar="URL", help="The address of the living site: its pages are fetched.")
-@click.option("--held-in", type=PATH, multiple=True, metavar="SOURCE", help="What archives hold: a recovery, WARCs, pages.")
+@click.option(
+    "--held-in", type=PATH, multiple=True, metavar="SOURCE", help="What archives hold: a recovery, WARCs, pages."
+)
 @click.option("--ask-archives", is_flag=True, help="Ask the archives for their copies of all pages of the vault.")
-@click.option("--copies", type=click.IntRange(1, 100), default=3, show_default=True, help="Of each page, the last ones.")
+@click.option(
+    "--copies", type=click.IntRange(1, 100), default=3, show_default=True, help="Of each page, the last ones."
+)
 @archives_option
 @only_option
 @contact_option
 @json_option
 @click.pass_context
-def status(ctx: click.Context, vault: Path, site: str | None, held_in: tuple[Path, ...], **given: Any) -> None:  # noqa: ANN401
+def status(ctx: click.Context, /, vault: Path, site: str | None, held_in: tuple[Path, ...], **given: Any) -> None:  # noqa: ANN401
     """Say what pages carry now, which version archives can bring back, and whether an update may go on.
 
     The exit code is 1 if no version is whole where it was looked for.
@@ -113,7 +117,7 @@ def _object(state: "Vault", places: "dict[str, Gathering]") -> dict[str, Any]:
 def _held(generation: "Generation", indices: Any, gathering: "Gathering") -> dict[str, Any]:  # noqa: ANN401
     from unlost.vault.staging import held_of  # noqa: PLC0415  start-up
 
-    segments = []
+    segments: list[dict[str, Any]] = []
     for segment, held in zip(generation.files, held_of(generation, indices), strict=True):
         by_archive = {name: len(found) for name, found in gathering.archives.get(segment.group, {}).items()}
         segments.append(

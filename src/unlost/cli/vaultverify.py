@@ -16,9 +16,7 @@ from unlost.cli.vaultrecover import summary, tell
 @signed_by_option
 @json_option
 @click.pass_context
-def verify(
-    ctx: click.Context, sources: tuple[Path, ...], vault: Path, signed_by: tuple[str, ...], json: bool
-) -> None:
+def verify(ctx: click.Context, sources: tuple[Path, ...], vault: Path, signed_by: tuple[str, ...], json: bool) -> None:
     """Check that pages hold enough sound blocks of every segment of the vault, and that these decode to it.
 
     No secret key is needed. The exit code is 1 if something is short.
@@ -41,5 +39,8 @@ def verify(
         tell(done, gathering)
         for name in missing:
             say(f"{name}: its last version cannot be recovered from these pages", level="warning")
-        say(f"{len(state.newest.files) - len(missing):,} of {len(state.newest.files):,} segments are whole", level="info")
+        say(
+            f"{len(state.newest.files) - len(missing):,} of {len(state.newest.files):,} segments are whole",
+            level="info",
+        )
     ctx.exit(1 if missing else 0)

@@ -77,7 +77,7 @@ def words_of(label: Label) -> str:
 
 
 def text_of(block: Block, seed: bytes | None = None) -> bytes:
-    """Return a block as it stands in a page, without a carrier: lines of ASCII. seed: the secret key to sign it with."""
+    """Return a block as it stands in a page, without a carrier: lines of ASCII. seed: a secret key to sign it."""
     words = words_of(block.label)
     lines = [BEGIN, *words.encode().split(b" ")]
     if seed is not None:

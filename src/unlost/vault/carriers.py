@@ -24,10 +24,10 @@ MAX_AROUND = 60
 
 
 def carried(text: bytes, carrier: Carrier) -> bytes:
-    """Return the text of a block as an element or comment of a page.
+    r"""Return the text of a block as an element or comment of a page.
 
     >>> carried(b"x", Carrier.TEMPLATE)
-    b'<template>x</template>\\n'
+    b'<template>x</template>\n'
     """
     before, after = _AROUND[carrier]
     return before + text + after

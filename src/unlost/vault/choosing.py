@@ -1,6 +1,5 @@
 """Which server files to keep: all that are given, or only what crawlers cannot get; and dumps of databases."""
 
-import os
 import shlex
 import stat
 import subprocess
@@ -12,9 +11,10 @@ from unlost.errors import InputError, UsageError
 from unlost.vault.packing import ServerFile
 
 CRAWLABLE = frozenset(
-    ".avif .bmp .css .eot .flac .gif .htm .html .ico .jpeg .jpg .m4a .m4v .map .mp3 .mp4 .ogg .otf .pdf .png .svg .tif "
-    ".tiff .ttf .wav .webm .webp .woff .woff2 .xhtml".split()
-)
+    {".avif", ".bmp", ".css", ".eot", ".flac", ".gif", ".htm", ".html", ".ico", ".jpeg", ".jpg", ".m4a", ".m4v", ".map",
+     ".mp3", ".mp4", ".ogg", ".otf", ".pdf", ".png", ".svg", ".tif", ".tiff", ".ttf", ".wav", ".webm", ".webp", ".woff",
+     ".woff2", ".xhtml"}
+)  # fmt: skip
 """Endings of what archives keep as it is; the optimistic set leaves them to archives."""
 
 INSTALLABLE = frozenset({"node_modules", "vendor", "venv", ".venv", "site-packages", "bower_components"})
@@ -65,7 +65,7 @@ def _walk(path: Path, name: str, choice: Choice, *, optimistic: bool) -> None:
         if place.name in MADE:
             choice.leave("made by programs")
         elif stat.S_ISLNK(found.st_mode):
-            target = os.readlink(place)
+            target = str(place.readlink())
             choice.files.append(ServerFile(called, None, "link", 0o777, mtime, 0, target))
         elif stat.S_ISDIR(found.st_mode):
             if optimistic and place.name in INSTALLABLE:
@@ -89,7 +89,7 @@ def dump(commands: Sequence[str], folder: Path) -> list[ServerFile]:
     folder: where to keep what they print. The files have no time of their own, so that equal dumps are equal files.
     Raises UsageError for what is none, InputError if a command fails: half a database is none.
     """
-    files = []
+    files: list[ServerFile] = []
     for text in commands:
         name, found, command = text.partition("=")
         if not found or not command.strip() or "/" in name or name in {"", ".", ".."}:

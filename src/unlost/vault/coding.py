@@ -37,6 +37,7 @@ def decode(source: BinaryIO, places: Mapping[int, int], shape: Shape, target: Bi
     """
     # Blocks that are content are copied; the fewer others, the less there is to do.
     chosen = sorted(places)[: shape.needed]
+    source.flush()
     fetch, sink = source.fileno(), target.fileno()
     os.ftruncate(sink, shape.needed * shape.block)
     for start, width in _stripes(shape):

@@ -3,12 +3,10 @@
 from collections.abc import Iterable
 
 from unlost.vault.generation import Segment
+from unlost.vault.page_text import FOLDER
 from unlost.vault.planning import Page
 
-FOLDER = "/unlost-vault/"
 INDEX = f"{FOLDER}index.html"
-LINK = f'<link rel="archives" href="{INDEX}">\n'.encode("ascii")
-"""In every page that carries blocks, if there is anything to lead to: crawlers find what something links to."""
 
 
 def extra_pages(count: int) -> list[Page]:

@@ -10,7 +10,7 @@ _MAX_TEXT = 2 * MAX_BLOCK_BYTES
 
 
 def find_blocks(body: bytes, problems: Counter[str]) -> Iterator[Block]:
-    """Yield the whole blocks in the bytes of a page. Its charset need not be known: blocks are ASCII, or that in UTF-16.
+    """Yield the whole blocks of a page. Its charset need not be known: blocks are ASCII, or that in UTF-16.
 
     problems: gets how many blocks are `cut` (the page ends in them), `damaged` (their hash says so), `forged` (their
     signature does), or `unreadable` (of no format that is known here).

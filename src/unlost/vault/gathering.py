@@ -3,6 +3,7 @@
 import hashlib
 import re
 import tempfile
+import weakref
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -55,6 +56,7 @@ class Gathering:
     def __post_init__(self) -> None:
         """Open the file that blocks are kept in; it goes with the last reference."""
         self.file = tempfile.TemporaryFile()  # noqa: SIM115  it lives as long as this does
+        weakref.finalize(self, self.file.close)
         self._end = 0
 
     def add_page(self, body: bytes, source: str, date: str = "", archive: str = "") -> int:
@@ -154,4 +156,3 @@ def _add_part(part: Part, into: Gathering) -> None:
             continue
         if not into.add_raw(capture.uri, body):
             into.add_page(body, capture.uri, capture.datetime, archive=capture.archive or part.path.name)
-

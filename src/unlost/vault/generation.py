@@ -94,8 +94,8 @@ def segment_of(value: Mapping[str, Any]) -> Segment:
     """Return what `segment_object` made. Raises KeyError, TypeError or ValueError for anything else."""
     shape = Shape(int(value["size"]), int(value["block"]), int(value["needed"]), int(value["count"]))
     entries = tuple((str(e[0]), str(e[1]), int(e[2]), int(e[3]), int(e[4])) for e in value["files"])
-    texts = (str(value[name]) for name in ("name", "id", "kind", "source", "version"))
-    return Segment(*texts, shape, str(value["wrap"]), entries)
+    name, number, kind, source, version = (str(value[each]) for each in ("name", "id", "kind", "source", "version"))
+    return Segment(name, number, kind, source, version, shape, str(value["wrap"]), entries)
 
 
 def generation_of(value: Mapping[str, Any]) -> Generation:

@@ -9,7 +9,7 @@ from unlost import dates
 from unlost.errors import UsageError
 from unlost.formats.output import whole_path
 from unlost.vault import extra_pages
-from unlost.vault.page_text import notice_of, with_blocks, without_blocks
+from unlost.vault.page_text import FOLDER, LINK, notice_of, with_blocks, without_blocks
 from unlost.vault.site_pages import html_files
 from unlost.vault.state import BLOCKS, Vault
 
@@ -39,7 +39,7 @@ def inject(vault: Vault, site: Path, target: Path | None = None) -> Injected:
     leads = bool(vault.settings.extra_pages or vault.settings.raw)
     for file in html_files(site):
         key = "/" + file.relative_to(site).as_posix()
-        if key.startswith(extra_pages.FOLDER):
+        if key.startswith(FOLDER):
             continue
         there.add(key)
         _write(file, _page(vault, key, file.read_bytes(), leads=leads), done)
@@ -49,7 +49,7 @@ def inject(vault: Vault, site: Path, target: Path | None = None) -> Injected:
         done.added += not file.exists()
         _write(file, body, done)
     _remove_stale(vault, site)
-    done.missing = sum(not key.startswith(extra_pages.FOLDER) and key not in there for key in vault.live)
+    done.missing = sum(not key.startswith(FOLDER) and key not in there for key in vault.live)
     return done
 
 
@@ -60,7 +60,7 @@ def remove(site: Path) -> int:
         if file.parent.name == "unlost-vault":
             continue
         body = file.read_bytes()
-        bare = _without_link(without_blocks(body))
+        bare = without_blocks(body)
         if bare != body:
             with whole_path(file) as aside:
                 aside.write_bytes(bare)
@@ -78,22 +78,18 @@ def carried_by(vault: Vault, key: str, *, leads: bool) -> bytes:
     if not text:
         return b""
     notice = notice_of(dates.to_iso(vault.since[key])) if vault.settings.notice else b""
-    return notice + (extra_pages.LINK if leads else b"") + text
+    return notice + (LINK if leads else b"") + text
 
 
 def _page(vault: Vault, key: str, body: bytes, *, leads: bool) -> bytes:
-    bare = _without_link(without_blocks(body))
+    bare = without_blocks(body)
     carried = carried_by(vault, key, leads=leads)
     return with_blocks(bare, carried) if carried else bare
 
 
-def _without_link(body: bytes) -> bytes:
-    return body.replace(extra_pages.LINK, b"")
-
-
 def added_pages(vault: Vault) -> list[str]:
     """Return the keys of the pages that are made only to carry blocks."""
-    return [page.key for page in vault.pages if page.key.startswith(extra_pages.FOLDER)]
+    return [page.key for page in vault.pages if page.key.startswith(FOLDER)]
 
 
 def raw_contents(vault: Vault) -> Iterator[tuple[str, bytes]]:
@@ -120,7 +116,7 @@ def _added(vault: Vault) -> Iterator[tuple[str, bytes]]:
 def _remove_stale(vault: Vault, site: Path) -> None:
     """Take away what was served as it is, and is of no version any more."""
     named = {extra_pages.raw_name(segment).rpartition("/")[2] for segment in vault.newest.files}
-    folder = site / extra_pages.FOLDER.strip("/")
+    folder = site / FOLDER.strip("/")
     for file in folder.glob("*.tar.gz*") if folder.is_dir() else ():
         if file.name not in named:
             file.unlink()

@@ -33,7 +33,7 @@ def fetch(address: str) -> tuple[str, bytes] | None:
 
 
 def pages_of_site(start: str, most: int = MAX_PAGES, on_page: Callable[[int], object] | None = None) -> list[Page]:
-    """Return the pages that links lead to from a start, at most so many, on its host. Raises InputError if none does."""
+    """Return the pages that links lead to from a start, at most so many, on its host. Raises InputError if none."""
     found: list[Page] = []
     host = urlsplit(start).netloc
     hops = {urldefrag(start).url: 0}

@@ -26,7 +26,7 @@ _MANIFEST_PAGES = 32  # copies of the manifest, or blocks of it: enough, and few
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What somebody wants packed. block: the largest block, in bytes. at_once: whether the old version may go at once."""
+    """What somebody wants packed. block: the largest block, in bytes. at_once: whether the old version may go."""
 
     files: Sequence[ServerFile]
     pages: Sequence[Page]
@@ -293,7 +293,9 @@ def _manifest_shape(size: int, bare: Generation, old: Generation | None, wish: W
             shape = shape_of(size, needed, count)
             usable = with_room(near[:count], wish.settings.limit, shape.block, signed=signed)
             if len(usable) >= max(1, shape.needed * 2 if shape.needed > 1 else 1) and near[0] in usable:
-                keys = [page.key for page in usable][:_MANIFEST_PAGES * max(1, shape.needed)]
+                keys = [page.key for page in usable][: _MANIFEST_PAGES * max(1, shape.needed)]
                 return shape_of(size, shape.needed, len(keys)), keys
     shown = blocks_needed(size, UNIT)
-    raise UsageError(f"no pages have room for the manifest ({shown * UNIT:,} bytes): raise --page-limit or --extra-pages")
+    raise UsageError(
+        f"no pages have room for the manifest ({shown * UNIT:,} bytes): raise --page-limit or --extra-pages"
+    )

@@ -46,8 +46,7 @@ def manifest_of(packed: bytes) -> Manifest:
         with gzip.GzipFile(fileobj=io.BytesIO(packed)) as file:
             text = file.read(_MAX_BYTES + 1)
         value = json.loads(text[:_MAX_BYTES])
-        if value["format"] != FORMAT:
-            raise ValueError(value["format"])
+        _check(value["format"])
         segments = tuple(segment_of(each) for each in value["segments"])
         pages = {
             str(each["id"]): {index: str(page) for index, page in enumerate(each["pages"]) if page is not None}
@@ -56,3 +55,8 @@ def manifest_of(packed: bytes) -> Manifest:
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, EOFError, zlib.error, OSError, RecursionError):
         raise InputError("expected a manifest, found something else, or damage") from None
     return Manifest(segments, pages)
+
+
+def _check(found: object) -> None:
+    if found != FORMAT:
+        raise ValueError(found)

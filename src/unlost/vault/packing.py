@@ -7,9 +7,12 @@ import tarfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from unlost.errors import InputError
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 _LEVEL = 6  # 9 takes three times as long for a percent
 
@@ -87,8 +90,8 @@ class _Hashed(io.RawIOBase):
     def tell(self) -> int:
         return self._at
 
-    def write(self, data: object) -> int:
-        view = memoryview(data)  # type: ignore[arg-type]  whatever tarfile writes has bytes
+    def write(self, data: "ReadableBuffer") -> int:
+        view = memoryview(data)
         self.digest.update(view)
         self._target.write(view)
         self._at += len(view)

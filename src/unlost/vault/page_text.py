@@ -10,6 +10,12 @@ _TAIL = 1024
 
 NOTICE_CLASS = "unlost-vault-notice"
 
+FOLDER = "/unlost-vault/"
+"""Where pages are that are made only to carry blocks."""
+
+LINK = f'<link rel="archives" href="{FOLDER}index.html">\n'.encode("ascii")
+"""In every page that carries blocks, if there is anything to lead to: crawlers find what something links to."""
+
 _CARRIED = re.compile(
     rb'(?:<!--\s*|<template>\s*|<script type="?' + re.escape(MIME.encode()) + rb'"?>\s*)'
     + re.escape(BEGIN) + rb"(?:(?!" + re.escape(BEGIN) + rb").)*?" + re.escape(END)
@@ -32,7 +38,7 @@ def without_blocks(body: bytes) -> bytes:
 
 
 def _bare(body: bytes) -> bytes:
-    return _NOTICE.sub(b"", _CARRIED.sub(b"", body) if BEGIN in body else body)
+    return _NOTICE.sub(b"", _CARRIED.sub(b"", body).replace(LINK, b"")) if BEGIN in body else body
 
 
 def with_blocks(body: bytes, carried: bytes) -> bytes:
@@ -56,10 +62,7 @@ def insertion_point(body: bytes) -> int:
     8
     """
     tail = max(0, len(body) - _TAIL)
-    found = None
-    for found in _BODY_END.finditer(body, tail):
-        pass
-    return len(body) if found is None else found.start()
+    return max((found.start() for found in _BODY_END.finditer(body, tail)), default=len(body))
 
 
 def wide_charset(body: bytes) -> str | None:

@@ -143,9 +143,16 @@ def decode_group(gathering: Gathering, group: Group, label: Label, target: Binar
         shape = replace(label.shape, count=max(label.shape.count, max(places) + 1))
         coding.decode(gathering.file, places, shape, target)
         target.seek(0)
-        if hashlib.file_digest(target, "sha256").hexdigest() == label.version:
+        if _hash(target) == label.version:
             return True
     return False
+
+
+def _hash(file: BinaryIO) -> str:
+    hashed = hashlib.sha256()
+    while piece := file.read(1 << 20):
+        hashed.update(piece)
+    return hashed.hexdigest()
 
 
 def _selections(blocks: Mapping[int, list[Kept]], needed: int) -> Iterator[dict[int, int]]:
@@ -195,8 +202,8 @@ def _choose(contents: _Contents, done: Recovered) -> list[tuple[Whole, Path]]:
         if kind != MANIFEST and (not wanted or not is_settled or segment in wanted):
             by_segment.setdefault(segment, []).append(found)
     chosen = []
-    for segment, found in sorted(by_segment.items()):
-        best = max(found, key=lambda each: (each[0].version == wanted.get(segment), each[0].newest, each[0].version))
+    for segment, versions in sorted(by_segment.items()):
+        best = max(versions, key=lambda each: (each[0].version == wanted.get(segment), each[0].newest, each[0].version))
         done.whole[segment] = best[0]
         chosen.append(best)
     return chosen

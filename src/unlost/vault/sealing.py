@@ -32,8 +32,8 @@ def sealed(content: bytes, seal: Seal) -> bytes:
     import pyrage  # noqa: PLC0415  most vaults of a start are open
 
     if seal.passphrase is not None:
-        return pyrage.passphrase.encrypt(content, seal.passphrase)
-    return pyrage.encrypt(content, [_recipient(text) for text in seal.recipients])
+        return bytes(pyrage.passphrase.encrypt(content, seal.passphrase))
+    return bytes(pyrage.encrypt(content, [_recipient(text) for text in seal.recipients]))
 
 
 def check(seal: Seal) -> None:
@@ -52,7 +52,7 @@ def _recipient(text: str) -> object:
         return kind.from_str(text.strip())
     except pyrage.RecipientError:
         message = "expected a recipient of age (age1… or ssh-ed25519 …)"
-        raise UsageError(f"{message}, found {ascii(text[:20])}") from None
+        raise UsageError(f"{message}, found {text[:20]!a}") from None
 
 
 def unsealed(content: bytes, keys: Keys) -> bytes:
@@ -63,11 +63,11 @@ def unsealed(content: bytes, keys: Keys) -> bytes:
         if content.startswith(b"age-encryption.org/v1\n-> scrypt "):
             if keys.passphrase is None:
                 raise InputError("sealed with a passphrase: give --passphrase-file")
-            return pyrage.passphrase.decrypt(content, keys.passphrase)
+            return bytes(pyrage.passphrase.decrypt(content, keys.passphrase))
         identities = [each for file in keys.identities for each in _identities(file)]
         if not identities:
             raise InputError("sealed for recipients of age: give --identity with the file of a secret key")
-        return pyrage.decrypt(content, identities)
+        return bytes(pyrage.decrypt(content, identities))
     except pyrage.DecryptError as error:
         raise InputError(f"the keys given do not open what was packed: {error}") from None
 

@@ -73,7 +73,7 @@ def _age(file: ServerFile, newest: int) -> str:
 
 
 def _by_size(files: list[ServerFile], size: int) -> dict[str, list[ServerFile]]:
-    """Fill segments in the order of names; one that is longer than the size is alone. A segment is named by its first."""
+    """Fill segments in the order of names; one that is longer is alone. A segment is named by its first."""
     found: dict[str, list[ServerFile]] = {}
     name, total = "", 0
     for file in files:

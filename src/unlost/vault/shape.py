@@ -2,7 +2,10 @@
 
 from dataclasses import dataclass
 
-from unlost._core import MAX_VAULT_BLOCKS as MAX_BLOCKS
+from unlost._core import MAX_VAULT_BLOCKS
+
+MAX_BLOCKS = MAX_VAULT_BLOCKS
+"""Of one segment."""
 
 UNIT = 64
 """Bytes: blocks are multiples of it, as the code works on so many at once."""

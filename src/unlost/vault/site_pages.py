@@ -42,7 +42,9 @@ def pages_of_folder(folder: Path) -> list[Page]:
         links[key] = _links(body, key)
     if not sizes:
         raise InputError(f"{folder}: no HTML files in it")
-    root = next((name for name in ("/index.html", "/index.htm") if name in sizes), min(sizes, key=lambda k: (len(k), k)))
+    root = next(
+        (name for name in ("/index.html", "/index.htm") if name in sizes), min(sizes, key=lambda k: (len(k), k))
+    )
     near = {_file_key(link, sizes) for link in links[root]}
     return [Page(key, size, 0 if key == root else 1 if key in near else None) for key, size in sizes.items()]
 
@@ -63,7 +65,8 @@ def pages_of_list(file: Path) -> list[Page]:
 
     Raises InputError if there are none, or a line is none.
     """
-    problems, pages = Problems(), []
+    problems = Problems()
+    pages: list[Page] = []
     seen: Counter[str] = Counter()
     for line in read_lines(file, problems):
         text = line.text.decode("utf-8", "surrogateescape").strip()
@@ -71,12 +74,16 @@ def pages_of_list(file: Path) -> list[Page]:
             continue
         address, _, size = text.partition("\t")
         if size and not re.fullmatch(r"\d{1,12}", size.strip()):
-            raise InputError(f"{file}: line {line.number}: expected an address, or one with a tab and a number of bytes")
+            raise InputError(
+                f"{file}: line {line.number}: expected an address, or one with a tab and a number of bytes"
+            )
         key = key_of(address.strip())
         seen[key] += 1
         if seen[key] == 1:
             # The first is the root, and those who write lists begin with what matters.
-            pages.append(Page(key, int(size) if size else ASSUMED_BYTES, 0 if not pages else 1 if len(pages) < 8 else None))
+            pages.append(
+                Page(key, int(size) if size else ASSUMED_BYTES, 0 if not pages else 1 if len(pages) < 8 else None)
+            )
     if not pages:
         raise InputError(f"{file}: no addresses in it")
     return pages

@@ -84,10 +84,7 @@ def _short(new: Generation, live: Live) -> int:
     """Return how many blocks of the new generation are missing in pages, of those that are needed."""
     groups = {(segment.id, new.number): segment for segment in new.segments}
     seen = Counter((name, number) for blocks in live.values() for name, number, _ in blocks)
-    return sum(
-        max(0, segment.shape.needed - seen[each])
-        for each, segment in groups.items()
-    )
+    return sum(max(0, segment.shape.needed - seen[each]) for each, segment in groups.items())
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from typing import BinaryIO
 from unlost.errors import InputError, UsageError
 
 MAX_GROWTH = 1100
-"""How many times as long as what is packed its files may be: gzip cannot do more (1,032), so this stops nothing real."""
+"""How many times as long as what is packed its files may be: gzip cannot do more (1,032): this stops nothing real."""
 
 _MAX_MEMBERS = 2_000_000
 _PIECE = 1 << 18
@@ -82,7 +82,7 @@ class Unpacking:
                         raise InputError("a packed segment is longer than anything that was packed: not unpacked")
                     self._take(tar, info)
         except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile, ValueError) as error:
-            raise InputError(f"expected a gzipped tar, found something else, or damage: {error}") from None
+            raise InputError(f"expected a gzipped tar, found something else, or damage: {error!s}") from None
 
     def end(self) -> Unpacked:
         """Make links, and give folders their modes and times."""
@@ -136,7 +136,7 @@ class Unpacking:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError):
-            raise InputError(f"{ascii(name)}: a file is where its folder should be") from None
+            raise InputError(f"{name!a}: a file is where its folder should be") from None
         return path
 
 

@@ -1,13 +1,16 @@
 """What archives hold of a vault's blocks, as far as they were asked."""
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from unlost.archives.repository import Repository, StoredCopy
 from unlost.errors import ArchiveError, UnsupportedError
-from unlost.formats.capture import Capture
 from unlost.vault.block import MAX_BLOCK_BYTES
 from unlost.vault.gathering import Gathering
 from unlost.vault.site_pages import key_of
+
+if TYPE_CHECKING:
+    from unlost.formats.capture import Capture
 
 _MAX_BODY = 4 * MAX_BLOCK_BYTES
 

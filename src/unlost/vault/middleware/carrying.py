@@ -12,7 +12,7 @@ from pathlib import Path
 from unlost import dates
 from unlost.vault import extra_pages
 from unlost.vault.injecting import added_pages, carried_by, raw_contents
-from unlost.vault.page_text import with_blocks
+from unlost.vault.page_text import FOLDER, with_blocks
 from unlost.vault.placing import place_of_unlisted
 from unlost.vault.state import NAME, Vault, open_vault
 
@@ -22,7 +22,7 @@ _LOOK_SECONDS = 2.0  # between two looks at whether the vault was packed anew
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What a page carries. text: ASCII. tag: stands for it in entity tags. since: seconds since 1970, when it came to be.
+    """What a page carries. text: ASCII. tag: stands for it in entity tags. since: its date, seconds since 1970.
 
     listed: whether the page was planned for it; else it carries what its name says. limit: bytes of the whole page.
     """
@@ -70,7 +70,7 @@ class Carrying:
 
     def added(self, path: str) -> Added | None:
         """Return the vault's own answer for a path; None if it has none."""
-        return self._added.get(path) if path.startswith(extra_pages.FOLDER) else None
+        return self._added.get(path) if path.startswith(FOLDER) else None
 
     def _look(self) -> None:
         with self._lock:
@@ -97,7 +97,7 @@ class Carrying:
         added |= {name: Added(content, "application/octet-stream") for name, content in raw_contents(state)}
         if added:
             index = Added(extra_pages.index_page(added), "text/html; charset=utf-8")
-            added |= {extra_pages.INDEX: index, extra_pages.FOLDER: index}
+            added |= {extra_pages.INDEX: index, FOLDER: index}
         self._added = added
 
     def _make(self, key: str) -> Load | None:

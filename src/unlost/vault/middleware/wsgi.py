@@ -92,7 +92,9 @@ class _Answer:
         self._held = None
         if code == 304:
             headers = _texts(unchanged_headers(self._load, plain))
-        self._write = self._start_response(status, headers, exc_info) if exc_info else self._start_response(status, headers)
+        self._write = (
+            self._start_response(status, headers, exc_info) if exc_info else self._start_response(status, headers)
+        )
         return self._write
 
     def _written(self, data: bytes) -> object:
