@@ -16,6 +16,7 @@ from unlost.vault.recovering import Recovered, is_complete, recover
 from unlost.vault.sealing import Keys, Seal
 from unlost.vault.site_pages import html_files
 
+PHRASE = "käfer 7"
 KEY = pyrage.x25519.Identity.generate()
 
 
@@ -42,7 +43,7 @@ def test_files_come_back_as_they_were(tmp_path: Path, segments: str, carrier: Ca
 def test_sealed_files_come_back_with_the_key_alone(tmp_path: Path, way: str) -> None:
     """What is sealed is opened by its key, and by nothing else; names are in no page."""
     server, site = server_files(tmp_path), static_site(tmp_path)
-    seal = Seal((str(KEY.to_public()),)) if way == "recipient" else Seal(passphrase="käfer 7")
+    seal = Seal((str(KEY.to_public()),)) if way == "recipient" else Seal(passphrase=PHRASE)
     made = packed(tmp_path / "v", server, site, seal=seal, sealed=way)
     inject(made.vault, site)
     assert all(b"settings.ini" not in file.read_bytes() for file in html_files(site))
@@ -50,10 +51,10 @@ def test_sealed_files_come_back_with_the_key_alone(tmp_path: Path, way: str) -> 
         brought_back(site, tmp_path / "no")
     assert not (tmp_path / "no").exists()
     (tmp_path / "key").write_text(f"# made by a test\n{KEY}\n")
-    keys = Keys((tmp_path / "key",)) if way == "recipient" else Keys(passphrase="käfer 7")
+    keys = Keys((tmp_path / "key",)) if way == "recipient" else Keys(passphrase=PHRASE)
     assert is_complete(brought_back(site, tmp_path / "back", keys))
     assert listing(tmp_path / "back" / "srv") == listing(server)
-    wrong = Keys(passphrase="other") if way == "passphrase" else Keys()
+    wrong = Keys(passphrase=PHRASE[::-1]) if way == "passphrase" else Keys()
     with pytest.raises(InputError):
         brought_back(site, tmp_path / "no", wrong)
 
@@ -134,7 +135,7 @@ def test_packing_again_changes_nothing(tmp_path: Path) -> None:
 def test_extra_pages_carry_what_others_cannot(tmp_path: Path) -> None:
     """A site with too few pages is told how many it lacks, and with these it works."""
     server, site = server_files(tmp_path), static_site(tmp_path, pages=2)
-    with pytest.raises(UsageError, match="--extra-pages [0-9]+"):
+    with pytest.raises(UsageError, match=r"--extra-pages [0-9]+"):
         packed(tmp_path / "v", server, site, limit=8 << 10, wish={"block": 4096})
     made = packed(tmp_path / "w", server, site, limit=8 << 10, extra_pages=30)
     inject(made.vault, site)

@@ -18,7 +18,7 @@ from unlost.vault.placing import Place, place
 from unlost.vault.planning import Page, Plan, cost_of, plan, with_room
 from unlost.vault.sealing import Seal, sealed
 from unlost.vault.segments import divide, division_of, segment_id
-from unlost.vault.shape import UNIT, Shape, blocks_needed, shape_of
+from unlost.vault.shape import Shape, shape_of
 from unlost.vault.state import BLOCKS, KEY, Settings, Vault, save, with_live
 
 _MANIFEST_PAGES = 32  # copies of the manifest, or blocks of it: enough, and few to change
@@ -260,7 +260,11 @@ def _with_manifest(vault: Vault, bare: Generation, old: Generation | None, wish:
     wrap = "json.gz"
     if not wish.seal.is_open:
         content, wrap = sealed(content, wish.seal), "json.gz.age"
-    shape, pages = _manifest_shape(len(content), bare, old, wish)
+    # Beside the blocks of both versions, or if need be of the new one alone; without room, files do without.
+    room = _manifest_shape(len(content), bare, old, wish) or _manifest_shape(len(content), bare, None, wish)
+    if room is None:
+        return bare
+    shape, pages = room
     version = hashlib.sha256(content).hexdigest()
     segment = Segment(NAME, segment_id(f"/{NAME}"), MANIFEST, source, version, shape, wrap)
     with tempfile.NamedTemporaryFile(dir=vault.folder) as file:
@@ -273,8 +277,8 @@ def _with_manifest(vault: Vault, bare: Generation, old: Generation | None, wish:
     return Generation(bare.number, (*bare.segments, segment), placement)
 
 
-def _manifest_shape(size: int, bare: Generation, old: Generation | None, wish: Wish) -> tuple[Shape, list[str]]:
-    """Return how the manifest is coded, and its pages: the root and those one link away, or if need be more."""
+def _manifest_shape(size: int, bare: Generation, old: Generation | None, wish: Wish) -> tuple[Shape, list[str]] | None:
+    """Return how the manifest is coded, and its pages: the root and those one link away, or if need be more; None for no room."""
     signed = wish.settings.signed
     others = {
         page.key: replace(
@@ -295,7 +299,4 @@ def _manifest_shape(size: int, bare: Generation, old: Generation | None, wish: W
             if len(usable) >= max(1, shape.needed * 2 if shape.needed > 1 else 1) and near[0] in usable:
                 keys = [page.key for page in usable][: _MANIFEST_PAGES * max(1, shape.needed)]
                 return shape_of(size, shape.needed, len(keys)), keys
-    shown = blocks_needed(size, UNIT)
-    raise UsageError(
-        f"no pages have room for the manifest ({shown * UNIT:,} bytes): raise --page-limit or --extra-pages"
-    )
+    return None

@@ -87,7 +87,7 @@ class Unpacking:
     def end(self) -> Unpacked:
         """Make links, and give folders their modes and times."""
         for name, link, mtime in self._links:
-            if not _is_inside(name, link):
+            if not _is_inside(name, link) or self._is_there(name):
                 self.done.refused.append(f"{name} -> {link}")
                 continue
             path = self._below(name)
@@ -99,6 +99,10 @@ class Unpacking:
             path.chmod(mode)
             os.utime(path, ns=(mtime, mtime))
         return self.done
+
+    def _is_there(self, name: str) -> bool:
+        """Return whether a folder was made, for what is in it, where a link would be."""
+        return os.path.lexists(self._folder / name)
 
     def _take(self, tar: tarfile.TarFile, info: tarfile.TarInfo) -> None:
         name = _clean(info.name)
