@@ -3,6 +3,7 @@
 import random
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -69,7 +70,7 @@ def test_one_version_can_always_be_recovered(tmp_path: Path, seed: int, limit: i
 def test_at_once_loses_both_versions_for_a_while(tmp_path: Path) -> None:
     """The fault that stages prevent, planted: without them, half refreshed, neither version is whole."""
     server, site = server_files(tmp_path), static_site(tmp_path, 40)
-    settings = {"wish": {"may_be_lost": 0.2}}
+    settings: dict[str, Any] = {"wish": {"may_be_lost": 0.2}}
     inject(packed(tmp_path / "v", server, site, **settings).vault, site)
     shutil.copytree(site, tmp_path / "archive")
     shutil.rmtree(server)
@@ -101,7 +102,7 @@ def test_only_changed_segments_move(tmp_path: Path) -> None:
 def test_pages_that_are_full_take_turns_or_say_so(tmp_path: Path) -> None:
     """Where neither both blocks fit nor enough pages are left for one each, nobody is left without a warning."""
     server, site = server_files(tmp_path), static_site(tmp_path, 40)
-    settings = {"limit": 3 << 10, "wish": {"may_be_lost": 0.1, "block": 1600}}
+    settings: dict[str, Any] = {"limit": 3 << 10, "wish": {"may_be_lost": 0.1, "block": 1600}}
     packed(tmp_path / "v", server, site, **settings)
     shutil.rmtree(server)
     state = (tmp_path / "v" / "vault.json").read_bytes()

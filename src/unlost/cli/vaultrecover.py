@@ -30,6 +30,7 @@ _SHOWN_PAGES = 5
 @click.command(name="recover")
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @click.option("-o", "--output", type=PATH, required=True, metavar="DIR", help="Where to: nothing may be there yet.")
+@click.option("--recovery", type=PATH, metavar="DIR", help="Where to keep what is recovered from archives.")
 @identity_option
 @passphrase_option
 @signed_by_option
@@ -41,6 +42,7 @@ def recover(
     ctx: click.Context,
     sources: tuple[str, ...],
     output: Path,
+    recovery: Path | None,
     identity: tuple[Path, ...],
     passphrase_file: Path | None,
     signed_by: tuple[str, ...],
@@ -60,7 +62,7 @@ def recover(
 
     gathering = Gathering(signers(signed_by))
     for source in sources:
-        gather(_recovered(source, archives, only) if "://" in source else Path(source), gathering)
+        gather(_recovered(source, recovery, archives, only) if "://" in source else Path(source), gathering)
     done = bring_back(gathering, output, keys(identity, passphrase_file))
     say_problems(gathering.reading)
     if json:
@@ -73,7 +75,7 @@ def recover(
     ctx.exit(0 if is_complete(done) else ArchiveError.exit_code if done.whole else 1)
 
 
-def _recovered(url: str, archives: Path | None, only: tuple[str, ...]) -> Path:
+def _recovered(url: str, to: Path | None, archives: Path | None, only: tuple[str, ...]) -> Path:
     """Recover a site from archives, all versions of its pages, and return the folder of the recovery."""
     from urllib.parse import urlsplit  # noqa: PLC0415  start-up
 
@@ -82,7 +84,7 @@ def _recovered(url: str, archives: Path | None, only: tuple[str, ...]) -> Path:
     host = urlsplit(url).netloc
     if not host:
         raise UsageError(f"{ascii(url)[:80]}: expected the address of a site")
-    folder = Path(f"{host.replace(':', '_')}.vault-recovery")
+    folder = to or Path(f"{host.replace(':', '_')}.vault-recovery")
     words = [url, "-o", str(folder), "--all-versions", "--policy", "exhaustive", "--keep-rejected"]
     words += ["--archives", str(archives)] if archives is not None else []
     words += ["--only", ",".join(only)] if only else []

@@ -278,7 +278,7 @@ def _with_manifest(vault: Vault, bare: Generation, old: Generation | None, wish:
 
 
 def _manifest_shape(size: int, bare: Generation, old: Generation | None, wish: Wish) -> tuple[Shape, list[str]] | None:
-    """Return how the manifest is coded, and its pages: the root and those one link away, or if need be more; None for no room."""
+    """Return how the manifest is coded, and its pages: the root, those one link away, or more; None for no room."""
     signed = wish.settings.signed
     others = {
         page.key: replace(

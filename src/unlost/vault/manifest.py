@@ -19,8 +19,9 @@ _MAX_BYTES = 256 << 20
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a manifest says. pages: by the id of a segment, which page carries which block of it."""
+    """What a manifest says. number: of its generation. pages: by segment, which page carries which block of it."""
 
+    number: int
     segments: tuple[Segment, ...]
     pages: Mapping[str, Mapping[int, str]]
 
@@ -33,7 +34,9 @@ def manifest_bytes(generation: Generation) -> tuple[bytes, str]:
         value: dict[str, Any] = segment_object(each)
         value["pages"] = [pages.get(index) for index in range(each.shape.count)]
         segments.append(value)
-    text = json.dumps({"format": FORMAT, "segments": segments}, separators=(",", ":")).encode()
+    text = json.dumps(
+        {"format": FORMAT, "number": generation.number, "segments": segments}, separators=(",", ":")
+    ).encode()
     packed = io.BytesIO()
     with gzip.GzipFile(filename="", mode="wb", fileobj=packed, mtime=0) as file:
         file.write(text)
@@ -47,6 +50,7 @@ def manifest_of(packed: bytes) -> Manifest:
             text = file.read(_MAX_BYTES + 1)
         value = json.loads(text[:_MAX_BYTES])
         _check(value["format"])
+        number = int(value["number"])
         segments = tuple(segment_of(each) for each in value["segments"])
         pages = {
             str(each["id"]): {index: str(page) for index, page in enumerate(each["pages"]) if page is not None}
@@ -54,7 +58,7 @@ def manifest_of(packed: bytes) -> Manifest:
         }
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, EOFError, zlib.error, OSError, RecursionError):
         raise InputError("expected a manifest, found something else, or damage") from None
-    return Manifest(segments, pages)
+    return Manifest(number, segments, pages)
 
 
 def _check(found: object) -> None:

@@ -175,31 +175,39 @@ def _selections(blocks: Mapping[int, list[Kept]], needed: int) -> Iterator[dict[
 
 
 def _manifest(contents: _Contents, gathering: Gathering, keys: Keys) -> Manifest | None:
-    """Return the manifest that was seen last; None if there is none, or it cannot be opened."""
-    found = sorted(
-        ((whole.newest, file, whole) for (kind, _, _), (whole, file) in contents.items() if kind == MANIFEST),
-        key=lambda each: each[0],
-        reverse=True,
-    )
-    for _, file, whole in found:
+    """Return the last manifest of which all segments are whole, else the last one; None if none can be opened."""
+    found: list[tuple[str, Manifest]] = []
+    for (kind, _, _), (whole, file) in contents.items():
+        if kind != MANIFEST:
+            continue
         try:
             content = file.read_bytes()
-            return manifest_of(unsealed(content, keys) if whole.wrap.endswith(".age") else content)
+            manifest = manifest_of(unsealed(content, keys) if whole.wrap.endswith(".age") else content)
         except InputError:
             gathering.problems["manifest-not-opened"] += 1
-    return None
+        else:
+            found.append((whole.newest, manifest))
+    # A page may carry two of them during an update: then both were seen last.
+    found.sort(key=lambda each: (each[0], each[1].number), reverse=True)
+    settled = (each for _, each in found if _is_settled(each, contents))
+    return next(settled, found[0][1] if found else None)
+
+
+def _is_settled(manifest: Manifest, contents: _Contents) -> bool:
+    return all(("files", each.id, each.version) in contents for each in manifest.segments)
 
 
 def _choose(contents: _Contents, done: Recovered) -> list[tuple[Whole, Path]]:
     """Return for each segment the version that the manifest names, else the one seen last.
 
-    What the newest manifest does not know any more is not of this version of the files.
+    Segments that the manifest does not know are of another version of the files: they count only if it is not whole.
     """
-    wanted = {each.id: each.version for each in done.manifest.segments} if done.manifest else {}
-    is_settled = all(("files", name, version) in contents for name, version in wanted.items())
+    manifest = done.manifest
+    wanted = {each.id: each.version for each in manifest.segments} if manifest else {}
+    is_settled = manifest is not None and _is_settled(manifest, contents)
     by_segment: dict[str, list[tuple[Whole, Path]]] = {}
     for (kind, segment, _), found in contents.items():
-        if kind != MANIFEST and (not wanted or not is_settled or segment in wanted):
+        if kind != MANIFEST and (not is_settled or segment in wanted):
             by_segment.setdefault(segment, []).append(found)
     chosen = []
     for segment, versions in sorted(by_segment.items()):
@@ -211,6 +219,7 @@ def _choose(contents: _Contents, done: Recovered) -> list[tuple[Whole, Path]]:
 
 def _tell_short(gathering: Gathering, contents: _Contents, done: Recovered) -> None:
     names = {each.id: each.name for each in done.manifest.segments} if done.manifest else {}
+    is_settled = done.manifest is not None and _is_settled(done.manifest, contents)
     seen: set[str] = set()
     for group, label in gathering.shapes():
         if label.kind == MANIFEST or (label.kind, label.segment, label.version) in contents:
@@ -221,10 +230,10 @@ def _tell_short(gathering: Gathering, contents: _Contents, done: Recovered) -> N
         found = min(len(there), label.shape.needed)
         short = Short(label.segment, names.get(label.segment, ""), label.version, found, label.shape.needed, pages)
         taken = done.whole.get(label.segment)
-        if taken is None:
+        if taken is None and (not is_settled or label.segment in names):
             done.short.append(short)
             seen.add(label.segment)
-        elif gathering.newest.get(group, "") > taken.newest:
+        elif taken is None or gathering.newest.get(group, "") > taken.newest:
             done.older.append(short)
     for each in done.manifest.segments if done.manifest else ():
         if each.id not in done.whole and each.id not in seen:
