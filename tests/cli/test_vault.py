@@ -8,14 +8,16 @@ import sys
 from pathlib import Path
 
 import pytest
-from warcio.statusandheaders import StatusAndHeaders
-from warcio.warcwriter import WARCWriter
 
+from tests.archives.archive_files import page, write
 from tests.cli.run import unlost
 from tests.vault.made import listing, server_files, static_site
 from unlost.vault.site_pages import html_files
 
 
+# warcio leaves temporary files to be collected.
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_static_site_from_plan_to_recovery(tmp_path: Path) -> None:
     """Planned, packed with a passphrase and signed, injected, verified, crawled into a WARC, lost, recovered."""
     server, site, vault = server_files(tmp_path), static_site(tmp_path), str(tmp_path / "v")
@@ -31,15 +33,11 @@ def test_a_static_site_from_plan_to_recovery(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["changed"] == ["all"]
     assert unlost("vault", "inject", str(site), "--vault", vault).returncode == 0
     assert unlost("vault", "verify", str(site), "--vault", vault).returncode == 0
-    warc = tmp_path / "crawl.warc.gz"
-    with warc.open("wb") as output:
-        writer = WARCWriter(output, gzip=True)
-        for number, page in enumerate(html_files(site)):
-            if number % 3:
-                address = f"http://example.com/{page.relative_to(site)}"
-                head = StatusAndHeaders("200 OK", [("Content-Type", "text/html")], protocol="HTTP/1.1")
-                with page.open("rb") as body:
-                    writer.write_record(writer.create_warc_record(address, "response", payload=body, http_headers=head))
+    kept = [file for number, file in enumerate(html_files(site)) if number % 3]
+    records = (
+        page(f"http://example.com/{file.relative_to(site)}", "2026-01-02T00:00:00Z", file.read_bytes()) for file in kept
+    )
+    warc = write(tmp_path / "crawl.warc.gz", *records)
     back = unlost("vault", "recover", str(warc), "-o", str(tmp_path / "back"), *phrase, "--json")
     assert back.returncode == 0, back.stderr
     assert json.loads(back.stdout)["short"] == []
@@ -49,7 +47,7 @@ def test_a_static_site_from_plan_to_recovery(tmp_path: Path) -> None:
     other = unlost("vault", "recover", str(warc), "-o", str(tmp_path / "no"), *phrase, "--signed-by", "0" * 64)
     assert other.returncode == 3
     assert unlost("vault", "remove", str(site)).returncode == 0
-    assert b"FILE_RECOVERY" not in b"".join(page.read_bytes() for page in html_files(site))
+    assert b"FILE_RECOVERY" not in b"".join(file.read_bytes() for file in html_files(site))
 
 
 def test_too_few_pages_say_what_is_missing(tmp_path: Path) -> None:
@@ -58,8 +56,8 @@ def test_too_few_pages_say_what_is_missing(tmp_path: Path) -> None:
     assert unlost("vault", "pack", str(server), "--pages", str(site), "--vault", vault).returncode == 0
     assert unlost("vault", "inject", str(site), "--vault", vault).returncode == 0
     (tmp_path / "few").mkdir()
-    for page in [site / "index.html", *list(html_files(site))[:5]]:
-        shutil.copy(page, tmp_path / "few")
+    for file in [site / "index.html", *list(html_files(site))[:5]]:
+        shutil.copy(file, tmp_path / "few")
     done = unlost("vault", "recover", str(tmp_path / "few"), "-o", str(tmp_path / "no"))
     assert done.returncode == 1
     assert b"more are needed, of any of" in done.stderr

@@ -2,7 +2,6 @@
 
 import gzip
 import importlib.util
-import io
 import random
 import re
 import shutil
@@ -11,9 +10,8 @@ from typing import Any
 from wsgiref.util import setup_testing_defaults
 
 import pytest
-from warcio.statusandheaders import StatusAndHeaders
-from warcio.warcwriter import WARCWriter
 
+from tests.archives.archive_files import page, write
 from tests.cli.run import unlost
 from tests.neighbours.pywb import serving_warcs
 from tests.vault.library import change, make_library
@@ -29,6 +27,12 @@ from unlost.vault.sealing import Keys, Seal
 from unlost.vault.staging import held_of
 from unlost.vault.state import Settings, Vault, open_vault
 from unlost.vault.watching import indices_of
+
+# warcio leaves temporary files to be collected.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 
 SITE = "http://library.example"
 LIMIT = 24 << 10
@@ -67,7 +71,7 @@ class Keeper:
 
     def __init__(self, name: str, share: float, rng: random.Random) -> None:
         self.name, self._share, self._rng = name, share, rng
-        self.kept: dict[str, tuple[str, str, bytes]] = {}
+        self.kept: dict[str, tuple[int, str, bytes]] = {}
 
     def visit(self, app: Any, week: int) -> None:  # noqa: ANN401
         """Follow the links of the site from its root, and keep what is seen of it."""
@@ -82,7 +86,7 @@ class Keeper:
                     seen.add(link.decode())
                     waiting.append(link.decode())
             if self._rng.random() < self._share:
-                self.kept[path] = (f"2026{week:04d}", kind, self._done_to(body) if "html" in kind else body)
+                self.kept[path] = (week, kind, self._done_to(body) if "html" in kind else body)
         # Caches forget a page now and then.
         for path in [path for path in self.kept if self._rng.random() < 0.03]:
             del self.kept[path]
@@ -96,27 +100,16 @@ class Keeper:
 
     def write(self, folder: Path) -> Path:
         """Write what is kept as a WARC."""
-        folder.mkdir(parents=True, exist_ok=True)
-        file = folder / f"{self.name}.warc.gz"
-        with file.open("wb") as output:
-            writer = WARCWriter(output, gzip=True)
-            for path, (date, kind, body) in sorted(self.kept.items()):
-                headers = [("Content-Type", kind)]
-                packed = body
-                if self.name == "packing":
-                    headers.append(("Content-Encoding", "gzip"))
-                    packed = gzip.compress(body, mtime=0)
-                headers.append(("Content-Length", str(len(packed))))
-                week = int(date[4:])
-                record = writer.create_warc_record(
-                    f"{SITE}{path}",
-                    "response",
-                    payload=io.BytesIO(packed),
-                    http_headers=StatusAndHeaders("200 OK", headers, protocol="HTTP/1.1"),
-                    warc_headers_dict={"WARC-Date": f"2026-{1 + week // 28:02d}-{1 + week % 28:02d}T00:00:00Z"},
-                )
-                writer.write_record(record)
-        return file
+        return write(folder / f"{self.name}.warc.gz", *(self._record(path) for path in sorted(self.kept)))
+
+    def _record(self, path: str) -> Any:  # noqa: ANN401  what `write` takes
+        week, kind, body = self.kept[path]
+        headers = [("Content-Type", kind)]
+        if self.name == "packing":
+            headers.append(("Content-Encoding", "gzip"))
+            body = gzip.compress(body, mtime=0)
+        headers.append(("Content-Length", str(len(body))))
+        return page(f"{SITE}{path}", f"2026-01-{week:02d}T00:00:00Z", body, headers)
 
 
 class Proof:
