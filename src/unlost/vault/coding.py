@@ -7,8 +7,10 @@ from typing import BinaryIO
 from unlost._core import decode_rows, encode_rows
 from unlost.vault.shape import UNIT, Shape
 
-STRIPE_BYTES = 16 << 20
-"""Of all blocks together that are coded at once: more is no faster, as it does not fit into a processor's cache."""
+STRIPE_BYTES = 64 << 20
+"""Of all blocks together that are coded at once: with less, most of the time goes into writing many small pieces."""
+
+_PIECE = 1 << 20
 
 
 def encode(content: BinaryIO, shape: Shape, target: BinaryIO) -> None:
@@ -19,13 +21,13 @@ def encode(content: BinaryIO, shape: Shape, target: BinaryIO) -> None:
     source, sink, block = content.fileno(), target.fileno(), shape.block
     # The last block that is content is filled up by zeros.
     os.ftruncate(sink, shape.count * block)
+    for at in range(0, shape.size, _PIECE):
+        os.pwrite(sink, os.pread(source, _PIECE, at), at)
     for start, width in _stripes(shape):
         rows = b"".join(
             os.pread(source, width, index * block + start).ljust(width, b"\0") for index in range(shape.needed)
         )
         made = memoryview(encode_rows(rows, shape.needed, shape.count))
-        for index in range(shape.needed):
-            os.pwrite(sink, memoryview(rows)[index * width : (index + 1) * width], index * block + start)
         for index in range(shape.count - shape.needed):
             os.pwrite(sink, made[index * width : (index + 1) * width], (shape.needed + index) * block + start)
 
