@@ -22,9 +22,12 @@ fn encode_rows<'py>(
     needed: usize,
     count: usize,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let made = py.detach(|| vault::encode(rows, needed, count));
-    made.map(|rows| PyBytes::new(py, &rows))
-        .map_err(|error| raise_input(py, error.to_string()))
+    let raised = |error: vault::CodeError| raise_input(py, error.to_string());
+    let length = vault::spare_bytes(rows, needed, count).map_err(raised)?;
+    PyBytes::new_with(py, length, |made| {
+        py.detach(|| vault::encode(rows, needed, count, made))
+            .map_err(raised)
+    })
 }
 
 #[pyfunction]
@@ -36,9 +39,10 @@ fn decode_rows<'py>(
     needed: usize,
     count: usize,
 ) -> PyResult<Bound<'py, PyBytes>> {
-    let made = py.detach(|| vault::decode(rows, &indices, needed, count));
-    made.map(|rows| PyBytes::new(py, &rows))
-        .map_err(|error| raise_input(py, error.to_string()))
+    PyBytes::new_with(py, rows.len(), |made| {
+        py.detach(|| vault::decode(rows, &indices, needed, count, made))
+            .map_err(|error| raise_input(py, error.to_string()))
+    })
 }
 
 #[pyfunction]

@@ -3,5 +3,5 @@
 mod code;
 mod signature;
 
-pub use code::{CodeError, MAX_BLOCKS, decode, encode};
+pub use code::{CodeError, MAX_BLOCKS, decode, encode, spare_bytes};
 pub use signature::{is_signed, public_key, sign};
