@@ -8,7 +8,7 @@ from unlost._core import decode_rows, encode_rows
 from unlost.vault.shape import UNIT, Shape
 
 STRIPE_BYTES = 200 << 20
-"""Of all blocks together that are in memory at once: with less, most of the time goes into writing many small pieces."""
+"""Of all blocks together that are in memory at once: with less, much of the time goes into writing small pieces."""
 
 _PIECE = 1 << 20
 
