@@ -95,7 +95,7 @@ def text_bytes(block: int, *, signed: bool) -> int:
 
     >>> shape = Shape(64, 64, 1, 30_000)
     >>> label = Label(FILES, "0" * 16, "0" * 64, shape, "json.gz.age", 29_999, "0" * 64)
-    >>> len(text_of(Block(label, bytes(64)), bytes(32))) <= text_bytes(64, signed=True)
+    >>> len(text_of(Block(label, bytes(64)), bytes(range(32)))) <= text_bytes(64, signed=True)
     True
     """
     coded = -(-block // 3) * 4

@@ -89,6 +89,6 @@ def segment_id(name: str) -> str:
     """Return what a segment is called in pages: nothing of its name is told there.
 
     >>> segment_id("all")
-    '85a2bb1bf9a4ad23'
+    '9b48bb5ad0d1c100'
     """
     return hashlib.sha256(f"unlost-vault-1 segment {name}".encode("utf-8", "surrogateescape")).hexdigest()[:16]
