@@ -98,7 +98,7 @@ class Vault:
             seed = bytes.fromhex((self.folder / KEY).read_text("ascii").strip())
         except ValueError:
             seed = b""
-        if len(seed) != 32:
+        if len(seed) != 32 or not any(seed):
             raise InputError(f"{self.folder / KEY}: expected a secret key of 64 hexadecimal digits")
         return seed
 
