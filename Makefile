@@ -22,7 +22,7 @@ build: $(VENV)/.built ## Make .venv and .venv/bin/unlost
 $(VENV)/.runtime: constraints.txt scripts/need
 	scripts/need python
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) maturin aiohappyeyeballs alembic brotli click httptools jinja2 olefile protego pypdfium2 python-calamine rich sqlalchemy starlette uvicorn uvloop yarl
+	$(PIP) maturin aiohappyeyeballs alembic brotli click httptools jinja2 olefile protego pypdfium2 pyrage python-calamine rich sqlalchemy starlette uvicorn uvloop yarl
 	touch $@
 
 $(VENV)/.built: $(VENV)/.runtime $(RUST_SOURCES) pyproject.toml
@@ -93,6 +93,7 @@ bench: bytecode $(VENV)/.tools $(NEIGHBOURS) ## Speeds as ratios to a baseline o
 	LC_ALL=C $(BIN)/python -m bench.compare
 	LC_ALL=C $(BIN)/python -m bench.verdicts
 	LC_ALL=C $(BIN)/python -m bench.refresh
+	LC_ALL=C $(BIN)/python -m bench.vault
 
 bench-%: bytecode $(VENV)/.tools $(NEIGHBOURS) ## One of them: bench-holdings
 	LC_ALL=C $(BIN)/python -m bench.$*

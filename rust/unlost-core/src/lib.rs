@@ -9,3 +9,4 @@ pub mod mapping;
 pub mod pages;
 pub mod refresh;
 pub mod uri;
+pub mod vault;

@@ -8,6 +8,7 @@ mod refresh;
 mod rewriting;
 mod texts;
 mod uri;
+mod vault;
 
 use pyo3::prelude::*;
 
@@ -18,5 +19,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     formats::add_to(module)?;
     holdings::add_to(module)?;
     pages::add_to(module)?;
-    refresh::add_to(module)
+    refresh::add_to(module)?;
+    vault::add_to(module)
 }

@@ -87,6 +87,7 @@ class Archive:
     mementomap: a file or an address of its MementoMap.
     filters: files or addresses of its filters, which together have everything that it holds.
     hit_rate: the share of questions that it had an answer to, where there is no map.
+    page_bytes: how many bytes of a page it keeps at most; None if no limit is known.
     enabled: whether it is asked unless it is named.
     """
 
@@ -108,6 +109,7 @@ class Archive:
     mementomap: str | None = None
     filters: tuple[str, ...] = ()
     hit_rate: Figure | None = None
+    page_bytes: Figure | None = None
     enabled: bool = True
 
     def is_migrated(self, mime: str | None) -> bool | None:

@@ -61,6 +61,9 @@ COMMANDS = {
     ),
     "timemap": Command("unlost.cli.timemap", "List all copies of a page that archives have, by date."),
     "uri": Command("unlost.cli.uri", "Canonical forms, SURTs and URI-Keys of addresses."),
+    "vault": Command(
+        "unlost.cli.vault", "Keep what makes a site run in its own pages, and get it back from archives of them."
+    ),
     "watch": Command(
         "unlost.cli.watch",
         "Check sites again and again: how long resources live in archives, and whether a site is lost.",

@@ -146,6 +146,7 @@ _READERS: dict[str, Callable[[Fields, str, Path], object]] = {
     "mementomap": lambda fields, name, folder: fields.path_or_address(name, folder),
     "filters": lambda fields, name, folder: fields.paths_or_addresses(name, folder),
     "hit_rate": lambda fields, name, _: _read_figure(fields.inner(name), share=True),
+    "page_bytes": lambda fields, name, _: _read_figure(fields.inner(name)),
     "enabled": _flag,
 }
 """How each field of an `Archive` is read."""

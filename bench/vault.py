@@ -1,0 +1,155 @@
+"""How fast files are coded and decoded, in how much memory, and what carrying a block costs a page."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from bench.measure import Report, best_of
+from unlost.vault.carriers import Carrier
+from unlost.vault.making import Wish, make
+from unlost.vault.middleware.asgi import Message, VaultMiddleware
+from unlost.vault.packing import ServerFile
+from unlost.vault.planning import Page
+from unlost.vault.sealing import Seal
+from unlost.vault.shape import Shape
+from unlost.vault.state import Settings, Vault
+
+ROOT = Path(__file__).parents[1]
+NEEDED, COUNT, SIZE = 2048, 8192, 100 << 20
+SHAPE = Shape(SIZE, SIZE // NEEDED, NEEDED, COUNT)
+PAGE_BYTES = 100_000
+CALLS = 2_000
+
+CODING = """
+import re, sys, time
+from unlost.vault import coding
+from unlost.vault.shape import Shape
+shape = Shape(*map(int, sys.argv[3:]))
+def peak():
+    return int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
+open("/proc/self/clear_refs", "w").write("5")  # what the process had before it was this one does not count
+before = peak()
+with open(sys.argv[1], "rb") as content, open(sys.argv[2], "w+b") as blocks, open(sys.argv[1] + ".back", "w+b") as back:
+    start = time.perf_counter()
+    coding.encode(content, shape, blocks)
+    coded = time.perf_counter() - start
+    places = {index: index * shape.block for index in range(shape.count - shape.needed, shape.count)}
+    start = time.perf_counter()
+    coding.decode(blocks, places, shape, back)
+    decoded = time.perf_counter() - start
+print(coded, decoded, (peak() - before) * 1024)
+"""
+
+
+def bare() -> tuple[float, float]:
+    """Return the seconds that the crate alone takes, to code and to decode."""
+    command = [
+        "cargo",
+        "run",
+        "--quiet",
+        "--release",
+        "--package",
+        "unlost-core",
+        "--example",
+        "bare_reed_solomon",
+        "--",
+    ]
+    numbers = [str(NEEDED), str(COUNT), str(SHAPE.block)]
+    done = subprocess.run([*command, *numbers], cwd=ROOT, check=True, capture_output=True, text=True)
+    coded, decoded = map(float, done.stdout.split())
+    return coded, decoded
+
+
+def coding(report: Report) -> None:
+    """Report coding and decoding, from file to file."""
+    with tempfile.TemporaryDirectory() as folder:
+        content, blocks = Path(folder, "content"), Path(folder, "blocks")
+        content.write_bytes(os.urandom(SIZE))
+        words = [str(number) for number in (SIZE, SHAPE.block, NEEDED, COUNT)]
+        runs = []
+        for _ in range(3):
+            done = subprocess.run(
+                [sys.executable, "-c", CODING, content, blocks, *words], check=True, capture_output=True, text=True
+            )
+            runs.append([float(word) for word in done.stdout.split()])
+            if content.read_bytes() != Path(f"{content}.back").read_bytes():
+                raise RuntimeError("what was decoded is not what was coded")
+    coded, decoded = min(run[0] for run in runs), min(run[1] for run in runs)
+    memory = max(run[2] for run in runs)
+    bare_coded, bare_decoded = bare()
+    report.line(f"100 MB into {COUNT:,} blocks of which {NEEDED:,} suffice, from file to file; the crate in memory.")
+    report.line(f"Coding: {SIZE / coded / 1e6:.0f} MB/s of input ({coded:.2f} s; bare {bare_coded:.2f} s).")
+    report.line(
+        f"Decoding from spares alone: {SIZE / decoded / 1e6:.0f} MB/s ({decoded:.2f} s; bare {bare_decoded:.2f} s)."
+    )
+    report.line(f"Memory: {memory / 1e6:.0f} MB.")
+    report.line("")
+    report.gate("time of coding by that of the bare crate", coded / bare_coded, at_most=1.3)
+    report.gate("time of decoding by that of the bare crate", decoded / bare_decoded, at_most=1.3)
+    report.gate("memory by the bytes that are coded", memory / SIZE, at_most=3)
+    report.line("")
+
+
+def carrying(report: Report) -> None:
+    """Report what the middleware adds to an answer, beside copying the page's bytes once."""
+    page = b"<p>" + b"x" * (PAGE_BYTES - 3)
+    headers = [(b"content-type", b"text/html"), (b"content-length", b"%d" % len(page)), (b"etag", b'"a"')]
+
+    async def app(scope: object, receive: object, send: object) -> None:
+        del scope, receive
+        await send({"type": "http.response.start", "status": 200, "headers": headers})  # type: ignore[operator]
+        await send({"type": "http.response.body", "body": page})  # type: ignore[operator]
+
+    async def sent(message: Message) -> None:
+        del message
+
+    async def received() -> Message:
+        return {}
+
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "data")
+        file.write_bytes(os.urandom(20_000))
+        wish = Wish(
+            [ServerFile("data", file, "file", 0o644, 0, 20_000)],
+            [Page("/", PAGE_BYTES, 0), Page("/b", PAGE_BYTES, 1)],
+            Settings(Carrier.COMMENT, 1 << 20),
+            Seal(),
+            0.5,
+        )
+        make(Vault(Path(folder, "v")), wish, "20260101000000")
+        with_vault = VaultMiddleware(app, Path(folder, "v"))
+        scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": [(b"host", b"a")] * 8}
+
+        async def calls(target: object) -> None:
+            for _ in range(CALLS):
+                await target(scope, received, sent)  # type: ignore[operator]
+
+        plain = best_of(5, lambda: asyncio.run(calls(app))) / CALLS
+        carried = best_of(5, lambda: asyncio.run(calls(with_vault))) / CALLS
+    pieces = [bytes([number]) + page for number in range(64)]
+
+    def copy() -> None:
+        for number in range(CALLS):
+            bytearray(pieces[number % 64])
+
+    copied = best_of(5, copy) / CALLS
+    report.line(
+        f"A page of {PAGE_BYTES / 1e3:.0f} kB: {(carried - plain) * 1e6:.1f} µs more with the middleware; "
+        f"copying its bytes once: {copied * 1e6:.1f} µs."
+    )
+    report.gate("what carrying adds, by copying the page once", (carried - plain) / copied, at_most=3)
+
+
+def main() -> None:
+    """Measure, report, judge."""
+    report = Report("vault", "Vault")
+    coding(report)
+    carrying(report)
+    report.finish()
+
+
+if __name__ == "__main__":
+    main()

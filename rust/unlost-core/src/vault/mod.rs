@@ -1,0 +1,7 @@
+//! Blocks of which some suffice, and signatures on them. `docs/vault-format.md` says what the code is, to the bit.
+
+mod code;
+mod signature;
+
+pub use code::{CodeError, MAX_BLOCKS, decode, encode, spare_bytes};
+pub use signature::{is_signed, public_key, sign};

@@ -1,0 +1,251 @@
+"""`unlost vault`: what makes a site run, kept in its own pages."""
+
+from collections.abc import Callable, Mapping
+from json import dumps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from unlost.cli.apart import group_of
+from unlost.cli.messages import say
+from unlost.cli.registry_options import archives_option, only_option
+from unlost.cli.table import print_table
+from unlost.cli.vault_options import (
+    PATH,
+    date_option,
+    json_option,
+    moment,
+    page_limit,
+    passphrase,
+    passphrase_option,
+    site_pages,
+    vault_option,
+)
+from unlost.errors import UsageError
+from unlost.vault.carriers import Carrier
+
+if TYPE_CHECKING:
+    from unlost.vault.choosing import Choice
+    from unlost.vault.making import Made
+    from unlost.vault.planning import Page, Plan
+
+_WHAT = (
+    click.argument("files", nargs=-1, type=PATH),
+    click.option(
+        "--pages", "pages_from", required=True, metavar="DIR|URL|FILE", help="The pages: a folder, site, list."
+    ),
+    click.option("--pessimistic", is_flag=True, help="Keep all files that are given; this is the default."),
+    click.option("--optimistic", is_flag=True, help="Leave out what archives get from pages, and what others publish."),
+    click.option("--dump", multiple=True, metavar="NAME=COMMAND", help="Keep what a command prints, as dump/NAME."),
+    click.option(
+        "--segments", default="one", show_default=True, metavar="HOW", help="one, directory, size:1MB, changed."
+    ),
+    click.option("--block", metavar="SIZE", help="The largest block, before base64; else as small as will do."),
+    click.option("--page-limit", metavar="SIZE", help="How long a page may become; else what the archives keep."),
+    click.option(
+        "--may-be-lost",
+        type=click.FloatRange(0, 0.99),
+        default=0.5,
+        show_default=True,
+        metavar="SHARE",
+        help="The share of pages without which all files can be recovered.",
+    ),
+    click.option(
+        "--extra-pages", type=click.IntRange(0, 30_000), default=0, metavar="N", help="Make so many pages more."
+    ),
+    click.option("--recipient", multiple=True, metavar="KEY", help="Seal for this recipient of age."),
+    passphrase_option,
+    click.option("--sign", is_flag=True, help="Sign blocks with a key that is made in the vault."),
+    archives_option,
+    only_option,
+    json_option,
+)
+
+
+def _with_files(command: Callable[..., None]) -> Callable[..., None]:
+    for option in reversed(_WHAT):
+        command = option(command)
+    return command
+
+
+@click.group(name="vault", cls=group_of("vault", "advance", "recover", "status", "verify"))
+def command() -> None:
+    """Keep what makes a site run in its own pages, and get it back from archives of them.
+
+    docs/vault.md tells how; docs/vault-format.md what stands in pages, and how to read it without this program.
+    """
+
+
+@command.command()
+@_with_files
+def plan(files: tuple[Path, ...], **given: Any) -> None:  # noqa: ANN401  the options, by their names
+    """Say how files would be divided, how many blocks of which size, and how many pages may be lost."""
+    from unlost.vault.making import packed_sizes  # noqa: PLC0415  start-up
+
+    with _chosen(files, given) as (choice, pages):
+        limit, why = page_limit(given)
+        is_sealed = bool(given["recipient"] or given["passphrase_file"])
+        sizes = packed_sizes(choice.files, given["segments"], is_sealed=is_sealed)
+    made = _planned(sizes, pages, limit, given)
+    if given["json"]:
+        click.echo(dumps(_plan_object(made, sizes, len(pages))))
+        return
+    _print_plan(made, sizes, len(pages), why)
+
+
+@command.command()
+@_with_files
+@vault_option
+@click.option(
+    "--carrier",
+    type=click.Choice([each.value for each in Carrier]),
+    default=Carrier.COMMENT.value,
+    show_default=True,
+    help="What hides blocks in pages: another one where comments are stripped.",
+)
+@click.option("--notice", is_flag=True, help="Let pages show when their blocks changed, so that caches refresh them.")
+@click.option("--raw", is_flag=True, help="Serve what is packed as it is, too.")
+@click.option("--at-once", is_flag=True, help="Take the old version away before archives have the new one.")
+@date_option
+def pack(files: tuple[Path, ...], **given: Any) -> None:  # noqa: ANN401
+    """Pack files, and code them into blocks for pages; what did not change stays where it is."""
+    from unlost.vault.making import Wish, make  # noqa: PLC0415  start-up
+    from unlost.vault.quantities import bytes_of  # noqa: PLC0415
+    from unlost.vault.sealing import Seal, check  # noqa: PLC0415
+    from unlost.vault.state import NAME, Settings, Vault, open_vault  # noqa: PLC0415
+
+    folder: Path = given["vault"]
+    before = open_vault(folder) if (folder / NAME).exists() else Vault(folder)
+    seal = Seal(tuple(given["recipient"]), passphrase(given["passphrase_file"]))
+    check(seal)
+    kind = "recipients" if seal.recipients else "passphrase" if seal.passphrase is not None else "no"
+    limit, _ = page_limit(given)
+    settings = Settings(
+        Carrier(given["carrier"]), limit, kind, seal.recipients, given["segments"], given["sign"],
+        given["extra_pages"], given["notice"], given["raw"],
+    )  # fmt: skip
+    block = None if given["block"] is None else bytes_of(given["block"])
+    with _chosen(files, given, with_extra=False) as (choice, pages):
+        wish = Wish(choice.files, pages, settings, seal, given["may_be_lost"], block, given["at_once"])
+        made = make(before, wish, moment(given["date"]))
+    _say_packed(made, choice, is_json=given["json"])
+
+
+@command.command()
+@click.argument("site", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option("--to", type=PATH, metavar="DIR", help="Write a copy of the site there, and leave SITE as it is.")
+@vault_option
+@json_option
+def inject(site: Path, to: Path | None, vault: Path, json: bool) -> None:
+    """Put blocks into the pages of the static site in a folder."""
+    from unlost.vault.injecting import inject as put  # noqa: PLC0415  start-up
+    from unlost.vault.state import open_vault  # noqa: PLC0415
+
+    done = put(open_vault(vault), site, to)
+    if json:
+        numbers = {"changed": done.changed, "unchanged": done.unchanged, "missing": done.missing, "added": done.added}
+        click.echo(dumps({"site": str(to or site), **numbers}))
+        return
+    say(f"{done.changed:,} pages changed, {done.unchanged:,} as they were; {done.added:,} made", level="info")
+    if done.missing:
+        say(f"{done.missing:,} pages of the plan are not there: pack again with the pages that are", level="warning")
+
+
+@command.command()
+@click.argument("site", type=click.Path(path_type=Path, exists=True, file_okay=False))
+def remove(site: Path) -> None:
+    """Take all blocks out of the pages of the static site in a folder."""
+    from unlost.vault.injecting import remove as take_out  # noqa: PLC0415  start-up
+
+    say(f"{take_out(site):,} pages changed", level="info")
+
+
+class _chosen:  # noqa: N801  used as a function
+    """Gives the files to keep and the pages; dumps are kept in a folder that goes at the end."""
+
+    def __init__(self, files: tuple[Path, ...], given: Mapping[str, Any], *, with_extra: bool = True) -> None:
+        self._files, self._given, self._with_extra = files, given, with_extra
+
+    def __enter__(self) -> "tuple[Choice, list[Page]]":
+        from tempfile import TemporaryDirectory  # noqa: PLC0415  start-up
+
+        from unlost.vault.choosing import Choice, choose, dump  # noqa: PLC0415
+        from unlost.vault.extra_pages import extra_pages  # noqa: PLC0415
+
+        given = self._given
+        if given["optimistic"] and given["pessimistic"]:
+            raise UsageError("--optimistic and --pessimistic say different things: give one of them")
+        if not self._files and not given["dump"]:
+            raise UsageError("no files to keep: name files or folders of the server, or give --dump")
+        self._folder = TemporaryDirectory()
+        dumps_made = dump(given["dump"], Path(self._folder.name))
+        choice = choose(self._files, optimistic=given["optimistic"]) if self._files else Choice()
+        choice.files += dumps_made
+        extra = extra_pages(given["extra_pages"]) if self._with_extra else []
+        return choice, [*site_pages(given["pages_from"]), *extra]
+
+    def __exit__(self, *_: object) -> None:
+        self._folder.cleanup()
+
+
+def _planned(sizes: Mapping[str, int], pages: "list[Page]", limit: int, given: Mapping[str, Any]) -> "Plan":
+    from unlost.vault.planning import plan as make_plan  # noqa: PLC0415  start-up
+    from unlost.vault.quantities import bytes_of  # noqa: PLC0415
+
+    block = None if given["block"] is None else bytes_of(given["block"])
+    lost = given["may_be_lost"]
+    return make_plan(sizes, pages, limit=limit, block=block, may_be_lost=lost, signed=given["sign"])
+
+
+def _plan_object(made: "Plan", sizes: Mapping[str, int], pages: int) -> dict[str, object]:
+    segments = [
+        {"name": name, "size": sizes[name], "block": shape.block, "needed": shape.needed, "count": shape.count,
+         "may_be_lost": round(shape.may_be_lost, 4)}
+        for name, shape in made.shapes.items()
+    ]  # fmt: skip
+    numbers = {"pages": pages, "with_room": len(made.pages), "page_limit": made.limit, "needed": made.needed}
+    return {"segments": segments, **numbers, "may_be_lost": round(made.may_be_lost, 4)}
+
+
+def _print_plan(made: "Plan", sizes: Mapping[str, int], pages: int, why: str) -> None:
+    from unlost.vault.quantities import shown_bytes  # noqa: PLC0415  start-up
+
+    rows = [
+        (name, shown_bytes(sizes[name]), shown_bytes(shape.block), str(shape.needed), str(shape.count),
+         f"{shape.may_be_lost:.0%}")
+        for name, shape in made.shapes.items()
+    ]  # fmt: skip
+    print_table(("segment", "packed", "block", "needed", "pages", "may be lost"), rows)
+    room = f"{len(made.pages):,} of {pages:,} pages have room below {shown_bytes(made.limit)} ({why})"
+    say(f"{room}; any {made.needed:,} of them, as divided, bring all files back", level="info")
+    if made.may_be_lost + 0.005 < made.wanted:
+        say(
+            f"fewer than {made.wanted:.0%} of pages may be lost: more pages or longer blocks would help",
+            level="warning",
+        )
+
+
+def _say_packed(made: "Made", choice: "Choice", *, is_json: bool) -> None:
+    vault = made.vault
+    shapes = {each.name: each.shape for each in vault.newest.files}
+    is_staged = len(vault.generations) > 1
+    if is_json:
+        segments = {
+            name: {"version": each.version, "needed": each.shape.needed, "count": each.shape.count}
+            for name, each in ((each.name, each) for each in vault.newest.files)
+        }
+        numbers = {"files": len(choice.files), "pages": len(vault.live), "staged": is_staged}
+        click.echo(dumps({"vault": str(vault.folder), "changed": made.changed, **numbers, "segments": segments}))
+        return
+    for reason, count in choice.left_out.items():
+        say(f"{count:,} left out: {reason}", level="note")
+    if not made.changed:
+        say("nothing changed", level="info")
+        return
+    say(f"{len(made.changed):,} of {len(shapes):,} segments coded anew, for {len(vault.live):,} pages", level="info")
+    if is_staged:
+        say(
+            "pages carry both versions where they have room: `unlost vault status` says when the old one may go",
+            level="info",
+        )

@@ -1,0 +1,147 @@
+"""`unlost vault status`: what is live, what archives hold, and whether the next stage is safe."""
+
+from json import dumps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from unlost.cli.asking import contact_option
+from unlost.cli.messages import say
+from unlost.cli.registry_options import archives_option, only_option, registry
+from unlost.cli.table import print_table
+from unlost.cli.vault_options import PATH, json_option, vault_option
+
+if TYPE_CHECKING:
+    from unlost.vault.gathering import Gathering
+    from unlost.vault.generation import Generation
+    from unlost.vault.state import Vault
+
+_PATIENCE_SECONDS = 900.0
+
+
+@click.command(name="status")
+@vault_option
+@click.option("--site", metavar="URL", help="The address of the living site: its pages are fetched.")
+@click.option(
+    "--held-in", type=PATH, multiple=True, metavar="SOURCE", help="What archives hold: a recovery, WARCs, pages."
+)
+@click.option("--ask-archives", is_flag=True, help="Ask the archives for their copies of all pages of the vault.")
+@click.option(
+    "--copies", type=click.IntRange(1, 100), default=3, show_default=True, help="Of each page, the last ones."
+)
+@archives_option
+@only_option
+@contact_option
+@json_option
+@click.pass_context
+def status(ctx: click.Context, /, vault: Path, site: str | None, held_in: tuple[Path, ...], **given: Any) -> None:  # noqa: ANN401
+    """Say what pages carry now, which version archives can bring back, and whether an update may go on.
+
+    The exit code is 1 if no version is whole where it was looked for.
+    """
+    from unlost.vault.gathering import Gathering, gather  # noqa: PLC0415  start-up
+    from unlost.vault.state import open_vault  # noqa: PLC0415
+
+    state = open_vault(vault)
+    places: dict[str, Gathering] = {}
+    if site is not None:
+        places["live"] = _live(state, site)
+    if held_in or given["ask_archives"]:
+        places["archives"] = Gathering()
+        for source in held_in:
+            gather(source, places["archives"])
+    if given["ask_archives"]:
+        _ask(state, site, given, places["archives"])
+    value = _object(state, places)
+    if given["json"]:
+        click.echo(dumps(value))
+    else:
+        _print(value)
+    ctx.exit(0 if all(any(g["whole"] for g in place["generations"]) for place in value["places"].values()) else 1)
+
+
+def _live(state: "Vault", site: str) -> "Gathering":
+    from unlost.vault.gathering import Gathering  # noqa: PLC0415  start-up
+    from unlost.vault.live import fetch  # noqa: PLC0415
+
+    found = Gathering()
+    for key in sorted(state.live):
+        answer = fetch(site.rstrip("/") + key)
+        if answer is not None:
+            found.add_page(answer[1], key, archive="live")
+    return found
+
+
+def _ask(state: "Vault", site: str | None, given: dict[str, Any], into: "Gathering") -> None:
+    import uvloop  # noqa: PLC0415  start-up
+
+    from unlost.archives.opening import open_repository  # noqa: PLC0415
+    from unlost.cli.asking import open_courier  # noqa: PLC0415
+    from unlost.errors import UsageError  # noqa: PLC0415
+    from unlost.vault.watching import gather_from  # noqa: PLC0415
+
+    if site is None:
+        raise UsageError("--ask-archives needs --site, the address that archives know the pages by")
+    known = registry(given["archives"])
+    chosen = known.only(given["only"]) if given["only"] else [each for each in known.archives if each.enabled]
+
+    async def ask() -> None:
+        async with open_courier(given["contact"], _PATIENCE_SECONDS) as courier:
+            for each in chosen:
+                repository = open_repository(each, courier)
+                said = await gather_from(each.id, repository, site, state.live, given["copies"], into)
+                if said is not None:
+                    say(f"{each.id}: {said}", level="warning", archive=each.id)
+
+    uvloop.run(ask())
+
+
+def _object(state: "Vault", places: "dict[str, Gathering]") -> dict[str, Any]:
+    from unlost.vault.watching import indices_of  # noqa: PLC0415  start-up
+
+    value: dict[str, Any] = {
+        "vault": str(state.folder), "pages": len(state.live), "updating": len(state.generations) > 1, "places": {},
+    }  # fmt: skip
+    for name, gathering in places.items():
+        generations = [_held(each, indices_of(gathering), gathering) for each in state.generations]
+        value["places"][name] = {
+            "pages": gathering.pages, "carrying": gathering.carrying, "problems": dict(gathering.problems),
+            "generations": generations,
+        }  # fmt: skip
+    held = value["places"].get("archives")
+    value["next_stage_is_safe"] = bool(value["updating"] and held and held["generations"][-1]["whole"])
+    return value
+
+
+def _held(generation: "Generation", indices: Any, gathering: "Gathering") -> dict[str, Any]:  # noqa: ANN401
+    from unlost.vault.staging import held_of  # noqa: PLC0415  start-up
+
+    segments: list[dict[str, Any]] = []
+    for segment, held in zip(generation.files, held_of(generation, indices), strict=True):
+        by_archive = {name: len(found) for name, found in gathering.archives.get(segment.group, {}).items()}
+        segments.append(
+            {"name": held.name, "version": held.version, "held": held.held, "needed": held.needed, "by": by_archive}
+        )
+    whole = all(each["held"] >= each["needed"] for each in segments)
+    return {"number": generation.number, "whole": whole, "segments": segments}
+
+
+def _print(value: dict[str, Any]) -> None:
+    say(f"{value['pages']:,} pages carry blocks{', of two versions' if value['updating'] else ''}", level="info")
+    rows = [
+        (place, str(each["number"]), segment["name"], segment["version"][:12], f"{segment['held']:,}",
+         f"{segment['needed']:,}", ", ".join(f"{name} {count:,}" for name, count in sorted(segment["by"].items())))
+        for place, found in value["places"].items()
+        for each in found["generations"]
+        for segment in each["segments"]
+    ]  # fmt: skip
+    if rows:
+        print_table(("place", "version", "segment", "hash", "held", "needed", "by whom"), rows)
+    if value["updating"]:
+        if value["next_stage_is_safe"]:
+            say("archives hold the new version: `unlost vault advance` is safe", level="info")
+        elif "archives" in value["places"]:
+            say("archives do not hold enough of the new version yet: wait", level="info")
+        else:
+            say("an update is under way: --ask-archives or --held-in tell whether it may go on", level="info")

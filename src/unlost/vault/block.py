@@ -1,0 +1,191 @@
+"""One block as it stands in a page: words that describe it, then its bytes in base64."""
+
+import binascii
+import hashlib
+import re
+from base64 import b64decode, b64encode
+from dataclasses import dataclass
+
+from unlost._core import is_signed, sign, signing_public_key
+from unlost.vault.shape import MAX_BLOCKS, UNIT, Shape
+
+BEGIN, END = b"BEGIN_FILE_RECOVERY", b"END_FILE_RECOVERY"
+"""What the dissertation puts around blocks (its Figure 51)."""
+
+FORMAT = "unlost-vault-1"
+CODE = "rs16"
+FILES, MANIFEST = "files", "manifest"
+"""What is coded: files, or the list of them all."""
+
+MAX_BLOCK_BYTES = 16 << 20
+"""More than any archive keeps of a page, and little enough for memory."""
+
+_LINE = 76  # characters of base64: what mail has, and editors bear
+_WORDS = ("format", "kind", "segment", "version", "needed", "count", "index", "size", "block", "code", "wrap", "sha256")
+_HEX = re.compile(r"[0-9a-f]+")
+_WRAPS = frozenset({"tar.gz", "tar.gz.age", "json.gz", "json.gz.age"})
+
+
+class BadBlockError(Exception):
+    """Words between the marks that are no block. kind: one word for counting."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(kind)
+        self.kind = kind
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """What a block says of itself; all blocks of one version say the same but for `index` and `sha256`.
+
+    kind: `FILES` or `MANIFEST`. segment: which part of the files: 16 hexadecimal digits. version: the SHA-256 of what
+    was coded. wrap: what that is, as the ending of a file. index: its number, from 0. sha256: of its own bytes.
+    key: who signed it, a public key in hexadecimal digits; None if nobody did.
+    """
+
+    kind: str
+    segment: str
+    version: str
+    shape: Shape
+    wrap: str
+    index: int
+    sha256: str
+    key: str | None = None
+
+    @property
+    def group(self) -> tuple[str, str, str, int, int, int]:
+        """What blocks must share to be used together."""
+        return self.kind, self.segment, self.version, self.shape.size, self.shape.block, self.shape.needed
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A block with its bytes."""
+
+    label: Label
+    data: bytes
+
+
+def words_of(label: Label) -> str:
+    """Return the words that describe a block, in their order: what is signed."""
+    shape = label.shape
+    values = (
+        FORMAT, label.kind, label.segment, label.version, shape.needed, shape.count, label.index, shape.size,
+        shape.block, CODE, label.wrap, label.sha256,
+    )  # fmt: skip
+    return " ".join(f"{name}={value}" for name, value in zip(_WORDS, values, strict=True))
+
+
+def text_of(block: Block, seed: bytes | None = None) -> bytes:
+    """Return a block as it stands in a page, without a carrier: lines of ASCII. seed: a secret key to sign it."""
+    words = words_of(block.label)
+    lines = [BEGIN, *words.encode().split(b" ")]
+    if seed is not None:
+        signature = b64encode(sign(seed, words.encode()))
+        lines += [b"key=" + signing_public_key(seed).hex().encode(), b"signature=" + signature]
+    lines.append(b"data")
+    coded = b64encode(block.data)
+    lines += [coded[at : at + _LINE] for at in range(0, len(coded), _LINE)]
+    lines.append(END)
+    return b"\n".join(lines) + b"\n"
+
+
+def text_bytes(block: int, *, signed: bool) -> int:
+    """Return how many bytes `text_of` makes of a block of so many, at most: base64, line ends, words.
+
+    >>> shape = Shape(64, 64, 1, 30_000)
+    >>> label = Label(FILES, "0" * 16, "0" * 64, shape, "json.gz.age", 29_999, "0" * 64)
+    >>> len(text_of(Block(label, bytes(64)), bytes(range(32)))) <= text_bytes(64, signed=True)
+    True
+    """
+    coded = -(-block // 3) * 4
+    return coded + -(-coded // _LINE) + 420 + (180 if signed else 0)
+
+
+def block_of(inside: bytes) -> Block:
+    """Return the block in what stands between the marks, whatever became of its line ends. Raises BadBlockError.
+
+    A block that says it is signed, and is not by the key that it names, is `forged`.
+    """
+    head, found, coded = _split(inside)
+    if not found:
+        raise BadBlockError("cut")
+    words = _words(head)
+    try:
+        label = _label(words)
+    except (KeyError, ValueError):
+        raise BadBlockError("unreadable") from None
+    try:
+        data = b64decode(b"".join(coded.split()), validate=True)
+    except (binascii.Error, ValueError):
+        raise BadBlockError("damaged") from None
+    if len(data) != label.shape.block or hashlib.sha256(data).hexdigest() != label.sha256:
+        raise BadBlockError("damaged")
+    if label.key is not None and not _is_signed(label, words.get("signature", "")):
+        raise BadBlockError("forged")
+    return Block(label, data)
+
+
+def _split(inside: bytes) -> tuple[bytes, bool, bytes]:
+    found = re.search(rb"\sdata\s", inside[:4096])
+    if found is None:
+        return b"", False, b""
+    return inside[: found.start()], True, inside[found.end() :]
+
+
+def _words(head: bytes) -> dict[str, str]:
+    words: dict[str, str] = {}
+    for word in head.decode("ascii", "replace").split():
+        name, _, value = word.partition("=")
+        words.setdefault(name, value)
+    return words
+
+
+def _label(words: dict[str, str]) -> Label:
+    """Raise KeyError or ValueError for what describes no block of this format."""
+    if words["format"] != FORMAT or words["code"] != CODE:
+        raise ValueError(words["format"])
+    shape = Shape(*(_number(words[name]) for name in ("size", "block", "needed", "count")))
+    index = _number(words["index"])
+    is_sound = (
+        1 <= shape.needed <= shape.count <= MAX_BLOCKS
+        and index < shape.count
+        and UNIT <= shape.block <= MAX_BLOCK_BYTES
+        and shape.block % UNIT == 0
+        and 0 < shape.size <= shape.needed * shape.block
+        and words["kind"] in {FILES, MANIFEST}
+        and words["wrap"] in _WRAPS
+    )
+    if not is_sound:
+        raise ValueError(index)
+    key = words.get("key")
+    return Label(
+        words["kind"],
+        _digits(words["segment"], 16),
+        _digits(words["version"], 64),
+        shape,
+        words["wrap"],
+        index,
+        _digits(words["sha256"], 64),
+        None if key is None else _digits(key, 64),
+    )
+
+
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 15):
+        raise ValueError(text)
+    return int(text)
+
+
+def _digits(text: str, length: int) -> str:
+    if len(text) != length or not _HEX.fullmatch(text):
+        raise ValueError(text)
+    return text
+
+
+def _is_signed(label: Label, signature: str) -> bool:
+    try:
+        signed = b64decode(signature, validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    return len(signed) == 64 and is_signed(bytes.fromhex(label.key or ""), words_of(label).encode(), signed)

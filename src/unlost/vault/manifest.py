@@ -1,0 +1,66 @@
+"""The manifest: which files there are, in which segments, and which pages carry them. For when something is missing."""
+
+import gzip
+import hashlib
+import io
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from unlost.errors import InputError
+from unlost.vault.generation import Generation, Segment, segment_object, segment_of
+
+FORMAT = "unlost-vault-manifest-1"
+NAME = "manifest"
+_MAX_BYTES = 256 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a manifest says. number: of its generation. pages: by segment, which page carries which block of it."""
+
+    number: int
+    segments: tuple[Segment, ...]
+    pages: Mapping[str, Mapping[int, str]]
+
+
+def manifest_bytes(generation: Generation) -> tuple[bytes, str]:
+    """Return the manifest of all segments of files, gzipped, and the SHA-256 of its text."""
+    segments = []
+    for each in generation.files:
+        pages = generation.pages_of(each)
+        value: dict[str, Any] = segment_object(each)
+        value["pages"] = [pages.get(index) for index in range(each.shape.count)]
+        segments.append(value)
+    text = json.dumps(
+        {"format": FORMAT, "number": generation.number, "segments": segments}, separators=(",", ":")
+    ).encode()
+    packed = io.BytesIO()
+    with gzip.GzipFile(filename="", mode="wb", fileobj=packed, mtime=0) as file:
+        file.write(text)
+    return packed.getvalue(), hashlib.sha256(text).hexdigest()
+
+
+def manifest_of(packed: bytes) -> Manifest:
+    """Return what `manifest_bytes` made. Raises InputError for anything else."""
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(packed)) as file:
+            text = file.read(_MAX_BYTES + 1)
+        value = json.loads(text[:_MAX_BYTES])
+        _check(value["format"])
+        number = int(value["number"])
+        segments = tuple(segment_of(each) for each in value["segments"])
+        pages = {
+            str(each["id"]): {index: str(page) for index, page in enumerate(each["pages"]) if page is not None}
+            for each in value["segments"]
+        }
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, EOFError, zlib.error, OSError, RecursionError):
+        raise InputError("expected a manifest, found something else, or damage") from None
+    return Manifest(number, segments, pages)
+
+
+def _check(found: object) -> None:
+    if found != FORMAT:
+        raise ValueError(found)

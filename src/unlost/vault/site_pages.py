@@ -1,0 +1,100 @@
+"""The pages of a site that can carry blocks: of a folder, a list, or a living site."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import unquote, urljoin, urlsplit
+
+from unlost.errors import InputError
+from unlost.formats.problems import Problems
+from unlost.formats.textfile import read_lines
+from unlost.pages.link import Use
+from unlost.pages.links import find_links
+from unlost.vault.page_text import without_blocks
+from unlost.vault.planning import Page
+
+HTML_NAMES = (".html", ".htm", ".xhtml")
+ASSUMED_BYTES = 40 << 10
+"""Of a page of which nobody says how long it is: the dissertation's upper average."""
+
+_BASE = "http://site.invalid/"
+_MAX_PAGE = 64 << 20
+
+
+def html_files(folder: Path) -> Iterator[Path]:
+    """Yield the HTML files of a folder that are no links, in the order of their names."""
+    for path in sorted(folder.rglob("*")):
+        if path.suffix.lower() in HTML_NAMES and path.is_file() and not path.is_symlink():
+            yield path
+
+
+def pages_of_folder(folder: Path) -> list[Page]:
+    """Return the pages of a static site; the root is its `index.html`. Raises InputError if there are none."""
+    sizes: dict[str, int] = {}
+    links: dict[str, set[str]] = {}
+    for path in html_files(folder):
+        if path.stat().st_size > _MAX_PAGE:
+            continue
+        body = without_blocks(path.read_bytes())
+        key = "/" + path.relative_to(folder).as_posix()
+        sizes[key] = len(body)
+        links[key] = _links(body, key)
+    if not sizes:
+        raise InputError(f"{folder}: no HTML files in it")
+    root = next(
+        (name for name in ("/index.html", "/index.htm") if name in sizes), min(sizes, key=lambda k: (len(k), k))
+    )
+    near = {_file_key(link, sizes) for link in links[root]}
+    return [Page(key, size, 0 if key == root else 1 if key in near else None) for key, size in sizes.items()]
+
+
+def _links(body: bytes, key: str) -> set[str]:
+    found = find_links(body, "text/html", urljoin(_BASE, key))
+    return {urlsplit(link.uri).path for link in found.links if link.use is Use.PAGE and link.uri.startswith(_BASE)}
+
+
+def _file_key(path: str, sizes: dict[str, int]) -> str | None:
+    path = unquote(path)
+    candidates = (path, f"{path.rstrip('/')}/index.html", f"{path}.html")
+    return next((name for name in candidates if name in sizes), None)
+
+
+def pages_of_list(file: Path) -> list[Page]:
+    r"""Return the pages of a list: an address or path a line, the root first, perhaps a tab and its size in bytes.
+
+    Raises InputError if there are none, or a line is none.
+    """
+    problems = Problems()
+    pages: list[Page] = []
+    seen: Counter[str] = Counter()
+    for line in read_lines(file, problems):
+        text = line.text.decode("utf-8", "surrogateescape").strip()
+        if not text or text.startswith("#"):
+            continue
+        address, _, size = text.partition("\t")
+        if size and not re.fullmatch(r"\d{1,12}", size.strip()):
+            raise InputError(
+                f"{file}: line {line.number}: expected an address, or one with a tab and a number of bytes"
+            )
+        key = key_of(address.strip())
+        seen[key] += 1
+        if seen[key] == 1:
+            # The first is the root, and those who write lists begin with what matters.
+            pages.append(
+                Page(key, int(size) if size else ASSUMED_BYTES, 0 if not pages else 1 if len(pages) < 8 else None)
+            )
+    if not pages:
+        raise InputError(f"{file}: no addresses in it")
+    return pages
+
+
+def key_of(address: str) -> str:
+    """Return what a page is called in a vault: its path and query.
+
+    >>> key_of("https://example.com/a?b=1#c"), key_of("about"), key_of("https://example.com")
+    ('/a?b=1', '/about', '/')
+    """
+    parts = urlsplit(address if "://" in address or address.startswith("/") else f"/{address}")
+    path = parts.path or "/"
+    return f"{path}?{parts.query}" if parts.query else path

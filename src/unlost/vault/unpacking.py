@@ -1,0 +1,173 @@
+"""A tar back into files: only below the target, whatever the tar says."""
+
+import gzip
+import os
+import shutil
+import tarfile
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO
+
+from unlost.errors import InputError, UsageError
+
+MAX_GROWTH = 1100
+"""How many times as long as what is packed its files may be: gzip cannot do more (1,032): this stops nothing real."""
+
+_MAX_MEMBERS = 2_000_000
+_PIECE = 1 << 18
+
+
+@dataclass(slots=True)
+class Unpacked:
+    """What came of unpacking. files, bytes: that were written. refused: names that would have led out of the target."""
+
+    files: int = 0
+    bytes: int = 0
+    refused: list[str] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def new_folder(target: Path) -> Iterator[Path]:
+    """Give an empty folder that gets the name of the target when the block ends well; otherwise nothing is left.
+
+    Raises UsageError if something is there already.
+    """
+    if target.is_symlink() or (target.exists() and (not target.is_dir() or any(target.iterdir()))):
+        raise UsageError(f"{target}: something is there already: give another place by -o")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    aside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    try:
+        yield aside
+        aside.chmod(0o755)
+        aside.replace(target)
+    except BaseException:
+        _remove(aside)
+        raise
+
+
+def _remove(folder: Path) -> None:
+    for path in sorted(folder.rglob("*")):
+        if path.is_dir() and not path.is_symlink():
+            path.chmod(0o700)  # a folder that may not be written cannot be emptied
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+class Unpacking:
+    """Puts files of several tars into one folder, which nobody else may write to meanwhile.
+
+    Links come last, and folders get their modes and times after all that is in them: so nothing is ever written through
+    a link, and no folder is closed too early.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.done = Unpacked()
+        self._folder = folder
+        self._links: list[tuple[str, str, int]] = []
+        self._folders: dict[str, tuple[int, int]] = {}
+        self._seen: set[str] = set()
+
+    def add(self, packed: BinaryIO, size: int) -> None:
+        """Unpack one tar.gz of so many bytes. Raises InputError if it is none."""
+        allowed = max(size, 1 << 16) * MAX_GROWTH
+        try:
+            with gzip.GzipFile(fileobj=packed) as plain, tarfile.open(fileobj=plain, mode="r|") as tar:
+                for count, info in enumerate(tar):
+                    allowed -= max(info.size, 0)
+                    if allowed < 0 or count > _MAX_MEMBERS:
+                        raise InputError("a packed segment is longer than anything that was packed: not unpacked")
+                    self._take(tar, info)
+        except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile, ValueError) as error:
+            raise InputError(f"expected a gzipped tar, found something else, or damage: {error!s}") from None
+
+    def end(self) -> Unpacked:
+        """Make links, and give folders their modes and times."""
+        for name, link, mtime in self._links:
+            if not _is_inside(name, link) or self._is_there(name):
+                self.done.refused.append(f"{name} -> {link}")
+                continue
+            path = self._below(name)
+            path.symlink_to(link)
+            os.utime(path, ns=(mtime, mtime), follow_symlinks=False)
+            self._keep(name)
+        for name, (mode, mtime) in sorted(self._folders.items(), reverse=True):
+            path = self._folder / name
+            path.chmod(mode)
+            os.utime(path, ns=(mtime, mtime))
+        return self.done
+
+    def _is_there(self, name: str) -> bool:
+        """Return whether a folder was made, for what is in it, where a link would be."""
+        return os.path.lexists(self._folder / name)
+
+    def _take(self, tar: tarfile.TarFile, info: tarfile.TarInfo) -> None:
+        name = _clean(info.name)
+        if name is None or name in self._seen or not (info.isreg() or info.isdir() or info.issym()):
+            self.done.refused.append(info.name)
+            return
+        self._seen.add(name)
+        if info.issym():
+            self._links.append((name, info.linkname, _time(info)))
+        elif info.isdir():
+            self._below(name).mkdir(exist_ok=True)
+            self._folders[name] = (info.mode & 0o7777, _time(info))
+        else:
+            self._write(tar, info, name)
+
+    def _write(self, tar: tarfile.TarFile, info: tarfile.TarInfo, name: str) -> None:
+        source = tar.extractfile(info)
+        path = self._below(name)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+        with os.fdopen(os.open(path, flags, 0o600), "wb") as target:
+            while piece := (source.read(_PIECE) if source is not None else b""):
+                target.write(piece)
+        # No program gets rights that are not its owner's: that is for whoever installs it to decide.
+        path.chmod(info.mode & 0o777)
+        os.utime(path, ns=(_time(info), _time(info)))
+        self._keep(name)
+        self.done.bytes += info.size
+
+    def _keep(self, name: str) -> None:
+        self.done.files += 1
+        self.done.names.append(name)
+
+    def _below(self, name: str) -> Path:
+        path = self._folder / name
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError):
+            raise InputError(f"{name!a}: a file is where its folder should be") from None
+        return path
+
+
+def _clean(name: str) -> str | None:
+    """Return a name that leads below a folder; None if it leads elsewhere, or nowhere."""
+    path = PurePosixPath(name)
+    if path.is_absolute() or not path.parts or ".." in path.parts or "\0" in name:
+        return None
+    return str(path)
+
+
+def _is_inside(name: str, link: str) -> bool:
+    """Return whether a link leads to somewhere below the folder that its name is in."""
+    if PurePosixPath(link).is_absolute() or "\0" in link or not link:
+        return False
+    depth = len(PurePosixPath(name).parts) - 1
+    for part in PurePosixPath(link).parts:
+        depth += -1 if part == ".." else 1
+        if depth < 0:
+            return False
+    return True
+
+
+def _time(info: tarfile.TarInfo) -> int:
+    """Return the time of change in nanoseconds, within what file systems can have."""
+    text = str(info.pax_headers.get("mtime", ""))
+    seconds, _, rest = text.partition(".")
+    if seconds.lstrip("-").isdigit() and (not rest or rest.isdigit()) and len(seconds) < 12:
+        return int(seconds) * 10**9 + int((rest or "0")[:9].ljust(9, "0"))
+    return max(0, min(int(info.mtime), 1 << 40)) * 10**9

@@ -1,0 +1,140 @@
+"""`unlost vault` as its users run it."""
+
+import json
+import os
+import shutil
+import sqlite3
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.archives.archive_files import page, write
+from tests.cli.run import unlost
+from tests.vault.made import listing, server_files, static_site
+from unlost.vault.site_pages import html_files
+
+
+# warcio leaves temporary files to be collected.
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_static_site_from_plan_to_recovery(tmp_path: Path) -> None:
+    """Planned, packed with a passphrase and signed, injected, verified, crawled into a WARC, lost, recovered."""
+    server, site, vault = server_files(tmp_path), static_site(tmp_path), str(tmp_path / "v")
+    (tmp_path / "phrase").write_text("a long secret\n")
+    planned = unlost("vault", "plan", str(server), "--pages", str(site), "--segments", "directory", "--json")
+    assert planned.returncode == 0, planned.stderr
+    plan = json.loads(planned.stdout)
+    assert plan["with_room"] == 41
+    assert {each["name"] for each in plan["segments"]} == {"srv", "srv/lib", "srv/empty"}
+    phrase = ("--passphrase-file", str(tmp_path / "phrase"))
+    done = unlost("vault", "pack", str(server), "--pages", str(site), "--vault", vault, "--sign", *phrase, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["changed"] == ["all"]
+    assert unlost("vault", "inject", str(site), "--vault", vault).returncode == 0
+    assert unlost("vault", "verify", str(site), "--vault", vault).returncode == 0
+    kept = [file for number, file in enumerate(html_files(site)) if number % 3]
+    records = (
+        page(f"http://example.com/{file.relative_to(site)}", "2026-01-02T00:00:00Z", file.read_bytes()) for file in kept
+    )
+    warc = write(tmp_path / "crawl.warc.gz", *records)
+    back = unlost("vault", "recover", str(warc), "-o", str(tmp_path / "back"), *phrase, "--json")
+    assert back.returncode == 0, back.stderr
+    assert json.loads(back.stdout)["short"] == []
+    assert listing(tmp_path / "back" / "srv") == listing(server)
+    status = json.loads(unlost("vault", "status", "--vault", vault, "--held-in", str(warc), "--json").stdout)
+    assert status["places"]["archives"]["generations"][0]["whole"]
+    other = unlost("vault", "recover", str(warc), "-o", str(tmp_path / "no"), *phrase, "--signed-by", "0" * 64)
+    assert other.returncode == 3
+    assert unlost("vault", "remove", str(site)).returncode == 0
+    assert b"FILE_RECOVERY" not in b"".join(file.read_bytes() for file in html_files(site))
+
+
+def test_too_few_pages_say_what_is_missing(tmp_path: Path) -> None:
+    """With too few blocks the exit code is 1, and the message names how many more, and pages that had them."""
+    server, site, vault = server_files(tmp_path), static_site(tmp_path), str(tmp_path / "v")
+    assert unlost("vault", "pack", str(server), "--pages", str(site), "--vault", vault).returncode == 0
+    assert unlost("vault", "inject", str(site), "--vault", vault).returncode == 0
+    (tmp_path / "few").mkdir()
+    for file in [site / "index.html", *list(html_files(site))[:5]]:
+        shutil.copy(file, tmp_path / "few")
+    done = unlost("vault", "recover", str(tmp_path / "few"), "-o", str(tmp_path / "no"))
+    assert done.returncode == 1
+    assert b"more are needed, of any of" in done.stderr
+    assert b"/sub/p" in done.stderr
+    assert unlost("vault", "verify", str(tmp_path / "few"), "--vault", vault).returncode == 1
+
+
+def test_table_23_through_the_command(tmp_path: Path) -> None:
+    """A megabyte that cannot be packed smaller needs 21, 11 and 7 blocks of 50, 100 and 150 KB."""
+    (tmp_path / "one").write_bytes(os.urandom((1 << 20) - 1500))
+    (tmp_path / "pages.txt").write_text("".join(f"/{number}\t100\n" for number in range(30)))
+    needed = []
+    for size in ("50KB", "100KB", "150KB"):
+        done = unlost(
+            "vault", "plan", str(tmp_path / "one"), "--pages", str(tmp_path / "pages.txt"), "--block", size,
+            "--page-limit", "1MB", "--json",
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        needed.append(json.loads(done.stdout)["segments"][0]["needed"])
+    assert needed == [21, 11, 7]
+
+
+def test_a_database_is_dumped_by_a_command(tmp_path: Path) -> None:
+    """The dump of an SQLite file comes back and makes the same database; the same dump is no change."""
+    database = sqlite3.connect(tmp_path / "site.db")
+    with database:
+        database.execute("CREATE TABLE a (b TEXT)")
+        database.executemany("INSERT INTO a VALUES (?)", [(f"käfer {number}",) for number in range(100)])
+    dump = list(database.iterdump())
+    database.close()
+    program = "import sqlite3, sys; print('\\n'.join(sqlite3.connect(sys.argv[1]).iterdump()))"
+    site, vault = static_site(tmp_path, 10), str(tmp_path / "v")
+    command = f'db.sql={sys.executable} -W ignore -c "{program}" {tmp_path / "site.db"}'
+    words = ("vault", "pack", "--pages", str(site), "--vault", vault, "--dump", command)
+    first = unlost(*words)
+    assert first.returncode == 0, first.stderr
+    assert b"nothing changed" in unlost(*words).stderr
+    unlost("vault", "inject", str(site), "--vault", vault)
+    assert unlost("vault", "recover", str(site), "-o", str(tmp_path / "back")).returncode == 0
+    again = sqlite3.connect(":memory:")
+    again.executescript((tmp_path / "back" / "dump" / "db.sql").read_text())
+    assert list(again.iterdump()) == dump
+    again.close()
+    failing = unlost(*words[:-1], f"db.sql={sys.executable} -c 'raise SystemExit(5)'")
+    assert failing.returncode == 3
+    assert b"failed with 5" in failing.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["plan"], 2),
+        (["plan", "{server}", "--pages", "{site}", "--segments", "some"], 2),
+        (["plan", "{server}", "--pages", "{site}", "--block", "lots"], 2),
+        (["plan", "{server}", "--pages", "{site}", "--optimistic", "--pessimistic"], 2),
+        (["plan", "{server}", "--pages", "{server}"], 3),
+        (["pack", "{server}", "--pages", "{site}", "--recipient", "nobody"], 2),
+        (["plan", "{server}", "--pages", "{site}", "--dump", "x"], 2),
+        (["recover", "{server}/app.py", "-o", "{site}"], 3),
+        (["verify", "{site}", "--vault", "{site}"], 3),
+        (["advance", "--vault", "{site}"], 3),
+    ],
+)
+def test_what_makes_no_sense_is_said(tmp_path: Path, words: list[str], code: int) -> None:
+    """Every mistake has its exit code and one line."""
+    names = {"server": str(server_files(tmp_path)), "site": str(static_site(tmp_path))}
+    done = unlost("vault", *(word.format(**names) for word in words))
+    assert done.returncode == code, done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+def test_the_optimistic_set_leaves_pictures_to_archives(tmp_path: Path) -> None:
+    """What pages show is not packed by an optimist."""
+    server, site = server_files(tmp_path), static_site(tmp_path)
+    counts = {}
+    for choice in ("--optimistic", "--pessimistic"):
+        vault = str(tmp_path / choice)
+        done = unlost("vault", "pack", str(server), "--pages", str(site), "--vault", vault, choice, "--json")
+        counts[choice] = json.loads(done.stdout)["files"]
+    assert counts["--optimistic"] == counts["--pessimistic"] - 1

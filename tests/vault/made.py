@@ -1,0 +1,69 @@
+"""Server files and sites that tests of the vault make."""
+
+import random
+from pathlib import Path
+from typing import Any
+
+from unlost.vault.choosing import choose
+from unlost.vault.making import Made, Wish, make
+from unlost.vault.sealing import Seal
+from unlost.vault.site_pages import pages_of_folder
+from unlost.vault.state import NAME, Settings, Vault, open_vault
+
+LIMIT = 214 << 10
+
+
+def server_files(folder: Path, seed: int = 1) -> Path:
+    """Make a small server: scripts, settings, a database of chance, a link, an empty folder, odd modes and times."""
+    rng = random.Random(seed)  # noqa: S311  not for secrets
+    root = folder / "srv"
+    (root / "lib" / "deep").mkdir(parents=True)
+    (root / "empty").mkdir(mode=0o750)
+    (root / "app.py").write_text("print('hello')\n" * 50)
+    (root / "lib" / "data.bin").write_bytes(rng.randbytes(40_000))
+    (root / "lib" / "deep" / "run.sh").write_text("#!/bin/sh\necho run\n")
+    (root / "lib" / "deep" / "run.sh").chmod(0o755)
+    (root / "settings.ini").write_text("[site]\nname = käfer\n")
+    (root / "settings.ini").chmod(0o640)
+    (root / "logo.png").write_bytes(b"\x89PNG" + rng.randbytes(500))
+    (root / "current").symlink_to("lib/deep")
+    return root
+
+
+def static_site(folder: Path, pages: int = 40) -> Path:
+    """Make a site of so many pages beside its root, which links to five of them."""
+    root = folder / "www"
+    (root / "sub").mkdir(parents=True)
+    links = "".join(f'<a href="sub/p{number}.html">{number}</a> ' for number in range(5))
+    (root / "index.html").write_text(f"<!DOCTYPE html><title>Root</title><body>{links}</body></html>")
+    for number in range(pages):
+        (root / "sub" / f"p{number}.html").write_text(f"<!DOCTYPE html><body><p>Page {number}</p></body></html>\n")
+    (root / "style.css").write_text("p { color: black }")
+    return root
+
+
+def packed(
+    folder: Path,
+    server: Path,
+    site: Path,
+    *,
+    seal: Seal | None = None,
+    at: str = "20260101000000",
+    wish: dict[str, Any] | None = None,
+    **settings: Any,  # noqa: ANN401  whatever `Settings` has
+) -> Made:
+    """Pack a server for a site into the vault in a folder, which is made or updated."""
+    chosen = Settings(**{"limit": LIMIT, **settings})
+    before = open_vault(folder) if (folder / NAME).exists() else Vault(folder)
+    given = {"may_be_lost": 0.5, "pages": pages_of_folder(site), **(wish or {})}
+    return make(before, Wish(choose([server]).files, settings=chosen, seal=seal or Seal(), **given), at)
+
+
+def listing(root: Path) -> dict[str, tuple[int, int, bytes | str]]:
+    """Return names, modes, times and contents of all that is below a folder, to be compared."""
+    found: dict[str, tuple[int, int, bytes | str]] = {}
+    for path in sorted(root.rglob("*")):
+        stat = path.lstat()
+        content = str(path.readlink()) if path.is_symlink() else path.read_bytes() if path.is_file() else ""
+        found[str(path.relative_to(root))] = (stat.st_mode, stat.st_mtime_ns, content)
+    return found

@@ -1,0 +1,105 @@
+"""The erasure code: any needed blocks suffice, and the slow decoder agrees."""
+
+import io
+import json
+import random
+import tempfile
+from base64 import b64decode
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from unlost._core import decode_rows, encode_rows
+from unlost.errors import InputError
+from unlost.vault import coding, slow_decoder
+from unlost.vault.shape import MAX_BLOCKS, Shape, blocks_needed, shape_of
+
+VECTORS = Path(slow_decoder.__file__).with_name("vectors.json")
+
+
+def coded(content: bytes, shape: Shape) -> list[bytes]:
+    """Return the blocks of a content."""
+    with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as target:
+        source.write(content)
+        source.flush()
+        coding.encode(source, shape, target)
+        target.seek(0)
+        return [target.read(shape.block) for _ in range(shape.count)]
+
+
+def decoded(blocks: dict[int, bytes], shape: Shape) -> bytes:
+    """Return what blocks code."""
+    with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as target:
+        places = {}
+        for index, block in blocks.items():
+            places[index] = source.tell()
+            source.write(block)
+        source.flush()
+        coding.decode(source, places, shape, target)
+        target.seek(0)
+        return target.read()
+
+
+@settings(max_examples=60)
+@given(st.binary(min_size=1, max_size=3000), st.integers(1, 40), st.integers(0, 60), st.randoms(use_true_random=False))
+def test_any_needed_blocks_suffice_for_both_decoders(
+    content: bytes, needed: int, spare: int, rng: random.Random
+) -> None:
+    """Whichever blocks are left, the fast and the slow decoder give the content back."""
+    shape = shape_of(len(content), needed, needed + spare)
+    blocks = coded(content, shape)
+    chosen = {index: blocks[index] for index in rng.sample(range(shape.count), shape.needed)}
+    assert decoded(chosen, shape) == content
+    assert slow_decoder.decode(chosen, shape.needed, shape.size) == content
+
+
+def test_thousands_of_blocks(tmp_path: Path) -> None:
+    """30,000 blocks can be made, and the last of them suffice."""
+    del tmp_path
+    content = random.Random(4).randbytes(64 * 1500)  # noqa: S311  not for secrets
+    shape = shape_of(len(content), 1500, MAX_BLOCKS)
+    blocks = coded(content, shape)
+    assert decoded({index: blocks[index] for index in range(MAX_BLOCKS - 1500, MAX_BLOCKS)}, shape) == content
+
+
+def test_stripes_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Coding in many narrow stripes makes the same blocks as in one."""
+    content = random.Random(5).randbytes(9_999)  # noqa: S311
+    shape = shape_of(len(content), 3, 8)
+    whole = coded(content, shape)
+    monkeypatch.setattr(coding, "STRIPE_BYTES", 8 * 64)
+    assert coded(content, shape) == whole
+    assert decoded({index: whole[index] for index in (1, 5, 7)}, shape) == content
+
+
+def test_what_is_shipped_decodes() -> None:
+    """The test vectors that are shipped are what both decoders read, and what is coded today."""
+    for vector in json.loads(VECTORS.read_text())["codes"]:
+        content = b64decode(vector["content"])
+        shape = Shape(len(content), vector["block"], vector["needed"], vector["count"])
+        blocks = [b64decode(block) for block in vector["blocks"]]
+        assert coded(content, shape) == blocks
+        chosen = {index: blocks[index] for index in vector["decode_from"]}
+        assert slow_decoder.decode(chosen, shape.needed, shape.size) == content
+        assert decoded(chosen, shape) == content
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [(1 << 10, [1, 1, 1]), (1 << 20, [21, 11, 7]), (100 << 20, [2048, 1024, 683]), (1 << 30, [20972, 10486, 6991])],
+)
+def test_table_23_of_the_dissertation(size: int, expected: list[int]) -> None:
+    """So many blocks of 50, 100 and 150 KB are needed for 1 KB, 1 MB, 100 MB and 1 GB."""
+    assert [blocks_needed(size, kib << 10) for kib in (50, 100, 150)] == expected
+
+
+def test_bad_rows_are_refused() -> None:
+    """What makes no code is an error, not a crash."""
+    for rows, needed, count in ((b"", 1, 2), (bytes(64), 2, 3), (bytes(64), 1, 40_000), (bytes(63), 1, 2)):
+        with pytest.raises(InputError):
+            encode_rows(rows, needed, count)
+    with pytest.raises(InputError):
+        decode_rows(bytes(128), [0, 0], 2, 4)
+    assert io.BytesIO(encode_rows(bytes(64), 1, 2)).read() == bytes(64)

@@ -1,0 +1,149 @@
+"""Middleware under real servers, with real clients: what is carried, and what is left as it is."""
+
+import gzip
+import http.client
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.neighbours.process import running
+from tests.vault.made import listing, packed, server_files, static_site
+from unlost.vault.gathering import Gathering
+from unlost.vault.recovering import is_complete, recover
+from unlost.vault.sealing import Keys
+
+APPS = Path(__file__).with_name("apps.py")
+BIN = Path(sys.executable).parent
+SERVERS = {
+    "fastapi": ("uvicorn", "fastapi_app"),
+    "django-asgi": ("uvicorn", "django_asgi"),
+    "flask": ("gunicorn", "flask_app"),
+    "django-wsgi": ("gunicorn", "django_wsgi"),
+}
+
+
+def answers(port: int) -> bool:
+    """Return whether somebody listens."""
+    try:
+        socket.create_connection(("127.0.0.1", port), 1).close()
+    except OSError:
+        return False
+    return True
+
+
+@pytest.fixture(scope="module")
+def vault(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a vault whose pages are /, /page/0 to /page/29 and /stream."""
+    folder = tmp_path_factory.mktemp("vault")
+    pages = folder / "pages.txt"
+    pages.write_text("".join(f"{path}\t500\n" for path in ["/", "/stream", *(f"/page/{n}" for n in range(30))]))
+    from unlost.vault.site_pages import pages_of_list
+
+    server = server_files(folder)
+    packed(folder / "v", server, static_site(folder, 1), extra_pages=2, wish={"pages": pages_of_list(pages)})
+    return folder
+
+
+@pytest.fixture(scope="module", params=SERVERS)
+def port(request: pytest.FixtureRequest, vault: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """Serve one of the applications."""
+    server, app = SERVERS[request.param]
+
+    def command(number: int) -> list[str | Path]:
+        if server == "uvicorn":
+            return [BIN / "uvicorn", f"apps:{app}", "--port", str(number), "--app-dir", APPS.parent]
+        return [BIN / "gunicorn", f"apps:{app}", "-b", f"127.0.0.1:{number}", "--chdir", APPS.parent, "--threads", "2"]
+
+    env = {"PATH": str(BIN), "UNLOST_TEST_VAULT": str(vault / "v"), "HOME": str(vault)}
+    with running(command, answers, tmp_path_factory.mktemp("server"), env) as number:
+        yield number
+
+
+def ask(port: int, path: str, method: str = "GET", **headers: str) -> tuple[int, dict[str, str], bytes]:
+    """Return status, headers in lower case, and body."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    try:
+        connection.request(method, path, headers={name.replace("_", "-"): value for name, value in headers.items()})
+        answer = connection.getresponse()
+        body = answer.read()
+        return answer.status, {name.lower(): value for name, value in answer.getheaders()}, body
+    finally:
+        connection.close()
+
+
+def carries(body: bytes) -> bool:
+    """Return whether a page carries a whole block."""
+    return Gathering().add_page(body, "") > 0
+
+
+def test_pages_bring_the_files_back(port: int, vault: Path, tmp_path: Path) -> None:
+    """Two thirds of the pages, fetched by a client, bring all server files back."""
+    found = Gathering()
+    for number in range(10, 30):
+        status, headers, body = ask(port, f"/page/{number}")
+        assert (status, int(headers["content-length"])) == (200, len(body))
+        assert f"Page {number}".encode() in body
+        found.add_page(body, f"/page/{number}")
+    for extra in ("/unlost-vault/page-1.html", "/unlost-vault/page-2.html"):
+        found.add_page(ask(port, extra)[2], extra)
+    assert is_complete(recover(found, tmp_path / "back", Keys()))
+    assert listing(tmp_path / "back" / "srv") == listing(vault / "srv")
+    assert b"page-2.html" in ask(port, "/unlost-vault/")[2]
+
+
+def test_all_clients_get_the_same_bytes(port: int) -> None:
+    """Whoever asks, from an archive or with a browser, gets the same page, the second time, too."""
+    agents = ("Mozilla/5.0", "Googlebot/2.1", "archive.org_bot", "")
+    assert len({ask(port, "/page/3", user_agent=agent)[2] for agent in agents}) == 1
+
+
+def test_streams_carry_a_block_at_their_end(port: int) -> None:
+    """A page that comes in pieces, of a length that nobody told, has its block behind the last of them."""
+    _, headers, body = ask(port, "/stream")
+    assert "content-length" not in headers
+    assert body.startswith(b"<p>piece 0</p>")
+    assert body.index(b"piece 4") < body.index(b"BEGIN_FILE_RECOVERY")
+    assert carries(body)
+
+
+@pytest.mark.parametrize("path", ["/data.json", "/packed", "/range", "/attached", "/fixed", "/not-html", "/missing"])
+def test_what_is_no_plain_page_is_left_as_it_is(port: int, path: str) -> None:
+    """JSON, compressed answers, ranges, downloads, no-transform, pictures called HTML and errors are not touched."""
+    status, headers, body = ask(port, path)
+    assert b"FILE_RECOVERY" not in body
+    assert int(headers["content-length"]) == len(body)
+    assert (status, path) in {(404, "/missing"), (206, "/range"), (200, path)}
+    if path == "/packed":
+        assert gzip.decompress(body) == b"<p>packed</p>"
+
+
+def test_head_is_left_as_it_is(port: int) -> None:
+    """An answer to HEAD has no body, and says of the page what the application says."""
+    status, headers, body = ask(port, "/tagged", "HEAD")
+    assert (status, body, headers["etag"]) == (200, b"", '"one"')
+
+
+def test_tags_tell_blocks_and_still_match(port: int) -> None:
+    """A page's tag changes with its block; whoever has that one gets 304; one from before the vault, a page."""
+    status, headers, body = ask(port, "/page/1")
+    assert status == 200
+    tag = headers["etag"]
+    assert tag.startswith('"one-v')
+    assert carries(body)
+    status, again, nothing = ask(port, "/page/1", if_none_match=tag)
+    assert (status, again["etag"], nothing) == (304, tag, b"")
+    assert ask(port, "/page/1", if_none_match='"one"')[0] == 200
+    assert ask(port, "/page/1", if_none_match='"one-v000000000000"')[0] == 200
+    assert ask(port, "/data.json", if_none_match='"json"')[0] == 304
+    assert headers["last-modified"] == "Thu, 01 Jan 2026 00:00:00 GMT", "when the block came, which is later"
+    assert ask(port, "/page/1", if_modified_since="Wed, 31 Dec 2025 00:00:00 GMT")[0] == 200
+
+
+def test_pages_that_nobody_planned_carry_what_their_name_says(port: int) -> None:
+    """A page that came later carries a block, too, and always the same."""
+    first, second = ask(port, "/page/99")[2], ask(port, "/page/99")[2]
+    assert first == second
+    assert carries(first)

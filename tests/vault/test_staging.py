@@ -1,0 +1,111 @@
+"""Updates in stages: whatever archives have seen so far, one complete version can be recovered."""
+
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.vault.made import listing, packed, server_files, static_site
+from unlost.errors import UsageError
+from unlost.vault.gathering import Gathering, gather
+from unlost.vault.injecting import inject
+from unlost.vault.making import advance
+from unlost.vault.recovering import is_complete, recover
+from unlost.vault.sealing import Keys
+from unlost.vault.site_pages import html_files
+from unlost.vault.staging import held_of
+from unlost.vault.watching import indices_of
+
+
+def refresh(archive: Path, site: Path, share: float, rng: random.Random) -> None:
+    """Let an archive that keeps only the last copy look at a share of the pages."""
+    for page in html_files(site):
+        if rng.random() < share:
+            target = archive / page.relative_to(site)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(page, target)
+
+
+def gathered(place: Path) -> Gathering:
+    """Return what a folder holds."""
+    found = Gathering()
+    gather(place, found)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("limit", [214 << 10, 6 << 10])
+def test_one_version_can_always_be_recovered(tmp_path: Path, seed: int, limit: int) -> None:
+    """All files change; an archive that forgets old copies sees a fifth of the pages at a time: it always has one."""
+    rng = random.Random(seed)  # noqa: S311  not for secrets
+    server, site, archive = server_files(tmp_path), static_site(tmp_path, 80), tmp_path / "archive"
+    vault = tmp_path / "v"
+    inject(packed(vault, server, site, limit=limit, wish={"may_be_lost": 0.6}).vault, site)
+    refresh(archive, site, 0.9, rng)
+    first = listing(server)
+    shutil.rmtree(server)
+    server = server_files(tmp_path, seed=99)
+    made = packed(vault, server, site, limit=limit, wish={"may_be_lost": 0.6}, at="20260201000000")
+    assert len(made.vault.generations) == 2
+    second = listing(server)
+    inject(made.vault, site)
+    is_safe = False
+    for step in range(40):
+        refresh(archive, site, 0.2, rng)
+        found = gathered(archive)
+        shutil.rmtree(tmp_path / "back", ignore_errors=True)
+        recover(found, tmp_path / "back", Keys())
+        back = {name: value[2] for name, value in listing(tmp_path / "back" / "srv").items()}
+        assert back in ({n: v[2] for n, v in first.items()}, {n: v[2] for n, v in second.items()}), step
+        if not is_safe and all(each.is_enough for each in held_of(made.vault.newest, indices_of(found))):
+            is_safe = True
+            inject(advance(made.vault, "20260301000000"), site)
+    assert is_safe
+    assert is_complete(recover(gathered(archive), tmp_path / "end", Keys()))
+    assert listing(tmp_path / "end" / "srv") == second
+
+
+def test_at_once_loses_both_versions_for_a_while(tmp_path: Path) -> None:
+    """The fault that stages prevent, planted: without them, half refreshed, neither version is whole."""
+    server, site = server_files(tmp_path), static_site(tmp_path, 40)
+    settings: dict[str, Any] = {"wish": {"may_be_lost": 0.2}}
+    inject(packed(tmp_path / "v", server, site, **settings).vault, site)
+    shutil.copytree(site, tmp_path / "archive")
+    shutil.rmtree(server)
+    made = packed(tmp_path / "v", server_files(tmp_path, seed=99), site, wish={"may_be_lost": 0.2, "at_once": True})
+    inject(made.vault, site)
+    for page in list(html_files(site))[::2]:
+        shutil.copy(page, tmp_path / "archive" / page.relative_to(site))
+    assert recover(gathered(tmp_path / "archive"), tmp_path / "no", Keys()).whole == {}
+
+
+def test_only_changed_segments_move(tmp_path: Path) -> None:
+    """A change in one folder changes the pages of its segment and those of the manifest, and no others."""
+    server, site = server_files(tmp_path), static_site(tmp_path)
+    inject(packed(tmp_path / "v", server, site, segments="directory").vault, site)
+    before = {page: page.read_bytes() for page in html_files(site)}
+    (server / "lib" / "deep" / "run.sh").write_text("#!/bin/sh\necho other\n")
+    made = packed(tmp_path / "v", server, site, segments="directory", at="20260202000000")
+    assert made.changed == ("srv/lib",)
+    inject(made.vault, site)
+    changed = {"/" + page.relative_to(site).as_posix() for page, body in before.items() if page.read_bytes() != body}
+    new = made.vault.newest
+    moved = {each.id for each in new.segments if each.name in {"srv/lib", "manifest"}}
+    old = {each.id for each in made.vault.generations[0].segments}
+    assert old == {each.id for each in new.segments}
+    assert changed == {key for key, places in new.placement.items() if any(name in moved for name, _ in places)}
+    assert len(changed) < len(before)
+
+
+def test_pages_that_are_full_take_turns_or_say_so(tmp_path: Path) -> None:
+    """Where neither both blocks fit nor enough pages are left for one each, nobody is left without a warning."""
+    server, site = server_files(tmp_path), static_site(tmp_path, 40)
+    settings: dict[str, Any] = {"limit": 3 << 10, "wish": {"may_be_lost": 0.1, "block": 1600}}
+    packed(tmp_path / "v", server, site, **settings)
+    shutil.rmtree(server)
+    state = (tmp_path / "v" / "vault.json").read_bytes()
+    with pytest.raises(UsageError, match="--at-once"):
+        packed(tmp_path / "v", server_files(tmp_path, seed=99), site, **settings)
+    assert (tmp_path / "v" / "vault.json").read_bytes() == state
