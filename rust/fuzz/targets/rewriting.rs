@@ -24,7 +24,7 @@ fuzz_target!(|body: &[u8]| {
     };
     let mime = TYPES[usize::from(*first) % TYPES.len()];
     let spotted = rewriting::find(body, mime, BASE, None, Options::default());
-    let nothing = vec![None; spotted.links().len()];
+    let nothing = vec![None::<String>; spotted.links().len()];
     assert!(spotted.splice(body, &nothing).body.is_none());
     if spotted.encoding.is_some() {
         let found = pages::find(body, mime, BASE, None);

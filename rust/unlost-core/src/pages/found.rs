@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use encoding_rs::{EncoderResult, Encoding};
 use url::Url;
 
+use super::joining::Joiner;
 use super::references::{Distinct, Reference, References};
 use super::{MAX_ADDRESS_BYTES, MAX_LINKS, Use};
 
@@ -84,9 +85,20 @@ impl Bases {
         let mut links: Distinct<(String, Use)> = Distinct::default();
         let mut left_out = references.left_out;
         let mut bytes = 0;
+        let joiner = self.base.as_ref().map(Joiner::of);
+        let mut plain = String::new();
         let which = references.found.all().iter().map(|reference| {
-            let url = self.led(self.base.as_ref(), reference)?;
-            let address = as_asked_for(url.as_str());
+            let url;
+            let is_plain = reference.within.is_none()
+                && joiner
+                    .as_ref()
+                    .is_some_and(|joiner| joiner.join(&reference.written, &mut plain));
+            let address = if is_plain {
+                Cow::Borrowed(plain.as_str())
+            } else {
+                url = self.led(self.base.as_ref(), reference)?;
+                as_asked_for(url.as_str())
+            };
             let length = address.len();
             if length > MAX_ADDRESS_BYTES || bytes + length > MAX_BYTES {
                 left_out += 1;
@@ -95,8 +107,9 @@ impl Bases {
             let before = links.all().len();
             let key = (&*address, reference.purpose);
             let is = |(known, purpose): &(String, Use)| (known.as_str(), *purpose) == key;
-            let make = || (address.clone().into_owned(), key.1);
-            let place = links.add(&key, is, make, MAX_LINKS);
+            let make = || (address.as_ref().to_owned(), key.1);
+            // What each is for is not hashed: an address is for three things at most.
+            let place = links.add(&key.0, is, make, MAX_LINKS);
             left_out += usize::from(place.is_none());
             bytes += length * (links.all().len() - before);
             u32::try_from(place?).ok()

@@ -11,6 +11,7 @@ mod elements;
 mod feeds;
 mod found;
 mod html;
+mod joining;
 mod kind;
 mod lists;
 mod place;

@@ -105,8 +105,11 @@ impl References {
             purpose,
             within: within.map(Into::into),
         };
-        let key = (written, purpose, within);
-        let place = self.found.add(&key, is, make, MAX_REFERENCES);
+        // What each is for is not hashed: an address is for three things at most.
+        let place = match within {
+            None => self.found.add(&written, is, make, MAX_REFERENCES),
+            Some(_) => (self.found).add(&(written, within), is, make, MAX_REFERENCES),
+        };
         self.left_out += usize::from(place.is_none());
         place
     }
@@ -132,8 +135,15 @@ impl Sink for References {
 
 /// Where in what is written the address is: without blanks around it, and without the fragment.
 pub fn address(written: &str) -> Range<usize> {
-    let start = written.len() - written.trim_start_matches(is_outside).len();
-    let end = start + written[start..].trim_end_matches(is_outside).len();
+    let bytes = written.as_bytes();
+    let (mut start, mut end) = (0, bytes.len());
+    // Most have nothing around them, which two bytes tell.
+    if bytes.first().is_some_and(|&byte| byte <= b' ')
+        || bytes.last().is_some_and(|&byte| byte <= b' ')
+    {
+        start = written.len() - written.trim_start_matches(is_outside).len();
+        end = start + written[start..].trim_end_matches(is_outside).len();
+    }
     let length = memchr::memchr(b'#', &written.as_bytes()[start..end]);
     start..length.map_or(end, |length| start + length)
 }

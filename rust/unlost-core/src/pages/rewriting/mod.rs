@@ -22,7 +22,7 @@ use super::place::Place;
 use super::{Use, elements, html, xhtml};
 use spots::{Guarded, Spots};
 
-pub use splicing::Spliced;
+pub use splicing::{Plan, Spliced};
 
 /// What else is to change in a page that is opened elsewhere.
 #[derive(Debug, Clone, Copy, Default)]
