@@ -51,13 +51,13 @@ impl SpottedLinks {
     /// The addresses, and what each is for as the first letter of the word for it.
     #[getter]
     fn links<'py>(&self, py: Python<'py>) -> (Vec<Bound<'py, PyString>>, Bound<'py, PyBytes>) {
-        let links = self.spotted.links();
-        let uses: Vec<u8> = links
-            .iter()
-            .map(|(_, purpose)| purpose.name().as_bytes()[0])
-            .collect();
-        let uris = links.iter().map(|(uri, _)| PyString::new(py, uri));
-        (uris.collect(), PyBytes::new(py, &uses))
+        let mut uses = Vec::new();
+        let uris = self.spotted.links().map(|(uri, purpose)| {
+            uses.push(purpose.name().as_bytes()[0]);
+            PyString::new(py, uri)
+        });
+        let uris = uris.collect();
+        (uris, PyBytes::new(py, &uses))
     }
 
     #[getter]

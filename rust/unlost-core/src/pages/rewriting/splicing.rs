@@ -7,7 +7,7 @@ use super::spots::{Guard, Guarded, Written};
 use super::writing::Answer;
 use super::{Spotted, at};
 use crate::pages::found::Resolved;
-use crate::pages::references::References;
+use crate::pages::references::{Reference, References};
 
 /// A document may grow by so many bytes: new addresses are as long as whoever gives them likes.
 const MAX_GROWTH: usize = 128 << 20;
@@ -198,15 +198,15 @@ impl Spotted {
         }
     }
 
-    fn reference(&self, spot: &Written) -> &crate::pages::references::Reference {
-        &self.of(spot).0.found.all()[at(spot.reference)]
+    fn reference(&self, spot: &Written) -> Reference<'_> {
+        self.of(spot).0.get(at(spot.reference))
     }
 
     /// Where an address leads as the document has it.
     fn address(&self, spot: &Written) -> Option<&str> {
         let resolved = self.of(spot).1?;
         let link = resolved.which[at(spot.reference)]?;
-        Some(&resolved.links[at(link)].0)
+        Some(resolved.links.get(at(link)).0)
     }
 }
 
@@ -314,7 +314,7 @@ impl<'s> Moved<'s> {
         let place = usize::from(spot.is_link) * 2 + usize::from(is_free);
         let known = &mut self.known[place];
         if known.is_empty() {
-            known.resize(self.spotted.of(spot).0.found.all().len(), None);
+            known.resize(self.spotted.of(spot).0.len(), None);
         }
         let spotted = self.spotted;
         *known[at(spot.reference)].get_or_insert_with(|| spotted.leads_elsewhere(spot, is_free))
