@@ -128,24 +128,28 @@ def main() -> None:
     report.line(
         "lxml parses a page into a tree, rewrites its links (`rewrite_links`) and writes it, other bytes and all."
     )
-    report.line("Beside it what lxml takes to parse and write alone, which changes no link: shown, and not judged.")
+    report.line("Beside it what lxml takes to parse and write alone, which changes no link. Both are judged.")
     report.line("")
-    report.line("| pages | MB | lxml, MB/s | lxml without links, MB/s | `unlost.pages.rewriting`, MB/s | times that |")
-    report.line("|---|---|---|---|---|---|")
-    ratios = {}
+    report.line(
+        "| pages | MB | lxml, MB/s | lxml without links, MB/s | `unlost.pages.rewriting`, MB/s "
+        "| times lxml | times lxml without links |"
+    )
+    report.line("|---|---|---|---|---|---|---|")
+    ratios: dict[str, float] = {}
     for name, bodies in (("made up", made_up()), ("of real crawls", real())):
         if not bodies:
-            report.line(f"| {name} | not there | | | | |")
+            report.line(f"| {name} | not there | | | | | |")
             continue
         bodies = readable(bodies)  # noqa: PLW2901
         size = sum(map(len, bodies)) / 1e6
         tree, nothing, place = processor_seconds((by_tree, by_nothing, by_place), bodies)
         speeds = " | ".join(f"{size / each:.1f}" for each in (tree, nothing, place))
-        report.line(f"| {len(bodies)} {name} | {size:.1f} | {speeds} | {nothing / place:.1f} |")
-        ratios[name] = tree / place
+        report.line(f"| {len(bodies)} {name} | {size:.1f} | {speeds} | {tree / place:.1f} | {nothing / place:.1f} |")
+        ratios[f"{name}: times faster than lxml"] = tree / place
+        ratios[f"{name}: times faster than lxml that parses and writes alone"] = nothing / place
     report.line("")
-    for name, ratio in ratios.items():
-        report.gate(f"{name}: times faster than lxml", ratio, at_least=10)
+    for what, ratio in ratios.items():
+        report.gate(what, ratio, at_least=10)
     report.finish()
 
 

@@ -51,13 +51,13 @@ impl SpottedLinks {
     /// The addresses, and what each is for as the first letter of the word for it.
     #[getter]
     fn links<'py>(&self, py: Python<'py>) -> (Vec<Bound<'py, PyString>>, Bound<'py, PyBytes>) {
-        let links = self.spotted.links();
-        let uses: Vec<u8> = links
-            .iter()
-            .map(|(_, purpose)| purpose.name().as_bytes()[0])
-            .collect();
-        let uris = links.iter().map(|(uri, _)| PyString::new(py, uri));
-        (uris.collect(), PyBytes::new(py, &uses))
+        let mut uses = Vec::new();
+        let uris = self.spotted.links().map(|(uri, purpose)| {
+            uses.push(purpose.name().as_bytes()[0]);
+            PyString::new(py, uri)
+        });
+        let uris = uris.collect();
+        (uris, PyBytes::new(py, &uses))
     }
 
     #[getter]
@@ -91,26 +91,39 @@ impl SpottedLinks {
         py: Python<'_>,
         answers: &Bound<'_, PyList>,
     ) -> PyResult<(Py<PyBytes>, bool, usize, usize)> {
-        let answers = answers.iter().map(|answer| address(&answer));
-        let answers = answers.collect::<PyResult<Vec<_>>>()?;
+        // Whoever else has the list may change it meanwhile: what is borrowed from is held here.
+        let answers: Vec<_> = answers.iter().collect();
+        let answers = answers.iter().map(address).collect::<PyResult<Vec<_>>>()?;
         let body = self.body.bind(py).as_bytes();
-        let spliced = aside(py, is_short(body), || self.spotted.splice(body, &answers));
-        let new = spliced.body.map(|new| PyBytes::new(py, &new).unbind());
-        let is_new = new.is_some();
-        let body = new.unwrap_or_else(|| self.body.clone_ref(py));
-        Ok((body, is_new, spliced.changed, spliced.left))
+        let (plan, length) = aside(py, is_short(body), || {
+            let plan = self.spotted.plan(&answers);
+            let length = plan.length(body);
+            (plan, length)
+        });
+        let is_new = plan.has_edits();
+        let new = if is_new {
+            PyBytes::new_with(py, length, |out| {
+                plan.write(body, out);
+                Ok(())
+            })?
+            .unbind()
+        } else {
+            self.body.clone_ref(py)
+        };
+        Ok((new, is_new, plan.changed, plan.left))
     }
 }
 
 /// An address that may be written into a page, or none.
-fn address(answer: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
+fn address<'a>(answer: &'a Bound<'_, PyAny>) -> PyResult<Option<&'a str>> {
     if answer.is_none() {
         return Ok(None);
     }
-    let text = answer.cast::<PyString>()?.to_string_lossy();
+    // Half a letter is none that may be written, either.
+    let text = answer.cast::<PyString>()?.to_str().unwrap_or_default();
     let is_written = text.bytes().all(|byte| byte.is_ascii_graphic());
     if is_written && (1..=MAX_ADDRESS_BYTES).contains(&text.len()) {
-        return Ok(Some(text.into_owned()));
+        return Ok(Some(text));
     }
     Err(raise_usage(
         answer.py(),

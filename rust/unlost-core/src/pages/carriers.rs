@@ -108,16 +108,21 @@ pub const CARRIERS: &[Carrier] = &[
     carrier("cite", &["blockquote", "q", "ins", "del"], Holds::Other),
 ];
 
-/// For each letter, the lengths of the names of carriers that begin with it, as bits: most attributes are none of them.
-const LENGTHS: [u16; 26] = {
-    let mut lengths = [0; 26];
+/// For each letter and length, between which places the carriers are whose names begin with it and are so long: most
+/// attributes are none of them.
+const PLACES: [[(usize, usize); 16]; 26] = {
+    let mut places = [[(0, 0); 16]; 26];
     let mut place = 0;
     while place < CARRIERS.len() {
         let name = CARRIERS[place].attribute.as_bytes();
-        lengths[(name[0] - b'a') as usize] |= 1 << name.len();
+        let known = &mut places[(name[0] - b'a') as usize][name.len()];
+        if known.1 == 0 {
+            known.0 = place;
+        }
+        known.1 = place + 1;
         place += 1;
     }
-    lengths
+    places
 };
 
 /// The carriers with an attribute's name, in any case: their places in [`CARRIERS`].
@@ -126,13 +131,13 @@ pub fn named(attribute: &str) -> impl Iterator<Item = (usize, &'static Carrier)>
         .bytes()
         .next()
         .map(|byte| byte.to_ascii_lowercase());
-    let lengths = first.and_then(|byte| LENGTHS.get(usize::from(byte.wrapping_sub(b'a'))));
-    let may_be =
-        attribute.len() < 16 && lengths.is_some_and(|bits| bits >> attribute.len() & 1 == 1);
-    let candidates = if may_be { CARRIERS } else { &[] };
-    candidates
-        .iter()
-        .enumerate()
+    let (start, end) = first
+        .and_then(|byte| PLACES.get(usize::from(byte.wrapping_sub(b'a'))))
+        .and_then(|places| places.get(attribute.len()))
+        .copied()
+        .unwrap_or_default();
+    (start..end)
+        .map(|place| (place, &CARRIERS[place]))
         .filter(move |(_, carrier)| carrier.attribute.eq_ignore_ascii_case(attribute))
 }
 

@@ -22,6 +22,12 @@ pub fn decoded<'b>(
         Some((encoding, length)) => (encoding, &body[length..]),
         None => (told(body, label, kind), body),
     };
+    // The decoder does the same, but a letter at a time where there are more than those of ASCII.
+    if encoding == UTF_8
+        && let Ok(text) = simdutf8::basic::from_utf8(body)
+    {
+        return (Cow::Borrowed(text), encoding);
+    }
     (encoding.decode_without_bom_handling(body).0, encoding)
 }
 
@@ -37,7 +43,7 @@ fn known(label: impl AsRef<[u8]>) -> Option<&'static Encoding> {
 }
 
 fn guessed(body: &[u8]) -> &'static Encoding {
-    match std::str::from_utf8(body) {
+    match simdutf8::compat::from_utf8(body) {
         Err(error) if error.error_len().is_some() => WINDOWS_1252,
         // A letter that the end cuts in two is no mistake.
         _ => UTF_8,

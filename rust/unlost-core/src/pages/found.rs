@@ -1,10 +1,12 @@
 //! References, resolved.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use encoding_rs::{EncoderResult, Encoding};
 use url::Url;
 
+use super::joining::Joiner;
 use super::references::{Distinct, Reference, References};
 use super::{MAX_ADDRESS_BYTES, MAX_LINKS, Use};
 
@@ -31,9 +33,50 @@ impl Found {
     }
 }
 
+/// Addresses, each with a use once.
+#[derive(Default)]
+pub(super) struct Links {
+    /// One after the other: a text for each would take longer to make than to find.
+    text: String,
+    all: Distinct<(Range<usize>, Use)>,
+}
+
+impl Links {
+    pub fn len(&self) -> usize {
+        self.all.all().len()
+    }
+
+    pub fn get(&self, nth: usize) -> (&str, Use) {
+        let (span, purpose) = &self.all.all()[nth];
+        (&self.text[span.clone()], *purpose)
+    }
+
+    /// In the order of appearance.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, Use)> {
+        (0..self.len()).map(|nth| self.get(nth))
+    }
+
+    /// Adds what is not there yet, if there is room for it; says where it is.
+    fn add(&mut self, address: &str, purpose: Use) -> Option<usize> {
+        let is = |(span, other): &(Range<usize>, Use)| {
+            (&self.text[span.clone()], *other) == (address, purpose)
+        };
+        // What each is for is not hashed: an address is for three things at most.
+        match self.all.place(address, is) {
+            Ok(place) => Some(place),
+            Err(_) if self.len() >= MAX_LINKS => None,
+            Err(hash) => {
+                let start = self.text.len();
+                self.text.push_str(address);
+                Some(self.all.add(hash, (start..self.text.len(), purpose)))
+            }
+        }
+    }
+}
+
 /// References, and where they lead.
 pub(super) struct Resolved {
-    pub links: Vec<(String, Use)>,
+    pub links: Links,
     /// For each reference, which link it is; `None` if it is none, or was left out.
     pub which: Vec<Option<u32>>,
     pub left_out: usize,
@@ -65,45 +108,49 @@ impl Bases {
     }
 
     /// Where a reference leads from a base, without a fragment.
-    pub fn led(&self, base: Option<&Url>, reference: &Reference) -> Option<Url> {
+    pub fn led(&self, base: Option<&Url>, reference: Reference<'_>) -> Option<Url> {
         let within = reference
             .within
-            .as_deref()
             .and_then(|written| join(base, written, self.encoding));
         self.led_freely(within.as_ref().or(base), reference)
     }
 
     /// The same, whatever codebase it has.
-    pub fn led_freely(&self, base: Option<&Url>, reference: &Reference) -> Option<Url> {
-        let mut url = join(base, &reference.written, self.encoding)?;
+    pub fn led_freely(&self, base: Option<&Url>, reference: Reference<'_>) -> Option<Url> {
+        let mut url = join(base, reference.written, self.encoding)?;
         url.set_fragment(None);
         Some(url)
     }
 
     pub fn resolved(&self, references: &References) -> Resolved {
-        let mut links: Distinct<(String, Use)> = Distinct::default();
+        let mut links = Links::default();
+        links.all.reserve(references.len());
         let mut left_out = references.left_out;
-        let mut bytes = 0;
-        let which = references.found.all().iter().map(|reference| {
-            let url = self.led(self.base.as_ref(), reference)?;
-            let address = as_asked_for(url.as_str());
-            let length = address.len();
-            if length > MAX_ADDRESS_BYTES || bytes + length > MAX_BYTES {
-                left_out += 1;
-                return None;
-            }
-            let before = links.all().len();
-            let key = (&*address, reference.purpose);
-            let is = |(known, purpose): &(String, Use)| (known.as_str(), *purpose) == key;
-            let make = || (address.clone().into_owned(), key.1);
-            let place = links.add(&key, is, make, MAX_LINKS);
+        let joiner = self.base.as_ref().map(Joiner::of);
+        let mut plain = String::new();
+        let which = references.all().map(|reference| {
+            let url;
+            let is_plain = reference.within.is_none()
+                && joiner
+                    .as_ref()
+                    .is_some_and(|joiner| joiner.join(reference.written, &mut plain));
+            let address = if is_plain {
+                Cow::Borrowed(plain.as_str())
+            } else {
+                url = self.led(self.base.as_ref(), reference)?;
+                as_asked_for(url.as_str())
+            };
+            let is_short =
+                address.len() <= MAX_ADDRESS_BYTES && links.text.len() + address.len() <= MAX_BYTES;
+            let place = is_short
+                .then(|| links.add(&address, reference.purpose))
+                .flatten();
             left_out += usize::from(place.is_none());
-            bytes += length * (links.all().len() - before);
             u32::try_from(place?).ok()
         });
         let which = which.collect();
         Resolved {
-            links: links.into_all(),
+            links,
             which,
             left_out,
         }

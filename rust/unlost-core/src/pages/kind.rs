@@ -1,5 +1,7 @@
 //! What kind of document a body is, by its type, its address and its first bytes.
 
+use std::borrow::Cow;
+
 use super::spans::is_blank;
 
 /// A kind of document that something is read from.
@@ -62,12 +64,10 @@ impl Kind {
             other => by_type(other),
         };
         // UTF-16 is told by its bytes, too: every other one is zero.
-        let head: Vec<u8> = body
-            .iter()
-            .take(HEAD_BYTES)
-            .copied()
-            .filter(|&byte| byte != 0)
-            .collect();
+        let mut head = Cow::Borrowed(&body[..body.len().min(HEAD_BYTES)]);
+        if memchr::memchr(0, &head).is_some() {
+            head.to_mut().retain(|&byte| byte != 0);
+        }
         match (told, seen(&head)) {
             // Feeds and drawings are sent as HTML, but no page is a feed by mistake.
             (_, Some(Self::Feed)) => Some(Self::Feed),

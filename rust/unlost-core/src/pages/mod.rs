@@ -11,6 +11,7 @@ mod elements;
 mod feeds;
 mod found;
 mod html;
+mod joining;
 mod kind;
 mod lists;
 mod place;
@@ -82,6 +83,7 @@ pub fn find(body: &[u8], mime: Option<&str>, base: &str, charset: Option<&str>) 
     };
     let mut references = References::default();
     let (text, encoding) = document.decoded(kind);
+    references.reserve(text.len());
     match kind {
         Kind::Html => html::walk(&Place::whole(&text), &mut references),
         Kind::Xhtml => xhtml::walk(&Place::whole(&text), &mut references),
@@ -93,7 +95,9 @@ pub fn find(body: &[u8], mime: Option<&str>, base: &str, charset: Option<&str>) 
     }
     let resolved = Bases::of(&references, base, encoding).resolved(&references);
     Found {
-        links: resolved.links,
+        links: (resolved.links.iter())
+            .map(|(uri, purpose)| (uri.to_owned(), purpose))
+            .collect(),
         left_out: resolved.left_out,
         cut: document.cut,
     }

@@ -134,11 +134,10 @@ impl Layer {
 
 /// The value of an attribute as a browser has it.
 pub fn value(written: &str) -> Cow<'_, str> {
-    let value = if memchr::memchr(b'&', written.as_bytes()).is_some() {
-        htmlize::unescape_attribute(written)
-    } else {
-        Cow::Borrowed(written)
-    };
+    if memchr::memchr2(b'&', 0, written.as_bytes()).is_none() {
+        return Cow::Borrowed(written);
+    }
+    let value = htmlize::unescape_attribute(written);
     if memchr::memchr(0, value.as_bytes()).is_some() {
         return value.replace('\0', "\u{fffd}").into();
     }

@@ -12,6 +12,9 @@ use super::elements::{Element, Sink, Spot};
 /// resolving each takes as long as the base is long.
 const MAX_REFERENCES: usize = 2 * super::MAX_LINKS;
 
+/// Bytes of a page for each different reference: real ones have one in 300 on average.
+const BYTES_A_REFERENCE: usize = 256;
+
 /// Things in the order in which they came, each once. The hashes are keyed: who writes pages cannot make them collide.
 pub struct Distinct<T> {
     all: Vec<T>,
@@ -30,50 +33,66 @@ impl<T> Default for Distinct<T> {
 }
 
 impl<T> Distinct<T> {
-    /// Adds what is not there yet, if there is room for it; says where it is. `key` is what tells things apart.
-    pub fn add<K: Hash>(
-        &mut self,
-        key: &K,
-        is: impl Fn(&T) -> bool,
-        make: impl FnOnce() -> T,
-        room: usize,
-    ) -> Option<usize> {
+    /// Where a thing is; else the hash to add it with. `key` is what tells things apart.
+    pub fn place<K: Hash + ?Sized>(&self, key: &K, is: impl Fn(&T) -> bool) -> Result<usize, u64> {
         let hash = self.hasher.hash_one(key);
         let known = self.places.find(hash, |&(other, place)| {
             other == hash && is(&self.all[place])
         });
-        if let Some(&(_, place)) = known {
-            return Some(place);
-        }
-        if self.all.len() >= room {
-            return None;
-        }
-        let place = (hash, self.all.len());
-        self.places.insert_unique(hash, place, |&(hash, _)| hash);
-        self.all.push(make());
-        Some(place.1)
+        known.map(|&(_, place)| place).ok_or(hash)
+    }
+
+    /// Adds what is not there yet; says where it is.
+    pub fn add(&mut self, hash: u64, thing: T) -> usize {
+        let place = self.all.len();
+        self.places
+            .insert_unique(hash, (hash, place), |&(hash, _)| hash);
+        self.all.push(thing);
+        place
+    }
+
+    /// Makes room for things that are expected.
+    pub fn reserve(&mut self, number: usize) {
+        self.all.reserve(number);
+        self.places.reserve(number, |&(hash, _)| hash);
     }
 
     pub fn all(&self) -> &[T] {
         &self.all
     }
-
-    pub fn into_all(self) -> Vec<T> {
-        self.all
-    }
 }
 
 /// An address as it is written, what it is for, and what it is relative to beside the page's base.
-pub struct Reference {
-    pub written: Box<str>,
+#[derive(Clone, Copy)]
+pub struct Reference<'r> {
+    pub written: &'r str,
     pub purpose: Use,
-    pub within: Option<Box<str>>,
+    pub within: Option<&'r str>,
+}
+
+/// The same, where the text is kept with that of all others.
+struct Kept {
+    written: Range<usize>,
+    purpose: Use,
+    within: Option<Box<str>>,
+}
+
+impl Kept {
+    fn told<'r>(&'r self, text: &'r str) -> Reference<'r> {
+        Reference {
+            written: &text[self.written.clone()],
+            purpose: self.purpose,
+            within: self.within.as_deref(),
+        }
+    }
 }
 
 /// All that a body refers to.
 #[derive(Default)]
 pub struct References {
-    pub found: Distinct<Reference>,
+    found: Distinct<Kept>,
+    /// What is written, one after the other: a text for each would take longer to make than to find.
+    text: String,
     /// The first `<base href>`.
     pub base: Option<Box<str>>,
     /// How many were left out since there were too many.
@@ -81,6 +100,25 @@ pub struct References {
 }
 
 impl References {
+    pub fn len(&self) -> usize {
+        self.found.all().len()
+    }
+
+    pub fn get(&self, nth: usize) -> Reference<'_> {
+        self.found.all()[nth].told(&self.text)
+    }
+
+    /// In the order of appearance.
+    pub fn all(&self) -> impl Iterator<Item = Reference<'_>> {
+        self.found.all().iter().map(|kept| kept.told(&self.text))
+    }
+
+    /// Makes room for what a text of this length mostly has.
+    pub fn reserve(&mut self, length: usize) {
+        self.found.reserve(length / BYTES_A_REFERENCE);
+        self.text.reserve(length / 16);
+    }
+
     pub fn add(&mut self, written: &str, purpose: Use) {
         self.add_within(written, purpose, None);
     }
@@ -97,18 +135,33 @@ impl References {
         if written.is_empty() || has_other_scheme(written) {
             return None;
         }
-        let is = |known: &Reference| {
-            (&*known.written, known.purpose, known.within.as_deref()) == (written, purpose, within)
+        let text = &self.text;
+        let is = |kept: &Kept| {
+            let known = kept.told(text);
+            (known.written, known.purpose, known.within) == (written, purpose, within)
         };
-        let make = || Reference {
-            written: written.into(),
-            purpose,
-            within: within.map(Into::into),
+        // What each is for is not hashed: an address is for three things at most.
+        let known = match within {
+            None => self.found.place(written, is),
+            Some(within) => self.found.place(&(written, within), is),
         };
-        let key = (written, purpose, within);
-        let place = self.found.add(&key, is, make, MAX_REFERENCES);
-        self.left_out += usize::from(place.is_none());
-        place
+        match known {
+            Ok(place) => Some(place),
+            Err(_) if self.len() >= MAX_REFERENCES => {
+                self.left_out += 1;
+                None
+            }
+            Err(hash) => {
+                let start = self.text.len();
+                self.text.push_str(written);
+                let kept = Kept {
+                    written: start..self.text.len(),
+                    purpose,
+                    within: within.map(Into::into),
+                };
+                Some(self.found.add(hash, kept))
+            }
+        }
     }
 
     pub fn set_base(&mut self, written: &str) {
@@ -132,8 +185,15 @@ impl Sink for References {
 
 /// Where in what is written the address is: without blanks around it, and without the fragment.
 pub fn address(written: &str) -> Range<usize> {
-    let start = written.len() - written.trim_start_matches(is_outside).len();
-    let end = start + written[start..].trim_end_matches(is_outside).len();
+    let bytes = written.as_bytes();
+    let (mut start, mut end) = (0, bytes.len());
+    // Most have nothing around them, which two bytes tell.
+    if bytes.first().is_some_and(|&byte| byte <= b' ')
+        || bytes.last().is_some_and(|&byte| byte <= b' ')
+    {
+        start = written.len() - written.trim_start_matches(is_outside).len();
+        end = start + written[start..].trim_end_matches(is_outside).len();
+    }
     let length = memchr::memchr(b'#', &written.as_bytes()[start..end]);
     start..length.map_or(end, |length| start + length)
 }

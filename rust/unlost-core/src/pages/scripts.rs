@@ -38,7 +38,7 @@ pub fn candidates(body: &[u8], base: &str) -> Vec<String> {
     let host = own.as_ref().and_then(Url::host_str).unwrap_or_default();
     let mut references = References::default();
     for start in memchr::memchr3_iter(b'"', b'\'', b'`', body) {
-        if references.found.all().len() == MAX_CANDIDATES {
+        if references.len() == MAX_CANDIDATES {
             break;
         }
         if let Some(text) = string(body, start)
@@ -48,7 +48,11 @@ pub fn candidates(body: &[u8], base: &str) -> Vec<String> {
         }
     }
     let resolved = Bases::of(&references, base, encoding_rs::UTF_8).resolved(&references);
-    resolved.links.into_iter().map(|(uri, _)| uri).collect()
+    resolved
+        .links
+        .iter()
+        .map(|(uri, _)| uri.to_owned())
+        .collect()
 }
 
 /// The string that begins here, if all of it may be an address and it stands alone.

@@ -44,6 +44,11 @@ impl Spaces {
         self.0.last().copied().unwrap_or(Space::Html)
     }
 
+    /// Whether nothing but HTML is open, so that no end tag changes anything.
+    pub fn is_none(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub fn is_foreign(&self) -> bool {
         self.current() != Space::Html
     }
@@ -105,6 +110,40 @@ impl Spaces {
             Space::Html => false,
         }
     }
+}
+
+/// Names that begin something else in HTML: a drawing, a formula, text that is no markup.
+const NAMES: [&str; 12] = [
+    "svg",
+    "math",
+    "script",
+    "plaintext",
+    "title",
+    "textarea",
+    "style",
+    "iframe",
+    "xmp",
+    "noembed",
+    "noframes",
+    "noscript",
+];
+
+/// For each letter, the lengths of those names that begin with it, as bits.
+const LENGTHS: [u16; 32] = {
+    let mut lengths = [0; 32];
+    let mut nth = 0;
+    while nth < NAMES.len() {
+        let name = NAMES[nth].as_bytes();
+        lengths[(name[0] & 31) as usize] |= 1 << name.len();
+        nth += 1;
+    }
+    lengths
+};
+
+/// Whether an element of HTML may be one of those, in any case: most are not, which the first letter and the length tell.
+pub fn may_matter(name: &[u8]) -> bool {
+    let first = name.first().map_or(0, |letter| usize::from(letter & 31));
+    name.len() < 16 && LENGTHS[first] >> name.len() & 1 == 1
 }
 
 fn is_page_in_drawing(name: &[u8]) -> bool {

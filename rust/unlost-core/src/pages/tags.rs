@@ -6,7 +6,7 @@
 use memchr::{memchr, memchr2, memmem};
 
 use super::elements::{Attribute, Quote};
-use super::spaces::{Content, Spaces, letters};
+use super::spaces::{self, Content, Spaces, letters};
 use super::spans::is_blank;
 
 /// What comes next in a page.
@@ -159,6 +159,10 @@ impl<'t> Tags<'t> {
 
     fn start(&mut self) -> Option<Piece<'t>> {
         let (name, empty) = self.tag()?;
+        if !self.spaces.is_foreign() && !spaces::may_matter(name.as_bytes()) {
+            self.in_style = false;
+            return Some(Piece::Start(name));
+        }
         let mut lower = [0; Spaces::LONGEST];
         let lower = lowered(name, &mut lower);
         self.next = self.spaces.start(lower, &self.attributes, empty);
@@ -172,6 +176,10 @@ impl<'t> Tags<'t> {
 
     fn end(&mut self) -> Option<()> {
         let (name, _) = self.tag()?;
+        if self.spaces.is_none() {
+            self.in_style = false;
+            return Some(());
+        }
         let mut lower = [0; Spaces::LONGEST];
         let lower = lowered(name, &mut lower);
         self.spaces.end(lower);
@@ -238,7 +246,8 @@ impl<'t> Iterator for Tags<'t> {
 }
 
 fn ends_name(byte: u8) -> bool {
-    is_blank(byte) || matches!(byte, b'/' | b'>')
+    // Most bytes are letters, which one comparison tells.
+    byte <= b'>' && (is_blank(byte) || matches!(byte, b'/' | b'>'))
 }
 
 /// A name in lower case; none that is longer than those that matter.

@@ -16,13 +16,13 @@ use std::ops::Range;
 use encoding_rs::{Encoding, ISO_2022_JP, UTF_16BE, UTF_16LE};
 
 use super::document::Document;
-use super::found::{Bases, Resolved};
+use super::found::{Bases, Links, Resolved};
 use super::kind::Kind;
 use super::place::Place;
 use super::{Use, elements, html, xhtml};
 use spots::{Guarded, Spots};
 
-pub use splicing::Spliced;
+pub use splicing::{Plan, Spliced};
 
 /// What else is to change in a page that is opened elsewhere.
 #[derive(Debug, Clone, Copy, Default)]
@@ -58,9 +58,10 @@ pub struct Spotted {
 
 impl Spotted {
     /// The links to answer for.
-    #[must_use]
-    pub fn links(&self) -> &[(String, Use)] {
-        self.links.as_ref().map_or(&[], |links| &links.links)
+    pub fn links(&self) -> impl Iterator<Item = (&str, Use)> {
+        let links = self.links.as_ref().map(|resolved| &resolved.links);
+        let number = links.map_or(0, Links::len);
+        (0..number).filter_map(move |nth| Some(links?.get(nth)))
     }
 
     /// Whether a page says itself what it may load from where.
@@ -98,6 +99,7 @@ pub fn find(
     };
     let (text, encoding) = document.decoded(kind);
     let mut spots = Spots::default();
+    spots.reserve(text.len());
     let whole = Place::whole(&text);
     match kind {
         Kind::Html => html::walk(&whole, &mut spots),

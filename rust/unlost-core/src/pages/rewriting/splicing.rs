@@ -4,9 +4,10 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::spots::{Guard, Guarded, Written};
+use super::writing::Answer;
 use super::{Spotted, at};
 use crate::pages::found::Resolved;
-use crate::pages::references::References;
+use crate::pages::references::{Reference, References};
 
 /// A document may grow by so many bytes: new addresses are as long as whoever gives them likes.
 const MAX_GROWTH: usize = 128 << 20;
@@ -39,13 +40,33 @@ impl Spotted {
     /// Puts the answers for the links in their places, the first for the first; `None` leaves it. Addresses are of printable
     /// ASCII without blanks, and not empty. `body` is what was given to be read.
     #[must_use]
-    pub fn splice(&self, body: &[u8], answers: &[Option<String>]) -> Spliced {
-        let mut edits: Vec<Edit<'_>> = Vec::new();
+    pub fn splice<A: AsRef<str>>(&self, body: &[u8], answers: &[Option<A>]) -> Spliced {
+        let plan = self.plan(answers);
+        let body = plan.has_edits().then(|| {
+            let mut out = vec![0; plan.length(body)];
+            plan.write(body, &mut out);
+            out
+        });
+        Spliced {
+            body,
+            changed: plan.changed,
+            left: plan.left,
+        }
+    }
+
+    /// The same, before anything is written.
+    #[must_use]
+    pub fn plan<'a, A: AsRef<str>>(&'a self, answers: &'a [Option<A>]) -> Plan<'a> {
+        let answers: Vec<Option<Answer<'a>>> = answers
+            .iter()
+            .map(|answer| answer.as_ref().map(|text| Answer::of(text.as_ref())))
+            .collect();
+        let mut edits: Vec<Edit<'_>> = Vec::with_capacity(self.spots.written.len());
         let mut replaced = vec![false; self.spots.written.len()];
         let mut growth = 0;
         let mut left = self.left();
         for (spot, replaced) in self.spots.written.iter().zip(&mut replaced) {
-            if let Some(answer) = self.answer(spot, answers)
+            if let Some(answer) = self.answer(spot, &answers)
                 && spot.start <= spot.end
             {
                 let edit = spot.edit(answer);
@@ -61,9 +82,14 @@ impl Spotted {
         let changed = edits.len();
         let freed = self.guarded(&replaced, &mut edits);
         self.keep_absolute(&replaced, &freed, &mut edits, &mut growth, &mut left);
-        let body = (!edits.is_empty()).then(|| self.joined(body, edits));
-        Spliced {
-            body,
+        if !edits.is_empty() {
+            let declared = self.declared.iter().cloned();
+            edits.extend(declared.map(|span| (span, Cow::Borrowed("utf-8"))));
+            edits.sort_by_key(|(span, _)| span.start);
+        }
+        Plan {
+            spotted: self,
+            edits,
             changed,
             left,
         }
@@ -74,12 +100,12 @@ impl Spotted {
         self.options.drop_base && self.spots.guards.iter().any(|guard| is_base(guard.what))
     }
 
-    fn answer<'a>(&self, spot: &Written, answers: &'a [Option<String>]) -> Option<&'a str> {
+    fn answer<'a>(&self, spot: &Written, answers: &[Option<Answer<'a>>]) -> Option<Answer<'a>> {
         if !spot.is_link {
             return None;
         }
         let link = self.links.as_ref()?.which[at(spot.reference)]?;
-        answers.get(at(link))?.as_deref()
+        *answers.get(at(link))?
     }
 
     /// Renames attributes that must have no effect any more. Returns the spots whose codebase is one of them.
@@ -142,7 +168,7 @@ impl Spotted {
             if moved.is_moved(spot, is_free)
                 && let Some(address) = self.address(spot)
             {
-                let edit = spot.edit(address);
+                let edit = spot.edit(Answer::of(address));
                 *growth += edit.1.len();
                 if *growth > MAX_GROWTH {
                     *left += 1;
@@ -172,50 +198,82 @@ impl Spotted {
         }
     }
 
-    fn reference(&self, spot: &Written) -> &crate::pages::references::Reference {
-        &self.of(spot).0.found.all()[at(spot.reference)]
+    fn reference(&self, spot: &Written) -> Reference<'_> {
+        self.of(spot).0.get(at(spot.reference))
     }
 
     /// Where an address leads as the document has it.
     fn address(&self, spot: &Written) -> Option<&str> {
         let resolved = self.of(spot).1?;
         let link = resolved.which[at(spot.reference)]?;
-        Some(&resolved.links[at(link)].0)
+        Some(resolved.links.get(at(link)).0)
+    }
+}
+
+/// What is to be written where, before it is.
+pub struct Plan<'a> {
+    spotted: &'a Spotted,
+    edits: Vec<Edit<'a>>,
+    /// How many addresses are replaced.
+    pub changed: usize,
+    /// How many are not; as in [`Spliced`].
+    pub left: usize,
+}
+
+impl Plan<'_> {
+    /// Whether anything is to change.
+    #[must_use]
+    pub fn has_edits(&self) -> bool {
+        !self.edits.is_empty()
     }
 
-    fn joined(&self, body: &[u8], mut edits: Vec<Edit<'_>>) -> Vec<u8> {
-        let declared = self.declared.iter().cloned();
-        edits.extend(declared.map(|span| (span, Cow::Borrowed("utf-8"))));
-        edits.sort_by_key(|(span, _)| span.start);
-        let body = self.instead.as_deref().unwrap_or(body);
-        let grown: usize = edits.iter().map(|(_, text)| text.len()).sum();
-        let mut out = Vec::with_capacity(body.len() + grown + MARK.len());
-        if self.transcoded {
-            out.extend_from_slice(MARK);
+    /// The length of the new document; `body` is what was given to be read.
+    #[must_use]
+    pub fn length(&self, body: &[u8]) -> usize {
+        let mut length = 0;
+        self.pieces(body, |piece| length += piece.len());
+        length
+    }
+
+    /// Writes the new document, which is as long as `out`.
+    pub fn write(&self, body: &[u8], out: &mut [u8]) {
+        let mut at = 0;
+        self.pieces(body, |piece| {
+            out[at..at + piece.len()].copy_from_slice(piece);
+            at += piece.len();
+        });
+    }
+
+    fn pieces<'p>(&'p self, body: &'p [u8], mut each: impl FnMut(&'p [u8])) {
+        let body = self.spotted.instead.as_deref().unwrap_or(body);
+        if self.spotted.transcoded {
+            each(MARK);
         }
         let mut written = 0;
-        for (span, text) in edits {
+        for (span, text) in &self.edits {
             // No two addresses are in one place; if they were, the first would count.
             if span.start >= written && span.end <= body.len() {
-                out.extend_from_slice(&body[written..span.start]);
-                out.extend_from_slice(text.as_bytes());
+                each(&body[written..span.start]);
+                each(text.as_bytes());
                 written = span.end;
             }
         }
-        out.extend_from_slice(&body[written..]);
-        out
+        each(&body[written..]);
     }
 }
 
 impl Written {
     /// What to write for a new address: with the fragment of the old one, unless it has its own.
-    fn edit<'a>(&self, address: &'a str) -> Edit<'a> {
-        let (end, text) = if address.contains('#') {
+    fn edit<'a>(&self, answer: Answer<'a>) -> Edit<'a> {
+        let address = answer.address;
+        let (end, text) = if answer.has_fragment {
             (self.whole_end, self.manner.written(address))
         } else if let Some(fragment) = &self.fragment {
             let whole = address.to_owned() + &escaped(fragment);
             let text = self.manner.written(&whole).into_owned();
             (self.whole_end, Cow::Owned(text))
+        } else if answer.is_plain {
+            (self.end, Cow::Borrowed(address))
         } else {
             (self.end, self.manner.written(address))
         };
@@ -256,7 +314,7 @@ impl<'s> Moved<'s> {
         let place = usize::from(spot.is_link) * 2 + usize::from(is_free);
         let known = &mut self.known[place];
         if known.is_empty() {
-            known.resize(self.spotted.of(spot).0.found.all().len(), None);
+            known.resize(self.spotted.of(spot).0.len(), None);
         }
         let spotted = self.spotted;
         *known[at(spot.reference)].get_or_insert_with(|| spotted.leads_elsewhere(spot, is_free))

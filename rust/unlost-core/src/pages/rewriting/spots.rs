@@ -11,6 +11,9 @@ use crate::pages::references::{self, References};
 /// Addresses that are kept of one body, each of some ten bytes in memory: ten times what there may be of different links.
 const MAX_SPOTS: usize = 10 * crate::pages::MAX_LINKS;
 
+/// Bytes of a page for each address in it: real ones have one in 160 on average.
+const BYTES_A_SPOT: usize = 128;
+
 /// An address that is written in a document; places are of the text at first, of the bytes in the end.
 #[derive(Debug)]
 pub struct Written {
@@ -72,6 +75,12 @@ pub struct Spots {
 }
 
 impl Spots {
+    /// Makes room for what a text of this length mostly has.
+    pub fn reserve(&mut self, length: usize) {
+        self.links.reserve(length);
+        self.written.reserve(length / BYTES_A_SPOT);
+    }
+
     fn note(&mut self, spot: &Spot<'_>, meant: &str, reference: usize, is_link: bool) {
         let written = (self.written.len() < MAX_SPOTS)
             .then(|| located(spot, meant, reference, is_link))

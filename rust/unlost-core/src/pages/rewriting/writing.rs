@@ -23,6 +23,47 @@ pub enum Between {
     String(Quote),
 }
 
+/// A new address, and what there is to know of it wherever it is written.
+#[derive(Debug, Clone, Copy)]
+pub struct Answer<'a> {
+    pub address: &'a str,
+    /// Whether it is written as it is everywhere.
+    pub is_plain: bool,
+    pub has_fragment: bool,
+}
+
+impl<'a> Answer<'a> {
+    pub fn of(address: &'a str) -> Self {
+        let bytes = address.as_bytes();
+        let kinds = bytes
+            .iter()
+            .fold(0, |kinds, &byte| kinds | KINDS[usize::from(byte)]);
+        // One that begins with `url` is not written as it is in a refresh.
+        let may_be_named = matches!(bytes, [b'u' | b'U', ..]);
+        Self {
+            address,
+            is_plain: kinds & SPELLED == 0 && bytes.first() != Some(&b'=') && !may_be_named,
+            has_fragment: kinds & FRAGMENT != 0,
+        }
+    }
+}
+
+/// What a byte is that is spelled otherwise in some places, and the one that begins a fragment.
+const SPELLED: u8 = 1;
+const FRAGMENT: u8 = 2;
+
+const KINDS: [u8; 256] = {
+    let mut kinds = [0; 256];
+    let spelled = b"&<>\"'()\\, ";
+    let mut nth = 0;
+    while nth < spelled.len() {
+        kinds[spelled[nth] as usize] = SPELLED;
+        nth += 1;
+    }
+    kinds[b'#' as usize] = FRAGMENT;
+    kinds
+};
+
 /// All that there is to know about how to write somewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Manner {
@@ -158,11 +199,16 @@ fn replaced(text: &str, by: impl Fn(char) -> Option<&'static str>) -> Cow<'_, st
     };
     let mut out = String::with_capacity(text.len() + 16);
     out.push_str(&text[..first]);
-    for letter in text[first..].chars() {
-        match by(letter) {
-            Some(other) => out.push_str(other),
-            None => out.push(letter),
+    let mut start = first;
+    for (at, byte) in text.bytes().enumerate().skip(first) {
+        if !byte.is_ascii_alphanumeric()
+            && let Some(other) = by(char::from(byte))
+        {
+            out.push_str(&text[start..at]);
+            out.push_str(other);
+            start = at + 1;
         }
     }
+    out.push_str(&text[start..]);
     Cow::Owned(out)
 }
