@@ -32,9 +32,7 @@ if TYPE_CHECKING:
 
 _WHAT = (
     click.argument("files", nargs=-1, type=PATH),
-    click.option(
-        "--pages", "pages_from", required=True, metavar="DIR|URL|FILE", help="The pages: a folder, site, list."
-    ),
+    click.option("--pages", required=True, metavar="DIR|URL|FILE", help="The pages: a folder, site, list."),
     click.option("--pessimistic", is_flag=True, help="Keep all files that are given; this is the default."),
     click.option("--optimistic", is_flag=True, help="Leave out what archives get from pages, and what others publish."),
     click.option("--dump", multiple=True, metavar="NAME=COMMAND", help="Keep what a command prints, as dump/NAME."),
@@ -183,7 +181,7 @@ class _chosen:  # noqa: N801  used as a function
         choice = choose(self._files, optimistic=given["optimistic"]) if self._files else Choice()
         choice.files += dumps_made
         extra = extra_pages(given["extra_pages"]) if self._with_extra else []
-        return choice, [*site_pages(given["pages_from"]), *extra]
+        return choice, [*site_pages(given["pages"]), *extra]
 
     def __exit__(self, *_: object) -> None:
         self._folder.cleanup()
