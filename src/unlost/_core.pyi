@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from os import PathLike
-from typing import Final, TypeAlias, final, overload
+from typing import ClassVar, Final, TypeAlias, TypeVar, final, overload
 
 from unlost.errors import UriError
 from unlost.formats.frequency import Frequency
 from unlost.formats.mementos import Memento
+
+_Item_co = TypeVar("_Item_co", covariant=True)
 
 VERSION: Final[str]
 MAX_URI_BYTES: Final[int]
@@ -236,6 +238,18 @@ class Answer:
     def __hash__(self) -> int: ...
 
 @final
+class Answers(Sequence[_Item_co]):
+    @property
+    def held(self) -> list[bool]: ...
+    @overload
+    def __getitem__(self, place: int) -> _Item_co: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[_Item_co]: ...
+    def __len__(self) -> int: ...
+    def __eq__(self, other: object) -> bool: ...
+    __hash__: ClassVar[None]  # type: ignore[assignment]
+
+@final
 class MapSource:
     @staticmethod
     def open(path: str | PathLike[str]) -> MapSource: ...
@@ -251,9 +265,9 @@ class MapRows:
     def lookup_key(self, key: str | bytes) -> Answer: ...
     def lookup_many(
         self, uris: Iterable[str | bytes], rules: str, threads: int | None = None
-    ) -> list[Answer | UriError]: ...
-    def lookup_keys_many(self, keys: Iterable[str | bytes], threads: int | None = None) -> list[Answer]: ...
-    def lookup_key_lines(self, lines: bytes, threads: int | None = None) -> list[Answer]: ...
+    ) -> Answers[Answer | UriError]: ...
+    def lookup_keys_many(self, keys: Iterable[str | bytes], threads: int | None = None) -> Answers[Answer]: ...
+    def lookup_key_lines(self, lines: bytes, threads: int | None = None) -> Answers[Answer]: ...
 
 @final
 class Panel:

@@ -6,7 +6,7 @@ import pickle
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -247,6 +247,52 @@ def test_errors_stand_where_their_addresses_stood(form: Form) -> None:
     with pytest.raises(TypeError):
         holdings.lookup_many([1])  # type: ignore[list-item]
     assert holdings.lookup_many([]) == []
+
+
+@FORMS
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("count", [0, 1, 64, 1024, 1025, 9999])
+def test_answers_are_a_sequence_in_the_order_of_the_questions(form: Form, threads: int, count: int) -> None:
+    """However many there are and whoever found them: numbered, sliced, gone through and told as `held`, the same."""
+    holdings = form(SAMPLE)
+    asked = [f"http://{'arxiv.org' if i % 3 else 'bbc.co.uk'}/{i}" for i in range(count)]
+    answers = holdings.lookup_many(iter(asked), threads)
+    expected = [holdings.lookup(each) for each in asked]
+    assert isinstance(answers, Sequence)
+    assert len(answers) == count
+    assert [answers[i] for i in range(-count, count)] == [*expected, *expected]
+    assert list(answers) == answers[:] == expected
+    assert answers[::-7] == expected[::-7]
+    assert answers.held == [answer.held for answer in expected]
+    assert answers == expected
+    assert answers == holdings.lookup_many(asked)
+    assert answers != [*expected, *expected[:1], "one more"]
+    assert repr(answers) == f"<{count} answers, {sum(answers.held)} held>"
+    for place in (count, -count - 1):
+        with pytest.raises(IndexError, match=f"there are {count} answers, none numbered {place}"):
+            answers[place]
+
+
+@FORMS
+def test_no_bad_address_is_held(form: Form) -> None:
+    """`held` has a place for each address, whatever it is."""
+    assert form(SAMPLE).lookup_many(["http://arxiv.org/", "dns:arxiv.org", "http://bbc.co.uk/"]).held == [
+        True,
+        False,
+        False,
+    ]
+
+
+@FORMS
+def test_addresses_that_cannot_be_had_end_the_questions(form: Form) -> None:
+    """What the caller's own iterator raises comes out, and nobody goes on to wait for more."""
+
+    def broken() -> Iterator[str]:
+        yield from (f"http://arxiv.org/{i}" for i in range(5000))
+        raise LookupError("no more")
+
+    with pytest.raises(LookupError, match="no more"):
+        form(SAMPLE).lookup_many(broken(), 3)
 
 
 @FORMS

@@ -4,8 +4,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use unlost_core::holdings::lookup::{
-    Answers, Asked, Form, Layout, MemoryMapBuilder, NotSorted, TextMap, ask_many,
-    check_first_row, header_end,
+    Answers, Asked, Form, Layout, MemoryMapBuilder, NotSorted, TextMap, check_first_row,
+    header_end, with_crew,
 };
 use unlost_core::uri::RuleSet;
 
@@ -23,12 +23,10 @@ fn ask<B: AsRef<[u8]> + Sync>(
     questions: &[&[u8]],
     kind: Asked,
 ) -> Result<Vec<Answers>, NotSorted> {
-    let mut all = Vec::new();
-    ask_many(map, questions, kind, 1, |answers| {
-        all.extend(answers);
-        Ok::<(), NotSorted>(())
-    })?;
-    Ok(all)
+    with_crew(map, kind, 1, |mut crew| {
+        crew.give(questions.iter().copied().collect());
+        crew.finish()
+    })
 }
 
 fuzz_target!(|data: &[u8]| {

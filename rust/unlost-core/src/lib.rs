@@ -8,5 +8,6 @@ pub mod holdings;
 pub mod mapping;
 pub mod pages;
 pub mod refresh;
+pub mod texts;
 pub mod uri;
 pub mod vault;

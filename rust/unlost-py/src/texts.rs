@@ -4,7 +4,14 @@ use std::borrow::Cow;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyIterator, PyString};
+use unlost_core::texts::Texts;
+
+/// Texts that are touched before the first of them is read.
+const AT_ONCE: usize = 64;
+
+/// Bytes of an address, more or less.
+const TEXT: usize = 80;
 
 /// The bytes of a `str` or `bytes`, borrowed from Python where they are there as such.
 pub fn text<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
@@ -14,49 +21,36 @@ pub fn text<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
 /// Goes through texts, some at a time: first all of them are touched, then each is read. Strings lie anywhere in memory,
 /// and processors fetch several at once as long as nothing waits for the first.
 pub fn for_each_text(values: &Bound<'_, PyAny>, mut take: impl FnMut(&[u8])) -> PyResult<()> {
-    const AT_ONCE: usize = 64;
-    let mut touched = Vec::with_capacity(AT_ONCE);
     let mut values = values.try_iter()?;
-    loop {
-        touched.clear();
-        for value in values.by_ref().take(AT_ONCE) {
-            touched.push(value?);
-        }
-        for value in &touched {
-            take(&text(value)?);
-        }
-        if touched.len() < AT_ONCE {
-            return Ok(());
-        }
-    }
+    while take_some(&mut values, AT_ONCE, &mut take)? == AT_ONCE {}
+    Ok(())
 }
 
-/// Texts in one piece of memory: those of Python lie anywhere, and each is fetched from there only once.
-#[derive(Default)]
-pub struct Texts {
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
+/// Up to so many of the next texts; fewer, or none, are the last.
+pub fn next_texts(values: &mut Bound<'_, PyIterator>, most: usize) -> PyResult<Texts> {
+    let mut texts = Texts::with_room(most, TEXT);
+    while texts.len() < most {
+        let wanted = AT_ONCE.min(most - texts.len());
+        if take_some(values, wanted, &mut |text| texts.push(text))? < wanted {
+            break;
+        }
+    }
+    Ok(texts)
 }
 
-impl Texts {
-    /// The texts of whatever can be gone through.
-    pub fn of(values: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let mut texts = Self::default();
-        for_each_text(values, |text| {
-            texts.bytes.extend_from_slice(text);
-            texts.ends.push(texts.bytes.len());
-        })?;
-        Ok(texts)
+fn take_some(
+    values: &mut Bound<'_, PyIterator>,
+    most: usize,
+    take: &mut impl FnMut(&[u8]),
+) -> PyResult<usize> {
+    let mut touched = Vec::with_capacity(most);
+    for value in values.take(most) {
+        touched.push(value?);
     }
-
-    /// Each of them, in their order.
-    pub fn each(&self) -> Vec<&[u8]> {
-        let starts = std::iter::once(0).chain(self.ends.iter().copied());
-        let pieces = starts.zip(&self.ends);
-        pieces
-            .map(|(start, &end)| &self.bytes[start..end])
-            .collect()
+    for value in &touched {
+        take(&text(value)?);
     }
+    Ok(touched.len())
 }
 
 fn borrowed_text<'a>(value: Borrowed<'a, '_, PyAny>) -> PyResult<Cow<'a, [u8]>> {

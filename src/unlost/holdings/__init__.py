@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from unlost.holdings.exclusion import ExclusionOptions, ExclusionReport, exclude_map
     from unlost.holdings.filter import Filter, Layer
     from unlost.holdings.filtering import FilterOptions, FilterReport, add_to_filter, build_filter, compact_filter
-    from unlost.holdings.map import Answer, Map
+    from unlost.holdings.map import Answer, Answers, Map
     from unlost.holdings.merging import Difference, MergeReport, diff_maps, merge_maps
     from unlost.holdings.report import Report
     from unlost.holdings.routing import Holdings, Reason, Ruling, Verdict
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "NO_LIMIT",
     "Answer",
+    "Answers",
     "Checked",
     "Compaction",
     "Difference",
@@ -58,6 +59,7 @@ __all__ = [
 
 _MODULES = {
     "Answer": "map",
+    "Answers": "map",
     "Checked": "checking",
     "Compaction": "compaction",
     "Difference": "merging",

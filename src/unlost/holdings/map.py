@@ -6,14 +6,14 @@ from os import PathLike, fspath
 from typing import Self
 
 from unlost import _core
-from unlost._core import Answer
+from unlost._core import Answer, Answers
 from unlost.errors import InputError, UriError
 from unlost.formats.lines import MAX_LINE_BYTES
 from unlost.formats.problems import Problems
 from unlost.formats.ukvs import Header, UkvsReader
 from unlost.uri import DEFAULT_RULES, RULE_SETS
 
-__all__ = ["Answer", "Map"]
+__all__ = ["Answer", "Answers", "Map"]
 
 
 class Map:
@@ -93,8 +93,10 @@ class Map:
         except InputError as error:
             raise self._named(error) from error
 
-    def lookup_many(self, uris: Iterable[str | bytes], threads: int | None = None) -> list[Answer | UriError]:
+    def lookup_many(self, uris: Iterable[str | bytes], threads: int | None = None) -> Answers[Answer | UriError]:
         """Return for each address its answer, or the error that `lookup` would have raised for it.
+
+        They come as a sequence that makes each answer when it is asked for; its `held` is a list of just that.
 
         threads: how many may work on it; all processors if not given. The answers do not depend on it.
         """
@@ -110,7 +112,7 @@ class Map:
         except InputError as error:
             raise self._named(error) from error
 
-    def lookup_keys_many(self, keys: Iterable[str | bytes], threads: int | None = None) -> list[Answer]:
+    def lookup_keys_many(self, keys: Iterable[str | bytes], threads: int | None = None) -> Answers[Answer]:
         """Return for each key its answer. They must be normal, as `unlost.uri.key` makes them; queries are cut.
 
         Faster than `lookup_many`, since nothing is brought into any form. A key ends at the first white space.
@@ -120,7 +122,7 @@ class Map:
         except InputError as error:
             raise self._named(error) from error
 
-    def lookup_key_lines(self, lines: bytes, threads: int | None = None) -> list[Answer]:
+    def lookup_key_lines(self, lines: bytes, threads: int | None = None) -> Answers[Answer]:
         """Return the same for keys in one text, one at the beginning of each line.
 
         Faster than `lookup_keys_many`, since there are no strings that lie all over the memory.

@@ -95,7 +95,7 @@ pub(super) fn write_label(label: &[u8], usage: Use, out: &mut Vec<u8>) {
     }
     for &byte in label {
         // In keys nothing in a label may sort between `)` and `,`, so that a host's subdomains follow it at once.
-        let in_key = usage == Use::Key && matches!(byte, b'*' | b'+');
+        let in_key = usage != Use::Surt && matches!(byte, b'*' | b'+');
         let special = in_key || b",()!%/?#:@[]\\<>^|".contains(&byte);
         if special || byte <= b' ' || byte >= 0x7f {
             push_escape(byte, true, out);

@@ -14,6 +14,11 @@ pub fn key_of_uri(text: &[u8], rules: RuleSet, out: &mut Vec<u8>) -> Result<(), 
     write(text, rules, Use::Key, out)
 }
 
+/// Appends the key of an address without its query, as pages are looked up by it.
+pub fn page_of_uri(text: &[u8], rules: RuleSet, out: &mut Vec<u8>) -> Result<(), UriError> {
+    write(text, rules, Use::Page, out)
+}
+
 /// Appends the SURT of an address, or the normal form of a SURT where one is given for it.
 pub fn surt_of_uri(text: &[u8], rules: RuleSet, out: &mut Vec<u8>) -> Result<(), UriError> {
     write(text, rules, Use::Surt, out)

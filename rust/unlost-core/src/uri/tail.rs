@@ -13,6 +13,8 @@ pub(super) enum Use {
     Surt,
     /// To be a key, in which `*` is only ever a wildcard: the address's own asterisks are escaped.
     Key,
+    /// To be the same without the query.
+    Page,
 }
 
 /// Appends the canonical form of `raw`, a path and perhaps a query as they stand in an address or an index key.
@@ -121,6 +123,9 @@ impl Writer {
     }
 
     fn query(&self, query: &[u8], out: &mut Vec<u8>) {
+        if query.is_empty() || self.usage == Use::Page {
+            return;
+        }
         let mut query = query.to_vec();
         self.lower_case(&mut query);
         // Sorting can bring the two halves of a session id together, and dropping one can leave an empty parameter
@@ -170,7 +175,7 @@ impl Writer {
             return;
         }
         for &byte in text {
-            if must_escape(byte) || (byte == b'*' && self.usage == Use::Key) {
+            if must_escape(byte) || (byte == b'*' && self.usage != Use::Surt) {
                 push_escape(byte, self.rules.lower_cases(), out);
             } else {
                 out.push(byte);
@@ -266,5 +271,8 @@ mod tests {
         let mut out = Vec::new();
         write(b"/a/*?b=*", RuleSet::Wayback, Use::Key, &mut out);
         assert_eq!(out, b"/a/%2a?b=%2a");
+        out.clear();
+        write(b"/a/*%3fb=*", RuleSet::Wayback, Use::Page, &mut out);
+        assert_eq!(out, b"/a/%2a");
     }
 }

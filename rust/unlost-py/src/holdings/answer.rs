@@ -56,12 +56,12 @@ impl Hash for Answer {
 impl Answer {
     /// One of a group: the answer to a question, or why it is none.
     pub fn of(group: &Arc<Answers>, place: usize) -> Result<Self, &UriError> {
-        let found = group.get(place)?.found;
+        group.get(place)?;
         Ok(Self {
             group: Arc::clone(group),
             // Groups are of some dozen answers.
             place: place as u32,
-            held: found.is_some_and(|(_, frequency)| frequency.is_held()),
+            held: group.is_held(place),
         })
     }
 

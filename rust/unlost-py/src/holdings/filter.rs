@@ -15,11 +15,12 @@ use unlost_core::holdings::filter::{
 };
 use unlost_core::holdings::{HoldingsError, MapReader, Tally};
 use unlost_core::mapping::Mapping;
+use unlost_core::texts::Texts;
 
 use super::build::{Progress, RowColumns, row};
 use super::convert::{self, PyTally, raise};
 use crate::errors::{raise_input, raise_uri, uri_error};
-use crate::texts::{Texts, for_each_text, text};
+use crate::texts::{for_each_text, text};
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<FilterFile>()?;
@@ -151,8 +152,9 @@ impl FilterFile {
         threads: Option<usize>,
     ) -> PyResult<Bound<'py, PyList>> {
         let py = uris.py();
-        let texts = Texts::of(uris)?;
-        let questions = texts.each();
+        let mut texts = Texts::default();
+        for_each_text(uris, |text| texts.push(text))?;
+        let questions: Vec<&[u8]> = texts.iter().collect();
         let answers = py
             .detach(|| has_each_uri(&self.0, &questions, threads_or_all(threads)))
             .map_err(|error| refuse(py, &error))?;

@@ -6,18 +6,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::available_parallelism;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList};
+use pyo3::types::PyBytes;
 use unlost_core::formats::{Damage, Lines, Source, is_compressed};
 use unlost_core::holdings::key_lines::key_lines;
 use unlost_core::holdings::lookup::{
-    Answers, Asked, Form, Layout, MemoryMapBuilder, NotSorted, TextMap, ask_many, ask_one,
-    check_first_row, header_end,
+    Asked, Form, Layout, MemoryMapBuilder, TextMap, ask_one, check_first_row, header_end, with_crew,
 };
 use unlost_core::mapping::Mapping;
+use unlost_core::texts::Texts;
 
 use super::answer::Answer;
-use crate::errors::{raise_input, raise_uri, raise_usage, uri_error};
-use crate::texts::{Texts, text};
+use super::answers::Answers;
+use crate::errors::{raise_input, raise_uri, raise_usage};
+use crate::texts::{next_texts, text};
 use crate::uri::rule_set;
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -182,43 +183,6 @@ fn check_damage(py: Python<'_>, lines: &Lines) -> PyResult<()> {
     Err(raise_input(py, message.to_owned()))
 }
 
-/// Why a batch ends early.
-enum Stop {
-    NotSorted(NotSorted),
-    Raised(PyErr),
-}
-
-impl From<NotSorted> for Stop {
-    fn from(error: NotSorted) -> Self {
-        Self::NotSorted(error)
-    }
-}
-
-fn push(py: Python<'_>, groups: Vec<Answers>, found: &mut Vec<Py<PyAny>>) -> PyResult<()> {
-    for group in groups.into_iter().map(Arc::new) {
-        for i in 0..group.len() {
-            found.push(match Answer::of(&group, i) {
-                Ok(answer) => Py::new(py, answer)?.into_any(),
-                Err(error) => uri_error(py, error)?.unbind(),
-            });
-        }
-    }
-    Ok(())
-}
-
-/// Makes many objects at once without having the collector look for cycles among them, and everything else, again and
-/// again: answers refer to nothing.
-fn without_collecting(py: Python<'_>, make: impl FnOnce() -> PyResult<()>) -> PyResult<()> {
-    let collector = py.import("gc")?;
-    let was_enabled = collector.call_method0("isenabled")?.is_truthy()?;
-    collector.call_method0("disable")?;
-    let made = make();
-    if was_enabled {
-        collector.call_method0("enable")?;
-    }
-    made
-}
-
 /// A map to look things up in. Thread-safe; others run while it searches.
 #[pyclass(frozen, module = "unlost._core")]
 pub struct MapRows {
@@ -235,36 +199,28 @@ impl MapRows {
         Some(found.map(|(matched, frequency)| (frequency.is_held(), matched.ends_with(b"*"))))
     }
 
-    fn ask<'py>(
+    fn ask(
         &self,
-        asked_for: &Bound<'py, PyAny>,
+        py: Python<'_>,
         asked: Asked,
         threads: Option<usize>,
-    ) -> PyResult<Bound<'py, PyList>> {
-        let texts = Texts::of(asked_for)?;
-        self.ask_each(asked_for.py(), &texts.each(), asked, threads)
-    }
-
-    fn ask_each<'py>(
-        &self,
-        py: Python<'py>,
-        questions: &[&[u8]],
-        asked: Asked,
-        threads: Option<usize>,
-    ) -> PyResult<Bound<'py, PyList>> {
+        mut questions: impl FnMut(usize) -> PyResult<Texts>,
+    ) -> PyResult<Answers> {
         let threads = threads.unwrap_or_else(|| available_parallelism().map_or(1, usize::from));
-        let mut found: Vec<Py<PyAny>> = Vec::with_capacity(questions.len());
-        py.detach(|| {
-            ask_many(&self.form, questions, asked, threads, |answers| {
-                Python::attach(|py| without_collecting(py, || push(py, answers, &mut found)))
-                    .map_err(Stop::Raised)
-            })
+        with_crew(&self.form, asked, threads, |mut crew| {
+            loop {
+                let most = crew.block();
+                let block = questions(most)?;
+                let is_last = block.len() < most;
+                py.detach(|| crew.give(block));
+                if is_last {
+                    break;
+                }
+            }
+            py.detach(|| crew.finish())
+                .map(Answers::new)
+                .map_err(|error| raise_input(py, error.to_string()))
         })
-        .map_err(|stop| match stop {
-            Stop::NotSorted(error) => raise_input(py, error.to_string()),
-            Stop::Raised(error) => error,
-        })?;
-        PyList::new(py, found)
     }
 }
 
@@ -293,34 +249,42 @@ impl MapRows {
     }
 
     #[pyo3(signature = (uris, rules, threads=None))]
-    fn lookup_many<'py>(
+    fn lookup_many(
         &self,
-        uris: &Bound<'py, PyAny>,
+        uris: &Bound<'_, PyAny>,
         rules: &str,
         threads: Option<usize>,
-    ) -> PyResult<Bound<'py, PyList>> {
+    ) -> PyResult<Answers> {
         let rules = rule_set(uris.py(), rules)?;
-        self.ask(uris, Asked::Uris(rules), threads)
+        let mut uris = uris.try_iter()?;
+        self.ask(uris.py(), Asked::Uris(rules), threads, |most| {
+            next_texts(&mut uris, most)
+        })
     }
 
     #[pyo3(signature = (keys, threads=None))]
-    fn lookup_keys_many<'py>(
+    fn lookup_keys_many(
         &self,
-        keys: &Bound<'py, PyAny>,
+        keys: &Bound<'_, PyAny>,
         threads: Option<usize>,
-    ) -> PyResult<Bound<'py, PyList>> {
-        self.ask(keys, Asked::Keys, threads)
+    ) -> PyResult<Answers> {
+        let mut keys = keys.try_iter()?;
+        self.ask(keys.py(), Asked::Keys, threads, |most| {
+            next_texts(&mut keys, most)
+        })
     }
 
     /// For keys in one text, one on each line.
     #[pyo3(signature = (lines, threads=None))]
-    fn lookup_key_lines<'py>(
+    fn lookup_key_lines(
         &self,
-        py: Python<'py>,
+        py: Python<'_>,
         lines: &[u8],
         threads: Option<usize>,
-    ) -> PyResult<Bound<'py, PyList>> {
-        let questions: Vec<&[u8]> = key_lines(lines).collect();
-        self.ask_each(py, &questions, Asked::Keys, threads)
+    ) -> PyResult<Answers> {
+        let mut keys = key_lines(lines);
+        self.ask(py, Asked::Keys, threads, |most| {
+            Ok(keys.by_ref().take(most).collect())
+        })
     }
 }

@@ -1,6 +1,7 @@
 //! Bindings of `unlost_core::holdings`.
 
 mod answer;
+mod answers;
 mod budget;
 mod build;
 mod convert;
@@ -15,6 +16,7 @@ use pyo3::prelude::*;
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     answer::add_to(module)?;
+    answers::add_to(module)?;
     budget::add_to(module)?;
     build::add_to(module)?;
     filter::add_to(module)?;

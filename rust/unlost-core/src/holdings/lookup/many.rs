@@ -1,27 +1,24 @@
 //! Many questions at once, on several threads.
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::sync_channel;
-use std::thread;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, Scope};
 
-use super::super::Frequency;
+use super::answers::{Answers, Asked};
 use super::samples::Head;
 use super::{MemoryMap, NotSorted, TextMap, memory};
-use crate::uri::{RuleSet, Segments, UriError, key_of_uri};
+use crate::texts::Texts;
 
-/// Keys that are sorted and looked up together: more of them would be nearer to each other in the map, fewer would stay
-/// in the processor's cache. Measured: 4,096 take a third longer, 131,072 as long.
-const MAX_BLOCK: usize = 32_768;
+/// Answers that share one piece of memory. All groups of a batch but the last are full.
+pub const GROUP: usize = 64;
 
-/// Answers that share one piece of memory.
-const GROUP: usize = 64;
+/// Questions that are handed over together at first: a thread's start costs as much as some hundred look-ups.
+const MIN_BLOCK: usize = 16 * GROUP;
 
-/// Bytes of text for an answer, so that few groups need more: its key, and the key that matched.
-const TEXT: usize = 96;
-
-/// A thread's start costs as much as some hundred look-ups: fewer than these are not worth one.
-const MIN_BLOCK: usize = 512;
+/// The most of them. Their keys are sorted and looked up together: more would be nearer to each other in the map, fewer
+/// would stay in the processor's cache. Measured: 4,096 take a third longer, 131,072 as long.
+const MAX_BLOCK: usize = 512 * GROUP;
 
 /// A map in either form.
 pub enum Form<B> {
@@ -31,191 +28,179 @@ pub enum Form<B> {
     Memory(MemoryMap),
 }
 
-/// What questions are asked by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asked {
-    /// Addresses, or SURTs in their place, read by these rules.
-    Uris(RuleSet),
-    /// Normal keys, with or without query.
-    Keys,
-}
-
-/// What a map says about one page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Answer<'a> {
-    /// The page's key, without query.
-    pub key: &'a [u8],
-    /// The key of the map that answers, and what it says; `None` if the map says nothing.
-    pub found: Option<(&'a [u8], Frequency)>,
-}
-
-/// Where in a group's text: from here to there.
-#[derive(Debug, Clone, Copy)]
-struct Piece(usize, usize);
-
-#[derive(Debug)]
-struct Kept {
-    key: Piece,
-    found: Option<(Piece, Frequency)>,
-}
-
-/// Some answers with their text in one piece of memory: whoever keeps one of them keeps the few beside it, and nobody
-/// needs memory for each.
-#[derive(Debug, Default)]
-pub struct Answers {
-    text: Vec<u8>,
-    kept: Vec<Result<Kept, UriError>>,
-}
-
-impl Answers {
-    /// One answer that is there already.
-    #[must_use]
-    pub fn of(answer: Answer<'_>) -> Self {
-        let mut answers = Self::default();
-        let key = answers.append(answer.key);
-        let found = answer.found;
-        let found = found.map(|(matched, frequency)| (answers.append(matched), frequency));
-        answers.kept.push(Ok(Kept { key, found }));
-        answers
-    }
-
-    /// How many there are.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.kept.len()
-    }
-
-    /// Whether there is none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.kept.is_empty()
-    }
-
-    /// The answer to a question, or why it is none.
-    pub fn get(&self, i: usize) -> Result<Answer<'_>, &UriError> {
-        let kept = self.kept[i].as_ref()?;
-        Ok(Answer {
-            key: self.piece(kept.key),
-            found: kept
-                .found
-                .map(|(matched, frequency)| (self.piece(matched), frequency)),
-        })
-    }
-
-    fn piece(&self, Piece(start, end): Piece) -> &[u8] {
-        &self.text[start..end]
-    }
-
-    fn append(&mut self, text: &[u8]) -> Piece {
-        let start = self.text.len();
-        self.text.extend_from_slice(text);
-        self.since(start)
-    }
-
-    fn since(&self, start: usize) -> Piece {
-        Piece(start, self.text.len())
-    }
-
-    /// The keys of some questions.
-    fn read<Q: AsRef<[u8]>>(questions: &[Q], asked: Asked) -> Self {
-        let mut answers = Self {
-            text: Vec::with_capacity(questions.len() * TEXT),
-            kept: Vec::with_capacity(questions.len()),
-        };
-        for question in questions {
-            let start = answers.text.len();
-            let read = write_key(question.as_ref(), asked, &mut answers.text);
-            if read.is_err() {
-                answers.text.truncate(start);
-            }
-            let key = answers.since(start);
-            answers.kept.push(read.map(|()| Kept { key, found: None }));
-        }
-        answers
-    }
-}
-
 /// Asks a map about one page.
-pub fn ask_one<B: AsRef<[u8]> + Sync>(
+pub fn ask_one<B: AsRef<[u8]>>(
     map: &Form<B>,
     question: &[u8],
     asked: Asked,
 ) -> Result<Answers, NotSorted> {
-    let mut answers = [Answers::read(&[question], asked)];
+    let mut answers = [Answers::read(std::iter::once(question), asked)];
     find(map, &mut answers, &mut Room::default())?;
     let [answers] = answers;
     Ok(answers)
 }
 
-/// Asks a map about pages, on at most so many threads beside the caller's own, which is given the answers, some at a
-/// time and in the order of the questions, as soon as they are there.
-pub fn ask_many<B: AsRef<[u8]> + Sync, Q: AsRef<[u8]> + Sync, E: From<NotSorted>>(
+/// Lets some threads answer what they are given, while whoever gives it to them looks for more.
+pub fn with_crew<B: AsRef<[u8]> + Sync, T>(
     map: &Form<B>,
-    questions: &[Q],
     asked: Asked,
     threads: usize,
-    mut take: impl FnMut(Vec<Answers>) -> Result<(), E>,
-) -> Result<(), E> {
-    let share = questions.len().div_ceil(threads.max(1));
-    let size = share.clamp(MIN_BLOCK, MAX_BLOCK);
-    let blocks: Vec<&[Q]> = questions.chunks(size).collect();
-    let answer = |block: &[Q], room: &mut Room| {
-        let groups = block.chunks(GROUP);
-        let mut answers: Vec<Answers> = groups.map(|group| Answers::read(group, asked)).collect();
-        find(map, &mut answers, room).map(|()| answers)
-    };
-    if blocks.len() <= 1 || threads <= 1 {
-        let mut room = Room::default();
-        return blocks
-            .iter()
-            .try_for_each(|block| take(answer(block, &mut room)?));
-    }
-    let next = AtomicUsize::new(0);
+    work: impl FnOnce(Crew<'_, '_, B>) -> T,
+) -> T {
     thread::scope(|scope| {
-        // Room for some, so that nobody waits for the one whose turn it is, and not for all, so that memory is used again.
-        let (sender, receiver) = sync_channel(threads * 2);
-        for _ in 0..threads.min(blocks.len()) {
-            let (sender, next, blocks, answer) = (sender.clone(), &next, &blocks, &answer);
-            scope.spawn(move || {
+        work(Crew {
+            scope,
+            map,
+            asked,
+            threads,
+            given: 0,
+            waiting: None,
+            desk: None,
+            alone: Ok(Vec::new()),
+            room: Room::default(),
+        })
+    })
+}
+
+/// What can be answered at once, by one who asks nothing else.
+type Block = (usize, Texts);
+type Done = (usize, Result<Vec<Answers>, NotSorted>);
+
+/// Threads that answer questions about a map. None is started for what one block holds, nor if there may be but one:
+/// then whoever gives the questions answers them.
+pub struct Crew<'scope, 'env: 'scope, B> {
+    scope: &'scope Scope<'scope, 'env>,
+    map: &'env Form<B>,
+    asked: Asked,
+    threads: usize,
+    given: usize,
+    /// The first block, as long as there is no second.
+    waiting: Option<Block>,
+    desk: Option<Desk>,
+    alone: Result<Vec<Answers>, NotSorted>,
+    room: Room,
+}
+
+/// Where blocks are handed out and answers handed in.
+struct Desk {
+    blocks: Sender<Block>,
+    done: Receiver<Done>,
+    closed: Closed,
+}
+
+/// Tells the threads to stop when nobody waits for them any more.
+struct Closed(Arc<AtomicBool>);
+
+impl Drop for Closed {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl<B: AsRef<[u8]> + Sync> Crew<'_, '_, B> {
+    /// How many questions the next block should have. They grow, so that work begins at once, and ends up large.
+    #[must_use]
+    pub fn block(&self) -> usize {
+        MAX_BLOCK.min(MIN_BLOCK << self.given.min(16))
+    }
+
+    /// Gives them the next questions: as many as `block` said, or fewer if they are the last.
+    pub fn give(&mut self, questions: Texts) {
+        let block = (self.given, questions);
+        self.given += 1;
+        if self.threads <= 1 {
+            self.answer_alone(&block);
+        } else if let Some(desk) = &self.desk {
+            hand_over(&desk.blocks, block);
+        } else if let Some(first) = self.waiting.take() {
+            let desk = self.open_desk();
+            hand_over(&desk.blocks, first);
+            hand_over(&desk.blocks, block);
+            self.desk = Some(desk);
+        } else {
+            self.waiting = Some(block);
+        }
+    }
+
+    fn answer_alone(&mut self, (_, questions): &Block) {
+        if let Ok(answers) = &mut self.alone {
+            match answer(self.map, questions, self.asked, &mut self.room) {
+                Ok(more) => answers.extend(more),
+                Err(error) => self.alone = Err(error),
+            }
+        }
+    }
+
+    /// Waits for all answers. They are in groups, in the order of the questions.
+    pub fn finish(mut self) -> Result<Vec<Answers>, NotSorted> {
+        if let Some(block) = self.waiting.take() {
+            self.answer_alone(&block);
+        }
+        let Some(desk) = self.desk else {
+            return self.alone;
+        };
+        drop(desk.blocks);
+        let mut blocks: Vec<Vec<Answers>> = Vec::new();
+        blocks.resize_with(self.given, Vec::new);
+        for (i, answers) in &desk.done {
+            blocks[i] = answers?;
+        }
+        drop(desk.closed);
+        Ok(blocks.into_iter().flatten().collect())
+    }
+
+    fn open_desk(&self) -> Desk {
+        let (blocks, taken) = channel::<Block>();
+        let (sender, done) = channel();
+        let closed = Closed(Arc::new(AtomicBool::new(false)));
+        let taken = Arc::new(Mutex::new(taken));
+        for _ in 0..self.threads {
+            let (map, asked) = (self.map, self.asked);
+            let (taken, sender) = (Arc::clone(&taken), sender.clone());
+            let closed = Arc::clone(&closed.0);
+            self.scope.spawn(move || {
                 let mut room = Room::default();
                 loop {
-                    let i = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(block) = blocks.get(i) else { break };
-                    // Nobody listens any more once there was an error.
-                    if sender.send((i, answer(block, &mut room))).is_err() {
+                    let next = {
+                        let taken = taken.lock().unwrap_or_else(PoisonError::into_inner);
+                        taken.recv()
+                    };
+                    let Ok((i, questions)) = next else { break };
+                    if closed.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    let answers = answer(map, &questions, asked, &mut room);
+                    if sender.send((i, answers)).is_err() {
                         break;
                     }
                 }
             });
         }
-        drop(sender);
-        let mut early = BTreeMap::new();
-        let mut turn = 0;
-        for (i, answers) in receiver {
-            early.insert(i, answers?);
-            while let Some(answers) = early.remove(&turn) {
-                take(answers)?;
-                turn += 1;
-            }
-        }
-        Ok(())
-    })
-}
-
-/// Appends the key to look up: normal, without query.
-fn write_key(question: &[u8], asked: Asked, out: &mut Vec<u8>) -> Result<(), UriError> {
-    let start = out.len();
-    match asked {
-        Asked::Uris(rules) => key_of_uri(question, rules, out)?,
-        Asked::Keys => {
-            // No key has white space in it, and rows end theirs there.
-            let end = question.iter().position(|&byte| byte <= b' ');
-            out.extend_from_slice(&question[..end.unwrap_or(question.len())]);
+        Desk {
+            blocks,
+            done,
+            closed,
         }
     }
-    let length = Segments::of(&out[start..]).path_end();
-    out.truncate(start + length);
-    Ok(())
+}
+
+/// Threads leave only when nobody gives them anything any more.
+fn hand_over(blocks: &Sender<Block>, block: Block) {
+    let _ = blocks.send(block);
+}
+
+fn answer<B: AsRef<[u8]>>(
+    map: &Form<B>,
+    questions: &Texts,
+    asked: Asked,
+    room: &mut Room,
+) -> Result<Vec<Answers>, NotSorted> {
+    let mut rest = questions.iter();
+    let mut groups = Vec::with_capacity(questions.len().div_ceil(GROUP));
+    while rest.len() > 0 {
+        groups.push(Answers::read(rest.by_ref().take(GROUP), asked));
+    }
+    find(map, &mut groups, room).map(|()| groups)
 }
 
 /// Memory that a thread uses again and again.
@@ -254,9 +239,9 @@ fn find_each(map: &MemoryMap, groups: &mut [Answers], room: &mut Room) {
     } = room;
     for group in groups {
         for i in 0..group.len() {
-            let Ok(kept) = &group.kept[i] else { continue };
+            let Some(key) = group.key(i) else { continue };
             matched.clear();
-            if let Some(frequency) = map.seek_in(search, group.piece(kept.key), matched) {
+            if let Some(frequency) = map.seek_in(search, key, matched) {
                 group.keep(i, matched, frequency);
             }
         }
@@ -278,19 +263,10 @@ fn find_sorted<B: AsRef<[u8]>>(
     } = room;
     order.clear();
     for (g, group) in groups.iter().enumerate() {
-        for (i, kept) in group.kept.iter().enumerate() {
-            if let Ok(kept) = kept {
-                order.push((Head::of(group.piece(kept.key)), g * GROUP + i));
-            }
-        }
+        let keys = (0..group.len()).filter_map(|i| Some((i, group.key(i)?)));
+        order.extend(keys.map(|(i, key)| (Head::of(key), g * GROUP + i)));
     }
-    let key = |place: usize| {
-        let group = &groups[place / GROUP];
-        match &group.kept[place % GROUP] {
-            Ok(kept) => group.piece(kept.key),
-            Err(_) => &[],
-        }
-    };
+    let key = |place: usize| groups[place / GROUP].key(place % GROUP).unwrap_or(b"");
     order.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| key(a.1).cmp(key(b.1))));
     // Keys that lie in the order in which they are asked for are in the cache when they are.
     sorted.clear();
@@ -309,13 +285,4 @@ fn find_sorted<B: AsRef<[u8]>>(
         start = end;
     }
     Ok(())
-}
-
-impl Answers {
-    fn keep(&mut self, i: usize, matched: &[u8], frequency: Frequency) {
-        let piece = self.append(matched);
-        if let Ok(kept) = &mut self.kept[i] {
-            kept.found = Some((piece, frequency));
-        }
-    }
 }

@@ -21,6 +21,7 @@ pub struct MemoryMap {
 #[derive(Default)]
 pub(super) struct Room {
     candidates: Vec<Candidate>,
+    digits: Vec<(u64, u64)>,
     hashes: Vec<u64>,
 }
 
@@ -95,9 +96,13 @@ impl MemoryMap {
         room: &mut Room,
         matched: &mut Vec<u8>,
     ) -> Option<Frequency> {
-        let Room { candidates, hashes } = room;
+        let Room {
+            candidates,
+            digits,
+            hashes,
+        } = room;
         list(key, self.rolled_up, candidates);
-        self.rows.hasher.hash_all(key, candidates, hashes);
+        self.rows.hasher.hash_all(key, candidates, digits, hashes);
         for (candidate, &hash) in candidates.iter().zip(hashes.iter()).rev() {
             if let Some(frequency) = self.rows.get(key, candidate, hash) {
                 if frequency.is_held() || !candidate.is_own {

@@ -7,6 +7,7 @@
 //!
 //! Of the candidates that the map has, the most specific answers.
 
+mod answers;
 mod candidates;
 mod many;
 mod memory;
@@ -20,7 +21,8 @@ use std::fmt;
 
 use super::Frequency;
 
-pub use many::{Answer, Answers, Asked, Form, ask_many, ask_one};
+pub use answers::{Answer, Answers, Asked};
+pub use many::{Crew, Form, GROUP, ask_one, with_crew};
 pub use memory::{MemoryMap, MemoryMapBuilder};
 pub use row::{Layout, NotAMap, check_first_row, header_end};
 pub use text::{TextMap, TextSeeker};

@@ -6,71 +6,89 @@ use super::candidates::Candidate;
 /// 2^61 - 1, a prime.
 const PRIME: u64 = (1 << 61) - 1;
 
-/// Hashes keys as polynomials at a point that nobody outside knows, so that nobody can make keys that collide.
+/// Bytes that are one digit: the largest number of them is smaller than the prime.
+const DIGIT: usize = 7;
+
+/// Hashes keys as polynomials at a point that nobody outside knows, so that nobody can make keys that collide. A key's
+/// digits are seven bytes each, the last one fewer, and then its length, or zeros at its end would count as nothing.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Hasher {
-    /// The first powers of the point, but for 1.
-    powers: [u64; 4],
+    point: u64,
 }
 
 impl Hasher {
     pub(super) fn new(seed: u64) -> Self {
-        let point = seed % PRIME;
-        let mut powers = [point; 4];
-        for i in 1..4 {
-            powers[i] = reduce(u128::from(powers[i - 1]) * u128::from(point));
+        Self {
+            point: seed % PRIME,
         }
-        Self { powers }
     }
 
     /// The hash of a whole key.
     pub(super) fn hash(self, key: &[u8]) -> u64 {
-        spread(self.go_on(0, key))
+        let digits = key.chunks(DIGIT).map(digit);
+        let state = digits.fold(0, |state, digit| self.go_on(state, digit));
+        self.end(state, key.len())
     }
 
-    /// The hashes of candidates of a key, each as if it were written out.
-    pub(super) fn hash_all(self, key: &[u8], candidates: &[Candidate], out: &mut Vec<u64>) {
-        out.clear();
-        let (mut at, mut state) = (0, 0);
-        // What it was before the key's last byte: a root without its slash comes behind all others.
-        let mut before = state;
-        for candidate in candidates {
-            if at < candidate.stem {
-                before = self.go_on(state, &key[at..candidate.stem - 1]);
-                state = self.go_on(before, &key[candidate.stem - 1..candidate.stem]);
-                at = candidate.stem;
-            }
-            let stem = if candidate.stem < at { before } else { state };
-            out.push(spread(self.go_on(stem, candidate.tail)));
+    /// The hashes of candidates of a key, each as if it were written out. `digits` is memory to be used again.
+    pub(super) fn hash_all(
+        self,
+        key: &[u8],
+        candidates: &[Candidate],
+        digits: &mut Vec<(u64, u64)>,
+        out: &mut Vec<u64>,
+    ) {
+        // Each digit, and what comes of those before it; the last one may be none.
+        digits.clear();
+        let mut state = 0;
+        let mut whole = key.chunks_exact(DIGIT);
+        for bytes in whole.by_ref() {
+            let digit = digit(bytes);
+            digits.push((digit, state));
+            state = self.go_on(state, digit);
         }
+        digits.push((digit(whole.remainder()), state));
+        out.clear();
+        out.extend(candidates.iter().map(|candidate| {
+            let (digit, mut state) = digits[candidate.stem / DIGIT];
+            let begun = candidate.stem % DIGIT;
+            let len = begun + candidate.tail.len();
+            // What the stem has of its last digit, and the tail, which may be more than one digit together.
+            let stem = u128::from(digit & ((1 << (8 * begun)) - 1));
+            let tail = candidate.tail.iter().rev();
+            let tail = tail.fold(0, |number, &byte| number << 8 | u128::from(byte));
+            let rest = stem | tail << (8 * begun);
+            #[allow(clippy::cast_possible_truncation)]
+            if len > 0 {
+                state = self.go_on(state, rest as u64 & ((1 << (8 * DIGIT)) - 1));
+                if len > DIGIT {
+                    state = self.go_on(state, (rest >> (8 * DIGIT)) as u64);
+                }
+            }
+            self.end(state, candidate.stem + candidate.tail.len())
+        }));
     }
 
-    fn go_on(self, state: u64, bytes: &[u8]) -> u64 {
-        let [x, x2, x3, x4] = self.powers.map(u128::from);
-        // No byte counts as nothing, or keys could begin with any number of them.
-        let digit = |byte: u8| u128::from(byte) + 1;
-        // Four at a time: of products that do not wait for each other, processors make several at once.
-        let mut fours = bytes.chunks_exact(4);
-        let state = fours.by_ref().fold(state, |state, four| {
-            let first = u128::from(state) * x4 + digit(four[0]) * x3;
-            reduce(first + (digit(four[1]) * x2 + digit(four[2]) * x + digit(four[3])))
-        });
-        let rest = fours.remainder().iter();
-        rest.fold(state, |state, &byte| {
-            reduce(u128::from(state) * x + digit(byte))
-        })
+    /// Of numbers below 2^62 one below 2^62, not reduced any further.
+    fn go_on(self, state: u64, digit: u64) -> u64 {
+        let number = u128::from(state) * u128::from(self.point) + u128::from(digit);
+        #[allow(clippy::cast_possible_truncation)]
+        let sum = (number as u64 & PRIME) + (number >> 61) as u64;
+        // The second part may have 63 bits.
+        (sum & PRIME) + (sum >> 61)
+    }
+
+    fn end(self, state: u64, len: usize) -> u64 {
+        let last = self.go_on(state, len as u64 & PRIME);
+        spread(if last >= PRIME { last - PRIME } else { last })
     }
 }
 
-/// The remainder of a number of hardly more than 122 bits.
-fn reduce(number: u128) -> u64 {
-    // Both parts have 61 bits, or the second a little more.
-    #[allow(clippy::cast_possible_truncation)]
-    let mut sum = (number as u64 & PRIME) + (number >> 61) as u64;
-    while sum >= PRIME {
-        sum -= PRIME;
-    }
-    sum
+/// Up to seven bytes as a number.
+fn digit(bytes: &[u8]) -> u64 {
+    let mut word = [0; 8];
+    word[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(word)
 }
 
 /// Makes all bits depend on all others: tables look at the highest and the lowest.
@@ -100,11 +118,11 @@ mod tests {
             "",
         ];
         let of_keys = Hasher::new(7);
-        let (mut candidates, mut hashes) = (Vec::new(), Vec::new());
+        let (mut candidates, mut digits, mut hashes) = (Vec::new(), Vec::new(), Vec::new());
         for key in keys {
             for rolled_up in [false, true] {
                 list(key.as_bytes(), rolled_up, &mut candidates);
-                of_keys.hash_all(key.as_bytes(), &candidates, &mut hashes);
+                of_keys.hash_all(key.as_bytes(), &candidates, &mut digits, &mut hashes);
                 assert_eq!(candidates.len(), hashes.len());
                 for (candidate, hash) in candidates.iter().zip(&hashes) {
                     let mut whole = Vec::new();
@@ -116,10 +134,24 @@ mod tests {
     }
 
     #[test]
-    fn remainders_are_smaller_than_what_was_divided_by() {
-        let large = u128::from(PRIME - 1) * u128::from(PRIME - 1) + 768 * u128::from(PRIME);
-        for number in [large, large - 1, u128::from(PRIME), u128::from(PRIME) << 61] {
-            assert_eq!(u128::from(reduce(number)), number % u128::from(PRIME));
+    fn a_hash_is_the_polynomial_of_its_digits() {
+        let point = 0x1234_5678_9abc_def0 % PRIME;
+        let mut key = vec![0xff; 40];
+        key.extend([0, 0, 1, 0]);
+        for len in 0..key.len() {
+            let key = &key[..len];
+            let by_hand = key
+                .chunks(DIGIT)
+                .map(|bytes| {
+                    let number = bytes.iter().rev();
+                    number.fold(0, |number, &byte| number << 8 | u64::from(byte))
+                })
+                .chain([len as u64])
+                .fold(0, |state, digit| {
+                    (state * u128::from(point) + u128::from(digit)) % u128::from(PRIME)
+                });
+            let by_hand = u64::try_from(by_hand).expect("less than the prime");
+            assert_eq!(Hasher::new(point).hash(key), spread(by_hand), "{len} bytes");
         }
     }
 

@@ -243,15 +243,26 @@ fn a_map_that_is_asked_often_is_loaded_and_says_the_same() {
         .map(|i| format!("com,a{:04})/b/{}", i % 3500, i % 2))
         .collect();
     let ask = |map: &Form<&str>, keys: &[String]| {
-        let mut all = Vec::new();
-        let take = |answers: Vec<Answers>| {
-            for group in &answers {
-                all.extend((0..group.len()).map(|i| format!("{:?}", group.get(i))));
+        let groups = with_crew(map, Asked::Keys, 2, |mut crew| {
+            let mut rest = keys.iter().map(String::as_bytes).peekable();
+            while rest.peek().is_some() {
+                crew.give(rest.by_ref().take(crew.block()).collect());
             }
-            Ok::<(), NotSorted>(())
+            crew.finish()
+        });
+        let groups = groups.expect("sorted");
+        assert!(
+            groups
+                .iter()
+                .rev()
+                .skip(1)
+                .all(|group| group.len() == GROUP)
+        );
+        let of_group = |group: &Answers| {
+            let each = (0..group.len()).map(|i| format!("{:?}", group.get(i)));
+            each.collect::<Vec<_>>()
         };
-        ask_many(map, keys, Asked::Keys, 2, take).expect("sorted");
-        all
+        groups.iter().flat_map(of_group).collect::<Vec<_>>()
     };
     let map = Form::Text(TextMap::new(text.as_str(), Layout::default()));
     let is_loaded = || matches!(&map, Form::Text(map) if map.loaded(0).is_some());
