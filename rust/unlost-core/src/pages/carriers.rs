@@ -144,12 +144,12 @@ pub fn named(attribute: &str) -> impl Iterator<Item = (usize, &'static Carrier)>
 impl Carrier {
     /// Whether it is one on an element of this name, in any case.
     #[must_use]
-    pub fn is_on(&self, element: &str) -> bool {
+    pub fn is_on(&self, element: &[u8]) -> bool {
         self.elements.is_empty()
             || self
                 .elements
                 .iter()
-                .any(|name| name.eq_ignore_ascii_case(element))
+                .any(|name| name.as_bytes().eq_ignore_ascii_case(element))
     }
 }
 

@@ -11,24 +11,21 @@ use super::spans::is_blank;
 /// Bytes at the beginning in which a page may say what it is written in, as in browsers.
 const HEAD_BYTES: usize = 1024;
 
-/// The text of a body, and what it was written in: what its mark says, else `label`, else the document itself; else UTF-8
+/// What a body is written in, and the length of its mark: what that says, else `label`, else the document itself; else UTF-8
 /// if it can be that, else windows-1252.
-pub fn decoded<'b>(
-    body: &'b [u8],
-    label: Option<&str>,
-    kind: Kind,
-) -> (Cow<'b, str>, &'static Encoding) {
-    let (encoding, body) = match Encoding::for_bom(body) {
-        Some((encoding, length)) => (encoding, &body[length..]),
-        None => (told(body, label, kind), body),
-    };
+pub fn encoding(body: &[u8], label: Option<&str>, kind: Kind) -> (&'static Encoding, usize) {
+    Encoding::for_bom(body).unwrap_or_else(|| (told(body, label, kind), 0))
+}
+
+/// The text of a body without its mark.
+pub fn text<'b>(body: &'b [u8], encoding: &'static Encoding) -> Cow<'b, str> {
     // The decoder does the same, but a letter at a time where there are more than those of ASCII.
     if encoding == UTF_8
         && let Ok(text) = simdutf8::basic::from_utf8(body)
     {
-        return (Cow::Borrowed(text), encoding);
+        return Cow::Borrowed(text);
     }
-    (encoding.decode_without_bom_handling(body).0, encoding)
+    encoding.decode_without_bom_handling(body).0
 }
 
 fn told(body: &[u8], label: Option<&str>, kind: Kind) -> &'static Encoding {

@@ -5,7 +5,39 @@ use std::borrow::Cow;
 use encoding_rs::Encoding;
 
 use super::kind::{self, Kind};
+use super::source::Source;
 use super::{MAX_BODY_BYTES, charset, unpacked};
+
+/// What is written in a document.
+pub enum Read<'b> {
+    Decoded(Cow<'b, str>),
+    AsItStands(Source<'b>),
+}
+
+impl Read<'_> {
+    pub fn source(&self) -> Source<'_> {
+        match self {
+            Self::Decoded(text) => Source::Text(text),
+            Self::AsItStands(source) => *source,
+        }
+    }
+
+    /// The text; empty if only its parts are read.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Decoded(text) => text,
+            Self::AsItStands(_) => "",
+        }
+    }
+
+    /// The text, if its places are not those of the bytes.
+    pub fn moved(&self) -> Option<&str> {
+        match self {
+            Self::Decoded(Cow::Owned(text)) => Some(text),
+            _ => None,
+        }
+    }
+}
 
 /// A body as far as it is read, unpacked.
 pub struct Document<'b> {
@@ -38,6 +70,18 @@ impl<'b> Document<'b> {
 
     /// What is written in it, if it is a document of this kind, and in which encoding.
     pub fn decoded(&self, kind: Kind) -> (Cow<'_, str>, &'static Encoding) {
-        charset::decoded(&self.body, self.label, kind)
+        let (encoding, mark) = charset::encoding(&self.body, self.label, kind);
+        (charset::text(&self.body[mark..], encoding), encoding)
+    }
+
+    /// The same, not decoded if it is a page that can be read as it stands.
+    pub fn read(&self, kind: Kind) -> (Read<'_>, &'static Encoding) {
+        let (encoding, mark) = charset::encoding(&self.body, self.label, kind);
+        let read = if kind == Kind::Html && encoding.is_single_byte() {
+            Read::AsItStands(Source::Letters(&self.body, encoding))
+        } else {
+            Read::Decoded(charset::text(&self.body[mark..], encoding))
+        };
+        (read, encoding)
     }
 }

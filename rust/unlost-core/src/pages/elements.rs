@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::carriers::{self, CARRIERS, Holds};
 use super::place::{self, Layer, Place};
 use super::spans::{css, refresh, srcset};
-use super::{Use, html};
+use super::{Use, html, names};
 
 /// What an attribute's value stands in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,10 +29,10 @@ impl Quote {
 }
 
 /// An attribute as it is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attribute<'t> {
     pub name: &'t str,
-    pub value: &'t str,
+    pub value: Cow<'t, str>,
     /// Where the name begins.
     pub name_at: usize,
     /// Where the value begins, without its quote.
@@ -42,7 +42,7 @@ pub struct Attribute<'t> {
 
 /// A start tag as it is written. `inner` is one in a page that is itself inside a page: `<noscript>`, `srcdoc`.
 pub struct Element<'e, 't> {
-    pub name: &'t str,
+    pub name: &'t [u8],
     pub attributes: &'e [Attribute<'t>],
     pub inner: bool,
     /// The text that it stands in.
@@ -94,13 +94,15 @@ const _: () = assert!(CARRIERS.len() <= 64);
 
 impl<'t> Element<'_, 't> {
     /// The value of an attribute without entities; empty if there is none.
-    pub fn value(&self, name: &str) -> Cow<'t, str> {
-        self.attribute(name)
-            .map_or(Cow::Borrowed(""), |attribute| place::value(attribute.value))
+    pub fn value(&self, name: &str) -> Cow<'_, str> {
+        self.attribute(name).map_or(Cow::Borrowed(""), |attribute| {
+            place::value(&attribute.value)
+        })
     }
 
     /// The first attribute of a name.
     pub fn attribute(&self, name: &str) -> Option<&Attribute<'t>> {
+        debug_assert!(names::may_matter(name.as_bytes()), "{name} is not kept");
         self.attributes
             .iter()
             .find(|attribute| attribute.name.eq_ignore_ascii_case(name))
@@ -120,12 +122,10 @@ impl<'t> Element<'_, 't> {
                     seen |= 1 << place;
                 }
                 if carrier.is_on(self.name) {
-                    let text = place::value(attribute.value);
+                    let text = place::value(&attribute.value);
                     let layer = Layer::Value(attribute.quote);
-                    let value = self
-                        .place
-                        .escaped(attribute.at, layer, attribute.value, &text);
-                    self.add(carrier.holds, &value, out);
+                    let read = self.place.read(attribute.at, &attribute.value);
+                    self.add(carrier.holds, &read.escaped(layer, &text), out);
                     break;
                 }
             }
@@ -197,7 +197,7 @@ impl<'t> Element<'_, 't> {
         self.value("http-equiv").trim().eq_ignore_ascii_case(header)
     }
 
-    fn codebase(&self) -> Option<Cow<'t, str>> {
+    fn codebase(&self) -> Option<Cow<'_, str>> {
         Some(self.value("codebase")).filter(|codebase| !codebase.is_empty())
     }
 }

@@ -121,9 +121,9 @@ impl List {
     }
 }
 
-fn value<'t>(attributes: &[Attribute<'t>], name: &str) -> Option<&'t str> {
+fn value<'a>(attributes: &'a [Attribute<'_>], name: &str) -> Option<&'a str> {
     let attribute = attributes.iter().find(|attribute| attribute.name == name)?;
-    Some(attribute.value)
+    Some(&attribute.value)
 }
 
 fn is_absolute(text: &str) -> bool {

@@ -2,23 +2,23 @@
 
 use super::elements::{self, Element, Sink};
 use super::place::Place;
+use super::source::Source;
 use super::tags::{Piece, Tags};
 
 /// Tells what a page refers to.
-pub fn walk(page: &Place<'_>, out: &mut impl Sink) {
-    walk_all(page, false, out);
+pub fn walk(page: &Place<'_>, source: Source<'_>, out: &mut impl Sink) {
+    walk_all(page, source, false, out);
 }
 
 /// The same for a page inside a page; pages inside that one are not looked into.
 pub fn walk_inner(page: &Place<'_>, out: &mut impl Sink) {
-    walk_all(page, true, out);
+    walk_all(page, Source::Text(page.text), true, out);
 }
 
-fn walk_all(page: &Place<'_>, inner: bool, out: &mut impl Sink) {
-    let mut tags = Tags::new(page.text);
+fn walk_all(page: &Place<'_>, source: Source<'_>, inner: bool, out: &mut impl Sink) {
+    let mut tags = Tags::new(source);
     while let Some(piece) = tags.next() {
         match piece {
-            Piece::Start(_) if tags.attributes().is_empty() => {}
             Piece::Start(name) => {
                 let element = Element {
                     name,
@@ -28,10 +28,16 @@ fn walk_all(page: &Place<'_>, inner: bool, out: &mut impl Sink) {
                 };
                 element.collect(out);
             }
-            Piece::Style(start, css) => elements::style(&page.part(start, css), out),
+            Piece::Style(span) => {
+                let css = source.read(span.clone());
+                elements::style(&page.read(span.start, &css), out);
+            }
             // What browsers with scripts and frames do not show; a lost page may be found through it all the same.
-            Piece::Fallback(start, text) if !inner => walk_inner(&page.part(start, text), out),
-            Piece::Fallback(..) => {}
+            Piece::Fallback(span) if !inner => {
+                let (start, part) = (span.start, source.part(span));
+                walk_all(&page.unread(start), part, true, out);
+            }
+            Piece::Fallback(_) => {}
         }
     }
 }

@@ -14,11 +14,13 @@ mod html;
 mod joining;
 mod kind;
 mod lists;
+mod names;
 mod place;
 mod references;
 pub mod rewriting;
 mod scripts;
 pub mod shingles;
+mod source;
 mod spaces;
 pub mod spans;
 mod tags;
@@ -82,15 +84,16 @@ pub fn find(body: &[u8], mime: Option<&str>, base: &str, charset: Option<&str>) 
         return Found::nothing(document.cut);
     };
     let mut references = References::default();
-    let (text, encoding) = document.decoded(kind);
-    references.reserve(text.len());
+    let (read, encoding) = document.read(kind);
+    references.reserve(read.source().bytes().len());
+    let whole = Place::whole(read.text());
     match kind {
-        Kind::Html => html::walk(&Place::whole(&text), &mut references),
-        Kind::Xhtml => xhtml::walk(&Place::whole(&text), &mut references),
-        Kind::Feed => feeds::read(&text, &mut references),
-        Kind::Css => elements::style(&Place::whole(&text), &mut references),
-        Kind::Robots => lists::robots(&text, &mut references),
-        Kind::UrlList => lists::urls(&text, &mut references),
+        Kind::Html => html::walk(&whole, read.source(), &mut references),
+        Kind::Xhtml => xhtml::walk(&whole, &mut references),
+        Kind::Feed => feeds::read(whole.text, &mut references),
+        Kind::Css => elements::style(&whole, &mut references),
+        Kind::Robots => lists::robots(whole.text, &mut references),
+        Kind::UrlList => lists::urls(whole.text, &mut references),
         Kind::Xml | Kind::Text => {}
     }
     let resolved = Bases::of(&references, base, encoding).resolved(&references);

@@ -21,52 +21,85 @@ pub enum Layer {
     XmlText,
 }
 
+/// How a text is written where it stands.
+#[derive(Clone, Copy)]
+enum Spelling<'p> {
+    /// As it is.
+    Plain,
+    /// With escapes: how, and what it looks like.
+    Escaped(Layer, &'p str),
+    /// With a byte for each letter, in so many bytes.
+    Letters(usize),
+}
+
 /// A text, and the way to it from the whole document.
 pub struct Place<'p> {
-    /// The text as it is meant, without escapes.
+    /// The text as it is meant, without escapes; empty if only its parts are read.
     pub text: &'p str,
     outer: Option<&'p Place<'p>>,
     /// Where it begins in the outer text.
     start: usize,
-    /// How it is escaped there, and what it looks like there.
-    layer: Option<(Layer, &'p str)>,
-    /// Where what is escaped begins, in `text` and as it is written.
-    escapes: OnceCell<Vec<Pair>>,
+    /// Where it begins in the whole document, if all of it is written there as it is.
+    shift: Option<usize>,
+    spelling: Spelling<'p>,
+    /// Where what is spelled otherwise begins, in `text` and as it is written.
+    pairs: OnceCell<Vec<Pair>>,
 }
 
 impl<'p> Place<'p> {
     /// A whole document.
     pub fn whole(text: &'p str) -> Self {
-        Self::new(text, None, 0, None)
-    }
-
-    /// A part that stands in a text as it is.
-    pub fn part(&'p self, start: usize, text: &'p str) -> Self {
-        Self::new(text, Some(self), start, None)
-    }
-
-    /// A part that is `written` with escapes, and means `text`.
-    pub fn escaped(&'p self, start: usize, layer: Layer, written: &'p str, text: &'p str) -> Self {
-        Self::new(text, Some(self), start, Some((layer, written)))
-    }
-
-    fn new(
-        text: &'p str,
-        outer: Option<&'p Place<'p>>,
-        start: usize,
-        layer: Option<(Layer, &'p str)>,
-    ) -> Self {
         Self {
             text,
-            outer,
-            start,
-            layer,
-            escapes: OnceCell::new(),
+            outer: None,
+            start: 0,
+            shift: Some(0),
+            spelling: Spelling::Plain,
+            pairs: OnceCell::new(),
         }
+    }
+
+    fn within(&'p self, start: usize, text: &'p str, spelling: Spelling<'p>) -> Self {
+        let is_same = match spelling {
+            Spelling::Plain => true,
+            // What has no escapes is the same text, not only an equal one.
+            Spelling::Escaped(_, written) => std::ptr::eq(written, text),
+            Spelling::Letters(_) => false,
+        };
+        Self {
+            text,
+            outer: Some(self),
+            start,
+            shift: self.shift.filter(|_| is_same).map(|shift| shift + start),
+            spelling,
+            pairs: OnceCell::new(),
+        }
+    }
+
+    /// A part of which only parts are read.
+    pub fn unread(&'p self, start: usize) -> Self {
+        self.within(start, "", Spelling::Plain)
+    }
+
+    /// A part as it was read: where its bytes are no text, it is written with one for each letter.
+    pub fn read(&'p self, start: usize, text: &'p Cow<'_, str>) -> Self {
+        let spelling = match text {
+            Cow::Borrowed(_) => Spelling::Plain,
+            Cow::Owned(text) => Spelling::Letters(text.chars().count()),
+        };
+        self.within(start, text, spelling)
+    }
+
+    /// The same text, in which something is escaped, as it is meant.
+    pub fn escaped(&'p self, layer: Layer, meant: &'p str) -> Self {
+        self.within(0, meant, Spelling::Escaped(layer, self.text))
     }
 
     /// Where in the whole document a part of the text is written.
     pub fn outward(&self, span: Range<usize>) -> Range<usize> {
+        if let Some(shift) = self.shift {
+            return shift + span.start..shift + span.end;
+        }
         let Some(outer) = self.outer else {
             return span;
         };
@@ -77,48 +110,52 @@ impl<'p> Place<'p> {
     /// How many entities end where a place is written, without a semicolon. What is written behind such a one must begin
     /// with it: `&quot` before `x` is none.
     pub fn unended(&self, at: usize) -> usize {
-        let Some(outer) = self.outer else {
+        let Some(outer) = self.outer.filter(|_| self.shift.is_none()) else {
             return 0;
         };
         let end = self.written_at(at);
-        let own = self
-            .escapes()
-            .is_some_and(|(layer, written, _)| is_unended(layer, &written[..end]));
+        let own = match self.spelling {
+            Spelling::Escaped(layer, written) if !std::ptr::eq(written, self.text) => {
+                is_unended(layer, &written[..end])
+            }
+            _ => false,
+        };
         usize::from(own) + outer.unended(self.start + end)
     }
 
-    /// How the text is escaped, if it is, and where.
-    fn escapes(&self) -> Option<(Layer, &'p str, &[Pair])> {
-        let (layer, written) = self.layer?;
-        // What has no escapes is the same text, not only an equal one.
-        if std::ptr::eq(written, self.text) {
-            return None;
-        }
-        let escapes = self
-            .escapes
-            .get_or_init(|| escapes(written, |piece| layer.plain(piece).len()));
-        Some((layer, written, escapes))
-    }
-
+    /// Where a place in the text is in what is written.
     fn written_at(&self, at: usize) -> usize {
-        let Some((_, written, escapes)) = self.escapes() else {
-            return at;
+        let length = match self.spelling {
+            Spelling::Plain => return at,
+            Spelling::Escaped(_, written) if std::ptr::eq(written, self.text) => return at,
+            Spelling::Escaped(_, written) => written.len(),
+            Spelling::Letters(length) => length,
         };
-        let next = escapes.partition_point(|&(meant, _)| meant <= at);
-        let (meant, begun) = escapes[next - 1];
+        let pairs = self.pairs.get_or_init(|| match self.spelling {
+            Spelling::Escaped(layer, written) => {
+                escapes(written, |piece| layer.plain(piece).len())
+            }
+            Spelling::Plain | Spelling::Letters(_) => letters(self.text),
+        });
+        let next = pairs.partition_point(|&(meant, _)| meant <= at);
+        let (meant, begun) = pairs[next - 1];
         if at == meant {
             return begun;
         }
-        // After an escape, both are as far from the end of their piece.
-        let whole = (self.text.len(), written.len());
-        let (meant_end, written_end) = escapes.get(next).copied().unwrap_or(whole);
+        // After what is spelled otherwise, both are as far from the end of their piece.
+        let whole = (self.text.len(), length);
+        let (meant_end, written_end) = pairs.get(next).copied().unwrap_or(whole);
         written_end - (meant_end - at).min(written_end)
     }
 
     /// How what is written here is escaped, the innermost first.
     pub fn layers(&self) -> impl Iterator<Item = Layer> {
-        std::iter::successors(Some(self), |place| place.outer)
-            .filter_map(|place| place.layer.map(|(layer, _)| layer))
+        std::iter::successors(Some(self), |place| place.outer).filter_map(|place| {
+            match place.spelling {
+                Spelling::Escaped(layer, _) => Some(layer),
+                Spelling::Plain | Spelling::Letters(_) => None,
+            }
+        })
     }
 }
 
@@ -155,6 +192,21 @@ fn escapes(written: &str, meant_length: impl Fn(&str) -> usize) -> Vec<Pair> {
         meant += meant_length(&written[start..end]);
         start = end;
         found.push((meant, start));
+    }
+    found
+}
+
+/// The text in pieces, of which each but the first begins with a letter that is no ASCII, in the text and where each letter
+/// is one byte.
+fn letters(text: &str) -> Vec<Pair> {
+    let mut found = vec![(0, 0)];
+    // A longer letter has more bytes here than where it is written.
+    let mut longer = 0;
+    for (at, letter) in text.char_indices().filter(|(_, letter)| !letter.is_ascii()) {
+        if at > 0 {
+            found.push((at, at - longer));
+        }
+        longer += letter.len_utf8() - 1;
     }
     found
 }

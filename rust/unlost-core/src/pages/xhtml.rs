@@ -1,5 +1,7 @@
 //! XHTML and SVG: XML whose elements are those of HTML.
 
+use std::borrow::Cow;
+
 use super::Use;
 use super::elements::{self, Element, Sink, add_whole};
 use super::place::{Layer, Place};
@@ -21,13 +23,13 @@ pub fn walk(document: &Place<'_>, out: &mut impl Sink) {
                     events.content(name);
                 } else if local.eq_ignore_ascii_case("style") {
                     let start = events.position();
-                    let content = events.content(name);
+                    let content = Cow::Borrowed(events.content(name));
                     if content.contains("<![CDATA[") {
-                        elements::style(&document.part(start, content), out);
+                        elements::style(&document.read(start, &content), out);
                     } else {
-                        let text = xml::plain(content);
-                        let layer = Layer::XmlText;
-                        elements::style(&document.escaped(start, layer, content, &text), out);
+                        let text = xml::plain(&content);
+                        let read = document.read(start, &content);
+                        elements::style(&read.escaped(Layer::XmlText, &text), out);
                     }
                 }
             }
@@ -40,7 +42,7 @@ pub fn walk(document: &Place<'_>, out: &mut impl Sink) {
 /// Tells what the element that has just begun refers to.
 pub fn collect(events: &Events<'_>, local: &str, document: &Place<'_>, out: &mut impl Sink) {
     let element = Element {
-        name: local,
+        name: local.as_bytes(),
         attributes: events.attributes(),
         inner: false,
         place: document,
@@ -52,10 +54,10 @@ pub fn collect(events: &Events<'_>, local: &str, document: &Place<'_>, out: &mut
 pub fn stylesheet(events: &Events<'_>, document: &Place<'_>, out: &mut impl Sink) {
     for attribute in events.attributes() {
         if attribute.name == "href" {
-            let text = xml::plain(attribute.value);
+            let text = xml::plain(&attribute.value);
             let layer = Layer::XmlValue(attribute.quote);
-            let value = document.escaped(attribute.at, layer, attribute.value, &text);
-            add_whole(&value, Use::Requisite, None, out);
+            let read = document.read(attribute.at, &attribute.value);
+            add_whole(&read.escaped(layer, &text), Use::Requisite, None, out);
         }
     }
 }

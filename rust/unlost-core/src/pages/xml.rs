@@ -148,7 +148,7 @@ impl<'t> Events<'t> {
         let is_address = name.len() > 5 && name.ends_with(":href");
         self.attributes.push(Attribute {
             name: if is_address { "xlink:href" } else { name },
-            value,
+            value: Cow::Borrowed(value),
             name_at,
             at,
             quote,

@@ -5,6 +5,7 @@ use std::ops::Range;
 use crate::pages::elements::{Element, Quote};
 use crate::pages::kind::Kind;
 use crate::pages::place::Place;
+use crate::pages::source::Source;
 use crate::pages::spans::is_blank;
 use crate::pages::tags::{Piece, Tags};
 use crate::pages::xml::{Event, Events};
@@ -24,7 +25,7 @@ pub fn names(text: &str, kind: Kind) -> Vec<Range<usize>> {
         found.extend(after(declaration, "encoding").map(|span| span.start + 5..span.end + 5));
     }
     let place = Place::whole(text);
-    let mut add = |name: &str, attributes: &[_]| {
+    let mut add = |name: &[u8], attributes: &[_]| {
         let element = Element {
             name,
             attributes,
@@ -37,11 +38,11 @@ pub fn names(text: &str, kind: Kind) -> Vec<Range<usize>> {
         let mut events = Events::new(text);
         while let Some(event) = events.next() {
             if let Event::Start { name, .. } = event {
-                add(crate::pages::xml::local(name), events.attributes());
+                add(crate::pages::xml::local(name).as_bytes(), events.attributes());
             }
         }
     } else {
-        let mut tags = Tags::new(text);
+        let mut tags = Tags::new(Source::Text(text));
         while let Some(piece) = tags.next() {
             if let Piece::Start(name) = piece {
                 add(name, tags.attributes());
@@ -52,7 +53,7 @@ pub fn names(text: &str, kind: Kind) -> Vec<Range<usize>> {
 }
 
 fn add_meta(element: &Element<'_, '_>, found: &mut Vec<Range<usize>>) {
-    if !element.name.eq_ignore_ascii_case("meta") {
+    if !element.name.eq_ignore_ascii_case(b"meta") {
         return;
     }
     // Of two attributes of one name, the first counts.
@@ -67,7 +68,7 @@ fn add_meta(element: &Element<'_, '_>, found: &mut Vec<Range<usize>>) {
         if name == "charset" {
             found.push(value);
         } else if element.is_about("content-type") {
-            let span = after(attribute.value, "charset");
+            let span = after(&attribute.value, "charset");
             found.extend(span.map(|span| value.start + span.start..value.start + span.end));
         }
     }

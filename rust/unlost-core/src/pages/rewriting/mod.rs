@@ -97,12 +97,12 @@ pub fn find(
             };
         }
     };
-    let (text, encoding) = document.decoded(kind);
+    let (read, encoding) = document.read(kind);
     let mut spots = Spots::default();
-    spots.reserve(text.len());
-    let whole = Place::whole(&text);
+    spots.reserve(read.source().bytes().len());
+    let whole = Place::whole(read.text());
     match kind {
-        Kind::Html => html::walk(&whole, &mut spots),
+        Kind::Html => html::walk(&whole, read.source(), &mut spots),
         Kind::Xhtml => xhtml::walk(&whole, &mut spots),
         _ => elements::style(&whole, &mut spots),
     }
@@ -111,15 +111,14 @@ pub fn find(
     let others = bases.resolved(&spots.others);
     let is_foreign = [UTF_16LE, UTF_16BE, ISO_2022_JP].contains(&encoding);
     let mark = Encoding::for_bom(&document.body).map_or(0, |(_, length)| length);
-    let transcoded = is_foreign && matches!(text, Cow::Owned(_));
+    let transcoded = is_foreign && read.moved().is_some();
     let mut declared = Vec::new();
     if transcoded {
-        declared = declared::names(&text, kind);
-    } else {
-        let moved = matches!(text, Cow::Owned(_)).then_some(&*text);
-        spots.place_in(&document.body, mark, moved);
+        declared = declared::names(read.text(), kind);
+    } else if mark > 0 || read.moved().is_some() {
+        spots.place_in(&document.body, mark, read.moved());
     }
-    let text = transcoded.then(|| text.into_owned().into_bytes());
+    let text = transcoded.then(|| read.text().as_bytes().to_vec());
     let (unpacked, packed) = match document.body {
         Cow::Owned(unpacked) => (Some(unpacked), true),
         Cow::Borrowed(_) => (None, false),

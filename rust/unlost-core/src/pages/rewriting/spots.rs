@@ -170,7 +170,7 @@ impl Sink for Spots {
 }
 
 fn is_policy(element: &Element<'_, '_>) -> bool {
-    element.name.eq_ignore_ascii_case("meta") && element.is_about("content-security-policy")
+    element.name.eq_ignore_ascii_case(b"meta") && element.is_about("content-security-policy")
 }
 
 /// Where an address stands in the whole document. `None` if it stands too deep.

@@ -102,7 +102,7 @@ fn write(markup: &mut Option<String>, flow: &mut Flow) -> bool {
     markup.is_none_or(|markup| html::read(&markup, flow))
 }
 
-fn value<'t>(attributes: &[Attribute<'t>], name: &str) -> Option<&'t str> {
+fn value<'a>(attributes: &'a [Attribute<'_>], name: &str) -> Option<&'a str> {
     let attribute = attributes.iter().find(|attribute| attribute.name == name)?;
-    Some(attribute.value)
+    Some(&attribute.value)
 }

@@ -1,0 +1,45 @@
+//! Which attributes say anything about links: most do not, and need not be kept.
+
+use super::carriers::CARRIERS;
+
+/// Those that say something about the links of their element, or are in the way of a new name for one that does.
+const OTHERS: [&str; 15] = [
+    "rel",
+    "as",
+    "type",
+    "property",
+    "name",
+    "charset",
+    "http-equiv",
+    "codebase",
+    "integrity",
+    "crossorigin",
+    "data-href",
+    "data-codebase",
+    "data-integrity",
+    "data-http-equiv",
+    "data-crossorigin",
+];
+
+/// For each letter, the lengths of the names that begin with it, as bits.
+const LENGTHS: [u32; 32] = {
+    let mut lengths = [0; 32];
+    let mut nth = 0;
+    while nth < CARRIERS.len() + OTHERS.len() {
+        let name = if nth < CARRIERS.len() {
+            CARRIERS[nth].attribute
+        } else {
+            OTHERS[nth - CARRIERS.len()]
+        };
+        lengths[(name.as_bytes()[0] & 31) as usize] |= 1 << name.len();
+        nth += 1;
+    }
+    lengths
+};
+
+/// Whether an attribute may be one of them, in any case: its first letter and its length tell of most that it is not.
+#[inline]
+pub fn may_matter(name: &[u8]) -> bool {
+    let first = name.first().map_or(0, |letter| usize::from(letter & 31));
+    name.len() < 32 && LENGTHS[first] >> name.len() & 1 == 1
+}
