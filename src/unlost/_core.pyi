@@ -9,6 +9,7 @@ from unlost.formats.frequency import Frequency
 from unlost.formats.mementos import Memento
 
 _Item_co = TypeVar("_Item_co", covariant=True)
+_Use = TypeVar("_Use")
 
 VERSION: Final[str]
 MAX_URI_BYTES: Final[int]
@@ -486,8 +487,7 @@ def script_candidates(body: bytes, base: str) -> list[str]: ...
 
 @final
 class SpottedLinks:
-    @property
-    def links(self) -> tuple[list[str], bytes]: ...
+    def links(self, uses: tuple[_Use, _Use, _Use]) -> tuple[list[str], list[_Use]]: ...
     @property
     def encoding(self) -> str | None: ...
     @property

@@ -92,7 +92,7 @@ fn resemblance(
 /// Spans are of bytes in UTF-8.
 #[pyfunction]
 fn srcset_addresses(value: &str) -> Vec<(usize, usize)> {
-    let spans = pages::spans::srcset::addresses(value).into_iter();
+    let spans = pages::spans::srcset::addresses(value);
     spans.map(|span| (span.start, span.end)).collect()
 }
 

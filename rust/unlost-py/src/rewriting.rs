@@ -2,8 +2,8 @@
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
-use unlost_core::pages::MAX_ADDRESS_BYTES;
-use unlost_core::pages::rewriting::{self, Options, Spotted};
+use unlost_core::pages::rewriting::{self, Answer, Options, Spotted};
+use unlost_core::pages::{MAX_ADDRESS_BYTES, Use};
 
 use crate::errors::raise_usage;
 use crate::pages::{aside, is_short};
@@ -48,16 +48,23 @@ fn spot_links(
 
 #[pymethods]
 impl SpottedLinks {
-    /// The addresses, and what each is for as the first letter of the word for it.
-    #[getter]
-    fn links<'py>(&self, py: Python<'py>) -> (Vec<Bound<'py, PyString>>, Bound<'py, PyBytes>) {
-        let mut uses = Vec::new();
-        let uris = self.spotted.links().map(|(uri, purpose)| {
-            uses.push(purpose.name().as_bytes()[0]);
-            PyString::new(py, uri)
-        });
-        let uris = uris.collect();
-        (uris, PyBytes::new(py, &uses))
+    /// The addresses, and what each is for: one of `uses`, which are those for pages, requisites and lists.
+    fn links<'py>(
+        &self,
+        py: Python<'py>,
+        uses: (Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyAny>),
+    ) -> PyResult<(Bound<'py, PyList>, Bound<'py, PyList>)> {
+        let links = self.spotted.links();
+        let uris = PyList::new(py, links.clone().map(|(uri, _)| PyString::new(py, uri)))?;
+        let uses = PyList::new(
+            py,
+            links.map(|(_, purpose)| match purpose {
+                Use::Page => &uses.0,
+                Use::Requisite => &uses.1,
+                Use::List => &uses.2,
+            }),
+        )?;
+        Ok((uris, uses))
     }
 
     #[getter]
@@ -115,15 +122,15 @@ impl SpottedLinks {
 }
 
 /// An address that may be written into a page, or none.
-fn address<'a>(answer: &'a Bound<'_, PyAny>) -> PyResult<Option<&'a str>> {
+fn address<'a>(answer: &'a Bound<'_, PyAny>) -> PyResult<Option<Answer<'a>>> {
     if answer.is_none() {
         return Ok(None);
     }
     // Half a letter is none that may be written, either.
     let text = answer.cast::<PyString>()?.to_str().unwrap_or_default();
-    let is_written = text.bytes().all(|byte| byte.is_ascii_graphic());
-    if is_written && (1..=MAX_ADDRESS_BYTES).contains(&text.len()) {
-        return Ok(Some(text));
+    let written = Answer::of(text);
+    if written.is_some() {
+        return Ok(written);
     }
     Err(raise_usage(
         answer.py(),

@@ -7,7 +7,7 @@ from unlost import _core
 from unlost.pages.link import Use
 from unlost.pages.told import readable
 
-_USES = {ord(use.value[0]): use for use in Use}
+_USES = (Use.PAGE, Use.REQUISITE, Use.LIST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +78,7 @@ def rewrite(
         drop_integrity=drop_integrity,
         drop_policy=drop_csp,
     )
-    uris, uses = spotted.links
-    answers = list(map(replace, uris, map(_USES.__getitem__, uses)))
+    answers = list(map(replace, *spotted.links(_USES)))
     new, is_new, changed, left = spotted.splice(answers)
     was = spotted.encoding if is_new and spotted.transcoded else None
     return Rewritten(

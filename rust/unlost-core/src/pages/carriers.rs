@@ -110,16 +110,18 @@ pub const CARRIERS: &[Carrier] = &[
 
 /// For each letter and length, between which places the carriers are whose names begin with it and are so long: most
 /// attributes are none of them.
-const PLACES: [[(usize, usize); 16]; 26] = {
-    let mut places = [[(0, 0); 16]; 26];
+const PLACES: [[(u8, u8); 16]; 32] = {
+    let mut places = [[(0, 0); 16]; 32];
     let mut place = 0;
     while place < CARRIERS.len() {
         let name = CARRIERS[place].attribute.as_bytes();
-        let known = &mut places[(name[0] - b'a') as usize][name.len()];
+        let known = &mut places[(name[0] & 31) as usize][name.len()];
+        #[expect(clippy::cast_possible_truncation, reason = "there are some dozens")]
+        let nth = place as u8;
         if known.1 == 0 {
-            known.0 = place;
+            known.0 = nth;
         }
-        known.1 = place + 1;
+        known.1 = nth + 1;
         place += 1;
     }
     places
@@ -127,16 +129,10 @@ const PLACES: [[(usize, usize); 16]; 26] = {
 
 /// The carriers with an attribute's name, in any case: their places in [`CARRIERS`].
 pub fn named(attribute: &str) -> impl Iterator<Item = (usize, &'static Carrier)> {
-    let first = attribute
-        .bytes()
-        .next()
-        .map(|byte| byte.to_ascii_lowercase());
-    let (start, end) = first
-        .and_then(|byte| PLACES.get(usize::from(byte.wrapping_sub(b'a'))))
-        .and_then(|places| places.get(attribute.len()))
-        .copied()
-        .unwrap_or_default();
-    (start..end)
+    let first = attribute.bytes().next().unwrap_or_default();
+    let places = &PLACES[usize::from(first & 31)];
+    let (start, end) = places.get(attribute.len()).copied().unwrap_or_default();
+    (usize::from(start)..usize::from(end))
         .map(|place| (place, &CARRIERS[place]))
         .filter(move |(_, carrier)| carrier.attribute.eq_ignore_ascii_case(attribute))
 }

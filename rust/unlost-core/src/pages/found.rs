@@ -13,6 +13,9 @@ use super::{MAX_ADDRESS_BYTES, MAX_LINKS, Use};
 /// Bytes of all addresses together: a long base makes long addresses of short ones, a hundred thousand times.
 const MAX_BYTES: usize = 64 << 20;
 
+/// Bytes of an address: real pages have 60 on average.
+const BYTES_AN_ADDRESS: usize = 64;
+
 /// The links of a body.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Found {
@@ -52,25 +55,30 @@ impl Links {
     }
 
     /// In the order of appearance.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, Use)> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, Use)> + Clone {
         (0..self.len()).map(|nth| self.get(nth))
     }
 
-    /// Adds what is not there yet, if there is room for it; says where it is.
-    fn add(&mut self, address: &str, purpose: Use) -> Option<usize> {
+    /// Adds the address that has been written behind all others, if it is not there yet and there is room for it; says where
+    /// it is.
+    fn add(&mut self, start: usize, purpose: Use) -> Option<usize> {
+        let address = &self.text[start..];
+        let is_short = address.len() <= MAX_ADDRESS_BYTES && self.text.len() <= MAX_BYTES;
         let is = |(span, other): &(Range<usize>, Use)| {
             (&self.text[span.clone()], *other) == (address, purpose)
         };
         // What each is for is not hashed: an address is for three things at most.
-        match self.all.place(address, is) {
+        let place = match self.all.place(address, is) {
+            _ if !is_short => None,
             Ok(place) => Some(place),
             Err(_) if self.len() >= MAX_LINKS => None,
             Err(hash) => {
-                let start = self.text.len();
-                self.text.push_str(address);
-                Some(self.all.add(hash, (start..self.text.len(), purpose)))
+                let span = start..self.text.len();
+                return Some(self.all.add(hash, (span, purpose)));
             }
-        }
+        };
+        self.text.truncate(start);
+        place
     }
 }
 
@@ -125,26 +133,20 @@ impl Bases {
     pub fn resolved(&self, references: &References) -> Resolved {
         let mut links = Links::default();
         links.all.reserve(references.len());
+        links.text.reserve(references.len() * BYTES_AN_ADDRESS);
         let mut left_out = references.left_out;
         let joiner = self.base.as_ref().map(Joiner::of);
-        let mut plain = String::new();
         let which = references.all().map(|reference| {
-            let url;
+            let start = links.text.len();
             let is_plain = reference.within.is_none()
                 && joiner
                     .as_ref()
-                    .is_some_and(|joiner| joiner.join(reference.written, &mut plain));
-            let address = if is_plain {
-                Cow::Borrowed(plain.as_str())
-            } else {
-                url = self.led(self.base.as_ref(), reference)?;
-                as_asked_for(url.as_str())
-            };
-            let is_short =
-                address.len() <= MAX_ADDRESS_BYTES && links.text.len() + address.len() <= MAX_BYTES;
-            let place = is_short
-                .then(|| links.add(&address, reference.purpose))
-                .flatten();
+                    .is_some_and(|joiner| joiner.join(reference.written, &mut links.text));
+            if !is_plain {
+                let url = self.led(self.base.as_ref(), reference)?;
+                links.text.push_str(&as_asked_for(url.as_str()));
+            }
+            let place = links.add(start, reference.purpose);
             left_out += usize::from(place.is_none());
             u32::try_from(place?).ok()
         });

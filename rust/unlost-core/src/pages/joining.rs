@@ -5,10 +5,16 @@
 
 use url::Url;
 
+use super::scan;
+
 /// What a byte may stand in as it is.
 const PATH: u8 = 1;
 const QUERY: u8 = 2;
 const HOST: u8 = 4;
+
+/// What begins a name in a path, and what a name begins with that may mean a folder; a bit apart.
+const SLASH: u8 = 8;
+const DOT: u8 = 16;
 
 const CLASSES: [u8; 256] = {
     let mut classes = [0; 256];
@@ -17,7 +23,10 @@ const CLASSES: [u8; 256] = {
         #[expect(clippy::cast_possible_truncation, reason = "it is less than 128")]
         let letter = byte as u8;
         classes[byte] = match letter {
-            b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' => PATH | QUERY | HOST,
+            b'a'..=b'z' | b'0'..=b'9' | b'-' => PATH | QUERY | HOST,
+            b'.' => PATH | QUERY | HOST | DOT,
+            b'%' => PATH | QUERY | DOT,
+            b'/' => PATH | QUERY | SLASH,
             b'A'..=b'Z'
             | b'_'
             | b'~'
@@ -32,8 +41,6 @@ const CLASSES: [u8; 256] = {
             | b';'
             | b'='
             | b'@'
-            | b'%'
-            | b'/'
             | b':' => PATH | QUERY,
             b'?' => QUERY,
             _ => 0,
@@ -72,12 +79,10 @@ impl<'u> Joiner<'u> {
         }
     }
 
-    /// Writes the address that is meant into `out` instead of what was there, if it is a plain one. `written` has neither
-    /// blanks around it nor a fragment, and is not empty.
+    /// Writes the address that is meant behind what is in `out`, if it is a plain one. `written` has neither blanks around it
+    /// nor a fragment, and is not empty.
     pub fn join(&self, written: &str, out: &mut String) -> bool {
-        out.clear();
-        let bytes = written.as_bytes();
-        let (start, rest) = match bytes {
+        let (start, rest) = match written.as_bytes() {
             [b'/', b'/', ..] => (self.scheme_end, written),
             [b'/', ..] => (self.path_at, written),
             [b'?', ..] => (self.text.len(), written),
@@ -103,7 +108,7 @@ impl<'u> Joiner<'u> {
             }
             path = &host[length..];
         }
-        let path_end = memchr::memchr(b'?', path.as_bytes()).unwrap_or(path.len());
+        let path_end = scan::find(path.as_bytes(), 0, b'?').unwrap_or(path.len());
         if !is_path(&path.as_bytes()[..path_end]) || !is_all(&path.as_bytes()[path_end..], QUERY) {
             return false;
         }
@@ -158,9 +163,19 @@ fn is_host(host: &[u8]) -> bool {
 
 /// Whether a path has nothing to escape, and no folders that mean others.
 fn is_path(path: &[u8]) -> bool {
-    is_all(path, PATH)
-        && !is_dotted(path)
-        && !memchr::memchr_iter(b'/', path).any(|slash| is_dotted(&path[slash + 1..]))
+    // Where a name begins with a dot, which most paths have nowhere, is looked for while each byte is seen once.
+    let (mut all, mut before, mut dots) = (PATH, SLASH, 0);
+    for &byte in path {
+        let class = CLASSES[usize::from(byte)];
+        all &= class;
+        dots |= (before << 1) & class;
+        before = class;
+    }
+    let has_dots = || {
+        is_dotted(path)
+            || memchr::memchr_iter(b'/', path).any(|slash| is_dotted(&path[slash + 1..]))
+    };
+    all & PATH != 0 && (dots & DOT == 0 || !has_dots())
 }
 
 /// Whether a name may be that of the folder itself or of the one above.
@@ -255,6 +270,7 @@ mod tests {
             let base = Url::parse(BASES[dice(BASES.len())]).expect("a base");
             let written: String = (0..=dice(5)).map(|_| PIECES[dice(PIECES.len())]).collect();
             let written = written.trim_matches(|letter| letter <= ' ');
+            out.clear();
             if !written.is_empty() && Joiner::of(&base).join(written, &mut out) {
                 plain += 1;
                 let joined = base.join(written).map(String::from);

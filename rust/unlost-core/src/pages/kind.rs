@@ -54,7 +54,16 @@ impl Kind {
     /// The kind of a body; `None` if it is none of these.
     pub fn of(body: &[u8], mime: Option<&str>, base: &str) -> Option<Self> {
         let essence = mime.map(essence).unwrap_or_default();
-        let path = path(base);
+        // Reading the address takes longer than all else here, and mostly tells nothing.
+        let is_told = matches!(
+            essence.as_str(),
+            "text/html" | "application/xhtml+xml" | "image/svg+xml" | "text/css"
+        );
+        let path = if is_told && !may_be_robots(base) {
+            String::new()
+        } else {
+            path(base)
+        };
         let told = match essence.as_str() {
             _ if path == "/robots.txt" => Some(Self::Robots),
             "text/html" => Some(Self::Html),
@@ -100,6 +109,13 @@ pub fn parameter<'m>(mime: &'m str, name: &str) -> Option<&'m str> {
 fn path(base: &str) -> String {
     let path = url::Url::parse(base).map_or_else(|_| String::new(), |url| url.path().to_owned());
     path.trim_end_matches(".gz").to_ascii_lowercase()
+}
+
+/// Whether an address may be that of `/robots.txt`. Blanks inside addresses are not part of them.
+fn may_be_robots(base: &str) -> bool {
+    let name = b"robots.txt";
+    !base.bytes().all(|byte| byte.is_ascii_graphic())
+        || (base.as_bytes().windows(name.len())).any(|each| each.eq_ignore_ascii_case(name))
 }
 
 fn by_name(path: &str) -> Option<Kind> {

@@ -18,6 +18,7 @@ mod names;
 mod place;
 mod references;
 pub mod rewriting;
+mod scan;
 mod scripts;
 pub mod shingles;
 mod source;

@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use std::ops::Range;
 
 use super::elements::Quote;
-use super::xml;
+use super::{scan, xml};
 
 /// Where something stands in the text as it is meant, and as it is written.
 type Pair = (usize, usize);
@@ -133,7 +133,7 @@ impl<'p> Place<'p> {
         };
         let pairs = self.pairs.get_or_init(|| match self.spelling {
             Spelling::Escaped(layer, written) => {
-                escapes(written, |piece| layer.plain(piece).len())
+                escapes(written, |piece| layer.plain_length(piece))
             }
             Spelling::Plain | Spelling::Letters(_) => letters(self.text),
         });
@@ -167,12 +167,23 @@ impl Layer {
             Self::XmlText | Self::XmlValue(_) => xml::plain(written),
         }
     }
+
+    /// The length of the text that is meant by a piece which has no escape but at its beginning.
+    fn plain_length(self, piece: &str) -> usize {
+        if piece.starts_with(AMPERSAND) {
+            return piece.len() - AMPERSAND.len() + 1;
+        }
+        self.plain(piece).len()
+    }
 }
 
 /// The value of an attribute as a browser has it.
 pub fn value(written: &str) -> Cow<'_, str> {
-    if memchr::memchr2(b'&', 0, written.as_bytes()).is_none() {
+    if !scan::has_either(written.as_bytes(), b'&', 0) {
         return Cow::Borrowed(written);
+    }
+    if let Some(value) = with_ampersands(written) {
+        return Cow::Owned(value);
     }
     let value = htmlize::unescape_attribute(written);
     if memchr::memchr(0, value.as_bytes()).is_some() {
@@ -181,10 +192,27 @@ pub fn value(written: &str) -> Cow<'_, str> {
     value
 }
 
+/// What most values with entities have, and no others: `&amp;` in an address.
+const AMPERSAND: &str = "&amp;";
+
+/// A value in which nothing is escaped but ampersands. `None` if something else may be.
+fn with_ampersands(written: &str) -> Option<String> {
+    let mut value = String::with_capacity(written.len());
+    let mut rest = written;
+    while let Some(at) = memchr::memchr2(b'&', 0, rest.as_bytes()) {
+        value.push_str(&rest[..at]);
+        rest = rest[at..].strip_prefix(AMPERSAND)?;
+        value.push('&');
+    }
+    value.push_str(rest);
+    Some(value)
+}
+
 /// The text in pieces, of which each but the first begins with what may be an escape, in the text that is meant and as it is
 /// written. No escape goes over the beginning of another.
 fn escapes(written: &str, meant_length: impl Fn(&str) -> usize) -> Vec<Pair> {
-    let mut found = vec![(0, 0)];
+    let mut found = Vec::with_capacity(8);
+    found.push((0, 0));
     let mut meant = 0;
     let mut start = 0;
     let marks = memchr::memchr2_iter(b'&', 0, written.as_bytes());

@@ -2,11 +2,14 @@
 
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::ops::Range;
+use std::sync::OnceLock;
 
+use foldhash::SharedSeed;
+use foldhash::fast::SeedableRandomState;
 use hashbrown::HashTable;
 
-use super::Use;
 use super::elements::{Element, Sink, Spot};
+use super::{Use, scan};
 
 /// Different ones that are kept of one body, twice as many as there may be links: some lead to the same place, and
 /// resolving each takes as long as the base is long.
@@ -19,7 +22,7 @@ const BYTES_A_REFERENCE: usize = 256;
 pub struct Distinct<T> {
     all: Vec<T>,
     places: HashTable<(u64, usize)>,
-    hasher: RandomState,
+    hasher: SeedableRandomState,
 }
 
 impl<T> Default for Distinct<T> {
@@ -27,7 +30,7 @@ impl<T> Default for Distinct<T> {
         Self {
             all: Vec::new(),
             places: HashTable::new(),
-            hasher: RandomState::new(),
+            hasher: keyed(),
         }
     }
 }
@@ -60,6 +63,15 @@ impl<T> Distinct<T> {
     pub fn all(&self) -> &[T] {
         &self.all
     }
+}
+
+/// A hasher whose keys come from the system's random numbers, as those of the standard library do, which is five times as slow
+/// for what is as short as addresses.
+fn keyed() -> SeedableRandomState {
+    static SHARED: OnceLock<SharedSeed> = OnceLock::new();
+    let random = || RandomState::new().hash_one(0);
+    let shared = SHARED.get_or_init(|| SharedSeed::from_u64(random()));
+    SeedableRandomState::with_seed(random(), shared)
 }
 
 /// An address as it is written, what it is for, and what it is relative to beside the page's base.
@@ -124,13 +136,13 @@ impl References {
     }
 
     pub fn add_within(&mut self, written: &str, purpose: Use, within: Option<&str>) {
+        let written = Span::of(written).address(written);
         self.place(written, purpose, within);
     }
 
     /// Where in those that were found an address is, which is added if it is new. `None` if it is none of the web, leads
-    /// into the page itself, or was left out.
+    /// into the page itself, or was left out. `written` has neither blanks around it nor a fragment.
     pub fn place(&mut self, written: &str, purpose: Use, within: Option<&str>) -> Option<usize> {
-        let written = &written[address(written)];
         // Nothing but a fragment leads into the page itself: the gradient of a drawing, the next heading.
         if written.is_empty() || has_other_scheme(written) {
             return None;
@@ -183,19 +195,38 @@ impl Sink for References {
     }
 }
 
-/// Where in what is written the address is: without blanks around it, and without the fragment.
-pub fn address(written: &str) -> Range<usize> {
-    let bytes = written.as_bytes();
-    let (mut start, mut end) = (0, bytes.len());
-    // Most have nothing around them, which two bytes tell.
-    if bytes.first().is_some_and(|&byte| byte <= b' ')
-        || bytes.last().is_some_and(|&byte| byte <= b' ')
-    {
-        start = written.len() - written.trim_start_matches(is_outside).len();
-        end = start + written[start..].trim_end_matches(is_outside).len();
+/// Where in what is written an address is.
+#[derive(Clone, Copy)]
+pub struct Span {
+    pub start: usize,
+    /// Where the address ends, and where its fragment does.
+    pub end: usize,
+    pub whole_end: usize,
+}
+
+impl Span {
+    /// Without blanks around it.
+    pub fn of(written: &str) -> Self {
+        let bytes = written.as_bytes();
+        let (mut start, mut whole_end) = (0, bytes.len());
+        // Most have nothing around them, which two bytes tell.
+        if bytes.first().is_some_and(|&byte| byte <= b' ')
+            || bytes.last().is_some_and(|&byte| byte <= b' ')
+        {
+            start = written.len() - written.trim_start_matches(is_outside).len();
+            whole_end = start + written[start..].trim_end_matches(is_outside).len();
+        }
+        Self {
+            start,
+            end: scan::find(&bytes[..whole_end], start, b'#').unwrap_or(whole_end),
+            whole_end,
+        }
     }
-    let length = memchr::memchr(b'#', &written.as_bytes()[start..end]);
-    start..length.map_or(end, |length| start + length)
+
+    /// The address without its fragment.
+    pub fn address(self, written: &str) -> &str {
+        &written[self.start..self.end]
+    }
 }
 
 /// What is around an address and no part of it: blanks, and all else that is not seen.

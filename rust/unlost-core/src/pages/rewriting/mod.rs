@@ -23,6 +23,7 @@ use super::{Use, elements, html, xhtml};
 use spots::{Guarded, Spots};
 
 pub use splicing::{Plan, Spliced};
+pub use writing::Answer;
 
 /// What else is to change in a page that is opened elsewhere.
 #[derive(Debug, Clone, Copy, Default)]
@@ -58,10 +59,10 @@ pub struct Spotted {
 
 impl Spotted {
     /// The links to answer for.
-    pub fn links(&self) -> impl Iterator<Item = (&str, Use)> {
+    pub fn links(&self) -> impl ExactSizeIterator<Item = (&str, Use)> + Clone {
         let links = self.links.as_ref().map(|resolved| &resolved.links);
         let number = links.map_or(0, Links::len);
-        (0..number).filter_map(move |nth| Some(links?.get(nth)))
+        (0..number).map(move |nth| links.map_or(("", Use::Page), |links| links.get(nth)))
     }
 
     /// Whether a page says itself what it may load from where.

@@ -37,11 +37,15 @@ struct Moved<'s> {
 }
 
 impl Spotted {
-    /// Puts the answers for the links in their places, the first for the first; `None` leaves it. Addresses are of printable
-    /// ASCII without blanks, and not empty. `body` is what was given to be read.
+    /// Puts the answers for the links in their places, the first for the first; `None`, and what is no [`Answer`], leaves it.
+    /// `body` is what was given to be read.
     #[must_use]
     pub fn splice<A: AsRef<str>>(&self, body: &[u8], answers: &[Option<A>]) -> Spliced {
-        let plan = self.plan(answers);
+        let answers = answers.iter();
+        let answers: Vec<_> = answers
+            .map(|answer| answer.as_ref().and_then(|text| Answer::of(text.as_ref())))
+            .collect();
+        let plan = self.plan(&answers);
         let body = plan.has_edits().then(|| {
             let mut out = vec![0; plan.length(body)];
             plan.write(body, &mut out);
@@ -56,17 +60,13 @@ impl Spotted {
 
     /// The same, before anything is written.
     #[must_use]
-    pub fn plan<'a, A: AsRef<str>>(&'a self, answers: &'a [Option<A>]) -> Plan<'a> {
-        let answers: Vec<Option<Answer<'a>>> = answers
-            .iter()
-            .map(|answer| answer.as_ref().map(|text| Answer::of(text.as_ref())))
-            .collect();
+    pub fn plan<'a>(&'a self, answers: &[Option<Answer<'a>>]) -> Plan<'a> {
         let mut edits: Vec<Edit<'_>> = Vec::with_capacity(self.spots.written.len());
         let mut replaced = vec![false; self.spots.written.len()];
         let mut growth = 0;
         let mut left = self.left();
         for (spot, replaced) in self.spots.written.iter().zip(&mut replaced) {
-            if let Some(answer) = self.answer(spot, &answers)
+            if let Some(answer) = self.answer(spot, answers)
                 && spot.start <= spot.end
             {
                 let edit = spot.edit(answer);
@@ -166,9 +166,9 @@ impl Spotted {
                 return;
             }
             if moved.is_moved(spot, is_free)
-                && let Some(address) = self.address(spot)
+                && let Some(address) = self.address(spot).and_then(Answer::of)
             {
-                let edit = spot.edit(Answer::of(address));
+                let edit = spot.edit(address);
                 *growth += edit.1.len();
                 if *growth > MAX_GROWTH {
                     *left += 1;

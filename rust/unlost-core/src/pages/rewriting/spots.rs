@@ -6,13 +6,13 @@ use super::css_token;
 use super::writing::{Between, Manner};
 use crate::pages::Use;
 use crate::pages::elements::{Element, Form, Sink, Spot};
-use crate::pages::references::{self, References};
+use crate::pages::references::{References, Span};
 
 /// Addresses that are kept of one body, each of some ten bytes in memory: ten times what there may be of different links.
 const MAX_SPOTS: usize = 10 * crate::pages::MAX_LINKS;
 
 /// Bytes of a page for each address in it: real ones have one in 160 on average.
-const BYTES_A_SPOT: usize = 128;
+const BYTES_A_SPOT: usize = 96;
 
 /// An address that is written in a document; places are of the text at first, of the bytes in the end.
 #[derive(Debug)]
@@ -81,7 +81,7 @@ impl Spots {
         self.written.reserve(length / BYTES_A_SPOT);
     }
 
-    fn note(&mut self, spot: &Spot<'_>, meant: &str, reference: usize, is_link: bool) {
+    fn note(&mut self, spot: &Spot<'_>, meant: (&str, Span), reference: usize, is_link: bool) {
         let written = (self.written.len() < MAX_SPOTS)
             .then(|| located(spot, meant, reference, is_link))
             .flatten();
@@ -127,8 +127,9 @@ impl Spots {
 
 impl Sink for Spots {
     fn add(&mut self, spot: Spot<'_>, written: &str, purpose: Use, within: Option<&str>) {
-        if let Some(reference) = self.links.place(written, purpose, within) {
-            self.note(&spot, written, reference, true);
+        let span = Span::of(written);
+        if let Some(reference) = self.links.place(span.address(written), purpose, within) {
+            self.note(&spot, (written, span), reference, true);
         }
     }
 
@@ -138,8 +139,9 @@ impl Sink for Spots {
     }
 
     fn add_other(&mut self, spot: Spot<'_>, written: &str) {
-        if let Some(reference) = self.others.place(written, Use::Page, None) {
-            self.note(&spot, written, reference, false);
+        let span = Span::of(written);
+        if let Some(reference) = (self.others).place(span.address(written), Use::Page, None) {
+            self.note(&spot, (written, span), reference, false);
         }
     }
 
@@ -173,32 +175,37 @@ fn is_policy(element: &Element<'_, '_>) -> bool {
     element.name.eq_ignore_ascii_case(b"meta") && element.is_about("content-security-policy")
 }
 
-/// Where an address stands in the whole document. `None` if it stands too deep.
-fn located(spot: &Spot<'_>, meant: &str, reference: usize, is_link: bool) -> Option<Written> {
+/// Where an address stands in the whole document, of which is told what is meant and where in that it is. `None` if it stands
+/// too deep.
+fn located(
+    spot: &Spot<'_>,
+    (meant, mut inside): (&str, Span),
+    reference: usize,
+    is_link: bool,
+) -> Option<Written> {
     let mut between = Between::from(spot.form);
-    let mut span = spot.span.clone();
-    let mut is_plain = true;
+    let mut start = spot.span.start;
+    let mut fragment = None;
     if spot.form == Form::Css {
-        let token = css_token::inside(&spot.place.text[span.clone()]);
-        span = span.start + token.span.start..span.start + token.span.end;
-        (between, is_plain) = (token.between, token.is_plain);
+        let token = css_token::inside(&spot.place.text[spot.span.clone()]);
+        start += token.span.start;
+        between = token.between;
+        if token.is_plain {
+            inside = Span::of(&spot.place.text[start..start + token.span.len()]);
+        } else {
+            // Where the fragment begins among escapes is not known, but what it is.
+            fragment = (inside.end < inside.whole_end)
+                .then(|| meant[inside.end..inside.whole_end].into());
+            let end = token.span.len();
+            (inside.start, inside.end, inside.whole_end) = (0, end, end);
+        }
     }
     let manner = Manner::of(spot, between)?;
-    let mut address = span.clone();
-    let mut fragment = None;
-    if is_plain {
-        let text = &spot.place.text[span.clone()];
-        let inside = references::address(text);
-        address = span.start + inside.start..span.start + inside.end;
-        span.end = span.start + text.trim_end_matches(references::is_outside).len();
-    } else {
-        // Where the fragment begins among escapes is not known, but what it is.
-        let meant = meant.trim_matches(references::is_outside);
-        fragment = meant.find('#').map(|at| meant[at..].into());
-    }
+    let address = start + inside.start..start + inside.end;
+    let whole_end = start + inside.whole_end;
     let semicolons = u8::try_from(spot.place.unended(address.start)).ok()?;
     let address = spot.place.outward(address);
-    let whole_end = spot.place.outward(span.end..span.end).end;
+    let whole_end = spot.place.outward(whole_end..whole_end).end;
     Some(Written {
         start: u32::try_from(address.start).ok()?,
         end: u32::try_from(address.end).ok()?,

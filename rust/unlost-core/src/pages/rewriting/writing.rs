@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::pages::MAX_ADDRESS_BYTES;
 use crate::pages::elements::{Form, Quote, Spot};
 use crate::pages::place::Layer;
 
@@ -33,28 +34,38 @@ pub struct Answer<'a> {
 }
 
 impl<'a> Answer<'a> {
-    pub fn of(address: &'a str) -> Self {
+    /// `None` if it is no address that may be written: one has 1 to [`MAX_ADDRESS_BYTES`] letters of printable ASCII, none of
+    /// them a blank.
+    #[must_use]
+    pub fn of(address: &'a str) -> Option<Self> {
         let bytes = address.as_bytes();
         let kinds = bytes
             .iter()
             .fold(0, |kinds, &byte| kinds | KINDS[usize::from(byte)]);
         // One that begins with `url` is not written as it is in a refresh.
         let may_be_named = matches!(bytes, [b'u' | b'U', ..]);
-        Self {
+        let is_written = kinds & NEVER == 0 && (1..=MAX_ADDRESS_BYTES).contains(&bytes.len());
+        is_written.then_some(Self {
             address,
             is_plain: kinds & SPELLED == 0 && bytes.first() != Some(&b'=') && !may_be_named,
             has_fragment: kinds & FRAGMENT != 0,
-        }
+        })
     }
 }
 
-/// What a byte is that is spelled otherwise in some places, and the one that begins a fragment.
+/// What a byte is that is spelled otherwise in some places, the one that begins a fragment, and one that no address has.
 const SPELLED: u8 = 1;
 const FRAGMENT: u8 = 2;
+const NEVER: u8 = 4;
 
 const KINDS: [u8; 256] = {
-    let mut kinds = [0; 256];
-    let spelled = b"&<>\"'()\\, ";
+    let mut kinds = [NEVER; 256];
+    let mut letter = b'!';
+    while letter <= b'~' {
+        kinds[letter as usize] = 0;
+        letter += 1;
+    }
+    let spelled = b"&<>\"'()\\,";
     let mut nth = 0;
     while nth < spelled.len() {
         kinds[spelled[nth] as usize] = SPELLED;

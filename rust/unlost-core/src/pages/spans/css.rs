@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use cssparser::{BasicParseErrorKind, CowRcStr, ParseError, Parser, ParserInput, Token};
 
+use super::css_words;
+
 /// Blocks inside each other that are looked into. Nobody nests so deep, and each costs some of the stack.
 const MAX_DEPTH: usize = 100;
 
@@ -29,6 +31,19 @@ enum Strings {
 /// Calls `each` with the addresses of a style sheet or of declarations, in their order: `url()`, `src()`, `@import`,
 /// `image-set()`, and the `AlphaImageLoader` of old browsers. Names of namespaces are no addresses.
 pub fn addresses<'t>(text: &'t str, mut each: impl FnMut(Address<'t>)) {
+    let is_read = css_words::addresses(text, |token| {
+        each(Address {
+            span: token.span,
+            value: text[token.address].into(),
+        });
+    });
+    if !is_read {
+        parsed(text, each);
+    }
+}
+
+/// The same, whatever there is.
+pub(super) fn parsed<'t>(text: &'t str, mut each: impl FnMut(Address<'t>)) {
     let mut input = ParserInput::new(text);
     let mut parser = Parser::new(&mut input);
     block(&mut parser, Strings::Text, 0, &mut each);

@@ -6,11 +6,10 @@ use super::is_blank;
 
 /// Where the addresses are, as the HTML standard reads a list of candidates; also of candidates whose sizes make no sense.
 #[must_use]
-pub fn addresses(value: &str) -> Vec<Range<usize>> {
+pub fn addresses(value: &str) -> impl Iterator<Item = Range<usize>> {
     let bytes = value.as_bytes();
-    let mut found = Vec::new();
     let mut at = 0;
-    loop {
+    std::iter::from_fn(move || loop {
         while at < bytes.len() && (is_blank(bytes[at]) || bytes[at] == b',') {
             at += 1;
         }
@@ -19,14 +18,11 @@ pub fn addresses(value: &str) -> Vec<Range<usize>> {
             at += 1;
         }
         if start == at {
-            return found;
+            return None;
         }
         let mut end = at;
         while end > start && bytes[end - 1] == b',' {
             end -= 1;
-        }
-        if end > start {
-            found.push(start..end);
         }
         // A comma at the end of the address ends the candidate; else its sizes follow, where a comma in brackets does not.
         if end == at {
@@ -40,5 +36,8 @@ pub fn addresses(value: &str) -> Vec<Range<usize>> {
                 at += 1;
             }
         }
-    }
+        if end > start {
+            return Some(start..end);
+        }
+    })
 }

@@ -4,7 +4,6 @@
 //! elements like others, and `CDATA` is text. [`Spaces`] keeps track of that.
 
 mod raw_text;
-mod scan;
 #[cfg(test)]
 mod tests;
 
@@ -13,10 +12,10 @@ use std::ops::Range;
 use memchr::memmem;
 
 use super::elements::{Attribute, Quote};
-use super::names;
 use super::source::Source;
 use super::spaces::{self, Content, Spaces, letters};
 use super::spans::is_blank;
+use super::{names, scan};
 
 /// What comes next in a page.
 #[derive(Debug, PartialEq, Eq)]

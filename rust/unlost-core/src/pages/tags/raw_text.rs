@@ -2,7 +2,7 @@
 
 use memchr::{memchr2, memmem};
 
-use super::scan;
+use crate::pages::scan;
 
 /// The length of a comment, which begins with `<!--`.
 pub fn comment_end(rest: &[u8]) -> usize {
