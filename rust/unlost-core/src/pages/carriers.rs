@@ -127,26 +127,78 @@ const PLACES: [[(u8, u8); 16]; 32] = {
     places
 };
 
+/// Elements that a carrier names at most.
+const MOST_ELEMENTS: usize = 9;
+
+/// The names of each carrier and its elements as numbers, which are compared faster.
+const KEYS: [(u128, [u128; MOST_ELEMENTS]); CARRIERS.len()] = {
+    let mut keys = [(0, [0; MOST_ELEMENTS]); CARRIERS.len()];
+    let mut place = 0;
+    while place < CARRIERS.len() {
+        keys[place].0 = key(CARRIERS[place].attribute.as_bytes());
+        let mut nth = 0;
+        while nth < CARRIERS[place].elements.len() {
+            keys[place].1[nth] = key(CARRIERS[place].elements[nth].as_bytes());
+            nth += 1;
+        }
+        place += 1;
+    }
+    keys
+};
+
+/// A name in lower case and its length as a number; 0 for one of more than 15 letters, which nothing here has.
+#[must_use]
+pub const fn key(name: &[u8]) -> u128 {
+    let length = name.len();
+    // Parts that overlap, since reading one byte after the other takes longer than all else.
+    let packed = match length {
+        0 => 0,
+        1..=3 => {
+            let (first, middle, last) = (name[0], name[length / 2], name[length - 1]);
+            let ends = first as u128 | (last as u128) << (8 * (length - 1));
+            ends | (middle as u128) << (8 * (length / 2))
+        }
+        4..=7 => four(name, 0) | four(name, length - 4) << (8 * (length - 4)),
+        8..=15 => eight(name, 0) | eight(name, length - 8) << (8 * (length - 8)),
+        _ => return 0,
+    };
+    #[expect(clippy::cast_possible_truncation, reason = "two halves")]
+    let (low, high) = (packed as u64, (packed >> 64) as u64);
+    lowered(low) as u128 | (lowered(high) as u128) << 64 | (length as u128) << 120
+}
+
+const fn four(name: &[u8], at: usize) -> u128 {
+    let (first, second) = (name[at] as u32, name[at + 1] as u32);
+    let (third, fourth) = (name[at + 2] as u32, name[at + 3] as u32);
+    (first | second << 8 | third << 16 | fourth << 24) as u128
+}
+
+const fn eight(name: &[u8], at: usize) -> u128 {
+    four(name, at) | four(name, at + 4) << 32
+}
+
+/// Eight letters, those of `A` to `Z` as small ones.
+const fn lowered(eight: u64) -> u64 {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let low = eight & (ONES * 0x7f);
+    let from_a = low + ONES * (0x80 - b'A' as u64);
+    let above_z = low + ONES * (0x7f - b'Z' as u64);
+    eight | ((from_a ^ above_z) & !eight & (ONES * 0x80)) >> 2
+}
+
 /// The carriers with an attribute's name, in any case: their places in [`CARRIERS`].
-pub fn named(attribute: &str) -> impl Iterator<Item = (usize, &'static Carrier)> {
+pub fn named(attribute: &str) -> impl Iterator<Item = usize> {
     let first = attribute.bytes().next().unwrap_or_default();
     let places = &PLACES[usize::from(first & 31)];
     let (start, end) = places.get(attribute.len()).copied().unwrap_or_default();
-    (usize::from(start)..usize::from(end))
-        .map(|place| (place, &CARRIERS[place]))
-        .filter(move |(_, carrier)| carrier.attribute.eq_ignore_ascii_case(attribute))
+    let wanted = if start < end { key(attribute.as_bytes()) } else { 0 };
+    (usize::from(start)..usize::from(end)).filter(move |&place| KEYS[place].0 == wanted)
 }
 
-impl Carrier {
-    /// Whether it is one on an element of this name, in any case.
-    #[must_use]
-    pub fn is_on(&self, element: &[u8]) -> bool {
-        self.elements.is_empty()
-            || self
-                .elements
-                .iter()
-                .any(|name| name.as_bytes().eq_ignore_ascii_case(element))
-    }
+/// Whether a carrier is one on an element with this [key].
+pub fn is_on(carrier: usize, element: u128) -> bool {
+    let elements = CARRIERS[carrier].elements.len();
+    elements == 0 || KEYS[carrier].1[..elements].contains(&element)
 }
 
 /// What a `<link>` is for, by its `rel`, `as` and `type`; `None` if it leads nowhere.
@@ -225,4 +277,32 @@ pub fn is_parameter(name: &str) -> bool {
     ["movie", "src", "filename", "url"]
         .iter()
         .any(|known| known.eq_ignore_ascii_case(name.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two names have one key if they differ in nothing but case.
+    #[test]
+    fn keys_are_of_names() {
+        let alphabet = b"aAzZ@[`{-0\0\xc1\xe1";
+        let mut names: Vec<Vec<u8>> = vec![Vec::new()];
+        for length in 1..=15_usize {
+            for nth in 0..length {
+                for &other in alphabet {
+                    let mut name = vec![b'm'; length];
+                    name[nth] = other;
+                    names.push(name);
+                }
+            }
+        }
+        for one in &names {
+            for other in &names {
+                let is_same = one.eq_ignore_ascii_case(other);
+                assert_eq!(key(one) == key(other), is_same, "{one:?} {other:?}");
+            }
+        }
+        assert_eq!(key(b"more-than-anybody-has"), 0);
+    }
 }

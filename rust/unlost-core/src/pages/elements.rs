@@ -112,8 +112,9 @@ impl<'t> Element<'_, 't> {
     pub fn collect(&self, out: &mut impl Sink) {
         out.begin(self);
         let mut seen = 0_u64;
+        let name = carriers::key(self.name);
         for attribute in self.attributes {
-            for (turn, (place, carrier)) in carriers::named(attribute.name).enumerate() {
+            for (turn, place) in carriers::named(attribute.name).enumerate() {
                 if turn == 0 {
                     // Of two attributes of one name, the first counts.
                     if seen & (1 << place) != 0 {
@@ -121,11 +122,11 @@ impl<'t> Element<'_, 't> {
                     }
                     seen |= 1 << place;
                 }
-                if carrier.is_on(self.name) {
+                if carriers::is_on(place, name) {
                     let text = place::value(&attribute.value);
                     let layer = Layer::Value(attribute.quote);
                     let read = self.place.read(attribute.at, &attribute.value);
-                    self.add(carrier.holds, &read.escaped(layer, &text), out);
+                    self.add(CARRIERS[place].holds, &read.escaped(layer, &text), out);
                     break;
                 }
             }

@@ -64,8 +64,9 @@ impl Links {
     fn add(&mut self, start: usize, purpose: Use) -> Option<usize> {
         let address = &self.text[start..];
         let is_short = address.len() <= MAX_ADDRESS_BYTES && self.text.len() <= MAX_BYTES;
+        let text = self.text.as_bytes();
         let is = |(span, other): &(Range<usize>, Use)| {
-            (&self.text[span.clone()], *other) == (address, purpose)
+            text[span.clone()] == *address.as_bytes() && *other == purpose
         };
         // What each is for is not hashed: an address is for three things at most.
         let place = match self.all.place(address, is) {

@@ -5,8 +5,6 @@
 
 use url::Url;
 
-use super::scan;
-
 /// What a byte may stand in as it is.
 const PATH: u8 = 1;
 const QUERY: u8 = 2;
@@ -15,6 +13,7 @@ const HOST: u8 = 4;
 /// What begins a name in a path, and what a name begins with that may mean a folder; a bit apart.
 const SLASH: u8 = 8;
 const DOT: u8 = 16;
+const COLON: u8 = 32;
 
 const CLASSES: [u8; 256] = {
     let mut classes = [0; 256];
@@ -27,6 +26,7 @@ const CLASSES: [u8; 256] = {
             b'.' => PATH | QUERY | HOST | DOT,
             b'%' => PATH | QUERY | DOT,
             b'/' => PATH | QUERY | SLASH,
+            b':' => PATH | QUERY | COLON,
             b'A'..=b'Z'
             | b'_'
             | b'~'
@@ -40,8 +40,7 @@ const CLASSES: [u8; 256] = {
             | b','
             | b';'
             | b'='
-            | b'@'
-            | b':' => PATH | QUERY,
+            | b'@' => PATH | QUERY,
             b'?' => QUERY,
             _ => 0,
         };
@@ -82,6 +81,7 @@ impl<'u> Joiner<'u> {
     /// Writes the address that is meant behind what is in `out`, if it is a plain one. `written` has neither blanks around it
     /// nor a fragment, and is not empty.
     pub fn join(&self, written: &str, out: &mut String) -> bool {
+        let mut is_relative = false;
         let (start, rest) = match written.as_bytes() {
             [b'/', b'/', ..] => (self.scheme_end, written),
             [b'/', ..] => (self.path_at, written),
@@ -89,38 +89,51 @@ impl<'u> Joiner<'u> {
             [b'h', b't', b't', b'p', b':', b'/', b'/', ..]
             | [b'h', b't', b't', b'p', b's', b':', b'/', b'/', ..] => (0, written),
             _ => match self.above(written) {
-                Some(found) => found,
+                Some(found) => {
+                    is_relative = true;
+                    found
+                }
                 None => return false,
             },
         };
         let is_whole = start == 0 || start == self.scheme_end;
-        let mut path = rest;
+        let mut path_at = 0;
         if is_whole {
-            let host_at = if start == 0 {
-                written.find("//").unwrap_or(0)
-            } else {
-                0
-            } + 2;
-            let host = &rest[host_at..];
-            let length = memchr::memchr2(b'/', b'?', host.as_bytes()).unwrap_or(host.len());
-            if !is_host(&host.as_bytes()[..length]) {
-                return false;
+            match self.host_end(rest, start) {
+                Some(host_end) => path_at = host_end,
+                None => return false,
             }
-            path = &host[length..];
         }
-        let path_end = scan::find(path.as_bytes(), 0, b'?').unwrap_or(path.len());
-        if !is_path(&path.as_bytes()[..path_end]) || !is_all(&path.as_bytes()[path_end..], QUERY) {
+        let Some(path_length) = path_length(&rest.as_bytes()[path_at..], is_relative) else {
             return false;
-        }
+        };
         out.push_str(&self.text[..start]);
-        if is_whole && path_end == 0 {
-            out.push_str(&rest[..rest.len() - path.len()]);
+        if is_whole && path_length == 0 {
+            out.push_str(&rest[..path_at]);
             out.push('/');
-            out.push_str(path);
+            out.push_str(&rest[path_at..]);
         } else {
             out.push_str(rest);
         }
         true
+    }
+
+    /// Where the host ends in an address that has one, and `start` bytes of the base before it. `None` if it is not plain.
+    fn host_end(&self, rest: &str, start: usize) -> Option<usize> {
+        // Most are the one of the page itself.
+        let own = &self.text.as_bytes()[start..self.path_at];
+        let bytes = rest.as_bytes();
+        if bytes.starts_with(own) && matches!(bytes.get(own.len()), Some(b'/')) {
+            return Some(own.len());
+        }
+        let host_at = 2 + if start == 0 {
+            memchr::memmem::find(bytes, b"//")?
+        } else {
+            0
+        };
+        let host = &bytes[host_at..];
+        let length = memchr::memchr2(b'/', b'?', host).unwrap_or(host.len());
+        is_host(&host[..length]).then_some(host_at + length)
     }
 
     /// How much of the base an address keeps that is relative to its folder, and what comes behind it. `None` if that is not
@@ -141,10 +154,8 @@ impl<'u> Joiner<'u> {
                 .map_or(end, |slash| self.path_at + slash + 1);
             rest = above;
         }
-        // Slashes would begin a host, and what is before a colon may be a scheme.
-        let is_plain = !rest.starts_with(['/', '.', '?'])
-            && memchr::memchr2(b':', b'?', rest.as_bytes())
-                .is_none_or(|mark| rest.as_bytes()[mark] == b'?');
+        // Slashes would begin a host.
+        let is_plain = !matches!(rest.as_bytes(), [b'/' | b'.' | b'?', ..]);
         is_plain.then_some((end, rest))
     }
 }
@@ -161,21 +172,32 @@ fn is_host(host: &[u8]) -> bool {
             .is_some_and(|last| last[0].is_ascii_lowercase())
 }
 
-/// Whether a path has nothing to escape, and no folders that mean others.
-fn is_path(path: &[u8]) -> bool {
+/// How long the path is, before a query or the end. `None` if it has something to escape, as the query may have, or folders
+/// that mean others; or, if it is relative, a colon: what is before that may be a scheme.
+fn path_length(bytes: &[u8], is_relative: bool) -> Option<usize> {
     // Where a name begins with a dot, which most paths have nowhere, is looked for while each byte is seen once.
-    let (mut all, mut before, mut dots) = (PATH, SLASH, 0);
-    for &byte in path {
+    let (mut before, mut dots, mut seen) = (SLASH, 0, 0);
+    let mut length = 0;
+    for &byte in bytes {
         let class = CLASSES[usize::from(byte)];
-        all &= class;
+        if class & PATH == 0 {
+            break;
+        }
         dots |= (before << 1) & class;
+        seen |= class;
         before = class;
+        length += 1;
     }
+    let (path, query) = bytes.split_at(length);
     let has_dots = || {
         is_dotted(path)
             || memchr::memchr_iter(b'/', path).any(|slash| is_dotted(&path[slash + 1..]))
     };
-    all & PATH != 0 && (dots & DOT == 0 || !has_dots())
+    let is_plain = matches!(query, [] | [b'?', ..])
+        && is_all(query, QUERY)
+        && (dots & DOT == 0 || !has_dots())
+        && (!is_relative || seen & COLON == 0);
+    is_plain.then_some(length)
 }
 
 /// Whether a name may be that of the folder itself or of the one above.

@@ -21,6 +21,19 @@ pub enum Layer {
     XmlText,
 }
 
+/// Layers of escapes around a text: a value in a page that is itself in a value has two. There are never more.
+const MAX_LAYERS: usize = 2;
+
+/// The innermost first.
+pub type Layers = [Option<Layer>; MAX_LAYERS];
+
+fn deeper(layers: Layers, layer: Layer) -> Option<Layers> {
+    match layers {
+        [outer, None] => Some([Some(layer), outer]),
+        _ => None,
+    }
+}
+
 /// How a text is written where it stands.
 #[derive(Clone, Copy)]
 enum Spelling<'p> {
@@ -42,6 +55,8 @@ pub struct Place<'p> {
     /// Where it begins in the whole document, if all of it is written there as it is.
     shift: Option<usize>,
     spelling: Spelling<'p>,
+    /// How what is written here is escaped, the innermost first; `None` if it is more often than anybody looks into.
+    pub layers: Option<Layers>,
     /// Where what is spelled otherwise begins, in `text` and as it is written.
     pairs: OnceCell<Vec<Pair>>,
 }
@@ -55,6 +70,7 @@ impl<'p> Place<'p> {
             start: 0,
             shift: Some(0),
             spelling: Spelling::Plain,
+            layers: Some([None; MAX_LAYERS]),
             pairs: OnceCell::new(),
         }
     }
@@ -66,12 +82,17 @@ impl<'p> Place<'p> {
             Spelling::Escaped(_, written) => std::ptr::eq(written, text),
             Spelling::Letters(_) => false,
         };
+        let layers = match spelling {
+            Spelling::Escaped(layer, _) => self.layers.and_then(|layers| deeper(layers, layer)),
+            Spelling::Plain | Spelling::Letters(_) => self.layers,
+        };
         Self {
             text,
             outer: Some(self),
             start,
             shift: self.shift.filter(|_| is_same).map(|shift| shift + start),
             spelling,
+            layers,
             pairs: OnceCell::new(),
         }
     }
@@ -146,16 +167,6 @@ impl<'p> Place<'p> {
         let whole = (self.text.len(), length);
         let (meant_end, written_end) = pairs.get(next).copied().unwrap_or(whole);
         written_end - (meant_end - at).min(written_end)
-    }
-
-    /// How what is written here is escaped, the innermost first.
-    pub fn layers(&self) -> impl Iterator<Item = Layer> {
-        std::iter::successors(Some(self), |place| place.outer).filter_map(|place| {
-            match place.spelling {
-                Spelling::Escaped(layer, _) => Some(layer),
-                Spelling::Plain | Spelling::Letters(_) => None,
-            }
-        })
     }
 }
 

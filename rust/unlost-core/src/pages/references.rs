@@ -147,10 +147,11 @@ impl References {
         if written.is_empty() || has_other_scheme(written) {
             return None;
         }
-        let text = &self.text;
+        let text = self.text.as_bytes();
         let is = |kept: &Kept| {
-            let known = kept.told(text);
-            (known.written, known.purpose, known.within) == (written, purpose, within)
+            text[kept.written.clone()] == *written.as_bytes()
+                && kept.purpose == purpose
+                && kept.within.as_deref() == within
         };
         // What each is for is not hashed: an address is for three things at most.
         let known = match within {
@@ -218,7 +219,7 @@ impl Span {
         }
         Self {
             start,
-            end: scan::find(&bytes[..whole_end], start, b'#').unwrap_or(whole_end),
+            end: scan::find_near(&bytes[..whole_end], start, b'#').unwrap_or(whole_end),
             whole_end,
         }
     }

@@ -11,6 +11,8 @@ const NEAR: usize = 2;
 /// What a byte ends.
 const TAG_NAME: u8 = 1;
 const ATTRIBUTE_NAME: u8 = 2;
+/// What parts words, too.
+const BLANK: u8 = 4;
 
 const ENDS: [u8; 256] = {
     let mut ends = [0; 256];
@@ -21,6 +23,13 @@ const ENDS: [u8; 256] = {
         nth += 1;
     }
     ends[b'=' as usize] = ATTRIBUTE_NAME;
+    let mut byte = 0_u8;
+    while byte <= b' ' {
+        if is_blank(byte) {
+            ends[byte as usize] |= BLANK;
+        }
+        byte += 1;
+    }
     ends
 };
 
@@ -49,19 +58,22 @@ fn same(eight: u64, byte: u8) -> u64 {
 
 /// Where a byte is next, from `at` on.
 #[inline]
-pub fn find(bytes: &[u8], mut at: usize, wanted: u8) -> Option<usize> {
-    for _ in 0..NEAR {
-        let (Some(one), Some(other)) = (eight(bytes, at), eight(bytes, at + 8)) else {
-            break;
-        };
-        // One jump for sixteen bytes: where it will be is hard to foretell.
-        let (one, other) = (same(one, wanted), same(other, wanted));
-        if one | other != 0 {
-            return Some(at + if one == 0 { 8 + first(other) } else { first(one) });
-        }
-        at += 16;
-    }
+pub fn find(bytes: &[u8], at: usize, wanted: u8) -> Option<usize> {
     memchr::memchr(wanted, bytes.get(at..)?).map(|length| at + length)
+}
+
+/// The same where bytes are few.
+#[inline]
+pub fn find_near(bytes: &[u8], mut at: usize, wanted: u8) -> Option<usize> {
+    while let Some(eight) = eight(bytes, at) {
+        let found = same(eight, wanted);
+        if found != 0 {
+            return Some(at + first(found));
+        }
+        at += 8;
+    }
+    let rest = bytes.get(at..)?.iter();
+    rest.take(8).position(|&byte| byte == wanted).map(|length| at + length)
 }
 
 /// Whether there is one of two bytes.
@@ -124,10 +136,16 @@ fn name_end(bytes: &[u8], mut at: usize, what: u8) -> Option<usize> {
 /// Where the first byte is that is no blank. `None` if the page ends before.
 #[inline]
 pub fn blanks_end(bytes: &[u8], mut at: usize) -> Option<usize> {
-    while is_blank(*bytes.get(at)?) {
+    while parts(*bytes.get(at)?) {
         at += 1;
     }
     Some(at)
+}
+
+/// Whether a byte is a blank, told by one look.
+#[inline]
+pub fn parts(byte: u8) -> bool {
+    ENDS[usize::from(byte)] & BLANK != 0
 }
 
 pub fn ends_name(byte: u8) -> bool {
@@ -162,6 +180,7 @@ mod tests {
             let slow = |is: &dyn Fn(u8) -> bool| (at..bytes.len()).find(|&each| is(bytes[each]));
             let is_end = |byte| is_blank(byte) || byte == b'/' || byte == b'>';
             assert_eq!(find(&bytes, at, b'<'), slow(&|byte| byte == b'<'));
+            assert_eq!(find_near(&bytes, at, b'<'), slow(&|byte| byte == b'<'));
             let is_there = slow(&|byte| byte == b'<' || byte == b'?').is_some();
             assert_eq!(has_either(&bytes[at..], b'<', b'?'), is_there);
             assert_eq!(tag_name_end(&bytes, at), slow(&is_end), "{bytes:?}");

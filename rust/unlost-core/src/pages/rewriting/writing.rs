@@ -4,10 +4,7 @@ use std::borrow::Cow;
 
 use crate::pages::MAX_ADDRESS_BYTES;
 use crate::pages::elements::{Form, Quote, Spot};
-use crate::pages::place::Layer;
-
-/// Layers of escapes around an address: a value in a page that is itself in a value has two. There are never more.
-const MAX_LAYERS: usize = 2;
+use crate::pages::place::{Layer, Layers};
 
 /// What an address stands between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,16 +76,13 @@ const KINDS: [u8; 256] = {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Manner {
     between: Between,
-    layers: [Option<Layer>; MAX_LAYERS],
+    layers: Layers,
 }
 
 impl Manner {
     /// How to write at a spot; `None` if it is deeper than there is a way to.
     pub fn of(spot: &Spot<'_>, between: Between) -> Option<Self> {
-        let mut layers = [None; MAX_LAYERS];
-        for (place, layer) in spot.place.layers().enumerate() {
-            *layers.get_mut(place)? = Some(layer);
-        }
+        let layers = spot.place.layers?;
         Some(Self { between, layers })
     }
 

@@ -14,7 +14,6 @@ use memchr::memmem;
 use super::elements::{Attribute, Quote};
 use super::source::Source;
 use super::spaces::{self, Content, Spaces, letters};
-use super::spans::is_blank;
 use super::{names, scan};
 
 /// What comes next in a page.
@@ -33,6 +32,8 @@ pub struct Tags<'t> {
     source: Source<'t>,
     bytes: &'t [u8],
     at: usize,
+    /// Where the next `<` is, if it is not before `at`.
+    ahead: usize,
     attributes: Vec<Attribute<'t>>,
     /// Whether tags are told of that have no attributes that matter, and those with all that they have.
     tells_all: bool,
@@ -50,6 +51,7 @@ impl<'t> Tags<'t> {
             source,
             bytes: source.bytes(),
             at: 0,
+            ahead: scan::find(source.bytes(), 0, b'<').unwrap_or(source.bytes().len()),
             attributes: Vec::new(),
             tells_all: false,
             spaces: Spaces::default(),
@@ -65,6 +67,12 @@ impl<'t> Tags<'t> {
 
     fn rest(&self) -> &'t [u8] {
         &self.bytes[self.at..]
+    }
+
+    /// Where the next `<` is, from `at` on; the end, if there is none.
+    #[inline]
+    fn next_tag(&self, at: usize) -> usize {
+        scan::find(self.bytes, at, b'<').unwrap_or(self.bytes.len())
     }
 
     fn peek(&self, ahead: usize) -> Option<u8> {
@@ -129,7 +137,7 @@ impl<'t> Tags<'t> {
             loop {
                 match *bytes.get(at)? {
                     b'/' => slash = true,
-                    byte if is_blank(byte) => slash = false,
+                    byte if scan::parts(byte) => slash = false,
                     _ => break,
                 }
                 at += 1;
@@ -151,7 +159,7 @@ impl<'t> Tags<'t> {
                     at = end + 1;
                 } else {
                     value.start = at;
-                    while !matches!(*bytes.get(at)?, byte if is_blank(byte) || byte == b'>') {
+                    while !matches!(*bytes.get(at)?, byte if scan::parts(byte) || byte == b'>') {
                         at += 1;
                     }
                     (value.end, quote) = (at, Quote::None);
@@ -231,13 +239,18 @@ impl<'t> Iterator for Tags<'t> {
                 }
                 continue;
             }
-            let end = scan::find(self.bytes, self.at, b'<').unwrap_or(self.bytes.len());
+            if self.ahead < self.at {
+                self.ahead = self.next_tag(self.at);
+            }
+            let end = self.ahead;
             if let Some(piece) = self.data(end) {
                 return Some(piece);
             }
             if self.at == self.bytes.len() {
                 return None;
             }
+            // Looking for the next before this one is read lets the processor do both at once.
+            self.ahead = self.next_tag(end + 1);
             match (self.peek(1), self.peek(2)) {
                 (Some(letter), _) if letter.is_ascii_alphabetic() => {
                     self.at += 1;
