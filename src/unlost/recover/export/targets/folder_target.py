@@ -6,19 +6,19 @@ import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import BinaryIO, Self
+from typing import BinaryIO
 
 from unlost import dates
 from unlost.archives.bodies.body import pieces_of
 from unlost.recover.export.targets.entry_paths import file_and_folder, segments_of, written_before
 from unlost.recover.export.targets.new_place import NewPlace
+from unlost.recover.export.targets.whole_target import WholeTarget
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class FolderTarget:
+class FolderTarget(WholeTarget):
     """A Target that is a folder. Nothing in it is followed to somewhere else, whoever may have put it there.
 
     An empty folder in the place is replaced, and its mode kept.
@@ -39,18 +39,6 @@ class FolderTarget:
                 self._place.name_folder(self._root)
             finally:
                 os.close(self._root)
-
-    def __enter__(self) -> Self:
-        """Make the folder, under another name."""
-        self._open = self._whole()
-        self._open.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> None:
-        """Give it its name, or remove it if there was an error."""
-        self._open.__exit__(kind, error, trace)
 
     def add(self, path: str, body: BinaryIO, modified: str) -> None:
         """Write a file, as Target has it. One that cannot be written whole is removed."""

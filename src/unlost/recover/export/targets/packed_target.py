@@ -4,12 +4,12 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import BinaryIO, Protocol, Self
+from typing import BinaryIO, Protocol
 
 from unlost.archives.bodies.body import new_body, pieces_of
 from unlost.recover.export.targets.entry_paths import TakenPaths
 from unlost.recover.export.targets.new_place import NewPlace
+from unlost.recover.export.targets.whole_target import WholeTarget
 
 
 class Packing(Protocol):
@@ -28,7 +28,7 @@ class Packing(Protocol):
         ...
 
 
-class PackedTarget:
+class PackedTarget(WholeTarget):
     """A Target that is one file, in a format.
 
     A path is refused before anything is written of it, and others may follow; behind any other error, nothing can.
@@ -57,18 +57,6 @@ class PackedTarget:
     def _check_whole(self) -> None:
         if self._is_broken:
             raise RuntimeError("a file of the target was not written whole, and somebody passed over that")
-
-    def __enter__(self) -> Self:
-        """Begin the file."""
-        self._open = self._whole()
-        self._open.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> None:
-        """Give it its name, or remove it if there was an error."""
-        self._open.__exit__(kind, error, trace)
 
     def add(self, path: str, body: BinaryIO, modified: str) -> None:
         """Write a file, as Target has it."""
