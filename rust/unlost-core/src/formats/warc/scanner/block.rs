@@ -1,0 +1,175 @@
+//! The block of a record: the HTTP head in it, its digest, the body without its codings.
+
+use std::io::{Read, Result};
+
+use sha1::{Digest, Sha1};
+
+use super::Scanner;
+use crate::formats::coding::{Body, Refusal, Undoing, Wanted};
+use crate::formats::warc::fields;
+use crate::formats::warc::head::{Block, Head, MAX_HTTP_HEAD, read_http};
+use crate::formats::warc::record::{Details, Record, sha1_digest};
+
+/// The longest body that is made by undoing codings, in bytes: beyond it, it is a bomb.
+const MAX_BODY: u64 = 1 << 32;
+
+/// How many times as long as it is stored a body may become: what deflate can do at most, and a little more.
+const MAX_RATIO: u64 = 1100;
+
+/// How long it may become however short it is stored: Brotli packs a megabyte of nothing into some bytes.
+const ALWAYS: u64 = 1 << 20;
+
+/// What is known of a payload when the head before it has been read.
+#[derive(Default)]
+struct Payload {
+    has_bad_head: bool,
+    /// What of it was read with the head.
+    start: Vec<u8>,
+    /// Whether nobody knows where it begins.
+    is_lost: bool,
+}
+
+impl<R: Read> Scanner<R> {
+    /// Passes over the block of a record, and adds to the record what is told there and what is computed of it.
+    pub(super) fn read_block(
+        &mut self,
+        record: &mut Record,
+        block: &mut Block,
+        block_digest: Option<String>,
+    ) -> Result<()> {
+        let mut payload = Payload::default();
+        if self.with_bodies && matches!(record.kind.as_str(), "response" | "resource" | "revisit") {
+            record.details = Some(Box::default());
+        }
+        if record.has_response_head() {
+            payload = self.read_http_head(record, block)?;
+        } else {
+            record.mime = record
+                .content_type
+                .as_deref()
+                .and_then(|value| fields::media_type(value.as_bytes()));
+            if record.kind != "request" {
+                record.digest = record.digest.take().or(block_digest);
+            }
+            if let Some(details) = &mut record.details {
+                details.payload_type.clone_from(&record.content_type);
+            }
+        }
+        let mut undoing = match &record.details {
+            Some(details) if !payload.is_lost && record.kind != "revisit" => {
+                let len = block.left + payload.start.len() as u64;
+                let mut undoing = Undoing::new(&details.codings, wanted(len));
+                undoing.feed(&payload.start);
+                Some(undoing)
+            }
+            _ => None,
+        };
+        let computes = self.with_digests
+            && !payload.is_lost
+            && record.digest.is_none()
+            && !matches!(record.kind.as_str(), "revisit" | "request" | "warcinfo");
+        let mut hash = computes.then(|| Sha1::new_with_prefix(&payload.start));
+        loop {
+            let seen = block.seen(&mut self.text)?;
+            if seen == 0 {
+                break;
+            }
+            if let Some(hash) = &mut hash {
+                hash.update(&self.text.seen()[..seen]);
+            }
+            if let Some(undoing) = &mut undoing {
+                undoing.feed(&self.text.seen()[..seen]);
+            }
+            block.consume(&mut self.text, seen);
+        }
+        if block.is_cut {
+            // What is wrong with it is that it is short, and the digest of half a payload is that of something else.
+            return Ok(());
+        }
+        if let Some(hash) = hash {
+            record.digest = Some(sha1_digest(&hash.finalize()));
+        }
+        if let (Some(undoing), Some(details)) = (undoing, &mut record.details) {
+            let body = undoing.finish();
+            add_body(details, &body);
+            self.report_body(&body, record.offset);
+        }
+        if payload.has_bad_head && record.kind == "response" {
+            self.report(
+                "bad-http",
+                record.offset,
+                "expected an HTTP response with a status, found something else",
+            );
+        }
+        Ok(())
+    }
+
+    fn report_body(&mut self, body: &Body, offset: u64) {
+        if body.is_broken {
+            let message = "a body breaks off in its transfer or content coding";
+            self.report("cut-coding", offset, message);
+        }
+        match body.refusal {
+            Some(Refusal::Coding) => {
+                let message =
+                    "a body is in a coding that cannot be undone: it is taken as it is stored";
+                self.report("bad-coding", offset, message);
+            }
+            Some(Refusal::TooLong) => {
+                let message = "a body is too long without its coding: it is taken as it is stored";
+                self.report("coding-too-long", offset, message);
+            }
+            None => {}
+        }
+    }
+
+    /// Read the head of the HTTP message in a block.
+    fn read_http_head(&mut self, record: &mut Record, block: &mut Block) -> Result<Payload> {
+        const MARK: &[u8] = b"HTTP/";
+        let mut head = Vec::new();
+        while head.len() < MARK.len() {
+            let seen = block.seen(&mut self.text)?.min(MARK.len() - head.len());
+            if seen == 0 {
+                break;
+            }
+            head.extend_from_slice(&self.text.seen()[..seen]);
+            block.consume(&mut self.text, seen);
+        }
+        if head != MARK {
+            return Ok(Payload {
+                has_bad_head: !head.is_empty(),
+                start: head,
+                is_lost: false,
+            });
+        }
+        let is_lost = read_http(&mut self.text, block, &mut head)? == Head::TooLong;
+        if is_lost {
+            let message = format!("an HTTP head has more than {MAX_HTTP_HEAD} bytes");
+            self.report("header-too-long", record.offset, message);
+        }
+        Ok(Payload {
+            has_bad_head: !record.add_http(&head),
+            start: Vec::new(),
+            is_lost,
+        })
+    }
+}
+
+/// What is wanted of a body that has so many bytes as it is stored.
+fn wanted(len: u64) -> Wanted {
+    Wanted {
+        with_digest: true,
+        kept: 0,
+        limit: len
+            .saturating_mul(MAX_RATIO)
+            .saturating_add(ALWAYS)
+            .min(MAX_BODY)
+            .max(len),
+    }
+}
+
+fn add_body(details: &mut Details, body: &Body) {
+    details.body_digest = body.digest;
+    details.body_len = body.len;
+    details.is_broken = body.is_broken;
+}
