@@ -187,11 +187,11 @@ const fn lowered(eight: u64) -> u64 {
 }
 
 /// The carriers with an attribute's name, in any case: their places in [`CARRIERS`].
-pub fn named(attribute: &str) -> impl Iterator<Item = usize> {
-    let first = attribute.bytes().next().unwrap_or_default();
+pub fn named(attribute: &[u8]) -> impl Iterator<Item = usize> {
+    let first = attribute.first().copied().unwrap_or_default();
     let places = &PLACES[usize::from(first & 31)];
     let (start, end) = places.get(attribute.len()).copied().unwrap_or_default();
-    let wanted = if start < end { key(attribute.as_bytes()) } else { 0 };
+    let wanted = if start < end { key(attribute) } else { 0 };
     (usize::from(start)..usize::from(end)).filter(move |&place| KEYS[place].0 == wanted)
 }
 

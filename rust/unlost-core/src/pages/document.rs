@@ -11,14 +11,15 @@ use super::{MAX_BODY_BYTES, charset, unpacked};
 /// What is written in a document.
 pub enum Read<'b> {
     Decoded(Cow<'b, str>),
-    AsItStands(Source<'b>),
+    /// A page with a byte for each letter, whose parts are read where they stand.
+    Letters(&'b [u8], &'static Encoding),
 }
 
 impl Read<'_> {
     pub fn source(&self) -> Source<'_> {
         match self {
             Self::Decoded(text) => Source::Text(text),
-            Self::AsItStands(source) => *source,
+            Self::Letters(bytes, encoding) => Source::Letters(bytes, encoding),
         }
     }
 
@@ -26,7 +27,7 @@ impl Read<'_> {
     pub fn text(&self) -> &str {
         match self {
             Self::Decoded(text) => text,
-            Self::AsItStands(_) => "",
+            Self::Letters(..) => "",
         }
     }
 
@@ -77,10 +78,10 @@ impl<'b> Document<'b> {
     /// The same, not decoded if it is a page that can be read as it stands.
     pub fn read(&self, kind: Kind) -> (Read<'_>, &'static Encoding) {
         let (encoding, mark) = charset::encoding(&self.body, self.label, kind);
-        let read = if kind == Kind::Html && encoding.is_single_byte() {
-            Read::AsItStands(Source::Letters(&self.body, encoding))
-        } else {
-            Read::Decoded(charset::text(&self.body[mark..], encoding))
+        let body = &self.body[mark..];
+        let read = match kind {
+            Kind::Html if encoding.is_single_byte() => Read::Letters(body, encoding),
+            _ => Read::Decoded(charset::text(body, encoding)),
         };
         (read, encoding)
     }

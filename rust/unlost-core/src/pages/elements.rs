@@ -31,7 +31,7 @@ impl Quote {
 /// An attribute as it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attribute<'t> {
-    pub name: &'t str,
+    pub name: &'t [u8],
     pub value: Cow<'t, str>,
     /// Where the name begins.
     pub name_at: usize,
@@ -105,7 +105,7 @@ impl<'t> Element<'_, 't> {
         debug_assert!(names::may_matter(name.as_bytes()), "{name} is not kept");
         self.attributes
             .iter()
-            .find(|attribute| attribute.name.eq_ignore_ascii_case(name))
+            .find(|attribute| attribute.name.eq_ignore_ascii_case(name.as_bytes()))
     }
 
     /// Tells what the element refers to.
@@ -125,8 +125,17 @@ impl<'t> Element<'_, 't> {
                 if carriers::is_on(place, name) {
                     let text = place::value(&attribute.value);
                     let layer = Layer::Value(attribute.quote);
-                    let read = self.place.read(attribute.at, &attribute.value);
-                    self.add(CARRIERS[place].holds, &read.escaped(layer, &text), out);
+                    let read;
+                    let value = match &attribute.value {
+                        Cow::Borrowed(written) => {
+                            (self.place).escaped_part(attribute.at, layer, written, &text)
+                        }
+                        Cow::Owned(_) => {
+                            read = self.place.read(attribute.at, &attribute.value);
+                            read.escaped(layer, &text)
+                        }
+                    };
+                    self.add(CARRIERS[place].holds, &value, out);
                     break;
                 }
             }

@@ -122,7 +122,9 @@ impl List {
 }
 
 fn value<'a>(attributes: &'a [Attribute<'_>], name: &str) -> Option<&'a str> {
-    let attribute = attributes.iter().find(|attribute| attribute.name == name)?;
+    let attribute = attributes
+        .iter()
+        .find(|attribute| attribute.name == name.as_bytes())?;
     Some(&attribute.value)
 }
 

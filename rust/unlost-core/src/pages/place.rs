@@ -116,6 +116,22 @@ impl<'p> Place<'p> {
         self.within(0, meant, Spelling::Escaped(layer, self.text))
     }
 
+    /// A part that is `written` with escapes.
+    pub fn escaped_part(
+        &'p self,
+        start: usize,
+        layer: Layer,
+        written: &'p str,
+        meant: &'p str,
+    ) -> Self {
+        self.within(start, meant, Spelling::Escaped(layer, written))
+    }
+
+    /// Where the text begins in the whole document, if it is written there as it is.
+    pub fn shift(&self) -> Option<usize> {
+        self.shift
+    }
+
     /// Where in the whole document a part of the text is written.
     pub fn outward(&self, span: Range<usize>) -> Range<usize> {
         if let Some(shift) = self.shift {
@@ -152,6 +168,10 @@ impl<'p> Place<'p> {
             Spelling::Escaped(_, written) => written.len(),
             Spelling::Letters(length) => length,
         };
+        // Most addresses are all of a text, whatever is spelled otherwise in between.
+        if at == 0 || at == self.text.len() {
+            return if at == 0 { 0 } else { length };
+        }
         let pairs = self.pairs.get_or_init(|| match self.spelling {
             Spelling::Escaped(layer, written) => {
                 escapes(written, |piece| layer.plain_length(piece))

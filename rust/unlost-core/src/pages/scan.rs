@@ -73,7 +73,9 @@ pub fn find_near(bytes: &[u8], mut at: usize, wanted: u8) -> Option<usize> {
         at += 8;
     }
     let rest = bytes.get(at..)?.iter();
-    rest.take(8).position(|&byte| byte == wanted).map(|length| at + length)
+    rest.take(8)
+        .position(|&byte| byte == wanted)
+        .map(|length| at + length)
 }
 
 /// Whether there is one of two bytes.

@@ -42,14 +42,6 @@ impl<'t> Source<'t> {
             }
         }
     }
-
-    /// A name, if it is one of ASCII: all others are nobody's.
-    pub fn name(self, span: Range<usize>) -> Option<&'t str> {
-        match self {
-            Self::Text(text) => Some(&text[span]),
-            Self::Letters(bytes, _) => ascii(&bytes[span]),
-        }
-    }
 }
 
 fn ascii(bytes: &[u8]) -> Option<&str> {

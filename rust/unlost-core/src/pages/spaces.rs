@@ -103,7 +103,7 @@ impl Spaces {
             Space::Svg => is_page_in_drawing(name),
             Space::Math if name == b"annotation-xml" => attributes.iter().any(|attribute| {
                 let is = |known: &str| attribute.value.eq_ignore_ascii_case(known);
-                attribute.name.eq_ignore_ascii_case("encoding")
+                attribute.name.eq_ignore_ascii_case(b"encoding")
                     && (is("text/html") || is("application/xhtml+xml"))
             }),
             Space::Math => is_text_in_formula(name),
@@ -176,7 +176,7 @@ fn leaves(name: &[u8], attributes: &[Attribute<'_>]) -> bool {
         b"font" => attributes.iter().any(|attribute| {
             ["color", "face", "size"]
                 .iter()
-                .any(|known| attribute.name.eq_ignore_ascii_case(known))
+                .any(|known| attribute.name.eq_ignore_ascii_case(known.as_bytes()))
         }),
         _ => false,
     }

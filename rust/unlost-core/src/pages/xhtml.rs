@@ -53,7 +53,7 @@ pub fn collect(events: &Events<'_>, local: &str, document: &Place<'_>, out: &mut
 /// Tells the style sheet that the processing instruction just read names.
 pub fn stylesheet(events: &Events<'_>, document: &Place<'_>, out: &mut impl Sink) {
     for attribute in events.attributes() {
-        if attribute.name == "href" {
+        if attribute.name == b"href" {
             let text = xml::plain(&attribute.value);
             let layer = Layer::XmlValue(attribute.quote);
             let read = document.read(attribute.at, &attribute.value);

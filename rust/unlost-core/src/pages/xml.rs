@@ -147,7 +147,11 @@ impl<'t> Events<'t> {
         // Files choose their own name for that of addresses in drawings: `ns1:href`.
         let is_address = name.len() > 5 && name.ends_with(":href");
         self.attributes.push(Attribute {
-            name: if is_address { "xlink:href" } else { name },
+            name: if is_address {
+                b"xlink:href"
+            } else {
+                name.as_bytes()
+            },
             value: Cow::Borrowed(value),
             name_at,
             at,

@@ -38,7 +38,10 @@ pub fn names(text: &str, kind: Kind) -> Vec<Range<usize>> {
         let mut events = Events::new(text);
         while let Some(event) = events.next() {
             if let Event::Start { name, .. } = event {
-                add(crate::pages::xml::local(name).as_bytes(), events.attributes());
+                add(
+                    crate::pages::xml::local(name).as_bytes(),
+                    events.attributes(),
+                );
             }
         }
     } else {

@@ -15,7 +15,7 @@ use std::ops::Range;
 
 use encoding_rs::{Encoding, ISO_2022_JP, UTF_16BE, UTF_16LE};
 
-use super::document::Document;
+use super::document::{Document, Read};
 use super::found::{Bases, Links, Resolved};
 use super::kind::Kind;
 use super::place::Place;
@@ -99,14 +99,7 @@ pub fn find(
         }
     };
     let (read, encoding) = document.read(kind);
-    let mut spots = Spots::default();
-    spots.reserve(read.source().bytes().len());
-    let whole = Place::whole(read.text());
-    match kind {
-        Kind::Html => html::walk(&whole, read.source(), &mut spots),
-        Kind::Xhtml => xhtml::walk(&whole, &mut spots),
-        _ => elements::style(&whole, &mut spots),
-    }
+    let mut spots = Spots::of(&read, kind);
     let bases = Bases::of(&spots.links, base, encoding);
     let links = bases.resolved(&spots.links);
     let others = bases.resolved(&spots.others);
@@ -140,6 +133,19 @@ pub fn find(
 }
 
 impl Spots {
+    /// All of a document.
+    fn of(read: &Read<'_>, kind: Kind) -> Self {
+        let mut spots = Self::default();
+        spots.reserve(read.source().bytes().len());
+        let whole = Place::whole(read.text());
+        match kind {
+            Kind::Html => html::walk(&whole, read.source(), &mut spots),
+            Kind::Xhtml => xhtml::walk(&whole, &mut spots),
+            _ => elements::style(&whole, &mut spots),
+        }
+        spots
+    }
+
     /// Makes places in the text those in the body, whose first `mark` bytes are not in the text. `text` is none if the
     /// bytes are the text.
     fn place_in(&mut self, body: &[u8], mark: usize, text: Option<&str>) {

@@ -96,13 +96,13 @@ impl Spots {
         let spots = self.begun.last().map_or(0, |&begun| begun)..self.written.len();
         // No name may be there twice in XML.
         let is_there = element.attributes.iter().any(|attribute| {
-            let other = attribute.name.as_bytes();
+            let other = attribute.name;
             other.len() == name.len() + 5
                 && other[..5].eq_ignore_ascii_case(b"data-")
                 && other[5..].eq_ignore_ascii_case(name.as_bytes())
         });
         for attribute in element.attributes {
-            if !attribute.name.eq_ignore_ascii_case(name) {
+            if !attribute.name.eq_ignore_ascii_case(name.as_bytes()) {
                 continue;
             }
             // Nobody writes an entity without its end right before a name.
@@ -160,7 +160,9 @@ impl Sink for Spots {
                 11 => 3,
                 _ => continue,
             };
-            is_there[nth] |= attribute.name.eq_ignore_ascii_case(GUARDS[nth].0);
+            is_there[nth] |= attribute
+                .name
+                .eq_ignore_ascii_case(GUARDS[nth].0.as_bytes());
         }
         for (&(name, what), is_there) in GUARDS.iter().zip(is_there) {
             if is_there && (what != Guarded::Policy || is_policy(element)) {
@@ -194,8 +196,8 @@ fn located(
             inside = Span::of(&spot.place.text[start..start + token.span.len()]);
         } else {
             // Where the fragment begins among escapes is not known, but what it is.
-            fragment = (inside.end < inside.whole_end)
-                .then(|| meant[inside.end..inside.whole_end].into());
+            fragment =
+                (inside.end < inside.whole_end).then(|| meant[inside.end..inside.whole_end].into());
             let end = token.span.len();
             (inside.start, inside.end, inside.whole_end) = (0, end, end);
         }
@@ -203,17 +205,25 @@ fn located(
     let manner = Manner::of(spot, between)?;
     let address = start + inside.start..start + inside.end;
     let whole_end = start + inside.whole_end;
-    let semicolons = u8::try_from(spot.place.unended(address.start)).ok()?;
-    let address = spot.place.outward(address);
-    let whole_end = spot.place.outward(whole_end..whole_end).end;
+    let (address, whole_end, semicolons) = if let Some(shift) = spot.place.shift() {
+        (
+            shift + address.start..shift + address.end,
+            shift + whole_end,
+            0,
+        )
+    } else {
+        let semicolons = spot.place.unended(address.start);
+        let whole_end = spot.place.outward(whole_end..whole_end).end;
+        (spot.place.outward(address), whole_end, semicolons)
+    };
     Some(Written {
         start: u32::try_from(address.start).ok()?,
         end: u32::try_from(address.end).ok()?,
         whole_end: u32::try_from(whole_end).ok()?,
+        semicolons: u8::try_from(semicolons).ok()?,
         manner,
         reference: u32::try_from(reference).ok()?,
         is_link,
         fragment,
-        semicolons,
     })
 }

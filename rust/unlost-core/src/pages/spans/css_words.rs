@@ -59,7 +59,10 @@ fn read(bytes: &[u8], mut each: impl FnMut(Token)) -> bool {
             .take_while(|&&byte| CLASSES[usize::from(byte)] & ADDRESS != 0);
         let end = at + length.count();
         let is_ended = bytes.get(end) == Some(&b')');
-        if !begins || !bytes[start..start + 3].eq_ignore_ascii_case(b"url") || at == end || !is_ended
+        if !begins
+            || !bytes[start..start + 3].eq_ignore_ascii_case(b"url")
+            || at == end
+            || !is_ended
         {
             return false;
         }
@@ -83,9 +86,47 @@ mod tests {
     use crate::pages::spans::css;
 
     const PIECES: &[&str] = &[
-        "url(", "URL(", "a.png", ")", "(", "background", ":", ";", " ", "\n", "url", "#", "1", "1px/2",
-        "%", ",", "-", "rgb(", "/", "*", "/*", "*/", "\"", "'", "\\", "@import", "{", "}", "[", "!", "é",
-        "url(x)", "url(b/c.png?d=e&f)", "no-repeat", "<!--", "-->", "=", "+", "\0", "u+4", "src(",
+        "url(",
+        "URL(",
+        "a.png",
+        ")",
+        "(",
+        "background",
+        ":",
+        ";",
+        " ",
+        "\n",
+        "url",
+        "#",
+        "1",
+        "1px/2",
+        "%",
+        ",",
+        "-",
+        "rgb(",
+        "/",
+        "*",
+        "/*",
+        "*/",
+        "\"",
+        "'",
+        "\\",
+        "@import",
+        "{",
+        "}",
+        "[",
+        "!",
+        "é",
+        "url(x)",
+        "url(b/c.png?d=e&f)",
+        "no-repeat",
+        "<!--",
+        "-->",
+        "=",
+        "+",
+        "\0",
+        "u+4",
+        "src(",
     ];
 
     /// What needs no parser is what the parser finds, in texts of a few pieces at random.
@@ -100,7 +141,9 @@ mod tests {
         };
         let mut simple = 0;
         for _ in 0..100_000 {
-            let text: String = (0..1 + dice(6)).map(|_| PIECES[dice(PIECES.len())]).collect();
+            let text: String = (0..1 + dice(6))
+                .map(|_| PIECES[dice(PIECES.len())])
+                .collect();
             let mut found = Vec::new();
             let is_simple = addresses(&text, |token| {
                 found.push((token.span, text[token.address].to_owned()));
@@ -108,7 +151,9 @@ mod tests {
             if is_simple {
                 simple += usize::from(!found.is_empty());
                 let mut parsed = Vec::new();
-                css::parsed(&text, |address| parsed.push((address.span, address.value.to_string())));
+                css::parsed(&text, |address| {
+                    parsed.push((address.span, address.value.to_string()))
+                });
                 assert_eq!(found, parsed, "{text:?}");
             } else {
                 assert!(found.is_empty(), "{text:?}");

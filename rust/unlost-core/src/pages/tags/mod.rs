@@ -175,16 +175,13 @@ impl<'t> Tags<'t> {
     }
 
     fn keep(&mut self, name: Range<usize>, value: Range<usize>, quote: Quote) {
-        let name_at = name.start;
-        if let Some(name) = self.source.name(name) {
-            self.attributes.push(Attribute {
-                name,
-                name_at,
-                at: value.start,
-                value: self.source.read(value),
-                quote,
-            });
-        }
+        self.attributes.push(Attribute {
+            name_at: name.start,
+            name: &self.bytes[name],
+            at: value.start,
+            value: self.source.read(value),
+            quote,
+        });
     }
 
     /// Reads a start tag, and says its name.

@@ -15,13 +15,13 @@ fn ours(page: &str) -> Vec<Tag> {
             for attribute in tags.attributes() {
                 let (start, end) = (attribute.at, attribute.at + attribute.value.len());
                 assert_eq!(page[start..end], attribute.value);
-                assert!(page[attribute.name_at..].starts_with(attribute.name));
+                assert!(page.as_bytes()[attribute.name_at..].starts_with(attribute.name));
             }
             let attributes = tags.attributes().iter();
+            let text = |name: &[u8]| String::from_utf8_lossy(name).to_ascii_lowercase();
             let attributes =
-                attributes.map(|each| (each.name.to_ascii_lowercase(), each.value.clone().into_owned()));
-            let name = String::from_utf8_lossy(name).to_ascii_lowercase();
-            found.push((name, attributes.collect()));
+                attributes.map(|each| (text(each.name), each.value.clone().into_owned()));
+            found.push((text(name), attributes.collect()));
         }
     }
     found

@@ -103,6 +103,8 @@ fn write(markup: &mut Option<String>, flow: &mut Flow) -> bool {
 }
 
 fn value<'a>(attributes: &'a [Attribute<'_>], name: &str) -> Option<&'a str> {
-    let attribute = attributes.iter().find(|attribute| attribute.name == name)?;
+    let attribute = attributes
+        .iter()
+        .find(|attribute| attribute.name == name.as_bytes())?;
     Some(&attribute.value)
 }
