@@ -65,8 +65,8 @@ impl<T> Distinct<T> {
     }
 }
 
-/// A hasher whose keys come from the system's random numbers, as those of the standard library do, which is five times as slow
-/// for what is as short as addresses.
+/// A hasher whose keys come from the system's random numbers, as those of the standard library do, whose own takes longer for
+/// what is as short as addresses.
 fn keyed() -> SeedableRandomState {
     static SHARED: OnceLock<SharedSeed> = OnceLock::new();
     let random = || RandomState::new().hash_one(0);

@@ -24,10 +24,10 @@ pub enum Between {
 /// A new address, and what there is to know of it wherever it is written.
 #[derive(Debug, Clone, Copy)]
 pub struct Answer<'a> {
-    pub address: &'a str,
+    pub(super) address: &'a str,
     /// Whether it is written as it is everywhere.
-    pub is_plain: bool,
-    pub has_fragment: bool,
+    pub(super) is_plain: bool,
+    pub(super) has_fragment: bool,
 }
 
 impl<'a> Answer<'a> {
