@@ -196,6 +196,7 @@ pub fn named(attribute: &[u8]) -> impl Iterator<Item = usize> {
 }
 
 /// Whether a carrier is one on an element with this [key].
+#[must_use]
 pub fn is_on(carrier: usize, element: u128) -> bool {
     let elements = CARRIERS[carrier].elements.len();
     elements == 0 || KEYS[carrier].1[..elements].contains(&element)

@@ -126,14 +126,11 @@ impl<'t> Element<'_, 't> {
                     let text = place::value(&attribute.value);
                     let layer = Layer::Value(attribute.quote);
                     let read;
-                    let value = match &attribute.value {
-                        Cow::Borrowed(written) => {
-                            (self.place).escaped_part(attribute.at, layer, written, &text)
-                        }
-                        Cow::Owned(_) => {
-                            read = self.place.read(attribute.at, &attribute.value);
-                            read.escaped(layer, &text)
-                        }
+                    let value = if let Cow::Borrowed(written) = &attribute.value {
+                        (self.place).escaped_part(attribute.at, layer, written, &text)
+                    } else {
+                        read = self.place.read(attribute.at, &attribute.value);
+                        read.escaped(layer, &text)
                     };
                     self.add(CARRIERS[place].holds, &value, out);
                     break;

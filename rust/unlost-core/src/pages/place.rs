@@ -103,6 +103,7 @@ impl<'p> Place<'p> {
     }
 
     /// A part as it was read: where its bytes are no text, it is written with one for each letter.
+    #[expect(clippy::ptr_arg, reason = "whether it had to be made is what it tells")]
     pub fn read(&'p self, start: usize, text: &'p Cow<'_, str>) -> Self {
         let spelling = match text {
             Cow::Borrowed(_) => Spelling::Plain,

@@ -141,9 +141,7 @@ mod tests {
         };
         let mut simple = 0;
         for _ in 0..100_000 {
-            let text: String = (0..1 + dice(6))
-                .map(|_| PIECES[dice(PIECES.len())])
-                .collect();
+            let text: String = (0..=dice(6)).map(|_| PIECES[dice(PIECES.len())]).collect();
             let mut found = Vec::new();
             let is_simple = addresses(&text, |token| {
                 found.push((token.span, text[token.address].to_owned()));
@@ -152,7 +150,7 @@ mod tests {
                 simple += usize::from(!found.is_empty());
                 let mut parsed = Vec::new();
                 css::parsed(&text, |address| {
-                    parsed.push((address.span, address.value.to_string()))
+                    parsed.push((address.span, address.value.to_string()));
                 });
                 assert_eq!(found, parsed, "{text:?}");
             } else {

@@ -5,7 +5,6 @@ use std::ops::Range;
 use super::is_blank;
 
 /// Where the addresses are, as the HTML standard reads a list of candidates; also of candidates whose sizes make no sense.
-#[must_use]
 pub fn addresses(value: &str) -> impl Iterator<Item = Range<usize>> {
     let bytes = value.as_bytes();
     let mut at = 0;
