@@ -20,6 +20,7 @@ from unlost.service.jobs.history import written
 from unlost.service.jobs.job import Job, State
 from unlost.service.jobs.order import Order, order_of
 from unlost.service.jobs.packages import FORMS, MEDIA_TYPES
+from unlost.service.jobs.statistics import statistics_of
 from unlost.service.jobs.told import told, told_admin, told_worker
 from unlost.service.jobs_desk import Desk
 from unlost.service.package_answer import PackageAnswer
@@ -34,7 +35,7 @@ Answering = Callable[[Request], Awaitable[Response]]
 
 
 class JobsApi:
-    """The routes below `/api/jobs`, `/api/workers` and `/api/history`.
+    """The routes below `/api/jobs`, `/api/workers`, `/api/history` and `/api/statistics`.
 
     Owners are known by the key of their job, which is its address; administrators by a token.
     """
@@ -55,6 +56,7 @@ class JobsApi:
             f"{one}/assign": {"POST": self._assign},
             "/api/workers": {"GET": self._workers},
             "/api/history": {"GET": self._history},
+            "/api/statistics": {"GET": self._statistics},
         }
         routes = [Route(path, _by_method(methods), methods=list(methods)) for path, methods in answers.items()]
         self.router = Starlette(
@@ -229,6 +231,11 @@ class JobsApi:
         pieces: AsyncIterator[str] = iterate_in_threadpool(written(self._desk.jobs.history(), form))
         headers = {**_NO_STORE, "content-disposition": f'attachment; filename="jobs.{form}"'}
         return StreamingResponse(pieces, media_type=HISTORIES[form], headers=headers)
+
+    async def _statistics(self, request: Request) -> Response:
+        await self._only_admin(request)
+        found = await self._desk.do(lambda: statistics_of(self._desk.jobs.history()).to_json())
+        return JSONResponse(found, headers=_NO_STORE)
 
 
 def _by_method(answers: Mapping[str, Answering]) -> Answering:

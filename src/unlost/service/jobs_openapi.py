@@ -1,5 +1,7 @@
 """The description of jobs for programs: the paths of OpenAPI 3.1."""
 
+from collections.abc import Mapping
+
 from unlost.recover.plan import Policy
 from unlost.service.jobs.history import MEDIA_TYPES as HISTORIES
 from unlost.service.jobs.job import Stage, State
@@ -83,6 +85,46 @@ def _schemas() -> _Object:
     }
 
 
+def _statistics() -> _Object:
+    """Return the shape of the statistics: shares are from 0 to 1, null of nothing."""
+    share: _Object = {"type": ["number", "null"], "minimum": 0, "maximum": 1}
+    number: _Object = {"type": ["number", "null"], "minimum": 0}
+    part = _all({"jobs": _COUNT, "share": share})
+    spread = _all(dict.fromkeys(("mean", "min", "max", "deviation"), number))
+    group = {**dict.fromkeys(("complete", "discovered", "recovered"), _COUNT), "share": share}
+    archive = {
+        "archive": _TEXT,
+        **dict.fromkeys(("used", "only"), part),
+        **dict.fromkeys(("recovered", "requests"), _COUNT),
+        "contribution": share,
+        "requests_per_job": number,
+    }
+    return _all(
+        {
+            **dict.fromkeys(("ordered", "complete"), _COUNT),
+            "states": {"type": "object", "additionalProperties": _COUNT},
+            **dict.fromkeys(("single_pages", "nothing_recovered"), part),
+            "not_picked_up": _all({"jobs": _COUNT, "share": share, "kept": _COUNT}),
+            **dict.fromkeys(("discovered", "recovered", "days", "share", "share_with_something"), spread),
+            "histogram": _list({"from": share, "to": share, "jobs": _COUNT, "share": share}),
+            "months": _list({"month": _TEXT, "ordered": _COUNT, **group}),
+            "tlds": _list({"tld": _TEXT, **group}),
+            "archives": _list(archive),
+        }
+    )
+
+
+def _all(properties: Mapping[str, object]) -> _Object:
+    """Return the shape of an object that has these fields and no others."""
+    return {
+        "type": "object", "required": list(properties), "additionalProperties": False, "properties": {**properties},
+    }  # fmt: skip
+
+
+def _list(properties: Mapping[str, object]) -> _Object:
+    return {"type": "array", "items": _all(properties)}
+
+
 def components() -> _Object:
     """Return the shapes that the paths refer to, and how administrators are known."""
     return {"schemas": _schemas(), "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}}
@@ -133,6 +175,7 @@ def paths() -> _Object:
     package = _some(*MEDIA_TYPES.values())
     change = (400, 401, 404, 409, 413, 415)
     one = "/api/jobs/{key}"
+    statistics: _Object = {"200": {"description": "They", "content": {"application/json": {"schema": _statistics()}}}}
     return {
         "/api/jobs": {
             "post": {
@@ -185,6 +228,13 @@ def paths() -> _Object:
                 "summary": "All jobs there ever were",
                 "parameters": [histories],
                 "responses": _answers(_some(*HISTORIES.values()), 400, 401),
+                "security": _ADMIN,
+            }
+        },
+        "/api/statistics": {
+            "get": {
+                "summary": "What came of all jobs, in numbers",
+                "responses": _answers(statistics, 401),
                 "security": _ADMIN,
             }
         },

@@ -8,7 +8,7 @@ from unlost.service.answers import Receive, Scope, Send
 if TYPE_CHECKING:
     from unlost.service.jobs_desk import Desk
 
-_PLACES = (b"/api/jobs", b"/api/workers", b"/api/history", b"/jobs")
+_PLACES = (b"/api/jobs", b"/api/workers", b"/api/history", b"/api/statistics", b"/jobs")
 
 
 class JobsRouter:

@@ -105,6 +105,7 @@ def test_keys_and_tokens(service: Service) -> None:
         ("GET", "/api/jobs"),
         ("GET", "/api/workers"),
         ("GET", "/api/history"),
+        ("GET", "/api/statistics"),
         ("DELETE", f"/api/jobs/{key}"),
     ):
         refused = service.ask(method, path)
@@ -181,6 +182,11 @@ def test_administrators(service: Service, lost: Village) -> None:
     assert [str(row["number"]) for row in rows] == [row["number"] for row in table]
     assert [row["number"] for row in table] == [each.findtext("number") for each in tree]
     assert {busy["number"], *numbers} <= {row["number"] for row in rows}
+    figures = service.ask("GET", "/api/statistics", is_admin=True).json
+    assert figures["ordered"] == len(rows)
+    assert figures["complete"] == sum(row["state"] == "complete" for row in rows) >= 1
+    assert (figures["recovered"]["max"], figures["tlds"][0]["tld"]) == (FILES, "example")
+    assert [each["used"]["share"] for each in figures["archives"]] == [1.0, 1.0]
 
 
 def test_the_commands(service: Service) -> None:
@@ -215,7 +221,7 @@ def test_schemathesis(service: Service, tmp_path: Path) -> None:
         [
             NEIGHBOURS / "schemathesis" / "bin" / "schemathesis", "run", f"{service.base}/openapi.json",
             "--checks", f"{checks},unsupported_method,allow_header_conformance",
-            "--include-path-regex", "^/api/(jobs|workers|history)",
+            "--include-path-regex", "^/api/(jobs|workers|history|statistics)",
             "--header", f"Authorization: Bearer {service.token}",
             "--exclude-path-regex", "events",  # they do not end
             "--phases", "examples,coverage,fuzzing", "--max-examples", "10", "--max-time", "12", "--seed", "1208",

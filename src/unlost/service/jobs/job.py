@@ -71,7 +71,8 @@ class Job:
     worker, lease_until: who has it, and until when that is certain. for_worker: who alone may begin it.
     crashes: how many workers were lost with it since it last got on. rounds: of recovering that brought nothing new.
     picked_up: when it was first downloaded to its end. reminders: how many were sent for the state that it is in.
-    message: what there is to say of how it ended. packages: what can be picked up. figures: what came back, in numbers.
+    message: what there is to say of how it ended. packages: what can be picked up. figures: what came back,
+        in numbers; empty unless it is complete, or was when it was removed.
     """
 
     number: int
