@@ -1,6 +1,7 @@
 """Many small jobs at once: none is lost and none is done twice while workers are killed, and orders are taken quickly.
 
 The web process runs alone, without workers of its own; two workers beside it are killed with -9 at random and replaced.
+The idle server, which nobody watches and no worker uses, gets the same orders at the same rate, once it is warm.
 `JOBS_DATABASE=postgresql` has the same in PostgreSQL.
 """
 
@@ -33,10 +34,11 @@ from unlost.service.jobs.store import Jobs
 from unlost.service.jobs.tables import LETTERS
 
 JOBS = int(os.environ.get("JOBS_COUNT", "2000"))
-IDLE = 400
-WARM = 40  # orders that are not counted
+IDLE = min(JOBS, 1000)  # of which ten are slower than the 99th percentile
+WARM = 100  # orders that are not counted
 RATE = 20.0  # orders a second
 STREAMS = 200
+RECENT = 5  # jobs that were just ordered: none of them has ended yet
 WORKERS = 2
 AT_ONCE = 4  # jobs of one worker
 LEASE = "5"
@@ -104,6 +106,8 @@ async def submit(session: aiohttp.ClientSession, service: Service, keys: list[st
 async def watch(session: aiohttp.ClientSession, service: Service, key: str, seen: list[str]) -> None:
     """Follow a job to its end."""
     async with session.get(f"{service.base}/api/jobs/{key}/events", timeout=aiohttp.ClientTimeout(None)) as answer:
+        if answer.status != 200:
+            raise RuntimeError(f"{answer.status}: {await answer.text()}")
         last = b""
         async for line in answer.content:
             last = line if line.startswith(b"data:") else last
@@ -114,7 +118,8 @@ async def watch(session: aiohttp.ClientSession, service: Service, key: str, seen
 async def orders(service: Service, number: int, crew: Crew | None) -> tuple[list[float], list[str], int]:
     """Order so many, at a steady rate, whatever the answers take; return the seconds of each, keys, streams that ended.
 
-    With a crew, some watch meanwhile, and workers are killed until all is done.
+    With a crew, as many as there are streams were ordered before and are watched, and workers are killed until all is
+    done. The times are those of the orders at that rate alone.
     """
     keys: list[str] = []
     seen: list[str] = []
@@ -131,20 +136,21 @@ async def orders(service: Service, number: int, crew: Crew | None) -> tuple[list
         begun = time.perf_counter()
         next_kill = begun + 5
         tasks = []
-        for index in range(number - len(keys)):
+        for index in range(number):
             await asyncio.sleep(max(0.0, begun + index / RATE - time.perf_counter()))
             tasks.append(asyncio.create_task(submit(session, service, keys)))
             if crew is not None:
-                # An end of a stream is replaced, so that there are always so many.
+                # A stream that ended is replaced by one of a job that was just ordered: there are always so many.
                 for place, each in enumerate(watching):
                     if each.done():
-                        watching[place] = asyncio.create_task(watch(session, service, keys[-1], seen))
+                        key = chance.choice(keys[-RECENT:])
+                        watching[place] = asyncio.create_task(watch(session, service, key, seen))
                 if time.perf_counter() > next_kill:
                     await asyncio.to_thread(crew.kill, chance.randrange(WORKERS))
                     next_kill = time.perf_counter() + chance.uniform(2, 8)
         times = await asyncio.gather(*tasks)
         if crew is not None:
-            await _finished(session, service, number, crew, chance)
+            await _finished(session, service, len(keys), crew, chance)
         await asyncio.gather(*watching)
     return list(times), keys, len(seen)
 
@@ -228,14 +234,18 @@ def main() -> None:
             seconds = time.perf_counter() - begun
         jobs, finished = _check(url, folder / "busy")
     taken_over = sum(job.generation > 1 for job in jobs)
-    report.line(f"{JOBS:,} jobs of one page, {RATE:g} orders a second, {STREAMS} streams open, {WORKERS} workers,")
+    report.line(
+        f"{JOBS:,} jobs of one page, {RATE:g} orders a second, {STREAMS} streams open (of as many jobs that were"
+    )
+    report.line(f"ordered before, then of later ones), {WORKERS} workers with {AT_ONCE} jobs at once each,")
     report.line(f"of which one was killed every 2 to 8 s ({crew.kills} times); {taken_over} jobs were taken over;")
     report.line(f"{seen:,} streams ended with their job's end; all done after {seconds:.0f} s.")
     report.line("")
-    report.line("| orders | p50 ms | p99 ms |")
-    report.line("|---|---|---|")
+    report.line("| server | orders | p50 ms | p90 ms | p99 ms | max ms |")
+    report.line("|---|---|---|---|---|---|")
     for name, times in (("idle", idle), ("busy", busy)):
-        report.line(f"| {name} | {1000 * percentile(times, 0.5):.1f} | {1000 * percentile(times, 0.99):.1f} |")
+        row = " | ".join(f"{1000 * percentile(times, share):.1f}" for share in (0.5, 0.9, 0.99, 1))
+        report.line(f"| {name} | {len(times):,} | {row} |")
     report.line("")
     for job in jobs:
         if job.state is not State.COMPLETE:

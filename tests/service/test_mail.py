@@ -4,10 +4,14 @@ import logging
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from email import message_from_bytes, policy
 from email.message import EmailMessage
+from email.utils import getaddresses
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.neighbours.smtp_sink import PASSWORD, USER, receiving
 from tests.recover.village import running, village
@@ -19,9 +23,11 @@ from tests.waiting import wait_until
 from unlost.errors import UsageError
 from unlost.service.jobs import states
 from unlost.service.jobs.database import Database, file_url
-from unlost.service.jobs.job import Progress
+from unlost.service.jobs.job import Job, Progress, State
 from unlost.service.jobs.keys import Keys, kept_secret
-from unlost.service.jobs.letters import Letters
+from unlost.service.jobs.letters import Due, Letters
+from unlost.service.jobs.order import _MAIL, order_of
+from unlost.service.jobs.retention import Letter, Terms
 from unlost.service.jobs.store import Jobs
 from unlost.service.letter_texts import LetterTexts
 from unlost.service.mail import MailError, MailServer, mail_server
@@ -151,6 +157,49 @@ def test_a_server_that_is_full_is_tried_again(
     assert "given up" in caplog.text
     assert "/jobs/" not in caplog.text
     assert PASSWORD not in caplog.text
+
+
+def test_a_letter_that_cannot_be_written(
+    post: tuple[Jobs, Letters, LetterTexts, VirtualClock], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is given up, and the next one is sent all the same."""
+    jobs, letters, texts, clock = post
+    jobs.submit(replace(ORDER, mail="odd@example.org"))
+    jobs.submit(ORDER)
+    write = LetterTexts.message
+
+    def faulty(texts: LetterTexts, letter: Due, sender: str, now: float) -> EmailMessage:
+        if letter.job.order.mail.startswith("odd"):
+            raise IndexError("of the library")
+        return write(texts, letter, sender, now)
+
+    monkeypatch.setattr(LetterTexts, "message", faulty)
+    with receiving(tmp_path) as sink:
+        sending = Post(letters, texts, server("smtp", sink.port, sink.ca), clock, lambda _: None)
+        while sending.send_some():
+            pass
+    assert [each["To"] for each in sink.got] == ["me@example.org"]
+    assert letters.waiting() == 0
+
+
+@given(
+    mail=st.from_regex(_MAIL, fullmatch=True),
+    name=st.text(max_size=200),
+    host=st.from_regex(r"[a-z0-9äß一-三-]{1,60}(\.[a-z0-9-]{1,20}){0,3}", fullmatch=True),
+)
+def test_whatever_an_order_says_its_letter_can_be_written(mail: str, name: str, host: str) -> None:
+    """Every order that is taken has a letter with one receiver, the one that was named, and headers of one line."""
+    try:
+        order = order_of({"url": f"http://{host}/", "mail": mail, "name": name}, ())
+    except UsageError:
+        return
+    texts = LetterTexts(Keys(b"x" * 32), Terms(), "https://recover.example.org")
+    due = Due(1, Letter.CONFIRM, Job(1, order, State.PENDING, 0.0, 0.0), 1)
+    message = texts.message(due, "unlost@example.org", 0.0)
+    assert message["To"] == order.mail
+    read = message_from_bytes(message.as_bytes(policy=policy.SMTP), policy=policy.default)
+    assert sorted(read.keys()) == sorted(message.keys())
+    assert getaddresses(read.get_all("To")) == [("", order.mail)]
 
 
 def test_a_service_with_mail(tmp_path: Path) -> None:

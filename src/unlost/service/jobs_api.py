@@ -1,5 +1,6 @@
 """Jobs over HTTP, for programs: orders, progress, packages for owners; lists, order and history for administrators."""
 
+import asyncio
 import json
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -26,6 +27,7 @@ from unlost.service.jobs_desk import Desk
 from unlost.service.package_answer import PackageAnswer
 
 _MAX_BODY = 1 << 16
+_BODY_SECONDS = 20.0  # from the end of the headers to that of the body: as long as for the headers themselves
 _MAX_LISTED = 1_000
 _MAX_NUMBER = 1 << 60
 _NO_STORE = {"cache-control": "no-store", "referrer-policy": "no-referrer"}
@@ -85,18 +87,23 @@ class JobsApi:
             raise _unknown()
         return name
 
-    async def _job(self, request: Request) -> Job:
-        """Return the job that a request is about. Raises 404 for a key that opens none."""
+    async def _number(self, request: Request) -> int:
+        """Return the number of the job that a request is about. Raises 404 for a key that opens none."""
         key = request.path_params["key"]
         number = self._desk.keys.owned(key)
         if number is None and key.isascii() and key.isdigit() and await self._admin(request) is not None:
             number = int(key[:19])
         if number is None or number > _MAX_NUMBER:
-            raise HTTPException(404, "there is no such job")
+            raise _no_job()
+        return number
+
+    async def _job(self, request: Request) -> Job:
+        """Return the job that a request is about. Raises 404 for a key that opens none."""
+        number = await self._number(request)
         try:
             return await self._desk.do(self._desk.jobs.get, number)
         except UsageError:
-            raise HTTPException(404, "there is no such job") from None
+            raise _no_job() from None
 
     async def _numbered(self, request: Request) -> Job:
         """Return the job that an administrator names."""
@@ -123,7 +130,7 @@ class JobsApi:
     async def _submit(self, request: Request) -> Response:
         is_admin = await self._admin(request) is not None
         order = order_of(await _body(request), self._desk.archives)
-        job, place = await self._desk.do(self._submitted, order, is_confirmed=is_admin)
+        job, place = await self._desk.take(self._submitted, order, is_confirmed=is_admin)
         link = self._link(request, job)
         found = {
             "key": self._desk.keys.owner(job.number),
@@ -140,11 +147,13 @@ class JobsApi:
         return await self._told(request, await self._job(request))
 
     async def _events(self, request: Request) -> Response:
-        job = await self._job(request)
-        following = self._desk.following
+        number, following = await self._number(request), self._desk.following
         following.check_room()
-        link, terms = self._link(request, job), self._desk.jobs.terms
-        events = following.follow(job.number, lambda job, place: told(job, place, terms, link))
+        seen = await following.look_up(number)
+        if seen is None:
+            raise _no_job()
+        link, terms = self._link(request, seen[0]), self._desk.jobs.terms
+        events = following.follow(number, lambda job, place: told(job, place, terms, link), seen)
         headers = {**_NO_STORE, "x-accel-buffering": "no"}
         return StreamingResponse(events, media_type="text/event-stream", headers=headers)
 
@@ -258,14 +267,18 @@ def _name(job: Job, form: str) -> str:
 
 
 async def _body(request: Request) -> object:
-    """Return the JSON in a request. Raises UsageError, and 413 and 415."""
+    """Return the JSON in a request. Raises UsageError, and 408, 413 and 415."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise HTTPException(415, "expected application/json")
     data = b""
-    async for piece in request.stream():
-        data += piece
-        if len(data) > _MAX_BODY:
-            raise HTTPException(413, f"expected at most {_MAX_BODY} bytes")
+    try:
+        async with asyncio.timeout(_BODY_SECONDS):
+            async for piece in request.stream():
+                data += piece
+                if len(data) > _MAX_BODY:
+                    raise HTTPException(413, f"expected at most {_MAX_BODY} bytes")
+    except TimeoutError:
+        raise HTTPException(408, f"expected the body within {_BODY_SECONDS:g} s", {"connection": "close"}) from None
     try:
         return json.loads(data)
     except (ValueError, RecursionError):
@@ -276,6 +289,10 @@ def _number(text: str, name: str, least: int, most: int) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 20 and least <= int(text) <= most):
         raise UsageError(f"{name}: expected a number from {least} to {most}")
     return int(text)
+
+
+def _no_job() -> HTTPException:
+    return HTTPException(404, "there is no such job")
 
 
 def _unknown() -> HTTPException:

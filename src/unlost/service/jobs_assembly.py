@@ -51,6 +51,7 @@ async def opened_desk(options: JobsOptions, clock: Clock) -> AsyncIterator[Desk]
     desk = Desk.of(jobs, JobFolders(options.folder / WORK), keys, letters, options.archives)
     texts = LetterTexts(keys, options.terms, options.root)
     async with AsyncExitStack() as stack:
+        stack.callback(desk.orders.shutdown)
         stack.callback(desk.following.close)
         await stack.enter_async_context(going_on(desk.look_after(clock)))
         await stack.enter_async_context(going_on(Post(letters, texts, options.mail, clock, options.tell).run()))

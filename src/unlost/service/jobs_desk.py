@@ -3,7 +3,9 @@
 import asyncio
 import logging
 from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import ParamSpec, TypeVar
 
 from unlost.clock import Clock
@@ -21,12 +23,17 @@ T = TypeVar("T")
 
 _LOOK_SECONDS = 60.0  # between two looks at whose time is over
 _AT_ONCE = 8  # questions to the database; more wait, so that a crowd cannot take all threads
+_ORDERS_AT_ONCE = 2  # taken; there is one writer at a time, so more would only wait in other places
+_PART = 500  # folders that are looked up together
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """Where orders are taken. archives: ids of those that may be ordered from."""
+    """Where orders are taken. archives: ids of those that may be ordered from.
+
+    room: for those who ask for something. orders: threads for those who order: they do not wait behind the others.
+    """
 
     jobs: Jobs
     folders: JobFolders
@@ -36,17 +43,23 @@ class Desk:
     following: Following
     archives: Collection[str]
     room: asyncio.Semaphore
+    orders: ThreadPoolExecutor
 
     @classmethod
     def of(cls, jobs: Jobs, folders: JobFolders, keys: Keys, letters: Letters, archives: Collection[str]) -> "Desk":
         """Return one, in the event loop that it is used in."""
         tokens, room = Tokens(jobs.database), asyncio.Semaphore(_AT_ONCE)
-        return cls(jobs, folders, keys, tokens, letters, Following(jobs), archives, room)
+        orders = ThreadPoolExecutor(_ORDERS_AT_ONCE, "orders")
+        return cls(jobs, folders, keys, tokens, letters, Following(jobs), archives, room, orders)
 
     async def do(self, work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
         """Do something with the database, beside the event loop."""
         async with self.room:
             return await asyncio.to_thread(work, *arguments, **named)
+
+    async def take(self, work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+        """Take an order, beside the event loop and beside all who only look."""
+        return await asyncio.get_running_loop().run_in_executor(self.orders, partial(work, *arguments, **named))
 
     async def place(self, job: Job) -> int | None:
         """Return a job's place in the queue."""
@@ -70,8 +83,21 @@ class Desk:
             try:
                 while removed := await self.do(self.jobs.look_after):
                     for job in removed:
-                        await self.do(self.folders.remove, job.number)
                         _log.info("job %s removed", job.number, extra={"job": job.number})
+                await self.do(self.sweep)
             except DatabaseError as error:
                 _log.warning("%s", error)
+            except Exception:  # noqa: BLE001  whatever it is, others are still to be reminded
+                _log.exception("a fault of ours; it goes on later")
             await clock.sleep(_LOOK_SECONDS)
+
+    def sweep(self) -> None:
+        """Remove the folders of jobs that were removed.
+
+        All that are there, again and again: of what a worker still wrote meanwhile, or a full disk of another machine
+        kept, something may be left the first time.
+        """
+        numbers = self.folders.numbers()
+        for begin in range(0, len(numbers), _PART):
+            for number in self.jobs.removed(numbers[begin : begin + _PART]):
+                self.folders.remove(number)

@@ -28,6 +28,7 @@ _SAID = {
     400: "What was expected of the request is said",
     401: "The token of an administrator is missing or wrong",
     404: "No such job, or nothing to pick up",
+    408: "The body did not come in time",
     409: "The job is in a state in which this cannot be done",
     413: "More than 64 KiB",
     415: "No application/json",
@@ -173,7 +174,7 @@ def paths() -> _Object:
     histories = {"name": "format", "in": "query", "schema": {"type": "string", "enum": list(HISTORIES)}}
     forms = {"name": "form", "in": "path", "required": True, "schema": {"type": "string", "enum": list(FORMS)}}
     package = _some(*MEDIA_TYPES.values())
-    change = (400, 401, 404, 409, 413, 415)
+    change = (400, 401, 404, 408, 409, 413, 415)
     one = "/api/jobs/{key}"
     statistics: _Object = {"200": {"description": "They", "content": {"application/json": {"schema": _statistics()}}}}
     return {
@@ -181,7 +182,7 @@ def paths() -> _Object:
             "post": {
                 "summary": "Order a recovery; it is confirmed by mail, unless an administrator orders it",
                 "requestBody": order,
-                "responses": _answers(_job(201), 400, 401, 413, 415, 429),
+                "responses": _answers(_job(201), 400, 401, 408, 413, 415, 429),
                 "security": [{}, *_ADMIN],
             },
             "get": {

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from email.message import EmailMessage
 
 from unlost.clock import Clock
 from unlost.errors import DatabaseError
@@ -11,6 +12,7 @@ from unlost.service.letter_texts import LetterTexts
 from unlost.service.mail import MailError, MailServer
 
 _LOOK_SECONDS = 2.0
+_SHOWN_AT_ONCE = 50  # letters, where nobody waits for a mail server
 _AGAIN_SECONDS = 10.0  # after the database was out of reach
 _log = logging.getLogger(__name__)
 
@@ -45,17 +47,21 @@ class Post:
             except DatabaseError as error:
                 _log.warning("%s", error)
                 await self._clock.sleep(_AGAIN_SECONDS)
+            except Exception:  # noqa: BLE001  whatever it is, other letters are still to be sent
+                _log.exception("a fault of ours; it goes on with the next letters")
+                await self._clock.sleep(_AGAIN_SECONDS)
 
     def send_some(self) -> bool:
         """Send the next letters that are due; return whether there were any. Raises DatabaseError."""
-        letters = self._letters.take()
         if self._server is None:
+            letters = self._letters.take(_SHOWN_AT_ONCE)
             for letter in letters:
                 job = letter.job
                 self._tell(f"{job.order.mail}, job {job.number}, {letter.kind}: {self._texts.link(letter)}")
             if letters:
                 self._letters.sent(letters)
         else:
+            letters = self._letters.take()
             for letter in letters:
                 self._send(letter, self._server)
         return bool(letters)
@@ -63,7 +69,7 @@ class Post:
     def _send(self, letter: Due, server: MailServer) -> None:
         about = {"job": letter.job.number, "letter": letter.kind.value}
         try:
-            server.send(self._texts.message(letter, server.sender, self._clock.now()))
+            server.send(self._written(letter, server))
         except MailError as error:
             goes_on = self._letters.failed(letter, str(error), is_final=error.is_final)
             what = "is tried again" if goes_on else "is given up"
@@ -71,3 +77,11 @@ class Post:
         else:
             self._letters.sent([letter])
             _log.info("a letter of job %s was sent", letter.job.number, extra=about)
+
+    def _written(self, letter: Due, server: MailServer) -> EmailMessage:
+        """Return a letter as it is sent. Raises MailError for one that cannot be: others must not wait behind it."""
+        try:
+            return self._texts.message(letter, server.sender, self._clock.now())
+        except Exception as error:
+            _log.exception("a letter of job %s cannot be written", letter.job.number)
+            raise MailError(f"it cannot be written: {type(error).__name__}", is_final=True) from error

@@ -1,11 +1,13 @@
 """Jobs over HTTP, with one command and nothing else: ordered, confirmed, done by its worker, picked up."""
 
+import asyncio
 import csv
 import http.client
 import io
 import json
 import os
 import signal
+import socket
 import subprocess
 import time
 import zipfile
@@ -15,6 +17,8 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
 
 from tests.cli.run import unlost
 from tests.recover.village import Village, running, village
@@ -23,6 +27,7 @@ from tests.service.jobs.test_worker import FILES
 from tests.service.jobs.workers import Hold
 from tests.service.test_metrics import samples
 from tests.waiting import wait_until
+from unlost.service import jobs_api
 
 NEIGHBOURS = Path(__file__).parents[3] / ".neighbours"
 
@@ -141,6 +146,54 @@ def test_orders_that_are_none(service: Service) -> None:
     assert service.ask("POST", "/api/jobs", b"url=x", Content_Type="application/x-www-form-urlencoded").status == 415
     put = service.ask("PUT", "/api/jobs", {})
     assert (put.status, {*put.headers["allow"].split(", ")}) == (405, {"GET", "HEAD", "POST"})
+
+
+def test_a_body_that_does_not_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever sends headers and then nothing is not waited for, and told so."""
+    monkeypatch.setattr(jobs_api, "_BODY_SECONDS", 0.01)
+
+    async def never() -> dict[str, object]:
+        await asyncio.Event().wait()
+        return {}
+
+    async def run() -> None:
+        scope = {"type": "http", "method": "POST", "headers": [(b"content-type", b"application/json")]}
+        with pytest.raises(HTTPException, match="408"):
+            await jobs_api._body(Request(scope, never))
+
+    asyncio.run(run())
+
+
+def test_no_path_leads_out_of_a_job(service: Service) -> None:
+    """What is picked up is named by its format alone: nothing else of the disk can be had."""
+    key = service.ask("POST", "/api/jobs", ORDER, is_admin=True).json["key"]
+    assert service.ended(key)["state"] == "complete"
+    for path in (
+        "../../../secret",
+        "..%2F..%2F..%2Fsecret",
+        "%2Fetc%2Fpasswd",
+        "zip/../../secret",
+        "zip%00",
+        "site.zip",
+    ):
+        answer = service.ask("GET", f"/api/jobs/{key}/package/{path}")
+        assert answer.status in (400, 404), path
+        assert (service.folder / "jobs" / "secret").read_text() not in answer.body.decode()
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "2130706433", "0x7f.1"])
+def test_the_address_of_an_order_is_never_visited(service: Service, host: str) -> None:
+    """However this machine is named, archives are asked for the address, and nobody connects to it."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setblocking(False)
+        url = f"http://{host}:{listener.getsockname()[1]}/admin"
+        answer = service.ask("POST", "/api/jobs", {**ORDER, "url": url}, is_admin=True)
+        if answer.status == 201:
+            assert service.ended(answer.json["key"])["progress"]["recovered"] == 0
+        else:
+            assert answer.json["error"].startswith("url:")
+        with pytest.raises(BlockingIOError):
+            listener.accept()
 
 
 def test_administrators(service: Service, lost: Village) -> None:

@@ -247,6 +247,26 @@ def test_limits_hold_together(jobs: Jobs) -> None:
     assert stores[1].is_clear("b")
 
 
+def test_rates_hold_together(jobs: Jobs) -> None:
+    """Four who ask as often as they can send no more in any ten seconds than one may, and hardly fewer."""
+    most, seconds = 12, 10.0
+    archive = Archive(
+        "a", "A", Kind.MEMENTO, timemap="http://a/", limits=(Limit(most, seconds, (Work.REPLAY,), "test"),)
+    )
+    stores = [DatabaseLimitStore(jobs.database) for _ in range(4)]
+    sent: list[float] = []
+    for tick in range(240):
+        now = 1_700_000_000.0 + tick / 4
+
+        def counted(ledger: Ledger, now: float = now) -> tuple[Ledger, bool]:
+            after, admission = admit(ledger, archive, Work.REPLAY, now, 1.0)
+            return after, admission.reason is None
+
+        sent += [now for store in stores if store.change("a", counted)]
+    assert max(sum(begin <= time < begin + seconds for time in sent) for begin in sent) <= most
+    assert len(sent) >= 0.8 * most * 60 / seconds
+
+
 def test_tokens(jobs: Jobs) -> None:
     """A token is known until it is revoked; what is kept of it does not open anything."""
     tokens = Tokens(jobs.database)

@@ -4,16 +4,18 @@ import hashlib
 import os
 import random
 import signal
+import sqlite3
 import threading
 import time
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from functools import partial
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select
 
 from tests.neighbours.postgresql import Postgresql
 from tests.neighbours.tcp_relay import relaying
@@ -25,6 +27,7 @@ from unlost.errors import DatabaseError
 from unlost.service.jobs import states
 from unlost.service.jobs.database import Database
 from unlost.service.jobs.job import Job, State
+from unlost.service.jobs.tables import JOBS
 
 FILES = 1 + 2 * PAGES  # the front page, and pages with an image each
 ON_THEIR_WAY = 2 * 3  # questions that a killed worker had asked: to two archives, at two connections and what is ready
@@ -104,18 +107,32 @@ def owners(jobs: Place) -> list[str]:
 
 
 def frozen(jobs: Place, worker: Started) -> None:
-    """Stop a worker for good, but not in the middle of a change, which would stop everybody else at SQLite."""
+    """Stop a worker for good, but not in the middle of a change, which would keep others from its job."""
+    process = worker.process.pid
     while True:
-        os.kill(worker.process.pid, signal.SIGSTOP)
-        aside = Database(jobs.url)
-        try:
-            with suppress(DatabaseError), aside.writing() as connection:
-                if not aside.is_shared:
-                    connection.exec_driver_sql("PRAGMA busy_timeout = 100")
-                return
-        finally:
-            aside.close()
-        os.kill(worker.process.pid, signal.SIGCONT)
+        os.kill(process, signal.SIGSTOP)
+        wait_until(lambda: Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "T")
+        if nobody_writes(jobs):
+            return
+        os.kill(process, signal.SIGCONT)
+
+
+def nobody_writes(jobs: Place) -> bool:
+    """Return whether no job is being changed."""
+    aside = Database(jobs.url)
+    try:
+        if not aside.is_shared:
+            with closing(sqlite3.connect(jobs.url.removeprefix("sqlite:///"), timeout=0)) as connection:
+                connection.execute("BEGIN IMMEDIATE")
+            return True
+        with aside.writing() as locking:
+            locking.execute(select(JOBS.c.number).with_for_update(nowait=True)).all()
+    except (DatabaseError, sqlite3.OperationalError):
+        return False
+    else:
+        return True
+    finally:
+        aside.close()
 
 
 def test_back_from_the_dead_it_spoils_nothing(jobs: Place, lost: Village) -> None:

@@ -1,10 +1,12 @@
 """The database of jobs: SQLite in a file, or PostgreSQL; each change in one transaction, or not at all."""
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy
 from sqlalchemy import Connection, Engine, create_engine, event, text
@@ -14,7 +16,14 @@ from unlost.clock import Clock, SystemClock
 from unlost.errors import DatabaseError, InputError, UsageError
 from unlost.service.jobs import migrations
 
+T = TypeVar("T")
+
 _BUSY_SECONDS = 30.0  # that somebody waits for SQLite's one writer; a change takes a millisecond
+# Between two attempts to be that writer. SQLite's own pauses grow to a tenth of a second, and who ordered something
+# would wait for all of them. Whoever is not durable, a worker, steps back: nobody waits for its answer.
+_RETRY_SECONDS, _WORKER_RETRY_SECONDS = 0.0005, 0.004
+_PATIENT = f"PRAGMA busy_timeout = {_BUSY_SECONDS * 1000:.0f}"
+_TRIES = 4  # to write without having kept others from it, before they are
 _CONNECT_SECONDS = 10
 _AT_ONCE = 10  # connections of one process
 _IDLE_MS = 60_000  # after which PostgreSQL ends a transaction in which nothing happens: its process was stopped
@@ -45,8 +54,12 @@ class Database:
         """Whether other machines may use it."""
         self._name = address.render_as_string(hide_password=True)
         self._clock = clock if clock is not None or self.is_shared else SystemClock()
+        self._retry = _RETRY_SECONDS if is_durable else _WORKER_RETRY_SECONDS
+        self._turn = nullcontext() if self.is_shared else _Turn()
         try:
-            self._engine = _postgresql(address) if self.is_shared else _sqlite(address, is_durable=is_durable)
+            self._engine = _postgresql(address) if self.is_shared else _sqlite(
+                address, self._retry, is_durable=is_durable
+            )  # fmt: skip
         except ImportError:
             message = "PostgreSQL needs a driver: install unlost with its extra, `pip install unlost[postgresql]`"
             raise UsageError(message) from None
@@ -63,18 +76,36 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Give a transaction that may change things: with SQLite, the only one that does."""
-        with self._explained(), self._engine.connect() as plain:
-            connection = plain.execution_options(unlost_begin="BEGIN IMMEDIATE")
-            with connection.begin():
-                yield connection
+        with self._turn, self._transaction("BEGIN IMMEDIATE") as connection:
+            yield connection
+
+    def write(self, work: Callable[[Connection], T]) -> T:
+        """Do something in a transaction that may change things, and return what it returned.
+
+        With SQLite it may be done several times, until nobody else has written meanwhile: so what it looks at and
+        thinks before its first change keeps nobody waiting. It must not change anything but the database.
+        """
+        for _ in range(0 if self.is_shared else _TRIES):
+            try:
+                with self._turn, self._transaction("BEGIN") as connection:
+                    # Who waits for another writer here is outdated by then.
+                    connection.exec_driver_sql("PRAGMA busy_timeout = 0")
+                    try:
+                        return work(connection)
+                    finally:
+                        connection.exec_driver_sql(_PATIENT)
+            except DatabaseError as error:
+                if not _is_busy(error.__cause__):
+                    raise
+            time.sleep(self._retry)
+        with self.writing() as connection:
+            return work(connection)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Give a transaction that only looks, and keeps nobody waiting."""
-        with self._explained(), self._engine.connect() as plain:
-            connection = plain.execution_options(unlost_begin="BEGIN")
-            with connection.begin():
-                yield connection
+        with self._transaction("BEGIN") as connection:
+            yield connection
 
     def now(self, connection: Connection) -> float:
         """Return the time that counts, in seconds since 1970."""
@@ -85,6 +116,13 @@ class Database:
     def close(self) -> None:
         """Close all connections."""
         self._engine.dispose()
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[Connection]:
+        with self._explained(), self._engine.connect() as plain:
+            connection = plain.execution_options(unlost_begin=begin)
+            with connection.begin():
+                yield connection
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -121,7 +159,7 @@ def _postgresql(address: URL) -> Engine:
     )  # fmt: skip
 
 
-def _sqlite(address: URL, *, is_durable: bool) -> Engine:
+def _sqlite(address: URL, retry: float, *, is_durable: bool) -> Engine:
     def prepared(connection: sqlite3.Connection, _: Any) -> None:  # noqa: ANN401  what SQLAlchemy passes
         # Python would begin transactions by itself, later than they must, and of the wrong kind.
         connection.isolation_level = None
@@ -133,10 +171,50 @@ def _sqlite(address: URL, *, is_durable: bool) -> Engine:
         hide_parameters=True,
     )  # fmt: skip
     event.listen(engine, "connect", prepared)
-    event.listen(engine, "begin", _begun)
+    event.listen(engine, "begin", lambda connection: _begun(connection, retry))
     return engine
 
 
-def _begun(connection: Connection) -> None:
+class _Turn:
+    """Lets one thread of this process at a time write, in place of all of them asking SQLite again and again."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(timeout=_BUSY_SECONDS):
+            raise DatabaseError("the database of jobs is locked by another change, which does not end")
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+def _begun(connection: Connection, retry: float) -> None:
     # SQLite knows no locked rows: whoever wants to write waits for its turn before it looks.
-    connection.exec_driver_sql(connection.get_execution_options().get("unlost_begin", "BEGIN"))
+    begin = connection.get_execution_options().get("unlost_begin", "BEGIN")
+    if begin == "BEGIN":
+        connection.exec_driver_sql(begin)
+        return
+    connection.exec_driver_sql("PRAGMA busy_timeout = 0")
+    try:
+        end = time.monotonic() + _BUSY_SECONDS
+        while not _has_begun(connection, begin, is_last=time.monotonic() >= end):
+            time.sleep(retry)
+    finally:
+        connection.exec_driver_sql(_PATIENT)
+
+
+def _has_begun(connection: Connection, begin: str, *, is_last: bool) -> bool:
+    try:
+        connection.exec_driver_sql(begin)
+    except sqlalchemy.exc.OperationalError as error:
+        if is_last or not _is_busy(error):
+            raise
+        return False
+    return True
+
+
+def _is_busy(error: BaseException | None) -> bool:
+    """Return whether somebody else writes, or has written since we looked."""
+    code = getattr(getattr(error, "orig", None), "sqlite_errorcode", 0)
+    return bool(code & 0xFF == sqlite3.SQLITE_BUSY)

@@ -20,6 +20,7 @@ from unlost.state_file import NAME
 
 CHECKPOINT = "checkpoint.sqlite"
 _WARCS = "warc"
+_NUMBER = re.compile(r"[0-9]{8,18}", re.ASCII)
 _GENERATION = re.compile(r"g([0-9]+)", re.ASCII)
 _TRIES = 5  # files of a worker that still lives may get other names while they are copied
 
@@ -71,6 +72,12 @@ class JobFolders:
             if each < generation:
                 shutil.rmtree(self.generation(number, each), ignore_errors=True)
 
+    def numbers(self) -> list[int]:
+        """Return the numbers of all jobs that have a folder."""
+        with suppress(FileNotFoundError):
+            return sorted(int(each.name) for each in self._root.iterdir() if _NUMBER.fullmatch(each.name))
+        return []
+
     def remove(self, number: int) -> None:
         """Remove everything of a job."""
         shutil.rmtree(self.of(number), ignore_errors=True)
@@ -85,7 +92,11 @@ def checkpoint(folder: Path) -> None:
     part.unlink(missing_ok=True)
     source = f"{(folder / NAME).absolute().as_uri()}?mode=ro"
     with closing(sqlite3.connect(source, uri=True)) as state, closing(sqlite3.connect(part)) as copy:
+        copy.execute("PRAGMA journal_mode = OFF")  # half of it is never read: one write to disk is enough, at the end
+        copy.execute("PRAGMA synchronous = OFF")
         state.backup(copy)
+    with part.open("rb") as written:
+        os.fsync(written.fileno())
     part.replace(folder / CHECKPOINT)
 
 

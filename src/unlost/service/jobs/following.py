@@ -36,6 +36,8 @@ class Following:
         self._look = look
         self._watchers: dict[int, set[_Watcher]] = {}
         self._looking: asyncio.Task[None] | None = None
+        self._asked: dict[int, asyncio.Future[Seen | None]] = {}
+        self._answering: asyncio.Task[None] | None = None
         self.is_closed = False
 
     @property
@@ -57,9 +59,38 @@ class Following:
         if self.is_closed or self.watchers >= _MAX_WATCHERS:
             raise BusyError(f"{self.watchers} watch already: no more may", 60)
 
-    async def follow(self, number: int, tell: Tell) -> AsyncIterator[bytes]:
-        """Yield an event whenever a job has changed, the first soon, until it has ended."""
+    async def look_up(self, number: int) -> Seen | None:
+        """Return a job and its place in the queue; None if there is none. Raises DatabaseError.
+
+        All who ask while a look is under way are answered by the next one together: a crowd that begins to watch at
+        once keeps nobody waiting who wants something else of the database.
+        """
+        found = self._asked.get(number)
+        if found is None:
+            found = self._asked[number] = asyncio.get_running_loop().create_future()
+        if self._answering is None or self._answering.done():
+            self._answering = asyncio.create_task(self._answer())
+        return await asyncio.shield(found)  # others may wait for the same
+
+    async def _answer(self) -> None:
+        while self._asked:
+            asked, self._asked = self._asked, {}
+            try:
+                found = await asyncio.to_thread(self._jobs.watched, list(asked))
+            except Exception as error:  # noqa: BLE001  it is theirs who asked
+                for each in asked.values():
+                    each.set_exception(error)
+                    each.exception()  # nobody may be left who wants to know
+            else:
+                for number, each in asked.items():
+                    each.set_result(found.get(number))
+
+    async def follow(self, number: int, tell: Tell, seen: Seen | None = None) -> AsyncIterator[bytes]:
+        """Yield an event whenever a job has changed, until it has ended. seen: how it stands, if that is known."""
         watcher = _Watcher()
+        if seen is not None:
+            watcher.seen = seen
+            watcher.news.set()
         self._watchers.setdefault(number, set()).add(watcher)
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look_on())

@@ -18,6 +18,13 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 Row = Mapping[str, str | int | float | bool | None]
 
 
+COLUMNS = (
+    "number", "state", "url", "page", "policy", "archives", "from", "to", "windows", "name", "mail", "submitted",
+    "confirmed", "begun", "ended", "picked_up", "recovered", "missing", "queued", "requests", "message",
+)  # fmt: skip
+"""The fields of a row, in their order."""
+
+
 def row_of(job: Job) -> Row:
     """Return what there is to say of a job in a table. Of those that were removed, nobody knows whose they were."""
     requests = job.figures.get("requests")
@@ -62,15 +69,14 @@ def _json(rows: Iterator[Row]) -> Iterator[str]:
 
 def _csv(rows: Iterator[Row]) -> Iterator[str]:
     buffer = io.StringIO()
-    writer = None
+    writer = csv.DictWriter(buffer, COLUMNS)
+    writer.writeheader()
     for row in rows:
-        if writer is None:
-            writer = csv.DictWriter(buffer, list(row))
-            writer.writeheader()
         writer.writerow({name: _cell(value) for name, value in row.items()})
         yield buffer.getvalue()
         buffer.seek(0)
         buffer.truncate()
+    yield buffer.getvalue()
 
 
 def _cell(value: object) -> object:

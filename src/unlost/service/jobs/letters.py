@@ -52,15 +52,18 @@ class Letters:
         with self._database.writing() as connection:
             now = self._database.now(connection)
             due = select(LETTERS).where(LETTERS.c.due <= now).order_by(LETTERS.c.due, LETTERS.c.number).limit(limit)
-            for row in connection.execute(due.with_for_update(skip_locked=True)).all():
-                about = connection.execute(select(JOBS).where(JOBS.c.number == row.job)).one_or_none()
-                job, kind = None if about is None else job_of(about), Letter(row.kind)
-                mine = update(LETTERS).where(LETTERS.c.number == row.number)
-                if job is None or not job.order.mail or job.state is not _ABOUT[kind]:
-                    connection.execute(mine.values(due=None, message="no longer so"))
-                else:
-                    connection.execute(mine.values(due=now + _LEASE_SECONDS, tries=row.tries + 1))
+            rows = connection.execute(due.with_for_update(skip_locked=True)).all()
+            about = connection.execute(select(JOBS).where(JOBS.c.number.in_({row.job for row in rows}))).all()
+            jobs = {job.number: job for job in map(job_of, about)}
+            for row in rows:
+                job, kind = jobs.get(row.job), Letter(row.kind)
+                if job is not None and job.order.mail and job.state is _ABOUT[kind]:
                     found.append(Due(row.number, kind, job, row.tries + 1))
+            taken = {letter.number for letter in found}
+            mine = update(LETTERS).where(LETTERS.c.number.in_(taken))
+            connection.execute(mine.values(due=now + _LEASE_SECONDS, tries=LETTERS.c.tries + 1))
+            others = update(LETTERS).where(LETTERS.c.number.in_({row.number for row in rows} - taken))
+            connection.execute(others.values(due=None, message="no longer so"))
         return found
 
     def sent(self, letters: Sequence[Due]) -> None:

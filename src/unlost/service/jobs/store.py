@@ -97,11 +97,17 @@ class Jobs:
         return {job.number: (job, places.get(job.number)) for job in jobs}
 
     def change(self, number: int, change: Callable[[Job, float], Job]) -> Job:
-        """Replace a job by what a function makes of it and of the time; nobody else sees or changes it meanwhile."""
-        with self.database.writing() as connection:
+        """Replace a job by what a function makes of it and of the time; nobody else changes it meanwhile.
+
+        It may be called several times, of which one counts, and must do nothing else.
+        """
+
+        def changed(connection: Connection) -> Job:
             job = _job(connection, number, is_locked=True)
             now = self.database.now(connection)
             return self._keep(connection, job, change(job, now), now)
+
+        return self.database.write(changed)
 
     def _keep(self, connection: Connection, before: Job, after: Job, now: float) -> Job:
         if after != before:
@@ -185,15 +191,17 @@ class Jobs:
                 free = _free(worker, self.database.now(connection))
                 if all(connection.execute(select(JOBS.c.number).where(each).limit(1)).first() is None for each in free):
                     return None
-            with self.database.writing() as connection:
-                now = self.database.now(connection)
-                row = next((row for each in _free(worker, now) if (row := _next(connection, each)) is not None), None)
-                if row is None:
-                    return None
-                job = job_of(row)
-                claimed = self._keep(connection, job, states.claim(job, worker, now, seconds), now)
-            if claimed.state is State.PROCESSING:
+            claimed = self.database.write(lambda connection: self._claimed(connection, worker, seconds))
+            if claimed is None or claimed.state is State.PROCESSING:
                 return claimed
+
+    def _claimed(self, connection: Connection, worker: str, seconds: float) -> Job | None:
+        now = self.database.now(connection)
+        row = next((row for each in _free(worker, now) if (row := _next(connection, each)) is not None), None)
+        if row is None:
+            return None
+        job = job_of(row)
+        return self._keep(connection, job, states.claim(job, worker, now, seconds), now)
 
     def beat(self, number: int, generation: int, seconds: float, progress: Progress) -> Job:
         """Note that a worker lives. Raises LeaseLostError if the job is not its own any more."""
@@ -241,6 +249,12 @@ class Jobs:
         while part := self.listed(None, _PART, after):
             yield from part
             after = part[-1].number
+
+    def removed(self, numbers: Sequence[int]) -> list[int]:
+        """Return those of several jobs that were removed."""
+        chosen = select(JOBS.c.number).where(JOBS.c.number.in_(numbers), JOBS.c.state == State.REMOVED.value)
+        with self.database.reading() as connection:
+            return list(connection.execute(chosen).scalars())
 
     def counts(self) -> dict[State, int]:
         """Return how many jobs are in which state."""

@@ -1,0 +1,126 @@
+"""SQLite has one writer at a time: whoever wants to be it waits, and not for longer than it must."""
+
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.service.jobs.shelf import ORDER
+from tests.waiting import wait_until
+from unlost.errors import DatabaseError
+from unlost.service.jobs import database as module
+from unlost.service.jobs.database import Database, file_url
+from unlost.service.jobs.job import Job
+from unlost.service.jobs.store import Jobs
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Return where the database is."""
+    return tmp_path / "jobs.sqlite"
+
+
+@pytest.fixture
+def database(file: Path) -> Iterator[Database]:
+    """Open an empty one."""
+    found = Database(file_url(file))
+    found.prepare()
+    yield found
+    found.close()
+
+
+def submit(database: Database) -> threading.Thread:
+    """Order something, in a thread."""
+    thread = threading.Thread(target=lambda: Jobs(database).submit(ORDER))
+    thread.start()
+    return thread
+
+
+def test_whoever_waits_is_next(file: Path, database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While another process writes, orders wait; they ask in short intervals, and all are taken once it has ended."""
+    paused: list[float] = []
+
+    class Watched:
+        monotonic = time.monotonic
+
+        @staticmethod
+        def sleep(seconds: float) -> None:
+            paused.append(seconds)
+            time.sleep(seconds)
+
+    monkeypatch.setattr(module, "time", Watched)
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        threads = [submit(database) for _ in range(4)]
+        wait_until(lambda: len(paused) > 20)
+        assert all(thread.is_alive() for thread in threads)
+        other.execute("COMMIT")
+        for thread in threads:
+            thread.join()
+    assert max(paused) < 0.005
+    assert len(list(Jobs(database).history())) == 4
+
+
+def test_what_is_thought_keeps_nobody_waiting(file: Path, database: Database) -> None:
+    """While it is looked at and thought about what to change, another may write; then it is thought about anew."""
+    jobs = Jobs(database)
+    number = jobs.submit(ORDER).number
+    thought: list[str] = []
+
+    def change(job: Job, _: float) -> Job:
+        if len(thought) < 2:
+            with closing(sqlite3.connect(file, timeout=0, isolation_level=None)) as other:
+                other.execute("UPDATE job SET message = message || 'x'")
+        thought.append(job.message)
+        return replace(job, message=job.message + "y")
+
+    assert jobs.change(number, change).message == "xxy"
+    assert thought == ["", "x", "xx"]
+    assert jobs.get(number).message == "xxy"
+
+
+def test_in_the_end_others_are_kept_waiting(file: Path, database: Database) -> None:
+    """Whoever was outdated some times keeps others from writing, so that it comes to an end."""
+    jobs = Jobs(database)
+    number = jobs.submit(ORDER).number
+    refused: list[str] = []
+
+    def change(job: Job, _: float) -> Job:
+        with closing(sqlite3.connect(file, timeout=0, isolation_level=None)) as other:
+            try:
+                other.execute("UPDATE job SET message = message || 'x'")
+            except sqlite3.OperationalError as error:
+                refused.append(str(error))
+        return replace(job, message=job.message + "y")
+
+    assert jobs.change(number, change).message.endswith("xy")
+    assert refused == ["database is locked"]
+
+
+def test_who_never_ends_keeps_nobody_for_ever(file: Path, database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A writer that was stopped in the middle of its change is given up on; who only looks does not notice it."""
+    monkeypatch.setattr(module, "_BUSY_SECONDS", 0.05)
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(DatabaseError, match="locked"):
+            Jobs(database).submit(ORDER)
+        assert list(Jobs(database).history()) == []
+    with database.writing():
+        thread_saw: list[str] = []
+
+        def other_thread() -> None:
+            try:
+                Jobs(database).submit(ORDER)
+            except DatabaseError as error:
+                thread_saw.append(str(error))
+
+        thread = threading.Thread(target=other_thread)
+        thread.start()
+        thread.join()
+    assert "locked" in thread_saw[0]
+    assert Jobs(database).submit(ORDER).number == 1

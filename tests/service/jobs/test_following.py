@@ -1,0 +1,132 @@
+"""Who watches a job is told of each change; a crowd asks the database once."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from tests.service.jobs.shelf import ORDER
+from unlost.errors import BusyError, DatabaseError
+from unlost.service.jobs import following as module
+from unlost.service.jobs.following import Following, Seen
+from unlost.service.jobs.job import Job, State
+
+if TYPE_CHECKING:
+    from unlost.service.jobs.store import Jobs
+
+WAITING = Job(1, ORDER, State.QUEUED, 0.0, 0.0)
+DONE = replace(WAITING, state=State.COMPLETE)
+
+
+class Looked:
+    """Jobs that somebody looks at. asked: the numbers of each look. gate: whether looks may end."""
+
+    def __init__(self, *found: Seen) -> None:
+        self.found = {seen[0].number: seen for seen in found}
+        self.asked: list[list[int]] = []
+        self.gate = threading.Event()
+        self.gate.set()
+        self.error: DatabaseError | None = None
+
+    def watched(self, numbers: Sequence[int]) -> dict[int, Seen]:
+        """Return some."""
+        self.asked.append(sorted(numbers))
+        self.gate.wait()
+        if self.error is not None:
+            raise self.error
+        return {number: self.found[number] for number in numbers if number in self.found}
+
+    def following(self) -> Following:
+        """Return who looks here, as often as it can."""
+        return Following(cast("Jobs", self), look=0.0)
+
+
+def tell(job: Job, place: int | None) -> dict[str, object]:
+    """Say how a job stands."""
+    return {"state": job.state.value, "place": place}
+
+
+def event(state: str, place: int | None) -> bytes:
+    """Return what is sent of it."""
+    return f"event: job\ndata: {json.dumps({'state': state, 'place': place})}\n\n".encode()
+
+
+def test_a_crowd_asks_once() -> None:
+    """All who ask while a look is under way are answered by the next, together, each with what it asked for."""
+
+    async def run() -> None:
+        jobs = Looked(*((replace(WAITING, number=number), number) for number in range(1, 100)))
+        jobs.gate.clear()
+        following = jobs.following()
+        first = asyncio.create_task(following.look_up(1))
+        while not jobs.asked:
+            await asyncio.sleep(0)
+        crowd = [asyncio.create_task(following.look_up(number)) for number in (2, 2, *range(2, 101))]
+        await asyncio.sleep(0)
+        jobs.gate.set()
+        found = await asyncio.gather(first, *crowd)
+        assert jobs.asked == [[1], list(range(2, 101))]
+        assert [seen and seen[0].number for seen in found] == [1, 2, 2, *range(2, 100), None]
+
+    asyncio.run(run())
+
+
+def test_a_database_that_is_away_is_said_to_all() -> None:
+    """Everybody who asked is told; who asks later is answered again; who went away keeps nobody from it."""
+
+    async def run() -> None:
+        jobs = Looked((WAITING, 1))
+        jobs.error = DatabaseError("away")
+        following = jobs.following()
+        found = await asyncio.gather(*(following.look_up(1) for _ in range(3)), return_exceptions=True)
+        assert [type(each) for each in found] == [DatabaseError] * 3
+        jobs.error = None
+        jobs.gate.clear()
+        left, stays = asyncio.create_task(following.look_up(1)), asyncio.create_task(following.look_up(1))
+        await asyncio.sleep(0)
+        left.cancel()
+        jobs.gate.set()
+        assert await stays == (WAITING, 1)
+        assert left.cancelled() or await asyncio.gather(left, return_exceptions=True)
+
+    asyncio.run(run())
+
+
+def test_from_the_first_event_to_the_last() -> None:
+    """What is known is told at once, then each change and nothing else, until the job has ended."""
+
+    async def run() -> None:
+        jobs = Looked((WAITING, 2))
+        following = jobs.following()
+        events = following.follow(1, tell, (WAITING, 2))
+        assert await anext(events) == event("queued", 2)
+        jobs.found[1] = (WAITING, 1)
+        assert await anext(events) == event("queued", 1)
+        jobs.found[1] = (DONE, None)
+        assert [each async for each in events] == [event("complete", None)]
+        assert following.watchers == 0
+
+    asyncio.run(run())
+
+
+def test_no_more_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever is one too many is sent away; all are let go at the end."""
+
+    async def run() -> None:
+        monkeypatch.setattr(module, "_MAX_WATCHERS", 2)
+        jobs = Looked((WAITING, 1))
+        following = jobs.following()
+        streams = [following.follow(1, tell, (WAITING, 1)) for _ in range(2)]
+        for each in streams:
+            following.check_room()
+            await anext(each)
+        with pytest.raises(BusyError, match="2 watch already"):
+            following.check_room()
+        following.close()
+        assert [[each async for each in stream] for stream in streams] == [[], []]
+
+    asyncio.run(run())

@@ -1,0 +1,56 @@
+"""The history of all jobs, as other programs read it."""
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from xml.etree import ElementTree as ET
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.service.jobs.shelf import ORDER
+from unlost.service.jobs.history import MEDIA_TYPES, row_of, written
+from unlost.service.jobs.job import Job, State
+
+JOB = Job(1, ORDER, State.COMPLETE, 0.0, 0.0, confirmed=1.0, figures={"requests": 7})
+
+
+def whole(jobs: Sequence[Job], form: str) -> str:
+    """Return a history in one piece."""
+    return "".join(written(jobs, form))
+
+
+@given(st.lists(st.tuples(st.text(), st.text()), max_size=4))
+def test_every_form_says_the_same(texts: list[tuple[str, str]]) -> None:
+    """Whatever people typed and archives said, all three can be read, and have what was written."""
+    jobs = [
+        replace(JOB, number=number, order=replace(ORDER, name=name), message=message)
+        for number, (name, message) in enumerate(texts, 1)
+    ]
+    rows = [row_of(job) for job in jobs]
+    assert json.loads(whole(jobs, "json")) == rows
+    table = list(csv.DictReader(io.StringIO(whole(jobs, "csv"), newline="")))
+    assert [row["number"] for row in table] == [str(row["number"]) for row in rows]
+    assert [row["message"].removeprefix("'") for row in table] == [message.removeprefix("'") for _, message in texts]
+    tree = ET.fromstring(whole(jobs, "xml").encode("utf-8", "replace"))  # noqa: S314  our own
+    assert [each.findtext("number") for each in tree] == [str(row["number"]) for row in rows]
+    assert all(each.findtext("requests") == "7" for each in tree)
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@sum", "\tx", "\rx"])
+def test_no_spreadsheet_takes_it_for_a_formula(text: str) -> None:
+    """What begins like one has an apostrophe before it."""
+    (row,) = csv.DictReader(io.StringIO(whole([replace(JOB, message=text)], "csv"), newline=""))
+    assert row["message"] == f"'{text}"
+
+
+def test_of_nobody() -> None:
+    """Where there were no jobs, each form is whole all the same."""
+    assert {form: whole([], form) for form in MEDIA_TYPES} == {
+        "json": "[]\n",
+        "csv": ",".join(row_of(JOB)) + "\r\n",
+        "xml": '<?xml version="1.0" encoding="UTF-8"?>\n<jobs>\n</jobs>\n',
+    }

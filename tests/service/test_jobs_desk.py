@@ -1,0 +1,88 @@
+"""Where orders are taken: whoever orders does not wait behind those who look."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.service.jobs.shelf import ORDER
+from tests.virtual_clock import VirtualClock
+from unlost.errors import DatabaseError
+from unlost.service.jobs import states
+from unlost.service.jobs.database import Database, file_url
+from unlost.service.jobs.folders import JobFolders
+from unlost.service.jobs.job import State
+from unlost.service.jobs.keys import Keys
+from unlost.service.jobs.letters import Letters
+from unlost.service.jobs.store import Jobs
+from unlost.service.jobs_desk import Desk
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    """Have a desk with an empty database."""
+    database = Database(file_url(tmp_path / "jobs.sqlite"))
+    database.prepare()
+
+    async def made() -> Desk:
+        return Desk.of(Jobs(database), JobFolders(tmp_path / "work"), Keys(b"x" * 32), Letters(database), ("a",))
+
+    found = asyncio.run(made())
+    yield found
+    found.orders.shutdown()
+    database.close()
+
+
+def test_an_order_does_not_wait_behind_a_crowd(desk: Desk) -> None:
+    """While more look than there is room for, and none of them gets on, an order is taken."""
+
+    async def run() -> None:
+        gate = threading.Event()
+        crowd = [asyncio.create_task(desk.do(gate.wait)) for _ in range(40)]
+        try:
+            await asyncio.sleep(0)
+            taken = await desk.take(desk.jobs.submit, ORDER, is_confirmed=True)
+            assert taken.state is State.QUEUED
+            assert not any(each.done() for each in crowd)
+        finally:
+            gate.set()
+            assert all(await asyncio.gather(*crowd))
+
+    asyncio.run(run())
+
+
+def test_nothing_is_left_of_a_job_that_was_removed(desk: Desk) -> None:
+    """A folder in which a worker still wrote while it was removed goes the next time; all others stay."""
+    gone, kept = desk.jobs.submit(ORDER).number, desk.jobs.submit(ORDER).number
+    for number in (gone, kept, 999):
+        desk.folders.begin(number, 1)
+    desk.jobs.change(gone, states.expire)
+    desk.sweep()
+    assert desk.folders.numbers() == [kept, 999]
+
+
+def test_who_looks_after_jobs_survives_what_nobody_thought_of(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fault is logged, and at the next look it goes on."""
+    job = desk.jobs.submit(ORDER)
+    desk.folders.begin(job.number, 1)
+    desk.jobs.change(job.number, states.expire)
+    faults = iter([RuntimeError("a fault"), DatabaseError("away")])
+    sweep = Desk.sweep
+
+    def faulty(desk: Desk) -> None:
+        for fault in faults:
+            raise fault
+        sweep(desk)
+
+    monkeypatch.setattr(Desk, "sweep", faulty)
+
+    async def run() -> None:
+        looking = asyncio.create_task(desk.look_after(VirtualClock()))
+        while desk.folders.numbers():
+            await asyncio.sleep(0)
+        looking.cancel()
+        await asyncio.gather(looking, return_exceptions=True)
+
+    asyncio.run(run())
