@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-_SECONDS = 30  # far more than anything takes that is waited for
+_SECONDS = 120  # far more than anything takes that is waited for, also on a machine that does much else
 
 
 def wait_until(condition: Callable[[], bool]) -> None:

@@ -54,6 +54,14 @@ _NICENESS = 10  # whoever waits for an answer of the service on the same machine
     metavar="N",
     help="To one archive at once.",
 )
+@click.option(
+    "--nice",
+    type=click.IntRange(0, 19),
+    default=_NICENESS,
+    show_default=True,
+    metavar="N",
+    help="By how much to lower its own priority; 0 on a machine that does nothing else.",
+)
 @click.option("--with-parent", is_flag=True, hidden=True, help="End when standard input does.")
 @archives_option
 @only_option
@@ -66,6 +74,7 @@ def command(
     lease: float,
     pause: float,
     connections: int,
+    nice: int,
     with_parent: bool,
     archives: Path | None,
     only: tuple[str, ...],
@@ -75,6 +84,7 @@ def command(
 
     Several may run, also on other machines with --database; what one of them leaves, another one goes on with.
     """
+    os.nice(nice)  # before anything is loaded: that takes longer than a small job
     import uvloop  # noqa: PLC0415  only who works pays for it
 
     from unlost.cli.logs import log_to_stderr  # noqa: PLC0415
@@ -83,7 +93,6 @@ def command(
     if jobs is None:
         raise UsageError("--jobs is missing: the folder that `unlost serve --jobs` has")
     log_to_stderr()
-    os.nice(_NICENESS)
     found = open_database(jobs, database, is_durable=False)
     try:
         known = _archives(archives, only)

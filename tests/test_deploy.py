@@ -1,0 +1,61 @@
+"""The units for systemd: systemd understands all of them, and what they start runs."""
+
+import configparser
+import os
+import shlex
+import signal
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run import UNLOST
+from tests.waiting import wait_until
+
+ROOT = Path(__file__).parents[1]
+UNITS = sorted((ROOT / "deploy").glob("*.service"))
+PROGRAM = "/opt/unlost/bin/unlost"
+
+
+def verified(folder: Path, unit: str, text: str) -> str:
+    """Return what systemd has to say of a unit, whose program is where it is here."""
+    file = folder / unit
+    file.write_text(text.replace(PROGRAM, str(UNLOST)))
+    done = subprocess.run(["systemd-analyze", "verify", file], capture_output=True, text=True, check=False, timeout=60)
+    return "\n".join(line for line in done.stderr.splitlines() if file.stem.partition("@")[0] in line)
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
+def test_systemd_understands_a_unit(unit: Path, tmp_path: Path) -> None:
+    """Every line of it; and a line that it does not understand would be noticed."""
+    text = unit.read_text()
+    assert verified(tmp_path, unit.name, text) == ""
+    assert "Umask" in verified(tmp_path, unit.name, text.replace("UMask=", "Umask="))
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
+def test_what_a_unit_starts_runs(unit: Path, tmp_path: Path) -> None:
+    """Its command, with its environment, is ready in a moment and ends in order when systemd says so."""
+    said = configparser.ConfigParser(strict=False, interpolation=None)
+    said.optionxform = str  # type: ignore[assignment, method-assign]
+    said.read_string(unit.read_text())
+    service = said["Service"]
+    here = {name: value for name, value in os.environ.items() if not name.startswith(("UNLOST_", "XDG_"))}
+    told = dict(each.split("=", 1) for each in shlex.split(service["Environment"]))
+    told = {name: value.replace("/var/lib/unlost", str(tmp_path)) for name, value in told.items()}
+    command = shlex.split(service["ExecStart"].replace(PROGRAM, str(UNLOST)).replace("%H-%i", "machine-1"))
+    environment = here | told | {"UNLOST_SERVE_PORT": "0", "UNLOST_CONTACT": "me@example.org"}
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        lines: list[str] = []
+        reading = threading.Thread(target=lambda: lines.extend(process.stderr or ()))
+        reading.start()
+        try:
+            wait_until(lambda: any("waits for jobs" in line for line in lines) or process.poll() is not None)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            code = process.wait(60)
+            reading.join()
+    assert code == 0, lines
+    assert any("waits for jobs" in line for line in lines), lines
+    assert (tmp_path / "jobs" / "jobs.sqlite").exists()
