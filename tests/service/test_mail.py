@@ -199,7 +199,7 @@ def test_whatever_an_order_says_its_letter_can_be_written(mail: str, name: str, 
     assert message["To"] == order.mail
     read = message_from_bytes(message.as_bytes(policy=policy.SMTP), policy=policy.default)
     assert sorted(read.keys()) == sorted(message.keys())
-    assert getaddresses(read.get_all("To")) == [("", order.mail)]
+    assert getaddresses(read.get_all("To", [])) == [("", order.mail)]
 
 
 def test_a_service_with_mail(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from unlost.service.jobs.job import Job, State
 from unlost.service.jobs.order import order_of
 from unlost.service.jobs.store import Jobs
 
-LEASE = 2.0
+LEASE = 3.0
 """Seconds: short, since tests wait for it to run out; no test depends on a worker that keeps it."""
 
 
