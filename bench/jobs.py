@@ -7,25 +7,18 @@ The idle server, which nobody watches and no worker uses, gets the same orders a
 
 import asyncio
 import os
-import random
-import signal
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
-from itertools import count
 from pathlib import Path
 
 import aiohttp
-from tests.cli.run import UNLOST
 from tests.neighbours import postgresql
-from tests.recover.site import HOST, ROOT, Held, Site, html, part
-from tests.recover.village import running
+from tests.recover.site import ROOT
 from tests.service.jobs.serving import Service, serving
 
+from bench.jobs_others import AT_ONCE, STREAMS, WORKERS, Other, other
 from bench.measure import Report
 from unlost.service.jobs.database import Database, file_url
 from unlost.service.jobs.job import Job, State
@@ -37,56 +30,6 @@ JOBS = int(os.environ.get("JOBS_COUNT", "2000"))
 IDLE = min(JOBS, 1000)  # of which ten are slower than the 99th percentile
 WARM = 100  # orders that are not counted
 RATE = 20.0  # orders a second
-STREAMS = 200
-RECENT = 5  # jobs that were just ordered: none of them has ended yet
-WORKERS = 2
-AT_ONCE = 4  # jobs of one worker
-LEASE = "5"
-SEED = 1208
-
-
-def tiny() -> Site:
-    """Return a page with an image."""
-    site, refs = Site(), (part("/i.gif"),)
-    site.add(HOST, Held("a", "20100101000000", ROOT, html("One page", *refs), refs=refs))
-    site.add(f"{HOST}/i.gif", Held("a", "20100101000001", f"{ROOT}i.gif", b"GIF89a" + bytes(500), "image/gif"))
-    return site
-
-
-@dataclass
-class Crew:
-    """Two workers; somebody kills them."""
-
-    folder: Path
-    registry: Path
-    url: str
-    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
-    kills: int = 0
-    _names: Iterator[int] = field(default_factory=count)
-
-    def hire(self) -> None:
-        """Have as many as there should be."""
-        environment = {**os.environ, "UNLOST_HOME": str(self.folder / "home"), "UNLOST_CONTACT": "me@example.org"}
-        environment |= {"UNLOST_JOBS": str(self.folder / "jobs"), "UNLOST_DATABASE": self.url}
-        while len(self.processes) < WORKERS:
-            command: list[str | Path] = [UNLOST, "worker", "--name", f"w{next(self._names)}", "--lease", LEASE]
-            command += ["--at-once", str(AT_ONCE), "--pause", "1", "--archives", self.registry]
-            self.processes.append(subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL))
-
-    def kill(self, number: int) -> None:
-        """Kill one, and have another."""
-        process = self.processes.pop(number)
-        process.kill()
-        process.wait()
-        self.kills += 1
-        self.hire()
-
-    def end(self) -> None:
-        """Let all go."""
-        for process in self.processes:
-            process.send_signal(signal.SIGTERM)
-        for process in self.processes:
-            process.wait()
 
 
 async def submit(session: aiohttp.ClientSession, service: Service, keys: list[str]) -> float:
@@ -103,89 +46,50 @@ async def submit(session: aiohttp.ClientSession, service: Service, keys: list[st
     return time.perf_counter() - begun
 
 
-async def watch(session: aiohttp.ClientSession, service: Service, key: str, seen: list[str]) -> None:
-    """Follow a job to its end."""
-    async with session.get(f"{service.base}/api/jobs/{key}/events", timeout=aiohttp.ClientTimeout(None)) as answer:
-        if answer.status != 200:
-            raise RuntimeError(f"{answer.status}: {await answer.text()}")
-        last = b""
-        async for line in answer.content:
-            last = line if line.startswith(b"data:") else last
-        if b'"state": "complete"' in last:
-            seen.append(key)
+async def orders(service: Service, number: int, watchers: Other | None, keys: list[str]) -> list[float]:
+    """Order so many, at a steady rate, whatever the answers take; return the seconds of each. keys: gets theirs.
 
-
-async def orders(service: Service, number: int, crew: Crew | None) -> tuple[list[float], list[str], int]:
-    """Order so many, at a steady rate, whatever the answers take; return the seconds of each, keys, streams that ended.
-
-    With a crew, as many as there are streams were ordered before and are watched, and workers are killed until all is
-    done. The times are those of the orders at that rate alone.
+    watchers: are told of each.
     """
-    keys: list[str] = []
-    seen: list[str] = []
-    chance = random.Random(SEED)  # noqa: S311
-    connector = aiohttp.TCPConnector(limit=0)
-    async with aiohttp.ClientSession(connector=connector) as session:
-        watching = []
-        if crew is not None:
-            for _ in range(STREAMS):
-                await submit(session, service, keys)
-            watching = [asyncio.create_task(watch(session, service, key, seen)) for key in keys]
-            await asyncio.sleep(2)  # that all are open
-            crew.hire()
+    told = len(keys)
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
         begun = time.perf_counter()
-        next_kill = begun + 5
         tasks = []
         for index in range(number):
             await asyncio.sleep(max(0.0, begun + index / RATE - time.perf_counter()))
             tasks.append(asyncio.create_task(submit(session, service, keys)))
-            if crew is not None:
-                # A stream that ended is replaced by one of a job that was just ordered: there are always so many.
-                for place, each in enumerate(watching):
-                    if each.done():
-                        key = chance.choice(keys[-RECENT:])
-                        watching[place] = asyncio.create_task(watch(session, service, key, seen))
-                if time.perf_counter() > next_kill:
-                    await asyncio.to_thread(crew.kill, chance.randrange(WORKERS))
-                    next_kill = time.perf_counter() + chance.uniform(2, 8)
-        times = await asyncio.gather(*tasks)
-        if crew is not None:
-            await _finished(session, service, len(keys), crew, chance)
-        await asyncio.gather(*watching)
-    return list(times), keys, len(seen)
+            for key in keys[told:] if watchers is not None else ():
+                watchers.tell(key)
+                told += 1
+        return list(await asyncio.gather(*tasks))
 
 
-async def _finished(
-    session: aiohttp.ClientSession, service: Service, number: int, crew: Crew, chance: random.Random
-) -> None:
-    """Go on killing until all jobs are done."""
-    next_kill = 0.0
-    while True:
-        headers = {"Authorization": f"Bearer {service.token}"}
-        async with session.get(f"{service.base}/api/jobs?limit=1", headers=headers) as answer:
-            counts = (await answer.json())["counts"]
-        if counts["complete"] + counts["failed"] >= number:
-            return
-        if time.perf_counter() > next_kill:
-            await asyncio.to_thread(crew.kill, chance.randrange(WORKERS))
-            next_kill = time.perf_counter() + chance.uniform(2, 8)
-        await asyncio.sleep(0.5)
+async def watched(service: Service, watchers: Other) -> list[str]:
+    """Order as many as there are streams, one after the other; return their keys once all are watched."""
+    keys: list[str] = []
+    async with aiohttp.ClientSession() as session:
+        for _ in range(STREAMS):
+            await submit(session, service, keys)
+            watchers.tell(keys[-1])
+    watchers.said()
+    return keys
+
+
+async def finished(service: Service, number: int) -> None:
+    """Wait until so many jobs have ended."""
+    headers = {"Authorization": f"Bearer {service.token}"}
+    async with aiohttp.ClientSession(headers=headers) as session:
+        while True:
+            async with session.get(f"{service.base}/api/jobs?limit=1") as answer:
+                counts = (await answer.json())["counts"]
+            if counts["complete"] + counts["failed"] >= number:
+                return
+            await asyncio.sleep(0.5)
 
 
 def percentile(times: list[float], share: float) -> float:
     """Return the time that so many are not above."""
     return sorted(times)[min(len(times) - 1, int(len(times) * share))]
-
-
-@contextmanager
-def _archives(folder: Path) -> Iterator[Path]:
-    """Run the archives in a process of their own: what they do must not slow down whoever measures."""
-    command = [sys.executable, "-m", "bench.jobs", str(folder)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        if process.stdin is None or process.stdout is None:
-            raise RuntimeError("no pipes")
-        yield Path(process.stdout.readline().strip())
-        process.stdin.close()
 
 
 @contextmanager
@@ -219,26 +123,30 @@ def main() -> None:
     report = Report("jobs" if kind == "sqlite" else f"jobs-{kind}", f"Jobs ({kind})")
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        registry = stack.enter_context(_archives(folder))
+        registry = Path(stack.enter_context(other("archives", folder)).said())
         server = stack.enter_context(postgresql.serving()) if kind == "postgresql" else None
         with _place(folder / "idle", registry, server.new() if server else None) as (service, _):
-            asyncio.run(orders(service, WARM, None))
-            idle, _, _ = asyncio.run(orders(service, IDLE, None))
-        with _place(folder / "busy", registry, server.new() if server else None) as (service, url):
-            crew = Crew(folder / "busy", registry, url)
+            asyncio.run(orders(service, WARM, None, []))
+            idle = asyncio.run(orders(service, IDLE, None, []))
+        with (
+            _place(folder / "busy", registry, server.new() if server else None) as (service, url),
+            other("watchers", service.base) as watchers,
+        ):
+            keys = asyncio.run(watched(service, watchers))
             begun = time.perf_counter()
-            try:
-                busy, keys, seen = asyncio.run(orders(service, JOBS, crew))
-            finally:
-                crew.end()
-            seconds = time.perf_counter() - begun
-        jobs, finished = _check(url, folder / "busy")
+            with other("crew", folder / "busy", registry, url) as crew:
+                busy = asyncio.run(orders(service, JOBS, watchers, keys))
+                asyncio.run(finished(service, len(keys)))
+                seconds = time.perf_counter() - begun
+                kills = crew.end()
+            seen = int(watchers.end())
+        jobs, finishes = _check(url, folder / "busy")
     taken_over = sum(job.generation > 1 for job in jobs)
     report.line(
         f"{JOBS:,} jobs of one page, {RATE:g} orders a second, {STREAMS} streams open (of as many jobs that were"
     )
     report.line(f"ordered before, then of later ones), {WORKERS} workers with {AT_ONCE} jobs at once each,")
-    report.line(f"of which one was killed every 2 to 8 s ({crew.kills} times); {taken_over} jobs were taken over;")
+    report.line(f"of which one was killed every 2 to 8 s ({kills} times); {taken_over} jobs were taken over;")
     report.line(f"{seen:,} streams ended with their job's end; all done after {seconds:.0f} s.")
     report.line("")
     report.line("| server | orders | p50 ms | p90 ms | p99 ms | max ms |")
@@ -253,22 +161,12 @@ def main() -> None:
     complete = [job for job in jobs if job.state is State.COMPLETE]
     report.gate("jobs that are complete, of those ordered", len(complete) / len(keys), at_least=1, at_most=1)
     report.gate("jobs ordered, of those in the database", len(keys) / len(jobs), at_least=1, at_most=1)
-    report.gate("how often the most finished job was", max(finished.values()), at_most=1)
-    report.gate("jobs whose owner was told, of those ordered", len(finished) / len(keys), at_least=1)
+    report.gate("how often the most finished job was", max(finishes.values()), at_most=1)
+    report.gate("jobs whose owner was told, of those ordered", len(finishes) / len(keys), at_least=1)
     ratio = percentile(busy, 0.99) / percentile(idle, 0.99)
     report.gate("p99 of orders, busy to idle", ratio, at_most=5)
     report.finish()
 
 
-def archives(folder: Path) -> None:
-    """Be the archives, until standard input ends."""
-    with running(tiny()) as lost:
-        print(lost.registry(folder), flush=True)
-        sys.stdin.read()
-
-
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        archives(Path(sys.argv[1]))
-    else:
-        main()
+    main()

@@ -21,6 +21,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from tests.cli.run import unlost
+from tests.neighbours.postgresql import Postgresql
+from tests.neighbours.tcp_relay import relaying
 from tests.recover.village import Village, running, village
 from tests.service.jobs.serving import ORDER, Service, serving
 from tests.service.jobs.test_worker import FILES
@@ -266,18 +268,26 @@ def test_the_commands(service: Service) -> None:
     wait_until(lambda: unlost("jobs", "list", *server, "--token", token).returncode == 2)
 
 
-def test_schemathesis(service: Service, tmp_path: Path) -> None:
-    """Whatever it makes up from the description of jobs, no answer is a fault, and every one is as described."""
+@pytest.mark.parametrize("which", ["made up", "complete"])
+def test_schemathesis(service: Service, tmp_path: Path, which: str) -> None:
+    """Whatever it makes up from the description of jobs, no answer is a fault, and every one is as described.
+
+    Keys that it makes up open nothing, so the second time it has that of a job: then all that can be done is done.
+    """
+    if which == "complete":
+        key = service.ask("POST", "/api/jobs", ORDER, is_admin=True).json["key"]
+        assert service.ended(key)["state"] == "complete"
+        (tmp_path / "schemathesis.toml").write_text(f'[parameters]\n"path.key" = "{key}"\n')
     begin = time.monotonic()
     checks = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
     done = subprocess.run(
         [
             NEIGHBOURS / "schemathesis" / "bin" / "schemathesis", "run", f"{service.base}/openapi.json",
             "--checks", f"{checks},unsupported_method,allow_header_conformance",
-            "--include-path-regex", "^/api/(jobs|workers|history|statistics)",
+            "--include-path-regex", "^/api/(jobs|workers|history|statistics)" if which == "made up" else "key",
             "--header", f"Authorization: Bearer {service.token}",
             "--exclude-path-regex", "events",  # they do not end
-            "--phases", "examples,coverage,fuzzing", "--max-examples", "10", "--max-time", "12", "--seed", "1208",
+            "--phases", "examples,coverage,fuzzing", "--max-examples", "10", "--max-time", "8", "--seed", "1208",
             "--max-redirects", "0", "--suppress-health-check", "all", "--no-color",
         ],
         capture_output=True, check=False, timeout=90, cwd=tmp_path,
@@ -285,6 +295,39 @@ def test_schemathesis(service: Service, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout.decode()[-6_000:]
     assert time.monotonic() - begin < 60
     assert service.ask("GET", "/health").status == 200
+    if which == "complete":
+        assert service.status(key)["state"] != "complete", "what changes a job has reached it"
+
+
+def test_what_is_logged_is_an_object_a_line(service: Service) -> None:
+    """Every line has a level, a time and a message, and those about jobs their numbers."""
+    number = service.ask("POST", "/api/jobs", ORDER, is_admin=True).json["number"]
+    wait_until(lambda: any(f"job {number} left" in line for line in service.lines))
+    told = [json.loads(line) for line in tuple(service.lines)]
+    assert all({"level", "time", "message"} <= each.keys() for each in told)
+    about = [each for each in told if each.get("job") == number]
+    assert [(each["message"], each["generation"]) for each in about] == [
+        (f"job {number} begun", 1), (f"job {number} left", 1)
+    ]  # fmt: skip
+    assert len({each["worker"] for each in about}) == 1
+
+
+def test_a_database_that_goes_away(lost: Village, server: Postgresql, tmp_path: Path) -> None:
+    """It is said by `/health` and to whoever orders; all else that the service does goes on."""
+    with relaying(server.port) as relay:
+        url = server.new().replace(str(server.port), str(relay.port))
+        more = {"UNLOST_DATABASE": url}
+        with serving(tmp_path, lost.registry(tmp_path), "--workers", "0", env=more) as service:
+            assert service.ask("GET", "/health").status == 200
+            key = service.ask("POST", "/api/jobs", ORDER).json["key"]
+            assert "unlost_jobs_pending" in service.ask("GET", "/metrics").body.decode()
+            relay.end()
+            assert service.ask("GET", "/health").status == 503
+            for answer in (service.ask("POST", "/api/jobs", ORDER), service.ask("GET", f"/api/jobs/{key}/events")):
+                assert (answer.status, answer.headers["retry-after"]) == (503, "5")
+                assert "cannot" in answer.json["error"] or "127.0.0.1" in answer.json["error"]
+            measured = service.ask("GET", "/metrics")
+            assert (measured.status, "unlost_jobs_pending" in measured.body.decode()) == (200, False)
 
 
 def test_workers_end_with_the_service(lost: Village, tmp_path: Path) -> None:
