@@ -60,6 +60,7 @@ async def opened_desk(options: JobsOptions, clock: Clock) -> AsyncIterator[Desk]
         stack.callback(desk.orders.shutdown)
         stack.callback(desk.following.close)
         await stack.enter_async_context(going_on(desk.look_after(clock)))
+        await stack.enter_async_context(going_on(desk.tidy(clock)))
         await stack.enter_async_context(going_on(Post(letters, texts, options.mail, clock, options.tell).run()))
         yield desk
 

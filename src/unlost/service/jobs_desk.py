@@ -22,6 +22,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _LOOK_SECONDS = 60.0  # between two looks at whose time is over
+_TIDY_SECONDS = 2.0
 _AT_ONCE = 8  # questions to the database; more wait, so that a crowd cannot take all threads
 _ORDERS_AT_ONCE = 2  # taken; there is one writer at a time, so more would only wait in other places
 _PART = 500  # folders that are looked up together
@@ -90,6 +91,15 @@ class Desk:
             except Exception:  # noqa: BLE001  whatever it is, others are still to be reminded
                 _log.exception("a fault of ours; it goes on later")
             await clock.sleep(_LOOK_SECONDS)
+
+    async def tidy(self, clock: Clock) -> None:
+        """Keep the database's log short, for ever."""
+        while True:
+            try:
+                await asyncio.to_thread(self.jobs.database.tidy)
+            except Exception as error:  # noqa: BLE001  whatever it is, the next time it may be well
+                _log.warning("%s", error)
+            await clock.sleep(_TIDY_SECONDS)
 
     def sweep(self) -> None:
         """Remove the folders of jobs that were removed.

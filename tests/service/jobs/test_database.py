@@ -102,6 +102,25 @@ def test_in_the_end_others_are_kept_waiting(file: Path, database: Database) -> N
     assert refused == ["database is locked"]
 
 
+def test_the_log_is_kept_short_beside_orders(file: Path, database: Database) -> None:
+    """What is ordered stays in SQLite's log until it is tidied up: no order waits for that."""
+
+    def in_file() -> int:
+        with closing(sqlite3.connect(f"file:{file}?immutable=1", uri=True)) as alone:  # as if there were no log
+            return int(alone.execute("SELECT count(*) FROM job").fetchone()[0])
+
+    database.tidy()
+    jobs = Jobs(database)
+    for _ in range(200):  # of more pages than SQLite's own limit of a thousand
+        jobs.submit(ORDER, is_confirmed=True)
+    assert in_file() == 0
+    database.tidy()
+    assert in_file() == 200
+    size = file.with_name("jobs.sqlite-wal").stat().st_size
+    jobs.submit(ORDER, is_confirmed=True)
+    assert file.with_name("jobs.sqlite-wal").stat().st_size == size
+
+
 def test_who_never_ends_keeps_nobody_for_ever(file: Path, database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """A writer that was stopped in the middle of its change is given up on; who only looks does not notice it."""
     monkeypatch.setattr(module, "_BUSY_SECONDS", 0.05)

@@ -4,7 +4,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -113,6 +113,15 @@ class Database:
             return self._clock.now()
         return float(connection.execute(text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
 
+    def tidy(self) -> None:
+        """Bring what was written lately to its place in SQLite's file; meanwhile everybody may read and write.
+
+        Whoever keeps a database open that is durable has to do it now and then, or its log grows.
+        """
+        if not self.is_shared:
+            with self._explained(), closing(self._engine.raw_connection()) as connection:
+                connection.cursor().execute("PRAGMA wal_checkpoint(PASSIVE)")
+
     def close(self) -> None:
         """Close all connections."""
         self._engine.dispose()
@@ -165,6 +174,8 @@ def _sqlite(address: URL, retry: float, *, is_durable: bool) -> Engine:
         connection.isolation_level = None
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute(f"PRAGMA synchronous = {'FULL' if is_durable else 'NORMAL'}")
+        if is_durable:
+            connection.execute("PRAGMA wal_autocheckpoint = 0")  # `tidy` does it, so that no order waits for it
 
     engine = create_engine(
         address, pool_size=_AT_ONCE, max_overflow=_AT_ONCE, connect_args={"timeout": _BUSY_SECONDS},
