@@ -58,9 +58,10 @@ async def orders(service: Service, number: int, watchers: Other | None, keys: li
         for index in range(number):
             await asyncio.sleep(max(0.0, begun + index / RATE - time.perf_counter()))
             tasks.append(asyncio.create_task(submit(session, service, keys)))
-            for key in keys[told:] if watchers is not None else ():
-                watchers.tell(key)
-                told += 1
+            if watchers is not None:
+                for key in keys[told:]:
+                    watchers.tell(key)
+                told = len(keys)
         return list(await asyncio.gather(*tasks))
 
 

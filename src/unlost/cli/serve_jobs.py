@@ -4,7 +4,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, fields, replace
-from functools import partial, wraps
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -106,7 +106,12 @@ class Orders:
 
         taking, folder = self._taking, self._taking.jobs
         terms = replace(Terms(), ended=taking.keep_jobs)
-        tell = partial(say, level="note")
+        context = click.get_current_context()
+
+        def tell(text: str) -> None:
+            with context.scope(cleanup=False):  # letters are shown from other threads, which know of no --log
+                say(text, level="note")
+
         archives = frozenset(each.id for each in self.options.archives)
         root = self.options.root or self._place
         jobs = JobsOptions(folder, self._database, archives, root, tell, self._mail, terms)
