@@ -8,7 +8,7 @@ from pathlib import Path
 from unlost import dates
 from unlost.errors import UsageError
 from unlost.formats.output import whole_path
-from unlost.vault import extra_pages
+from unlost.vault import coding, extra_pages
 from unlost.vault.page_text import FOLDER, LINK, notice_of, with_blocks, without_blocks
 from unlost.vault.site_pages import html_files
 from unlost.vault.state import BLOCKS, Vault
@@ -97,7 +97,7 @@ def raw_contents(vault: Vault) -> Iterator[tuple[str, bytes]]:
     if vault.settings.raw:
         for segment in vault.newest.files:
             with (vault.folder / BLOCKS / segment.blocks_name).open("rb") as blocks:
-                yield extra_pages.raw_name(segment), blocks.read(segment.shape.size)
+                yield extra_pages.raw_name(segment), coding.read_content(blocks, segment.shape)
 
 
 def _added(vault: Vault) -> Iterator[tuple[str, bytes]]:

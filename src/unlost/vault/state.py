@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 from unlost.errors import InputError
 from unlost.formats.output import whole_path
+from unlost.vault import coding
 from unlost.vault.block import Block, text_of
 from unlost.vault.carriers import Carrier, carried
 from unlost.vault.generation import Generation, Segment, generation_object, generation_of
@@ -69,12 +69,11 @@ class Vault:
 
     def data(self, segment: Segment, index: int) -> bytes:
         """Return the bytes of one block. Raises InputError if they are not there, OSError."""
-        size = segment.shape.block
-        with (self.folder / BLOCKS / segment.blocks_name).open("rb") as file:
-            data = os.pread(file.fileno(), size, index * size)
-        if len(data) != size:
-            raise InputError(f"{self.folder}: block {index} of {segment.blocks_name} is missing: pack again")
-        return data
+        try:
+            with (self.folder / BLOCKS / segment.blocks_name).open("rb") as file:
+                return coding.read_block(file, segment.shape, index)
+        except InputError as error:
+            raise InputError(f"{self.folder / BLOCKS / segment.blocks_name}: {error}") from None
 
     def text(self, key: str) -> bytes:
         """Return what a page carries, in its carriers; nothing if it carries nothing."""
