@@ -1,12 +1,17 @@
 """A vault on disk: a folder with `vault.json` and the blocks of each segment."""
 
+import fcntl
 import hashlib
 import json
-from collections.abc import Mapping
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from unlost._core import signing_public_key
 from unlost.errors import InputError
 from unlost.formats.output import whole_path
 from unlost.vault import coding
@@ -19,6 +24,7 @@ NAME = "vault.json"
 BLOCKS = "blocks"
 KEY = "signing.key"
 FORMAT = "unlost-vault-state-1"
+_AT_WORK = "at-work"
 
 LiveBlock = tuple[str, int, int]
 """A block that a page carries now: the id of a segment, the number of the generation that it is of, its own number."""
@@ -102,6 +108,12 @@ class Vault:
         return seed
 
 
+def public_key(vault: Vault) -> str | None:
+    """Return the key that tells a vault's blocks from forged ones, in hexadecimal digits; None if none is signed."""
+    seed = vault.seed()
+    return None if seed is None else signing_public_key(seed).hex()
+
+
 def open_vault(folder: Path) -> Vault:
     """Return the vault in a folder. Raises InputError if there is none."""
     try:
@@ -129,6 +141,37 @@ def _vault_of(folder: Path, value: Mapping[str, Any]) -> Vault:
         {page: tuple((str(a), int(b), int(c)) for a, b, c in blocks) for page, blocks in value["live"].items()},
         dict(value["since"]),
     )
+
+
+@contextmanager
+def at_work(folder: Path) -> Iterator[Path]:
+    """Keep others from changing a vault meanwhile, and give a folder in it that goes at the end.
+
+    What a process left there that was killed goes, too: it may be what is sealed in pages. Raises InputError if
+    another process is at work on it.
+    """
+    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InputError(f"{folder}: another process is at work on it: wait for that one") from None
+        _sweep(folder)
+        place = folder / _AT_WORK
+        place.mkdir(mode=0o700)
+        try:
+            yield place
+        finally:
+            shutil.rmtree(place)
+    finally:
+        os.close(lock)
+
+
+def _sweep(folder: Path) -> None:
+    """Take away what a process that was killed left behind."""
+    shutil.rmtree(folder / _AT_WORK, ignore_errors=True)
+    for stale in (*folder.glob(".*.part"), *(folder / BLOCKS).glob("*.new")):
+        stale.unlink()
 
 
 def save(vault: Vault) -> None:
