@@ -13,6 +13,7 @@ from unlost.cli.registry_options import archives_option, only_option
 from unlost.cli.table import print_table
 from unlost.cli.vault_options import (
     PATH,
+    VISIT_OPTIONS,
     date_option,
     json_option,
     moment,
@@ -55,6 +56,7 @@ _WHAT = (
     click.option("--recipient", multiple=True, metavar="KEY", help="Seal for this recipient of age."),
     passphrase_option,
     click.option("--sign", is_flag=True, help="Sign blocks with a key that is made in the vault."),
+    *VISIT_OPTIONS,
     archives_option,
     only_option,
     json_option,
@@ -181,7 +183,7 @@ class _chosen:  # noqa: N801  used as a function
         choice = choose(self._files, optimistic=given["optimistic"]) if self._files else Choice()
         choice.files += dumps_made
         extra = extra_pages(given["extra_pages"]) if self._with_extra else []
-        return choice, [*site_pages(given["pages"]), *extra]
+        return choice, [*site_pages(given), *extra]
 
     def __exit__(self, *_: object) -> None:
         self._folder.cleanup()
@@ -225,7 +227,10 @@ def _print_plan(made: "Plan", sizes: Mapping[str, int], pages: int, why: str) ->
 
 
 def _say_packed(made: "Made", choice: "Choice", *, is_json: bool) -> None:
+    from unlost.vault.state import public_key  # noqa: PLC0415  start-up
+
     vault = made.vault
+    key = public_key(vault)
     shapes = {each.name: each.shape for each in vault.newest.files}
     is_staged = len(vault.generations) > 1
     if is_json:
@@ -234,10 +239,13 @@ def _say_packed(made: "Made", choice: "Choice", *, is_json: bool) -> None:
             for name, each in ((each.name, each) for each in vault.newest.files)
         }
         numbers = {"files": len(choice.files), "pages": len(vault.live), "staged": is_staged}
-        click.echo(dumps({"vault": str(vault.folder), "changed": made.changed, **numbers, "segments": segments}))
+        told = {"vault": str(vault.folder), "changed": made.changed, **numbers, "key": key, "segments": segments}
+        click.echo(dumps(told))
         return
     for reason, count in choice.left_out.items():
         say(f"{count:,} left out: {reason}", level="note")
+    if key is not None:
+        say(f"keep this somewhere else: `recover --signed-by {key}` takes no forged blocks", level="info")
     if not made.changed:
         say("nothing changed", level="info")
         return
