@@ -113,6 +113,7 @@ def test_forged_blocks_are_left_out_as_far_as_others_suffice(tmp_path: Path) -> 
     assert recover(gathered(*both), tmp_path / "again", Keys()).unpacked.names == ["good"]
     few = recover(gathered(*pages[:3]), tmp_path / "no", Keys())
     assert (few.forged, few.whole) == (1, {})
+    assert [short.missing for short in few.short] == [1], "one of them is forged"
     assert not (tmp_path / "no").exists()
 
 

@@ -269,7 +269,8 @@ def _tell_short(gathering: Gathering, contents: _Contents, done: Recovered) -> N
         there = gathering.groups[group]
         carriers = (done.manifest.pages.get(label.segment, {}) if done.manifest else {}).items()
         pages = tuple(page for index, page in sorted(carriers) if index not in there)
-        found = min(len(there), label.shape.needed)
+        # What has enough and is not whole has forged ones among them: one true one more, at least.
+        found = min(len(there), label.shape.needed - 1)
         short = Short(label.segment, names.get(label.segment, ""), label.version, found, label.shape.needed, pages)
         taken = done.whole.get(label.segment)
         if taken is None and (not is_settled or label.segment in names):
