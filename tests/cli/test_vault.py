@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyrage
 import pytest
 
 from tests.archives.archive_files import page, write
@@ -15,6 +16,7 @@ from tests.cli.run import unlost
 from tests.neighbours import postgresql
 from tests.vault.made import listing, server_files, static_site
 from unlost.vault.site_pages import html_files
+from unlost.vault.state import open_vault
 
 
 # warcio leaves temporary files to be collected.
@@ -111,6 +113,36 @@ def test_pages_stay_below_the_limit_of_the_archives_that_are_chosen(tmp_path: Pa
         grown = plan["segments"][0]["block"] * 4 / 3
         assert grown < plan["page_limit"], "base64 counts"
     assert limits == {(): 9_000, ("--only",): 400_000, ("--page-limit",): 20 << 10}
+
+
+def test_what_was_sealed_stays_sealed(tmp_path: Path) -> None:
+    """Packing again without a word about it seals, signs and hides as before; only --open opens."""
+    server, site = server_files(tmp_path), static_site(tmp_path)
+    recipient = str(pyrage.x25519.Identity.generate().to_public())
+    words = ("vault", "pack", str(server), "--pages", str(site), "--vault", str(tmp_path / "v"))
+    others = ("--sign", "--carrier", "script", "--segments", "directory", "--extra-pages", "3", "--page-limit", "90KB")
+    assert unlost(*words, "--recipient", recipient, *others).returncode == 0
+    before = open_vault(tmp_path / "v").settings
+    (server / "app.py").write_text("print('other')\n")
+    assert unlost(*words).returncode == 0
+    assert open_vault(tmp_path / "v").settings == before
+    assert {each.wrap for each in open_vault(tmp_path / "v").newest.files} == {"tar.gz.age"}
+    assert unlost(*words, "--open", "--no-sign", "--at-once").returncode == 0
+    after = open_vault(tmp_path / "v")
+    assert (after.settings.sealed, after.settings.recipients, after.settings.signed) == ("no", (), False)
+    assert {each.wrap for each in after.newest.files} == {"tar.gz"}
+    assert unlost(*words, "--open", "--recipient", recipient).returncode == 2
+
+
+def test_a_passphrase_is_asked_for_again(tmp_path: Path) -> None:
+    """A vault that is sealed with a passphrase, which it does not know, is not packed without."""
+    server, site = server_files(tmp_path), static_site(tmp_path)
+    (tmp_path / "phrase").write_text("a long secret\n")
+    words = ("vault", "pack", str(server), "--pages", str(site), "--vault", str(tmp_path / "v"))
+    assert unlost(*words, "--passphrase-file", str(tmp_path / "phrase")).returncode == 0
+    refused = unlost(*words)
+    assert refused.returncode == 2
+    assert b"--passphrase-file" in refused.stderr
 
 
 def test_a_database_is_dumped_by_a_command(tmp_path: Path) -> None:

@@ -18,7 +18,6 @@ from unlost.cli.vault_options import (
     json_option,
     moment,
     page_limit,
-    passphrase,
     passphrase_option,
     site_pages,
     vault_option,
@@ -55,7 +54,7 @@ _WHAT = (
     ),
     click.option("--recipient", multiple=True, metavar="KEY", help="Seal for this recipient of age."),
     passphrase_option,
-    click.option("--sign", is_flag=True, help="Sign blocks with a key that is made in the vault."),
+    click.option("--sign/--no-sign", help="Sign blocks with a key that is made in the vault."),
     *VISIT_OPTIONS,
     archives_option,
     only_option,
@@ -104,27 +103,25 @@ def plan(files: tuple[Path, ...], **given: Any) -> None:  # noqa: ANN401  the op
     show_default=True,
     help="What hides blocks in pages: another one where comments are stripped.",
 )
-@click.option("--notice", is_flag=True, help="Let pages show when their blocks changed, so that caches refresh them.")
-@click.option("--raw", is_flag=True, help="Serve what is packed as it is, too.")
+@click.option("--notice/--no-notice", help="Let pages show when their blocks changed, so that caches refresh them.")
+@click.option("--raw/--no-raw", help="Serve what is packed as it is, too.")
+@click.option("--open", "is_open", is_flag=True, help="Let everybody read what was sealed before.")
 @click.option("--at-once", is_flag=True, help="Take the old version away before archives have the new one.")
 @date_option
-def pack(files: tuple[Path, ...], **given: Any) -> None:  # noqa: ANN401
-    """Pack files, and code them into blocks for pages; what did not change stays where it is."""
-    from unlost.vault.making import Wish, make  # noqa: PLC0415  start-up
+@click.pass_context
+def pack(ctx: click.Context, /, files: tuple[Path, ...], **given: Any) -> None:  # noqa: ANN401
+    """Pack files, and code them into blocks for pages; what did not change stays where it is.
+
+    What is not said is as it was the last time: sealing, signing, carrier, segments, limit, extra pages, notices.
+    """
+    from unlost.cli.vaultsettings import settings_of  # noqa: PLC0415  start-up
+    from unlost.vault.making import Wish, make  # noqa: PLC0415
     from unlost.vault.quantities import bytes_of  # noqa: PLC0415
-    from unlost.vault.sealing import Seal, check  # noqa: PLC0415
-    from unlost.vault.state import NAME, Settings, Vault, open_vault  # noqa: PLC0415
+    from unlost.vault.state import NAME, Vault, open_vault  # noqa: PLC0415
 
     folder: Path = given["vault"]
     before = open_vault(folder) if (folder / NAME).exists() else Vault(folder)
-    seal = Seal(tuple(given["recipient"]), passphrase(given["passphrase_file"]))
-    check(seal)
-    kind = "recipients" if seal.recipients else "passphrase" if seal.passphrase is not None else "no"
-    limit, _ = page_limit(given)
-    settings = Settings(
-        Carrier(given["carrier"]), limit, kind, seal.recipients, given["segments"], given["sign"],
-        given["extra_pages"], given["notice"], given["raw"],
-    )  # fmt: skip
+    settings, seal = settings_of(ctx, given, before)
     block = None if given["block"] is None else bytes_of(given["block"])
     with _chosen(files, given, with_extra=False) as (choice, pages):
         wish = Wish(choice.files, pages, settings, seal, given["may_be_lost"], block, given["at_once"])

@@ -152,6 +152,8 @@ def tell(done: "Recovered", gathering: "Gathering") -> None:
             more = ", ".join(short.pages[:_SHOWN_PAGES])
             text += f", of any of {len(short.pages):,} pages: {more}{' …' if len(short.pages) > _SHOWN_PAGES else ''}"
         say(text, level="warning")
+    if done.short and done.manifest is None:
+        say("no manifest, which would name the pages: it is in the site's root page and those near it", level="note")
     _say_rest(len(done.short), "versions that are short; --json lists all")
 
 
