@@ -83,6 +83,8 @@ def test_status_sees_the_living_site_and_what_archives_hold(tmp_path: Path) -> N
         visited = ("--pages", f"{base}/index.html", "--delay", "0", "--crawl", str(tmp_path / "crawl"))
         planned = said("plan", str(server), *visited, env=env)
         assert planned["pages"] == 6, "the root and what it links to"
+        again = unlost("vault", "plan", str(server), *visited, env=env)
+        assert (again.returncode, b"as it was visited before" in again.stderr) == (0, True)
         assert (tmp_path / "crawl" / "state.sqlite").is_file()
     warcs = [
         crawled(site, tmp_path / "one.warc.gz", "2026-01-02T00:00:00Z", base, share=2),

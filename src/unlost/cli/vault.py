@@ -105,7 +105,7 @@ def plan(files: tuple[Path, ...], **given: Any) -> None:  # noqa: ANN401  the op
 )
 @click.option("--notice/--no-notice", help="Let pages show when their blocks changed, so that caches refresh them.")
 @click.option("--raw/--no-raw", help="Serve what is packed as it is, too.")
-@click.option("--open", "is_open", is_flag=True, help="Let everybody read what was sealed before.")
+@click.option("--open", is_flag=True, help="Let everybody read what was sealed before.")
 @click.option("--at-once", is_flag=True, help="Take the old version away before archives have the new one.")
 @date_option
 @click.pass_context

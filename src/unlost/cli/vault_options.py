@@ -10,6 +10,7 @@ import click
 
 from unlost import dates
 from unlost.cli.asking import contact_option, delay_option
+from unlost.cli.messages import say
 from unlost.errors import InputError, UsageError
 from unlost.vault.planning import PAGE_LIMIT, Page
 from unlost.vault.quantities import bytes_of
@@ -111,6 +112,8 @@ def visits(given: Mapping[str, Any]) -> "Iterator[tuple[Callable[[Coroutine[None
         folder = given["crawl"] or Path(temporary, "crawl")
         visiting = Visits(folder, SystemClock(), given["delay"], given["contact"], telling(bar))
         yield uvloop.run, visiting
+    if given["crawl"] is not None and not visiting.visited:
+        say(f"{given['crawl']}: the site as it was visited before: delete the folder to visit it anew", level="note")
     say_visited(visiting.result, "give a list of the pages that matter")
 
 

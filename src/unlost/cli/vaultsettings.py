@@ -39,7 +39,7 @@ def settings_of(ctx: click.Context, given: Mapping[str, Any], before: Vault) -> 
 def _seal(given: Mapping[str, Any], before: Vault) -> Seal:
     """Return who may read it: whoever was named, else whoever could before."""
     named = Seal(tuple(given["recipient"]), passphrase(given["passphrase_file"]))
-    if given["is_open"]:
+    if given["open"]:
         if not named.is_open:
             raise UsageError("--open lets everybody read it: leave out recipients and passphrase")
         return named

@@ -21,6 +21,8 @@ from unlost.vault.shape import MAX_BLOCKS
 from unlost.vault.site_pages import address_of, is_added, key_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from unlost.crawl.result import Result
 
 _MAX_BODY = 4 * MAX_BLOCK_BYTES
@@ -30,8 +32,8 @@ _HTML = ("text/html", "application/xhtml+xml")
 class Visits:
     """Visits a site into a folder, as `crawl` does: robots.txt is obeyed, and what was interrupted goes on.
 
-    delay: seconds between two requests, at least. contact: an address of mail or of a page. result: how the last crawl
-    ended, once it has.
+    delay: seconds between two requests, at least. contact: an address of mail or of a page.
+    result: how the last crawl ended, once it has. visited: how many addresses were visited now, not by an earlier run.
     """
 
     def __init__(
@@ -44,6 +46,7 @@ class Visits:
     ) -> None:
         self._folder, self._clock, self._delay, self._contact, self._tell = folder, clock, delay, contact, tell
         self.result: Result | None = None
+        self.visited = 0
 
     async def pages_of_site(self, start: str) -> list[Page]:
         """Follow links and sitemaps from a start, and return the pages that archives may keep.
@@ -75,6 +78,10 @@ class Visits:
         await crawl(
             replace(plan, keep_noarchive=True), self._folder, self._clock, contact=self._contact, tell=self._tell
         )
+
+    def _told(self, word: str, about: "Mapping[str, object]") -> None:
+        self.visited += word == "fetched"
+        self._tell(word, about)
 
     def bodies(self) -> Iterator[tuple[LiveResource, bytes]]:
         """Yield what was fetched, with status 200, and its body."""
