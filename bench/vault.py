@@ -25,6 +25,7 @@ CALLS = 2_000
 
 CODING = """
 import re, sys, time
+from contextlib import ExitStack
 from unlost.vault import coding
 from unlost.vault.shape import Shape
 shape = Shape(*map(int, sys.argv[3:]))
@@ -32,13 +33,18 @@ def peak():
     return int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
 open("/proc/self/clear_refs", "w").write("5")  # what the process had before it was this one does not count
 before = peak()
-with open(sys.argv[1], "rb") as content, open(sys.argv[2], "w+b") as blocks, open(sys.argv[1] + ".back", "w+b") as back:
+with ExitStack() as opened:
+    content = opened.enter_context(open(sys.argv[1], "rb"))
+    blocks, back, found = (opened.enter_context(open(sys.argv[2] + end, "w+b")) for end in ("", ".back", ".found"))
     start = time.perf_counter()
     coding.encode(content, shape, blocks)
     coded = time.perf_counter() - start
-    places = {index: index * shape.block for index in range(shape.count - shape.needed, shape.count)}
+    places = {}
+    for number, index in enumerate(range(shape.count - shape.needed, shape.count)):
+        places[index] = number * shape.block
+        found.write(coding.read_block(blocks, shape, index))
     start = time.perf_counter()
-    coding.decode(blocks, places, shape, back)
+    coding.decode(found, places, shape, back)
     decoded = time.perf_counter() - start
 print(coded, decoded, (peak() - before) * 1024)
 """
@@ -75,12 +81,15 @@ def coding(report: Report) -> None:
                 [sys.executable, "-c", CODING, content, blocks, *words], check=True, capture_output=True, text=True
             )
             runs.append([float(word) for word in done.stdout.split()])
-            if content.read_bytes() != Path(f"{content}.back").read_bytes():
+            if content.read_bytes() != Path(f"{blocks}.back").read_bytes():
                 raise RuntimeError("what was decoded is not what was coded")
     coded, decoded = min(run[0] for run in runs), min(run[1] for run in runs)
     memory = max(run[2] for run in runs)
     bare_coded, bare_decoded = bare()
-    report.line(f"100 MB into {COUNT:,} blocks of which {NEEDED:,} suffice, from file to file; the crate in memory.")
+    report.line(
+        f"100 MB into {COUNT:,} blocks of which {NEEDED:,} suffice, from file to file, which a second thread reads and "
+        "writes; the crate alone, in memory."
+    )
     report.line(f"Coding: {SIZE / coded / 1e6:.0f} MB/s of input ({coded:.2f} s; bare {bare_coded:.2f} s).")
     report.line(
         f"Decoding from spares alone: {SIZE / decoded / 1e6:.0f} MB/s ({decoded:.2f} s; bare {bare_decoded:.2f} s)."

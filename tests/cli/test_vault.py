@@ -4,15 +4,19 @@ import json
 import os
 import shutil
 import sqlite3
+import subprocess
 import sys
 from pathlib import Path
 
+import pyrage
 import pytest
 
 from tests.archives.archive_files import page, write
 from tests.cli.run import unlost
+from tests.neighbours import postgresql
 from tests.vault.made import listing, server_files, static_site
 from unlost.vault.site_pages import html_files
+from unlost.vault.state import open_vault
 
 
 # warcio leaves temporary files to be collected.
@@ -31,6 +35,7 @@ def test_a_static_site_from_plan_to_recovery(tmp_path: Path) -> None:
     done = unlost("vault", "pack", str(server), "--pages", str(site), "--vault", vault, "--sign", *phrase, "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["changed"] == ["all"]
+    key = json.loads(done.stdout)["key"]
     assert unlost("vault", "inject", str(site), "--vault", vault).returncode == 0
     assert unlost("vault", "verify", str(site), "--vault", vault).returncode == 0
     kept = [file for number, file in enumerate(html_files(site)) if number % 3]
@@ -38,7 +43,7 @@ def test_a_static_site_from_plan_to_recovery(tmp_path: Path) -> None:
         page(f"http://example.com/{file.relative_to(site)}", "2026-01-02T00:00:00Z", file.read_bytes()) for file in kept
     )
     warc = write(tmp_path / "crawl.warc.gz", *records)
-    back = unlost("vault", "recover", str(warc), "-o", str(tmp_path / "back"), *phrase, "--json")
+    back = unlost("vault", "recover", str(warc), "-o", str(tmp_path / "back"), *phrase, "--signed-by", key, "--json")
     assert back.returncode == 0, back.stderr
     assert json.loads(back.stdout)["short"] == []
     assert listing(tmp_path / "back" / "srv") == listing(server)
@@ -80,6 +85,66 @@ def test_table_23_through_the_command(tmp_path: Path) -> None:
     assert needed == [21, 11, 7]
 
 
+def test_pages_stay_below_the_limit_of_the_archives_that_are_chosen(tmp_path: Path) -> None:
+    """Of several archives the one that keeps least decides; `--only` leaves others out; `--page-limit` overrules."""
+    entries = [
+        f'[[archive]]\nid = "{name}"\nname = "{name}"\nkind = "memento"\ntimemap = "http://127.0.0.1:9/{name}/"\n'
+        f'page_bytes = {{ value = {size}, source = "a test" }}\n'
+        for name, size in (("long", 400_000), ("short", 9_000))
+    ]
+    (tmp_path / "archives.toml").write_text("\n".join(entries))
+    server, site = server_files(tmp_path), static_site(tmp_path)
+    words = (
+        "vault",
+        "plan",
+        str(server),
+        "--pages",
+        str(site),
+        "--json",
+        "--archives",
+        str(tmp_path / "archives.toml"),
+    )
+    limits = {}
+    for more in ((), ("--only", "long"), ("--page-limit", "20KB")):
+        done = unlost(*words, *more)
+        assert done.returncode == 0, done.stderr
+        plan = json.loads(done.stdout)
+        limits[more[:1]] = plan["page_limit"]
+        grown = plan["segments"][0]["block"] * 4 / 3
+        assert grown < plan["page_limit"], "base64 counts"
+    assert limits == {(): 9_000, ("--only",): 400_000, ("--page-limit",): 20 << 10}
+
+
+def test_what_was_sealed_stays_sealed(tmp_path: Path) -> None:
+    """Packing again without a word about it seals, signs and hides as before; only --open opens."""
+    server, site = server_files(tmp_path), static_site(tmp_path)
+    recipient = str(pyrage.x25519.Identity.generate().to_public())
+    words = ("vault", "pack", str(server), "--pages", str(site), "--vault", str(tmp_path / "v"))
+    others = ("--sign", "--carrier", "script", "--segments", "directory", "--extra-pages", "3", "--page-limit", "90KB")
+    assert unlost(*words, "--recipient", recipient, *others).returncode == 0
+    before = open_vault(tmp_path / "v").settings
+    (server / "app.py").write_text("print('other')\n")
+    assert unlost(*words).returncode == 0
+    assert open_vault(tmp_path / "v").settings == before
+    assert {each.wrap for each in open_vault(tmp_path / "v").newest.files} == {"tar.gz.age"}
+    assert unlost(*words, "--open", "--no-sign", "--at-once").returncode == 0
+    after = open_vault(tmp_path / "v")
+    assert (after.settings.sealed, after.settings.recipients, after.settings.signed) == ("no", (), False)
+    assert {each.wrap for each in after.newest.files} == {"tar.gz"}
+    assert unlost(*words, "--open", "--recipient", recipient).returncode == 2
+
+
+def test_a_passphrase_is_asked_for_again(tmp_path: Path) -> None:
+    """A vault that is sealed with a passphrase, which it does not know, is not packed without."""
+    server, site = server_files(tmp_path), static_site(tmp_path)
+    (tmp_path / "phrase").write_text("a long secret\n")
+    words = ("vault", "pack", str(server), "--pages", str(site), "--vault", str(tmp_path / "v"))
+    assert unlost(*words, "--passphrase-file", str(tmp_path / "phrase")).returncode == 0
+    refused = unlost(*words)
+    assert refused.returncode == 2
+    assert b"--passphrase-file" in refused.stderr
+
+
 def test_a_database_is_dumped_by_a_command(tmp_path: Path) -> None:
     """The dump of an SQLite file comes back and makes the same database; the same dump is no change."""
     database = sqlite3.connect(tmp_path / "site.db")
@@ -104,6 +169,34 @@ def test_a_database_is_dumped_by_a_command(tmp_path: Path) -> None:
     failing = unlost(*words[:-1], f"db.sql={sys.executable} -c 'raise SystemExit(5)'")
     assert failing.returncode == 3
     assert b"failed with 5" in failing.stderr
+
+
+def test_a_database_of_postgresql_is_dumped_by_a_command(tmp_path: Path) -> None:
+    """The recipe of the docs: the dump comes back and makes the same database; the same data is the same version."""
+    site, vault = static_site(tmp_path, 10), str(tmp_path / "v")
+    with postgresql.serving() as server:
+        first, second = server.new(), server.new()
+
+        def sql(database: str, *words: str) -> bytes:
+            command = [postgresql.program("psql"), "-X", "-v", "ON_ERROR_STOP=1", "-d", database, *words]
+            return subprocess.run(command, check=True, capture_output=True).stdout
+
+        sql(first, "-c", "CREATE TABLE item (id serial PRIMARY KEY, title text NOT NULL, made timestamptz)")
+        rows = "SELECT 'käfer ' || n, to_timestamp(n) FROM generate_series(1, 300) n"
+        sql(first, "-c", f"INSERT INTO item (title, made) {rows}")
+        command = f"db.sql={postgresql.program('pg_dump')} --no-owner --restrict-key=0 {first}"
+        words = ("vault", "pack", "--pages", str(site), "--vault", vault, "--dump", command)
+        done = unlost(*words)
+        assert done.returncode == 0, done.stderr
+        assert b"nothing changed" in unlost(*words).stderr
+        assert unlost("vault", "inject", str(site), "--vault", vault).returncode == 0
+        assert unlost("vault", "recover", str(site), "-o", str(tmp_path / "back")).returncode == 0
+        sql(second, "-f", str(tmp_path / "back" / "dump" / "db.sql"))
+        everything = ("-A", "-t", "-c", "SELECT * FROM item ORDER BY id")
+        assert sql(second, *everything) == sql(first, *everything)
+        assert sql(second, *everything).count(b"\n") == 300
+        sql(first, "-c", "UPDATE item SET title = 'other' WHERE id = 7")
+        assert b"1 of 1 segments coded anew" in unlost(*words).stderr
 
 
 @pytest.mark.parametrize(

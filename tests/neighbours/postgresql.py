@@ -29,13 +29,13 @@ class Postgresql:
     def new(self) -> str:
         """Make an empty database, and return its address."""
         name = f"test_{os.getpid()}_{next(_NAMES)}"
-        command = [_program("createdb"), "-h", "127.0.0.1", "-p", str(self.port), "-U", "tester", name]
+        command = [program("createdb"), "-h", "127.0.0.1", "-p", str(self.port), "-U", "tester", name]
         subprocess.run(command, check=True, capture_output=True)
         return self.url(name)
 
 
-def _program(name: str) -> str:
-    """Return where a program is: Debian has those of each version in a folder of their own."""
+def program(name: str) -> str:
+    """Return where a program of it is: Debian has those of each version in a folder of their own."""
     places = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name), reverse=True)
     found = shutil.which(name, path=os.pathsep.join([*map(str, places), os.environ["PATH"]]))
     if found is None:
@@ -58,7 +58,7 @@ def serving() -> Iterator[Postgresql]:
             os.chown(folder, user.pw_uid, user.pw_gid)
         data = folder / "data"
         made: list[str | Path] = [
-            _program("initdb"),
+            program("initdb"),
             "-D",
             data,
             "-U",
@@ -77,10 +77,10 @@ def serving() -> Iterator[Postgresql]:
             options = {"listen_addresses": "127.0.0.1", "port": str(port), "unix_socket_directories": str(folder)}
             options |= {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
             set_ = [text for name, value in options.items() for text in ("-c", f"{name}={value}")]
-            return [*_as_another(), _program("postgres"), "-D", data, *set_]
+            return [*_as_another(), program("postgres"), "-D", data, *set_]
 
         def ready(port: int) -> bool:
-            asked = [_program("pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(port), "-U", "tester"]
+            asked = [program("pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(port), "-U", "tester"]
             return subprocess.run(asked, check=False).returncode == 0
 
         with running(command, ready, folder) as port:

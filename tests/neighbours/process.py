@@ -19,6 +19,15 @@ def free_port() -> int:
         return int(server.getsockname()[1])
 
 
+def is_open(port: int) -> bool:
+    """Return whether somebody listens on a port."""
+    try:
+        socket.create_connection(("127.0.0.1", port), 1).close()
+    except OSError:
+        return False
+    return True
+
+
 @contextmanager
 def running(
     command: Callable[[int], list[str | Path]],

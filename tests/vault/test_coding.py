@@ -25,8 +25,8 @@ def coded(content: bytes, shape: Shape) -> list[bytes]:
         source.write(content)
         source.flush()
         coding.encode(source, shape, target)
-        target.seek(0)
-        return [target.read(shape.block) for _ in range(shape.count)]
+        assert coding.read_content(target, shape) == content
+        return [coding.read_block(target, shape, index) for index in range(shape.count)]
 
 
 def decoded(blocks: dict[int, bytes], shape: Shape) -> bytes:
@@ -70,6 +70,7 @@ def test_stripes_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     shape = shape_of(len(content), 3, 8)
     whole = coded(content, shape)
     monkeypatch.setattr(coding, "STRIPE_BYTES", 8 * 64)
+    monkeypatch.setattr(coding, "_DECODED_BYTES", 8 * 64)
     assert coded(content, shape) == whole
     assert decoded({index: whole[index] for index in (1, 5, 7)}, shape) == content
 

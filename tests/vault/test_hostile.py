@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import io
+import json
 import tarfile
 from collections import Counter
 from dataclasses import replace
@@ -17,11 +18,13 @@ from tests.vault.test_coding import coded
 from unlost._core import signing_public_key
 from unlost.errors import InputError
 from unlost.vault import slow_decoder
-from unlost.vault.block import FILES, Block, Label, text_of
+from unlost.vault.block import BEGIN, END, FILES, Block, Label, text_of
 from unlost.vault.carriers import Carrier, carried
 from unlost.vault.finding import find_blocks
 from unlost.vault.gathering import Gathering, gather
 from unlost.vault.injecting import inject
+from unlost.vault.manifest import manifest_of
+from unlost.vault.page_text import without_blocks
 from unlost.vault.recovering import is_complete, recover
 from unlost.vault.sealing import Keys
 from unlost.vault.shape import shape_of
@@ -110,6 +113,7 @@ def test_forged_blocks_are_left_out_as_far_as_others_suffice(tmp_path: Path) -> 
     assert recover(gathered(*both), tmp_path / "again", Keys()).unpacked.names == ["good"]
     few = recover(gathered(*pages[:3]), tmp_path / "no", Keys())
     assert (few.forged, few.whole) == (1, {})
+    assert [short.missing for short in few.short] == [1], "one of them is forged"
     assert not (tmp_path / "no").exists()
 
 
@@ -192,6 +196,117 @@ def test_a_forged_manifest_does_not_matter(tmp_path: Path) -> None:
     assert is_complete(done)
     assert found.problems["manifest-not-opened"] == 1
     assert listing(tmp_path / "back" / "srv") == listing(server)
+
+
+def manifest_page(value: object, date: str = "20990101000000") -> Gathering:
+    """Return a gathering with one forged manifest."""
+    lie = blocks_of(gzip.compress(json.dumps(value).encode()), wrap="json.gz")[0]
+    found = Gathering()
+    found.add_page(text_of(Block(replace(lie.label, kind="manifest"), lie.data)), "/lie", date)
+    return found
+
+
+def test_a_manifest_that_lies_keeps_nothing_back(tmp_path: Path) -> None:
+    """One that names no files, or files that nobody has, is not believed although it is the last one."""
+    server, site = server_files(tmp_path), static_site(tmp_path)
+    inject(packed(tmp_path / "v", server, site).vault, site)
+    segment = {
+        "name": "../../etc", "id": "../../x", "kind": "files", "source": "", "version": "00", "size": 1, "block": 64,
+        "needed": 10**30, "count": 10**30, "wrap": "tar.gz", "files": [["/etc/passwd", "file", 1, 0, 0]],
+        "pages": ["/a"],
+    }  # fmt: skip
+    for number, segments in enumerate(([], [segment])):
+        found = manifest_page({"format": "unlost-vault-manifest-1", "number": 99, "segments": segments})
+        gather(site, found)
+        done = recover(found, tmp_path / f"back-{number}", Keys())
+        assert listing(tmp_path / f"back-{number}" / "srv") == listing(server)
+        assert is_complete(done)
+    assert {path.name for path in tmp_path.iterdir()} == {"back-0", "back-1", "srv", "v", "www"}
+
+
+def test_what_was_made_to_fill_memory_or_disk_is_refused(tmp_path: Path) -> None:
+    """Zeros without end, a header as long as memory, a sparse file of a terabyte: all are short when packed."""
+    zeros = gzip.compress(bytes(40 << 20), 9)
+    with pytest.raises(InputError, match="a manifest"):
+        manifest_of(zeros)
+    file = tarfile.TarInfo("zeros")
+    file.size = 40 << 20
+    packed_zeros = gzip.compress(file.tobuf() + bytes(file.size) + bytes(1024), 9)
+    for content, most in ((packed_zeros, 30 << 20), (packed_zeros, None)):
+        page = text_of(blocks_of(content)[0])
+        if most is None:
+            assert recover(gathered(page), tmp_path / "back", Keys()).unpacked.bytes == 40 << 20
+            continue
+        with pytest.raises(InputError, match="--most-bytes"):
+            recover(gathered(page), tmp_path / "no", Keys(), most)
+    header = tarfile.TarInfo("long")
+    header.type, header.size = tarfile.XHDTYPE, 30 << 20
+    sparse = tarfile.TarInfo("sparse")
+    sparse.type, sparse.size = tarfile.GNUTYPE_SPARSE, 1 << 40
+    for info, more in ((header, bytes(30 << 20)), (sparse, b"")):
+        content = gzip.compress(info.tobuf(tarfile.GNU_FORMAT) + more + bytes(1024), 9)
+        with pytest.raises(InputError, match="never packed"):
+            recover(gathered(text_of(blocks_of(content)[0])), tmp_path / "no", Keys())
+    assert not (tmp_path / "no").exists()
+
+
+def test_links_that_lead_out_by_way_of_others_are_refused(tmp_path: Path) -> None:
+    """Each link alone stays inside; followed one after the other they would not."""
+    content = tar_of(
+        member("d/e", tarfile.SYMTYPE, ".."), member("x", tarfile.SYMTYPE, "d/e/../.."), member("d/good"),
+        member("y", tarfile.SYMTYPE, "d/e/.."), member("self", tarfile.SYMTYPE, "self"),
+    )  # fmt: skip
+    done = recover(gathered(text_of(blocks_of(content)[0])), tmp_path / "t" / "back", Keys())
+    assert done.unpacked.names == ["d/good", "d/e", "self"]
+    assert not (tmp_path / "t" / "back" / "y").is_symlink()
+
+
+def test_pages_full_of_beginnings_are_read_in_one_go() -> None:
+    """A page of a hundred thousand blocks that never end takes no longer than any of its length."""
+    problems: Counter[str] = Counter()
+    body = BEGIN * 200_000
+    assert list(find_blocks(body, problems)) == []
+    assert problems == Counter(cut=200_000)
+    problems.clear()
+    assert list(find_blocks(body + b"x" * (1 << 20) + END, problems)) == []
+    assert problems == Counter(cut=200_000)
+
+
+def test_numbers_beyond_the_code_are_no_blocks() -> None:
+    """More blocks than there can be, more needed than made, blocks too long, sizes that do not fit: none is read."""
+    text = text_of(blocks_of(tar_of(member("a")), needed=2, count=4)[0])
+    for old, new in (
+        (b"count=4", b"count=30001"),
+        (b"needed=2", b"needed=5"),
+        (b"needed=2", b"needed=0"),
+        (b"index=0", b"index=4"),
+        (b"block=", b"block=9"),
+        (b"size=", b"size=99999999999"),
+        (b"count=4", b"count=" + b"9" * 5000),
+        (b"wrap=tar.gz", b"wrap=../x"),
+        (b"segment=ab", b"segment=.."),
+    ):
+        assert old in text
+        problems: Counter[str] = Counter()
+        assert list(find_blocks(text.replace(old, new, 1), problems)) == []
+        assert problems.total() == 1
+        assert slow_decoder.found_in(text.replace(old, new, 1)) == []
+    assert len(slow_decoder.found_in(text)) == 1
+
+
+@pytest.mark.parametrize("charset", ["utf-16-le", "utf-16-be", "utf-16", "shift_jis", "iso-2022-jp", "gb18030"])
+def test_pages_in_any_charset_carry_blocks(tmp_path: Path, charset: str) -> None:
+    """Readers of the page see its text as before, finders the block; taken out, the page is what it was."""
+    server, site = server_files(tmp_path), static_site(tmp_path, 6)
+    before = f"<html><head></head><body><p>日本 {charset}</p></body></html>".encode(charset)
+    (site / "other.html").write_bytes(before)
+    inject(packed(tmp_path / "v", server, site).vault, site)
+    body = (site / "other.html").read_bytes()
+    assert gathered(body).carrying == 1
+    text = body.decode(charset)
+    assert f"日本 {charset}" in text
+    assert text.rstrip().endswith("END_FILE_RECOVERY\n-->\n</body></html>")
+    assert without_blocks(body) == before
 
 
 def test_the_format_page_shows_the_decoder_that_is_shipped() -> None:

@@ -2,14 +2,13 @@
 
 import gzip
 import http.client
-import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.neighbours.process import running
+from tests.neighbours.process import is_open, running
 from tests.vault.made import listing, packed, server_files, static_site
 from unlost.vault.gathering import Gathering
 from unlost.vault.recovering import is_complete, recover
@@ -23,15 +22,6 @@ SERVERS = {
     "flask": ("gunicorn", "flask_app"),
     "django-wsgi": ("gunicorn", "django_wsgi"),
 }
-
-
-def answers(port: int) -> bool:
-    """Return whether somebody listens."""
-    try:
-        socket.create_connection(("127.0.0.1", port), 1).close()
-    except OSError:
-        return False
-    return True
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +48,7 @@ def port(request: pytest.FixtureRequest, vault: Path, tmp_path_factory: pytest.T
         return [BIN / "gunicorn", f"apps:{app}", "-b", f"127.0.0.1:{number}", "--chdir", APPS.parent, "--threads", "2"]
 
     env = {"PATH": str(BIN), "UNLOST_TEST_VAULT": str(vault / "v"), "HOME": str(vault)}
-    with running(command, answers, tmp_path_factory.mktemp("server"), env) as number:
+    with running(command, is_open, tmp_path_factory.mktemp("server"), env) as number:
         yield number
 
 

@@ -109,3 +109,15 @@ def test_pages_that_are_full_take_turns_or_say_so(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--at-once"):
         packed(tmp_path / "v", server_files(tmp_path, seed=99), site, **settings)
     assert (tmp_path / "v" / "vault.json").read_bytes() == state
+
+
+def test_fewer_pages_leave_what_others_carry(tmp_path: Path) -> None:
+    """A site that lost pages gets fewer blocks of the same files; those that it carried before can still be had."""
+    server, site = server_files(tmp_path), static_site(tmp_path, 40)
+    before = packed(tmp_path / "v", server, site).vault.newest
+    for page in list(html_files(site))[:12]:
+        page.unlink()
+    made = packed(tmp_path / "v", server, site, at="20260202000000").vault
+    assert made.newest.files[0].shape.count < before.files[0].shape.count
+    assert inject(made, site).changed == 29
+    assert is_complete(recover(gathered(site), tmp_path / "back", Keys()))

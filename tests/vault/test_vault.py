@@ -86,12 +86,14 @@ def test_a_site_without_blocks_is_what_it_was(tmp_path: Path) -> None:
     (site / "wide.html").write_bytes("<html><body>käfer</body></html>".encode("utf-16"))
     (site / "jp.html").write_bytes("<meta charset=iso-2022-jp><p>日本".encode("iso-2022-jp"))
     (site / "broken.html").write_bytes(b"\xff\x00</body>\x80</BODY ></html>")
+    (site / "sub" / "unlost-vault").mkdir()
+    (site / "sub" / "unlost-vault" / "own.html").write_text("<p>A page about vaults")
     shutil.copytree(site, tmp_path / "before")
     made = packed(tmp_path / "v", server, site, notice=True, extra_pages=3, raw=True)
     first = inject(made.vault, site)
-    assert (first.changed, first.missing) == (44 + 3 + 2, 0)
+    assert (first.changed, first.missing) == (45 + 3 + 2, 0)
     again = inject(made.vault, site)
-    assert (again.changed, again.unchanged) == (0, 44 + 3 + 2)
+    assert (again.changed, again.unchanged) == (0, 45 + 3 + 2)
     assert "käfer" in (site / "wide.html").read_bytes().decode("utf-16")
     assert b"This page was modified on 2026-01-01" in (site / "index.html").read_bytes()
     gathering = Gathering()
@@ -130,6 +132,16 @@ def test_packing_again_changes_nothing(tmp_path: Path) -> None:
     assert second.changed == ()
     assert second.vault.newest == first.vault.newest
     assert (tmp_path / "v" / "vault.json").read_bytes() == state
+
+
+def test_pages_of_the_vault_itself_are_no_pages_of_the_site(tmp_path: Path) -> None:
+    """A site that has extra pages in its folder is packed again as if they were not there: nothing changes."""
+    server, site = server_files(tmp_path), static_site(tmp_path, pages=2)
+    made = packed(tmp_path / "v", server, site, limit=8 << 10, extra_pages=30)
+    inject(made.vault, site)
+    again = packed(tmp_path / "v", server, site, limit=8 << 10, extra_pages=30, at="20270101000000")
+    assert again.changed == ()
+    assert again.vault.newest == made.vault.newest
 
 
 def test_extra_pages_carry_what_others_cannot(tmp_path: Path) -> None:

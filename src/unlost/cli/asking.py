@@ -35,6 +35,14 @@ contact_option = click.option(
     help="Your mail address or page, which archives are told; without one they are asked half as often. "
     "For all commands: UNLOST_CONTACT.",
 )
+delay_option = click.option(
+    "--delay",
+    type=click.FloatRange(0, 3_600),
+    default=1,
+    show_default=True,
+    metavar="SECONDS",
+    help="Between two requests to the site; robots.txt may ask for more.",
+)
 
 
 def how_to_forget(archive: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from unlost.cli.asking import contact_option
+from unlost.cli.asking import contact_option, delay_option
 from unlost.cli.registry_options import archives_option, only_option
 from unlost.errors import ArchiveError, InputError, UsageError
 
@@ -23,14 +23,7 @@ DEPTH_OPTIONS = (
         help="Visit at most N addresses of the site.",
     ),
     click.option("--subdomains", is_flag=True, help="The hosts below the host, too."),
-    click.option(
-        "--delay",
-        type=click.FloatRange(0, 3_600),
-        default=1,
-        show_default=True,
-        metavar="SECONDS",
-        help="Between two requests to the site; robots.txt may ask for more.",
-    ),
+    delay_option,
     click.option(
         "--sample",
         type=_COUNT,

@@ -16,8 +16,9 @@ from unlost.cli import config
 from unlost.cli.checkshown import print_json, print_report
 from unlost.cli.means import opened_means
 from unlost.cli.messages import say
-from unlost.cli.progress import Bar, progress
+from unlost.cli.progress import Bar, progress, telling
 from unlost.cli.registry_options import archives_of
+from unlost.cli.visited import say_visited
 from unlost.clock import Clock, SystemClock
 from unlost.crawl.plan import Plan, Reach
 from unlost.errors import InputError
@@ -80,7 +81,7 @@ class CheckRun:
             async with opened_means(archives, self._given, self._clock) as means:
                 checked = await check_site(history, visit, site, means, depth, _Told(bar))
         if isinstance(site, CrawledSite):
-            say_crawl(site)
+            say_visited(site.result, "--limit sets how many")
         if not checked.figures.total:
             raise InputError(f"{self._what}: nothing of a site is there")
         return checked
@@ -90,7 +91,7 @@ class CheckRun:
         if given["warc"] is not None:
             found, self._problems = of_copy(given["warc"])
             return CopiedSite(list(found))
-        visiting = Visiting(folder, self._clock, given["contact"], given["proxy"], _counting(bar))
+        visiting = Visiting(folder, self._clock, given["contact"], given["proxy"], telling(bar))
         if given["urls"] is not None:
             urls = of_list(given["urls"], self._problems)
             self._say_problems()
@@ -147,15 +148,6 @@ class _Told:
         self._bar.at(done, lines=done)
 
 
-def _counting(bar: Bar) -> Any:  # noqa: ANN401  as a crawl tells
-    def tell(word: str, about: Mapping[str, object]) -> None:
-        fetched = about.get("fetched")
-        if word == "fetched" and isinstance(fetched, int):
-            bar.at(fetched, lines=fetched)
-
-    return tell
-
-
 def depth_of(given: Mapping[str, Any]) -> Depth:
     """Return how thoroughly archives are asked, by the options."""
     return Depth(None if given["all"] else given["sample"], given["thorough"], given.get("beside", 0))
@@ -176,24 +168,6 @@ def plan_of(url: str, given: Mapping[str, Any], known: tuple[str, ...] = ()) -> 
         hops=1 if is_sitemap else None,
         parts=not is_sitemap,
     )
-
-
-def say_crawl(site: CrawledSite) -> None:
-    """Say what a crawl did not see."""
-    result = site.result
-    if result is None:
-        return
-    if result.limit is not None:
-        say(
-            f"the site has more than was visited: {result.queued:,} addresses are left; --limit sets how many",
-            level="note",
-        )
-    for reason, count in result.left_out.items():
-        if reason == "too-far":
-            continue  # which nobody wanted
-        say(f"{count:,} links were not followed: {reason}", level="note")
-    for host in result.waiting:
-        say(f"{host}: it said to come back later, or does not answer: not all of it was seen", level="warning")
 
 
 def say_left_over(checked: Checked) -> None:

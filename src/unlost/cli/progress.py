@@ -1,7 +1,7 @@
 """How far long work has come: a bar on the terminal, nothing anywhere else."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -82,6 +82,17 @@ def counting(bar: Bar) -> Callable[[], None]:
         bar.at(done, done)
 
     return count
+
+
+def telling(bar: Bar) -> Callable[[str, Mapping[str, object]], None]:
+    """Return what moves a bar by what a crawl tells."""
+
+    def tell(word: str, about: Mapping[str, object]) -> None:
+        fetched = about.get("fetched")
+        if word == "fetched" and isinstance(fetched, int):
+            bar.at(fetched, lines=fetched)
+
+    return tell
 
 
 def size_of(files: Sequence[Path]) -> int | None:

@@ -13,11 +13,11 @@ from unlost.cli.registry_options import archives_option, only_option
 from unlost.cli.table import print_table
 from unlost.cli.vault_options import (
     PATH,
+    VISIT_OPTIONS,
     date_option,
     json_option,
     moment,
     page_limit,
-    passphrase,
     passphrase_option,
     site_pages,
     vault_option,
@@ -54,7 +54,8 @@ _WHAT = (
     ),
     click.option("--recipient", multiple=True, metavar="KEY", help="Seal for this recipient of age."),
     passphrase_option,
-    click.option("--sign", is_flag=True, help="Sign blocks with a key that is made in the vault."),
+    click.option("--sign/--no-sign", help="Sign blocks with a key that is made in the vault."),
+    *VISIT_OPTIONS,
     archives_option,
     only_option,
     json_option,
@@ -102,27 +103,25 @@ def plan(files: tuple[Path, ...], **given: Any) -> None:  # noqa: ANN401  the op
     show_default=True,
     help="What hides blocks in pages: another one where comments are stripped.",
 )
-@click.option("--notice", is_flag=True, help="Let pages show when their blocks changed, so that caches refresh them.")
-@click.option("--raw", is_flag=True, help="Serve what is packed as it is, too.")
+@click.option("--notice/--no-notice", help="Let pages show when their blocks changed, so that caches refresh them.")
+@click.option("--raw/--no-raw", help="Serve what is packed as it is, too.")
+@click.option("--open", is_flag=True, help="Let everybody read what was sealed before.")
 @click.option("--at-once", is_flag=True, help="Take the old version away before archives have the new one.")
 @date_option
-def pack(files: tuple[Path, ...], **given: Any) -> None:  # noqa: ANN401
-    """Pack files, and code them into blocks for pages; what did not change stays where it is."""
-    from unlost.vault.making import Wish, make  # noqa: PLC0415  start-up
+@click.pass_context
+def pack(ctx: click.Context, /, files: tuple[Path, ...], **given: Any) -> None:  # noqa: ANN401
+    """Pack files, and code them into blocks for pages; what did not change stays where it is.
+
+    What is not said is as it was the last time: sealing, signing, carrier, segments, limit, extra pages, notices.
+    """
+    from unlost.cli.vaultsettings import settings_of  # noqa: PLC0415  start-up
+    from unlost.vault.making import Wish, make  # noqa: PLC0415
     from unlost.vault.quantities import bytes_of  # noqa: PLC0415
-    from unlost.vault.sealing import Seal, check  # noqa: PLC0415
-    from unlost.vault.state import NAME, Settings, Vault, open_vault  # noqa: PLC0415
+    from unlost.vault.state import NAME, Vault, open_vault  # noqa: PLC0415
 
     folder: Path = given["vault"]
     before = open_vault(folder) if (folder / NAME).exists() else Vault(folder)
-    seal = Seal(tuple(given["recipient"]), passphrase(given["passphrase_file"]))
-    check(seal)
-    kind = "recipients" if seal.recipients else "passphrase" if seal.passphrase is not None else "no"
-    limit, _ = page_limit(given)
-    settings = Settings(
-        Carrier(given["carrier"]), limit, kind, seal.recipients, given["segments"], given["sign"],
-        given["extra_pages"], given["notice"], given["raw"],
-    )  # fmt: skip
+    settings, seal = settings_of(ctx, given, before)
     block = None if given["block"] is None else bytes_of(given["block"])
     with _chosen(files, given, with_extra=False) as (choice, pages):
         wish = Wish(choice.files, pages, settings, seal, given["may_be_lost"], block, given["at_once"])
@@ -181,7 +180,7 @@ class _chosen:  # noqa: N801  used as a function
         choice = choose(self._files, optimistic=given["optimistic"]) if self._files else Choice()
         choice.files += dumps_made
         extra = extra_pages(given["extra_pages"]) if self._with_extra else []
-        return choice, [*site_pages(given["pages"]), *extra]
+        return choice, [*site_pages(given), *extra]
 
     def __exit__(self, *_: object) -> None:
         self._folder.cleanup()
@@ -225,7 +224,10 @@ def _print_plan(made: "Plan", sizes: Mapping[str, int], pages: int, why: str) ->
 
 
 def _say_packed(made: "Made", choice: "Choice", *, is_json: bool) -> None:
+    from unlost.vault.state import public_key  # noqa: PLC0415  start-up
+
     vault = made.vault
+    key = public_key(vault)
     shapes = {each.name: each.shape for each in vault.newest.files}
     is_staged = len(vault.generations) > 1
     if is_json:
@@ -234,10 +236,13 @@ def _say_packed(made: "Made", choice: "Choice", *, is_json: bool) -> None:
             for name, each in ((each.name, each) for each in vault.newest.files)
         }
         numbers = {"files": len(choice.files), "pages": len(vault.live), "staged": is_staged}
-        click.echo(dumps({"vault": str(vault.folder), "changed": made.changed, **numbers, "segments": segments}))
+        told = {"vault": str(vault.folder), "changed": made.changed, **numbers, "key": key, "segments": segments}
+        click.echo(dumps(told))
         return
     for reason, count in choice.left_out.items():
         say(f"{count:,} left out: {reason}", level="note")
+    if key is not None:
+        say(f"keep this somewhere else: `recover --signed-by {key}` takes no forged blocks", level="info")
     if not made.changed:
         say("nothing changed", level="info")
         return

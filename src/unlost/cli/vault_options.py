@@ -1,18 +1,27 @@
 """Options that commands of `unlost vault` share."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from unlost import dates
+from unlost.cli.asking import contact_option, delay_option
+from unlost.cli.messages import say
 from unlost.errors import InputError, UsageError
 from unlost.vault.planning import PAGE_LIMIT, Page
 from unlost.vault.quantities import bytes_of
 from unlost.vault.sealing import Keys
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterator
+
+    from unlost.vault.live import Visits
+
+T = TypeVar("T")
 PATH = click.Path(path_type=Path)
 vault_option = click.option(
     "--vault", type=PATH, default=Path("site.vault"), show_default=True, metavar="DIR", help="The folder of the vault."
@@ -28,6 +37,21 @@ identity_option = click.option(
 signed_by_option = click.option(
     "--signed-by", multiple=True, metavar="KEY", help="Take only blocks that this public key signed."
 )
+
+VISIT_OPTIONS = (
+    click.option(
+        "--crawl", type=PATH, metavar="DIR", help="Keep what is visited of the site there: the same command goes on."
+    ),
+    delay_option,
+    contact_option,
+)
+
+
+def visit_options(command: "Callable[..., None]") -> "Callable[..., None]":
+    """Give a command the options for visiting a living site."""
+    for option in reversed(VISIT_OPTIONS):
+        command = option(command)
+    return command
 
 
 def passphrase(file: Path | None) -> str | None:
@@ -60,15 +84,37 @@ def moment(given: str | None) -> str:
     return the_moment(given) or dates.from_datetime(datetime.now(UTC))
 
 
-def site_pages(text: str) -> list[Page]:
+def site_pages(given: Mapping[str, Any]) -> list[Page]:
     """Return the pages of a folder, a list, or a living site. Raises InputError, UsageError."""
-    from unlost.vault.live import pages_of_site  # noqa: PLC0415  start-up
-    from unlost.vault.site_pages import pages_of_folder, pages_of_list  # noqa: PLC0415
+    from unlost.vault.site_pages import pages_of_folder, pages_of_list  # noqa: PLC0415  start-up
 
+    text = given["pages"]
     if "://" in text:
-        return pages_of_site(text)
+        with visits(given) as (run, visiting):
+            return run(visiting.pages_of_site(text))
     place = Path(text)
     return pages_of_folder(place) if place.is_dir() else pages_of_list(place)
+
+
+@contextmanager
+def visits(given: Mapping[str, Any]) -> "Iterator[tuple[Callable[[Coroutine[None, None, T]], T], Visits]]":
+    """Give what visits a living site, into the folder that was given or one that goes at the end, and what runs it."""
+    from tempfile import TemporaryDirectory  # noqa: PLC0415  start-up
+
+    import uvloop  # noqa: PLC0415
+
+    from unlost.cli.progress import progress, telling  # noqa: PLC0415
+    from unlost.cli.visited import say_visited  # noqa: PLC0415
+    from unlost.clock import SystemClock  # noqa: PLC0415
+    from unlost.vault.live import Visits  # noqa: PLC0415
+
+    with TemporaryDirectory() as temporary, progress("visiting", counted="pages") as bar:
+        folder = given["crawl"] or Path(temporary, "crawl")
+        visiting = Visits(folder, SystemClock(), given["delay"], given["contact"], telling(bar))
+        yield uvloop.run, visiting
+    if given["crawl"] is not None and not visiting.visited:
+        say(f"{given['crawl']}: the site as it was visited before: delete the folder to visit it anew", level="note")
+    say_visited(visiting.result, "give a list of the pages that matter")
 
 
 def page_limit(given: Mapping[str, Any]) -> tuple[int, str]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from unlost.vault.recovering import Recovered, Short
 
 _SHOWN_PAGES = 5
+_SHOWN = 20  # lines of one kind
 
 
 @click.command(name="recover")
@@ -34,6 +35,7 @@ _SHOWN_PAGES = 5
 @identity_option
 @passphrase_option
 @signed_by_option
+@click.option("--most-bytes", metavar="SIZE", help="What a segment may unpack to; else 1 GB, or 200 times its size.")
 @archives_option
 @only_option
 @json_option
@@ -46,6 +48,7 @@ def recover(
     identity: tuple[Path, ...],
     passphrase_file: Path | None,
     signed_by: tuple[str, ...],
+    most_bytes: str | None,
     archives: Path | None,
     only: tuple[str, ...],
     json: bool,
@@ -57,13 +60,15 @@ def recover(
     code is 1 if nothing could be had, 4 if a part.
     """
     from unlost.vault.gathering import Gathering, gather  # noqa: PLC0415  start-up
+    from unlost.vault.quantities import bytes_of  # noqa: PLC0415
     from unlost.vault.recovering import is_complete  # noqa: PLC0415
     from unlost.vault.recovering import recover as bring_back  # noqa: PLC0415
 
+    most = None if most_bytes is None else bytes_of(most_bytes)
     gathering = Gathering(signers(signed_by))
     for source in sources:
         gather(_recovered(source, recovery, archives, only) if "://" in source else Path(source), gathering)
-    done = bring_back(gathering, output, keys(identity, passphrase_file))
+    done = bring_back(gathering, output, keys(identity, passphrase_file), most)
     say_problems(gathering.reading)
     if json:
         click.echo(dumps(summary(done, gathering)))
@@ -131,19 +136,30 @@ def tell(done: "Recovered", gathering: "Gathering") -> None:
         say(f"{count:,} blocks passed over: {kind}", level="warning", kind=kind)
     if done.forged:
         say(f"{done.forged:,} versions do not have the hash that they say: blocks of them are forged", level="warning")
-    for name in done.unpacked.refused:
+    # What strangers put into pages may be endless.
+    for name in done.unpacked.refused[:_SHOWN]:
         say(f"not written, it leads out of the folder or is no file: {name}", level="warning")
-    for short in done.older:
+    _say_rest(len(done.unpacked.refused), "names refused")
+    for short in done.older[:_SHOWN]:
         say(
             f"{_name(short)}: a newer version was seen, {short.missing:,} blocks short; the last whole one was taken",
             level="note",
         )
-    for short in done.short:
+    _say_rest(len(done.older), "newer versions, each some blocks short")
+    for short in done.short[:_SHOWN]:
         text = f"{_name(short)}: {short.found:,} of {short.needed:,} blocks: {short.missing:,} more are needed"
         if short.pages:
             more = ", ".join(short.pages[:_SHOWN_PAGES])
             text += f", of any of {len(short.pages):,} pages: {more}{' …' if len(short.pages) > _SHOWN_PAGES else ''}"
         say(text, level="warning")
+    if done.short and done.manifest is None:
+        say("no manifest, which would name the pages: it is in the site's root page and those near it", level="note")
+    _say_rest(len(done.short), "versions that are short; --json lists all")
+
+
+def _say_rest(count: int, what: str) -> None:
+    if count > _SHOWN:
+        say(f"{count - _SHOWN:,} more {what}", level="warning")
 
 
 def _name(short: "Short") -> str:

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from unlost.cli.asking import contact_option
 from unlost.cli.messages import say
-from unlost.cli.registry_options import archives_option, only_option, registry
+from unlost.cli.registry_options import archives_of, archives_option, only_option
 from unlost.cli.table import print_table
-from unlost.cli.vault_options import PATH, json_option, vault_option
+from unlost.cli.vault_options import PATH, json_option, vault_option, visit_options, visits
 
 if TYPE_CHECKING:
     from unlost.vault.gathering import Gathering
@@ -30,9 +29,9 @@ _PATIENCE_SECONDS = 900.0
 @click.option(
     "--copies", type=click.IntRange(1, 100), default=3, show_default=True, help="Of each page, the last ones."
 )
+@visit_options
 @archives_option
 @only_option
-@contact_option
 @json_option
 @click.pass_context
 def status(ctx: click.Context, /, vault: Path, site: str | None, held_in: tuple[Path, ...], **given: Any) -> None:  # noqa: ANN401
@@ -46,7 +45,7 @@ def status(ctx: click.Context, /, vault: Path, site: str | None, held_in: tuple[
     state = open_vault(vault)
     places: dict[str, Gathering] = {}
     if site is not None:
-        places["live"] = _live(state, site)
+        places["live"] = _live(state, site, given)
     if held_in or given["ask_archives"]:
         places["archives"] = Gathering()
         for source in held_in:
@@ -61,20 +60,21 @@ def status(ctx: click.Context, /, vault: Path, site: str | None, held_in: tuple[
     ctx.exit(0 if all(any(g["whole"] for g in place["generations"]) for place in value["places"].values()) else 1)
 
 
-def _live(state: "Vault", site: str) -> "Gathering":
+def _live(state: "Vault", site: str, given: dict[str, Any]) -> "Gathering":
     from unlost.vault.gathering import Gathering  # noqa: PLC0415  start-up
-    from unlost.vault.live import fetch  # noqa: PLC0415
 
     found = Gathering()
-    for key in sorted(state.live):
-        answer = fetch(site.rstrip("/") + key)
-        if answer is not None:
-            found.add_page(answer[1], key, archive="live")
+    with visits(given) as (run, visiting):
+        run(visiting.visit_pages(site, state.live))
+        for each, body in visiting.bodies():
+            found.add_page(body, each.uri, each.seen or "", archive="live")
     return found
 
 
 def _ask(state: "Vault", site: str | None, given: dict[str, Any], into: "Gathering") -> None:
-    import uvloop  # noqa: PLC0415  start-up
+    import asyncio  # noqa: PLC0415  start-up
+
+    import uvloop  # noqa: PLC0415
 
     from unlost.archives.opening import open_repository  # noqa: PLC0415
     from unlost.cli.asking import open_courier  # noqa: PLC0415
@@ -83,14 +83,15 @@ def _ask(state: "Vault", site: str | None, given: dict[str, Any], into: "Gatheri
 
     if site is None:
         raise UsageError("--ask-archives needs --site, the address that archives know the pages by")
-    known = registry(given["archives"])
-    chosen = known.only(given["only"]) if given["only"] else [each for each in known.archives if each.enabled]
+    chosen = archives_of(given["archives"], given["only"]).values()
 
     async def ask() -> None:
         async with open_courier(given["contact"], _PATIENCE_SECONDS) as courier:
-            for each in chosen:
-                repository = open_repository(each, courier)
-                said = await gather_from(each.id, repository, site, state.live, given["copies"], into)
+            asked = (
+                gather_from(each.id, open_repository(each, courier), site, state.live, given["copies"], into)
+                for each in chosen
+            )
+            for each, said in zip(chosen, await asyncio.gather(*asked), strict=True):
                 if said is not None:
                     say(f"{each.id}: {said}", level="warning", archive=each.id)
 

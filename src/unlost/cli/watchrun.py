@@ -14,11 +14,12 @@ import uvloop
 from unlost import dates
 from unlost.archives.manners.admission import SHARE, SHARE_WITHOUT_CONTACT
 from unlost.archives.spelling import asked
-from unlost.cli.checkrun import depth_of, plan_of, say_crawl, say_left_over
+from unlost.cli.checkrun import depth_of, plan_of, say_left_over
 from unlost.cli.means import opened_means
 from unlost.cli.messages import say
 from unlost.cli.registry_options import archives_of
 from unlost.cli.table import print_table
+from unlost.cli.visited import say_visited
 from unlost.cli.watchshown import print_survey, survey_object, visit_object
 from unlost.clock import Clock, SystemClock
 from unlost.errors import InputError
@@ -211,7 +212,7 @@ class _LiveSites:
         visiting = Visiting(folder, self._clock, given["contact"], given["proxy"])
         site = CrawledSite(plan_of(url, given, tuple(known)), visiting, [prefix_of(url)])
         yield site
-        say_crawl(site)
+        say_visited(site.result, "--limit sets how many")
         shutil.rmtree(folder, ignore_errors=True)
 
 

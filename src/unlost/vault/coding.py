@@ -2,34 +2,85 @@
 
 import os
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import BinaryIO
 
 from unlost._core import decode_rows, encode_rows
+from unlost.errors import InputError
 from unlost.vault.shape import UNIT, Shape
 
-STRIPE_BYTES = 200 << 20
-"""Of all blocks together that are in memory at once: with less, much of the time goes into writing small pieces."""
+STRIPE_BYTES = 32 << 20
+"""Of all blocks together in one stripe of a file of blocks: with more, memory must be had anew for each stripe, which
+takes as long as coding it."""
 
-_PIECE = 1 << 20
+_DECODED_BYTES = 200 << 20
+"""Of all blocks together that are decoded at once: with less, much of the time goes into writing small pieces."""
+
+
+def stripe_of(shape: Shape) -> int:
+    """Return how many bytes of each block stand together in a file of blocks."""
+    return _step(shape, STRIPE_BYTES)
 
 
 def encode(content: BinaryIO, shape: Shape, target: BinaryIO) -> None:
-    """Write all blocks of a content, one behind the other, into a file that can be read and written anywhere.
+    """Write all blocks of a content into an empty file, for `read_block`: a stripe of all of them, then the next one.
 
+    Blocks that stood one behind the other would be written in small pieces, which takes longer than coding does.
     content: a file of `shape.size` bytes. Raises InputError for a shape that no code has.
     """
-    source, sink, block = content.fileno(), target.fileno(), shape.block
-    # The last block that is content is filled up by zeros.
-    os.ftruncate(sink, shape.count * block)
-    for at in range(0, shape.size, _PIECE):
-        os.pwrite(sink, os.pread(source, _PIECE, at), at)
-    for start, width in _stripes(shape):
-        rows = b"".join(
-            os.pread(source, width, index * block + start).ljust(width, b"\0") for index in range(shape.needed)
-        )
-        made = memoryview(encode_rows(rows, shape.needed, shape.count))
-        for index in range(shape.count - shape.needed):
-            os.pwrite(sink, made[index * width : (index + 1) * width], (shape.needed + index) * block + start)
+    source, sink = content.fileno(), target.fileno()
+    stripes = list(_stripes(shape, STRIPE_BYTES))
+    # Another thread reads the next stripe and writes the last one while this one is coded.
+    with ThreadPoolExecutor(1) as disk:
+        coming = disk.submit(_rows, source, shape, *stripes[0])
+        written: Future[None] | None = None
+        for number, (start, _) in enumerate(stripes):
+            rows = coming.result()
+            if number + 1 < len(stripes):
+                coming = disk.submit(_rows, source, shape, *stripes[number + 1])
+            made = encode_rows(rows, shape.needed, shape.count)
+            if written is not None:
+                written.result()
+            written = disk.submit(_write_stripe, sink, start * shape.count, rows, made)
+            del rows, made  # so that the next ones take their place
+        if written is not None:
+            written.result()
+
+
+def _rows(source: int, shape: Shape, start: int, width: int) -> bytes:
+    """Return a stripe of the content's own blocks; the last of them is filled up by zeros."""
+    if width == shape.block:
+        return os.pread(source, shape.size, 0).ljust(shape.needed * width, b"\0")
+    offsets = range(start, shape.needed * shape.block, shape.block)
+    return b"".join([os.pread(source, width, offset).ljust(width, b"\0") for offset in offsets])
+
+
+def _write_stripe(sink: int, offset: int, *pieces: bytes) -> None:
+    for piece in pieces:
+        _write_all(sink, offset, memoryview(piece))
+        offset += len(piece)
+
+
+def _write_all(sink: int, offset: int, left: memoryview) -> None:
+    while left:
+        count = os.pwrite(sink, left, offset)
+        left, offset = left[count:], offset + count
+
+
+def read_block(blocks: BinaryIO, shape: Shape, index: int) -> bytes:
+    """Return one block from what `encode` wrote. Raises InputError if the file ends before."""
+    data = b"".join(
+        os.pread(blocks.fileno(), width, start * shape.count + index * width)
+        for start, width in _stripes(shape, STRIPE_BYTES)
+    )
+    if len(data) != shape.block:
+        raise InputError(f"block {index} is missing: pack again")
+    return data
+
+
+def read_content(blocks: BinaryIO, shape: Shape) -> bytes:
+    """Return all that was coded, from what `encode` wrote. Raises InputError if the file ends before."""
+    return b"".join(read_block(blocks, shape, index) for index in range(shape.needed))[: shape.size]
 
 
 def decode(source: BinaryIO, places: Mapping[int, int], shape: Shape, target: BinaryIO) -> None:
@@ -42,16 +93,21 @@ def decode(source: BinaryIO, places: Mapping[int, int], shape: Shape, target: Bi
     source.flush()
     fetch, sink = source.fileno(), target.fileno()
     os.ftruncate(sink, shape.needed * shape.block)
-    for start, width in _stripes(shape):
+    for start, width in _stripes(shape, _DECODED_BYTES):
         rows = b"".join(os.pread(fetch, width, places[index] + start) for index in chosen)
         made = memoryview(decode_rows(rows, chosen, shape.needed, shape.count))
         for index in range(shape.needed):
-            os.pwrite(sink, made[index * width : (index + 1) * width], index * shape.block + start)
+            _write_all(sink, index * shape.block + start, made[index * width : (index + 1) * width])
+        del rows, made
     os.ftruncate(sink, shape.size)
 
 
-def _stripes(shape: Shape) -> Iterator[tuple[int, int]]:
-    """Yield where in each block a stripe begins, and how wide it is."""
-    step = max(STRIPE_BYTES // shape.count // UNIT, 1) * UNIT
+def _stripes(shape: Shape, together: int) -> Iterator[tuple[int, int]]:
+    """Yield where in each block a stripe begins, and how wide it is. together: bytes of all blocks in one."""
+    step = _step(shape, together)
     for start in range(0, shape.block, step):
         yield start, min(step, shape.block - start)
+
+
+def _step(shape: Shape, together: int) -> int:
+    return min(max(together // shape.count // UNIT, 1) * UNIT, shape.block)

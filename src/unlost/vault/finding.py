@@ -31,10 +31,12 @@ def _narrow(body: bytes) -> bytes:
 
 
 def _insides(body: bytes, problems: Counter[str]) -> Iterator[bytes]:
-    at = body.find(BEGIN)
+    at, end = body.find(BEGIN), 0
     while at >= 0:
         start = at + len(BEGIN)
-        end, following = body.find(END, start), body.find(BEGIN, start)
+        following = body.find(BEGIN, start)
+        if 0 <= end < start:  # else it is known, and looking for it from every beginning would take forever
+            end = body.find(END, start)
         if end < 0 or 0 <= following < end or end - start > _MAX_TEXT:
             problems["cut"] += 1
         else:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from unlost.vault.block import MANIFEST, Label
+from unlost.vault.coding import stripe_of
 from unlost.vault.shape import Shape
 
 Entry = tuple[str, str, int, int, int]
@@ -31,8 +32,10 @@ class Segment:
 
     @property
     def blocks_name(self) -> str:
-        """The name of the file with its blocks."""
-        return f"{self.id}-{self.version[:24]}-{self.shape.needed}-{self.shape.block}.blocks"
+        """The name of the file with its blocks: all that tells where in it a block is."""
+        shape = self.shape
+        numbers = f"{shape.needed}-{shape.count}-{shape.block}-{stripe_of(shape)}"
+        return f"{self.id}-{self.version[:24]}-{numbers}.blocks"
 
     def label(self, index: int, sha256: str) -> Label:
         """Return what one of its blocks says of itself."""

@@ -1,17 +1,21 @@
 """Blocks into the pages of a static site, and out of them again."""
 
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from unlost import dates
-from unlost.errors import UsageError
 from unlost.formats.output import whole_path
-from unlost.vault import extra_pages
+from unlost.vault import coding, extra_pages
 from unlost.vault.page_text import FOLDER, LINK, notice_of, with_blocks, without_blocks
-from unlost.vault.site_pages import html_files
+from unlost.vault.site_pages import html_files, is_added
 from unlost.vault.state import BLOCKS, Vault
+from unlost.vault.unpacking import new_folder
+
+_ASIDE = re.compile(r"\.(?:.*\.x?html?|.{50}|[0-9a-f]{16}\..*)\.[0-9a-f]{16}\.part", re.DOTALL)
+"""What `whole_path` calls files that are not whole: of pages, and of what is served as it is."""
 
 
 @dataclass(slots=True)
@@ -29,17 +33,22 @@ def inject(vault: Vault, site: Path, target: Path | None = None) -> Injected:
 
     Pages whose blocks do not change are not written. Raises UsageError if there is something at the target.
     """
-    if target is not None:
-        if target.exists():
-            raise UsageError(f"{target}: something is there already: give another place by --to")
-        shutil.copytree(site, target, symlinks=True)
-        site = target
+    if target is None:
+        return _inject(vault, site)
+    with new_folder(target, "--to") as aside:
+        shutil.copytree(site, aside, symlinks=True, dirs_exist_ok=True)
+        return _inject(vault, aside)
+
+
+def _inject(vault: Vault, site: Path) -> Injected:
+    """Change the pages of a site one by one, each whole or not at all: whatever ends it, doing it again ends it."""
+    _sweep(site)
     done = Injected()
     there = set()
     leads = bool(vault.settings.extra_pages or vault.settings.raw)
     for file in html_files(site):
-        key = "/" + file.relative_to(site).as_posix()
-        if key.startswith(FOLDER):
+        key = _key(file, site)
+        if is_added(key):
             continue
         there.add(key)
         _write(file, _page(vault, key, file.read_bytes(), leads=leads), done)
@@ -49,15 +58,16 @@ def inject(vault: Vault, site: Path, target: Path | None = None) -> Injected:
         done.added += not file.exists()
         _write(file, body, done)
     _remove_stale(vault, site)
-    done.missing = sum(not key.startswith(FOLDER) and key not in there for key in vault.live)
+    done.missing = sum(not is_added(key) and key not in there for key in vault.live)
     return done
 
 
 def remove(site: Path) -> int:
     """Take all blocks and notices out of the pages of a site, and pages that were made for them; return how many."""
     count = 0
+    _sweep(site)
     for file in html_files(site):
-        if file.parent.name == "unlost-vault":
+        if is_added(_key(file, site)):
             continue
         body = file.read_bytes()
         bare = without_blocks(body)
@@ -70,6 +80,17 @@ def remove(site: Path) -> int:
         shutil.rmtree(folder)
         count += 1
     return count
+
+
+def _key(file: Path, site: Path) -> str:
+    return "/" + file.relative_to(site).as_posix()
+
+
+def _sweep(site: Path) -> None:
+    """Take away what was written aside by a process that was killed before it got its name."""
+    for file in site.rglob(".*.part"):
+        if _ASIDE.fullmatch(file.name) and file.is_file() and not file.is_symlink():
+            file.unlink()
 
 
 def carried_by(vault: Vault, key: str, *, leads: bool) -> bytes:
@@ -89,7 +110,7 @@ def _page(vault: Vault, key: str, body: bytes, *, leads: bool) -> bytes:
 
 def added_pages(vault: Vault) -> list[str]:
     """Return the keys of the pages that are made only to carry blocks."""
-    return [page.key for page in vault.pages if page.key.startswith(FOLDER)]
+    return [page.key for page in vault.pages if is_added(page.key)]
 
 
 def raw_contents(vault: Vault) -> Iterator[tuple[str, bytes]]:
@@ -97,7 +118,7 @@ def raw_contents(vault: Vault) -> Iterator[tuple[str, bytes]]:
     if vault.settings.raw:
         for segment in vault.newest.files:
             with (vault.folder / BLOCKS / segment.blocks_name).open("rb") as blocks:
-                yield extra_pages.raw_name(segment), blocks.read(segment.shape.size)
+                yield extra_pages.raw_name(segment), coding.read_content(blocks, segment.shape)
 
 
 def _added(vault: Vault) -> Iterator[tuple[str, bytes]]:

@@ -1,6 +1,7 @@
 """Packing: files into segments, segments into blocks, blocks onto pages; what did not change stays where it is."""
 
 import hashlib
+import os
 import secrets
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -8,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from unlost.errors import UsageError
+from unlost.formats.output import whole_path
 from unlost.vault import coding, staging
 from unlost.vault.block import FILES, MANIFEST
 from unlost.vault.extra_pages import extra_pages
@@ -19,7 +21,7 @@ from unlost.vault.planning import Page, Plan, cost_of, plan, with_room
 from unlost.vault.sealing import Seal, sealed
 from unlost.vault.segments import divide, division_of, segment_id
 from unlost.vault.shape import Shape, shape_of
-from unlost.vault.state import BLOCKS, KEY, Settings, Vault, save, with_live
+from unlost.vault.state import BLOCKS, KEY, Settings, Vault, at_work, save, with_live
 
 _MANIFEST_PAGES = 32  # copies of the manifest, or blocks of it: enough, and few to change
 
@@ -65,15 +67,21 @@ def packed_sizes(files: Sequence[ServerFile], segments: str, *, is_sealed: bool)
 def make(vault: Vault, wish: Wish, now: str) -> Made:
     """Pack files into a vault, and save it. now: 14 digits.
 
-    Segments that did not change keep their version, blocks and pages. Raises UsageError if pages do not suffice.
+    Segments that did not change keep their version, blocks and pages. Raises UsageError if pages do not suffice,
+    InputError if another process packs into it. Whatever ends it, the vault is what it was before, or the new one.
     """
     (vault.folder / BLOCKS).mkdir(parents=True, exist_ok=True)
+    with at_work(vault.folder) as folder:
+        return _make(vault, wish, now, folder)
+
+
+def _make(vault: Vault, wish: Wish, now: str, folder: Path) -> Made:
+    """Pack files. folder: for what is packed and not sealed yet."""
     _make_key(vault.folder, wish.settings)
     # While an update is under way, the older generation is the one that archives are known to hold.
     old = vault.generations[0] if vault.generations else None
-    with tempfile.TemporaryDirectory(dir=vault.folder) as folder:
-        packed = _pack(wish.files, wish.settings.segments, Path(folder), vault)
-        new, changed = _generation(vault, old, packed, wish)
+    packed = _pack(wish.files, wish.settings.segments, folder, vault)
+    new, changed = _generation(vault, old, packed, wish, folder)
     if not changed and old is not None and _same_pages(vault, new):
         made = replace(vault, settings=wish.settings, pages=tuple(_all_pages(wish)))
         save(made)
@@ -91,10 +99,11 @@ def make(vault: Vault, wish: Wish, now: str) -> Made:
 
 def advance(vault: Vault, now: str) -> Vault:
     """Let pages carry the newest generation alone, and save that. Whether it is safe is for the caller to know."""
-    made = with_live(vault, staging.live_of(vault.newest), now)
-    made = replace(made, generations=(vault.newest,))
-    save(made)
-    return made
+    with at_work(vault.folder):
+        made = with_live(vault, staging.live_of(vault.newest), now)
+        made = replace(made, generations=(vault.newest,))
+        save(made)
+        return made
 
 
 def _is_unplaced(vault: Vault) -> bool:
@@ -108,8 +117,9 @@ def _same_pages(vault: Vault, new: Generation) -> bool:
 def _make_key(folder: Path, settings: Settings) -> None:
     file = folder / KEY
     if settings.signed and not file.exists():
-        file.touch(0o600)
-        file.write_text(secrets.token_bytes(32).hex() + "\n", "ascii")
+        with whole_path(file) as aside:
+            aside.chmod(0o600)
+            aside.write_text(secrets.token_bytes(32).hex() + "\n", "ascii")
 
 
 def _pack(files: Sequence[ServerFile], segments: str, folder: Path, vault: Vault | None) -> list[_Packed]:
@@ -142,7 +152,7 @@ def _all_pages(wish: Wish) -> list[Page]:
 
 
 def _generation(
-    vault: Vault, old: Generation | None, packed: Sequence[_Packed], wish: Wish
+    vault: Vault, old: Generation | None, packed: Sequence[_Packed], wish: Wish, folder: Path
 ) -> tuple[Generation, list[str]]:
     known = {each.id: each for generation in vault.generations for each in generation.files}
     keys = {page.key for page in _all_pages(wish)}
@@ -171,7 +181,7 @@ def _generation(
     bare = Generation(number, tuple(sorted(segments, key=lambda each: each.name)), placement)
     if not changed and vault.generations and dict(placement) == _files_only(vault.newest):
         return vault.newest, []
-    return _with_manifest(vault, bare, old, wish), [each.name for each in changed]
+    return _with_manifest(vault, bare, old, wish, folder), [each.name for each in changed]
 
 
 def _files_only(generation: Generation) -> dict[str, tuple[Place, ...]]:
@@ -252,10 +262,11 @@ def _write_blocks(vault: Vault, segment: Segment, content: Path) -> None:
     aside = target.with_suffix(".new")
     with content.open("rb") as source, aside.open("w+b") as blocks:
         coding.encode(source, segment.shape, blocks)
+        os.fsync(blocks.fileno())
     aside.replace(target)
 
 
-def _with_manifest(vault: Vault, bare: Generation, old: Generation | None, wish: Wish) -> Generation:
+def _with_manifest(vault: Vault, bare: Generation, old: Generation | None, wish: Wish, folder: Path) -> Generation:
     content, source = manifest_bytes(bare)
     wrap = "json.gz"
     if not wish.seal.is_open:
@@ -267,10 +278,9 @@ def _with_manifest(vault: Vault, bare: Generation, old: Generation | None, wish:
     shape, pages = room
     version = hashlib.sha256(content).hexdigest()
     segment = Segment(NAME, segment_id(f"/{NAME}"), MANIFEST, source, version, shape, wrap)
-    with tempfile.NamedTemporaryFile(dir=vault.folder) as file:
-        file.write(content)
-        file.flush()
-        _write_blocks(vault, segment, Path(file.name))
+    file = folder / NAME
+    file.write_bytes(content)
+    _write_blocks(vault, segment, file)
     placement = dict(bare.placement)
     for index, page in enumerate(pages):
         placement[page] = (*placement.get(page, ()), (segment.id, index))

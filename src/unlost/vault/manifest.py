@@ -14,7 +14,11 @@ from unlost.vault.generation import Generation, Segment, segment_object, segment
 
 FORMAT = "unlost-vault-manifest-1"
 NAME = "manifest"
-_MAX_BYTES = 256 << 20
+_MAX_BYTES = 64 << 20
+"""Of a manifest's text: of half a million files, which no pages carry."""
+
+_MAX_GROWTH = 100
+"""How many times as long as what is packed its text may be: names and hashes are packed to a tenth at best."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +51,9 @@ def manifest_of(packed: bytes) -> Manifest:
     """Return what `manifest_bytes` made. Raises InputError for anything else."""
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(packed)) as file:
-            text = file.read(_MAX_BYTES + 1)
-        value = json.loads(text[:_MAX_BYTES])
+            most = min(_MAX_BYTES, max(1 << 20, _MAX_GROWTH * len(packed)))
+            text = file.read(most + 1)
+        value = json.loads(text[:most])
         _check(value["format"])
         number = int(value["number"])
         segments = tuple(segment_of(each) for each in value["segments"])

@@ -24,7 +24,8 @@ _CARRIED = re.compile(
 )  # fmt: skip
 _NOTICE = re.compile(rb'<p class="' + NOTICE_CLASS.encode() + rb'">[^<]*</p>\n?')
 _BODY_END = re.compile(rb"</body\s*>", re.IGNORECASE)
-_WIDE = ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
+# A mark, or as pages begin with a tag, the tag's first letter.
+_WIDE = ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"), (b"<\0", "utf-16-le"), (b"\0<", "utf-16-be"))
 
 
 def without_blocks(body: bytes) -> bytes:

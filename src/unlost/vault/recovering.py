@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from unlost.errors import InputError
 from unlost.vault import coding
-from unlost.vault.block import MANIFEST, Label
+from unlost.vault.block import FILES, MANIFEST, Label
 from unlost.vault.gathering import Gathering, Group, Kept
 from unlost.vault.manifest import Manifest, manifest_of
 from unlost.vault.sealing import Keys, unsealed
@@ -72,22 +72,24 @@ def is_complete(recovered: Recovered) -> bool:
     return not recovered.short and known <= recovered.whole.keys() and bool(recovered.whole)
 
 
-def recover(gathering: Gathering, target: Path | None, keys: Keys) -> Recovered:
+def recover(gathering: Gathering, target: Path | None, keys: Keys, most: int | None = None) -> Recovered:
     """Decode all segments, the newest whole version of each, and unpack them into a new folder.
 
-    target: None only to see what could be. Raises InputError if no blocks were found, or keys do not open them.
+    target: None only to see what could be. most: bytes that a segment may unpack to; None for what is usual.
+    Raises InputError if no blocks were found, or keys do not open them.
     """
     if not gathering.groups and not gathering.raw:
         raise InputError(f"no blocks in {gathering.pages:,} pages: are these pages of a site with a vault?")
     done = Recovered()
     with tempfile.TemporaryDirectory() as folder:
-        contents = _decode_all(gathering, Path(folder), done)
+        contents = _Contents(gathering, Path(folder))
         done.manifest = _manifest(contents, gathering, keys)
         chosen = _choose(contents, done)
         _tell_short(gathering, contents, done)
+        done.forged = contents.forged
         if target is not None and chosen:
             with new_folder(target) as aside:
-                unpacking = Unpacking(aside)
+                unpacking = Unpacking(aside, most)
                 for whole, file in chosen:
                     _unpack(file, whole, keys, unpacking)
                 done.unpacked = unpacking.end()
@@ -103,30 +105,62 @@ def _unpack(file: Path, whole: Whole, keys: Keys, unpacking: Unpacking) -> None:
     unpacking.add(io.BytesIO(content), len(content))
 
 
-_Contents = dict[tuple[str, str, str], tuple[Whole, Path]]
+Name = tuple[str, str, str]
+"""A version: its kind, its segment, and its hash."""
 
 
-def _decode_all(gathering: Gathering, folder: Path, done: Recovered) -> _Contents:
-    """Decode every version that there are enough blocks of, by kind, segment and version."""
-    contents: _Contents = {}
-    for number, (group, label) in enumerate(gathering.shapes()):
-        name = (label.kind, label.segment, label.version)
-        if len(gathering.groups[group]) < label.shape.needed or name in contents:
-            continue
-        file = folder / f"{number}"
-        with file.open("w+b") as target:
-            is_right = decode_group(gathering, group, label, target)
-        if is_right:
-            contents[name] = (_whole(label, gathering, group), file)
-        else:
-            done.forged += 1
-    for number, ((segment, version, wrap), (offset, size)) in enumerate(gathering.raw.items()):
-        if ("files", segment, version) not in contents:
-            file = folder / f"raw-{number}"
+class _Contents:
+    """The versions that there are enough blocks of; each is decoded when it is asked for, into a file of its own."""
+
+    def __init__(self, gathering: Gathering, folder: Path) -> None:
+        self.forged = 0
+        self._gathering, self._folder = gathering, folder
+        self._groups: dict[Name, list[tuple[Group, Label]]] = {}
+        self._raw: dict[Name, tuple[str, int, int]] = {}
+        self._found: dict[Name, tuple[Whole, Path] | None] = {}
+        for group, label in gathering.shapes():
+            if len(gathering.groups[group]) >= label.shape.needed:
+                self._groups.setdefault((label.kind, label.segment, label.version), []).append((group, label))
+        for (segment, version, wrap), (offset, size) in gathering.raw.items():
+            self._raw[FILES, segment, version] = (wrap, offset, size)
+
+    def names(self, kind: str) -> list[Name]:
+        """Return the versions of a kind that could be had if no block of them is forged, those seen last first."""
+        found = [name for name in {**self._groups, **self._raw} if name[0] == kind]
+        return sorted(found, key=lambda name: (self._newest(name), name), reverse=True)
+
+    def get(self, name: Name) -> tuple[Whole, Path] | None:
+        """Return a version and the file with its content; None if it cannot be had."""
+        if name not in self._found:
+            self._found[name] = self._decoded(name)
+        return self._found[name]
+
+    def __contains__(self, name: Name) -> bool:
+        """Return whether a version can be had."""
+        return self.get(name) is not None
+
+    def could_be(self, name: Name) -> bool:
+        """Return whether a version can be had, as far as it was tried: nothing is decoded for that."""
+        return self._found[name] is not None if name in self._found else name in self._groups or name in self._raw
+
+    def _newest(self, name: Name) -> str:
+        return max((self._gathering.newest.get(group, "") for group, _ in self._groups.get(name, ())), default="")
+
+    def _decoded(self, name: Name) -> tuple[Whole, Path] | None:
+        file = self._folder / f"{len(self._found)}"
+        gathering = self._gathering
+        if name in self._raw:
+            wrap, offset, size = self._raw[name]
             gathering.file.seek(offset)
             file.write_bytes(gathering.file.read(size))
-            contents["files", segment, version] = (Whole(segment, version, None, wrap, ""), file)
-    return contents
+            return Whole(name[1], name[2], None, wrap, self._newest(name)), file
+        for group, label in self._groups.get(name, ()):
+            with file.open("w+b") as target:
+                if decode_group(gathering, group, label, target):
+                    return _whole(label, gathering, group), file
+            self.forged += 1
+        file.unlink(missing_ok=True)
+        return None
 
 
 def _whole(label: Label, gathering: Gathering, group: Group) -> Whole:
@@ -177,24 +211,28 @@ def _selections(blocks: Mapping[int, list[Kept]], needed: int) -> Iterator[dict[
 def _manifest(contents: _Contents, gathering: Gathering, keys: Keys) -> Manifest | None:
     """Return the last manifest of which all segments are whole, else the last one; None if none can be opened."""
     found: list[tuple[str, Manifest]] = []
-    for (kind, _, _), (whole, file) in contents.items():
-        if kind != MANIFEST:
+    for name in contents.names(MANIFEST):
+        content = contents.get(name)
+        if content is None:
             continue
         try:
-            content = file.read_bytes()
-            manifest = manifest_of(unsealed(content, keys) if whole.wrap.endswith(".age") else content)
+            found.append((content[0].newest, _opened_manifest(*content, keys)))
         except InputError:
             gathering.problems["manifest-not-opened"] += 1
-        else:
-            found.append((whole.newest, manifest))
     # A page may carry two of them during an update: then both were seen last.
     found.sort(key=lambda each: (each[0], each[1].number), reverse=True)
     settled = (each for _, each in found if _is_settled(each, contents))
     return next(settled, found[0][1] if found else None)
 
 
+def _opened_manifest(whole: Whole, file: Path, keys: Keys) -> Manifest:
+    content = file.read_bytes()
+    return manifest_of(unsealed(content, keys) if whole.wrap.endswith(".age") else content)
+
+
 def _is_settled(manifest: Manifest, contents: _Contents) -> bool:
-    return all(("files", each.id, each.version) in contents for each in manifest.segments)
+    """Return whether all that a manifest names can be had; one that names nothing was made by nobody who packs."""
+    return bool(manifest.segments) and all((FILES, each.id, each.version) in contents for each in manifest.segments)
 
 
 def _choose(contents: _Contents, done: Recovered) -> list[tuple[Whole, Path]]:
@@ -205,15 +243,18 @@ def _choose(contents: _Contents, done: Recovered) -> list[tuple[Whole, Path]]:
     manifest = done.manifest
     wanted = {each.id: each.version for each in manifest.segments} if manifest else {}
     is_settled = manifest is not None and _is_settled(manifest, contents)
-    by_segment: dict[str, list[tuple[Whole, Path]]] = {}
-    for (kind, segment, _), found in contents.items():
-        if kind != MANIFEST and (not is_settled or segment in wanted):
-            by_segment.setdefault(segment, []).append(found)
+    by_segment: dict[str, list[Name]] = {}
+    for name in contents.names(FILES):
+        if not is_settled or name[1] in wanted:
+            by_segment.setdefault(name[1], []).append(name)
     chosen = []
     for segment, versions in sorted(by_segment.items()):
-        best = max(versions, key=lambda each: (each[0].version == wanted.get(segment), each[0].newest, each[0].version))
-        done.whole[segment] = best[0]
-        chosen.append(best)
+        # The order in which they were seen stays among all others.
+        versions.sort(key=lambda name: name[2] != wanted.get(name[1]))
+        best = next((found for name in versions if (found := contents.get(name)) is not None), None)
+        if best is not None:
+            done.whole[segment] = best[0]
+            chosen.append(best)
     return chosen
 
 
@@ -222,12 +263,14 @@ def _tell_short(gathering: Gathering, contents: _Contents, done: Recovered) -> N
     is_settled = done.manifest is not None and _is_settled(done.manifest, contents)
     seen: set[str] = set()
     for group, label in gathering.shapes():
-        if label.kind == MANIFEST or (label.kind, label.segment, label.version) in contents:
+        name = (label.kind, label.segment, label.version)
+        if label.kind == MANIFEST or contents.could_be(name):
             continue
         there = gathering.groups[group]
         carriers = (done.manifest.pages.get(label.segment, {}) if done.manifest else {}).items()
         pages = tuple(page for index, page in sorted(carriers) if index not in there)
-        found = min(len(there), label.shape.needed)
+        # What has enough and is not whole has forged ones among them: one true one more, at least.
+        found = min(len(there), label.shape.needed - 1)
         short = Short(label.segment, names.get(label.segment, ""), label.version, found, label.shape.needed, pages)
         taken = done.whole.get(label.segment)
         if taken is None and (not is_settled or label.segment in names):

@@ -4,14 +4,14 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import unquote, urljoin, urlsplit
+from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from unlost.errors import InputError
 from unlost.formats.problems import Problems
 from unlost.formats.textfile import read_lines
 from unlost.pages.link import Use
 from unlost.pages.links import find_links
-from unlost.vault.page_text import without_blocks
+from unlost.vault.page_text import FOLDER, without_blocks
 from unlost.vault.planning import Page
 
 HTML_NAMES = (".html", ".htm", ".xhtml")
@@ -20,6 +20,7 @@ ASSUMED_BYTES = 40 << 10
 
 _BASE = "http://site.invalid/"
 _MAX_PAGE = 64 << 20
+_PLAIN = "/:@!$&'()*+,;=~"  # what stands in paths as it is, by RFC 3986
 
 
 def html_files(folder: Path) -> Iterator[Path]:
@@ -34,10 +35,10 @@ def pages_of_folder(folder: Path) -> list[Page]:
     sizes: dict[str, int] = {}
     links: dict[str, set[str]] = {}
     for path in html_files(folder):
-        if path.stat().st_size > _MAX_PAGE:
+        key = "/" + path.relative_to(folder).as_posix()
+        if path.stat().st_size > _MAX_PAGE or is_added(key):
             continue
         body = without_blocks(path.read_bytes())
-        key = "/" + path.relative_to(folder).as_posix()
         sizes[key] = len(body)
         links[key] = _links(body, key)
     if not sizes:
@@ -79,7 +80,7 @@ def pages_of_list(file: Path) -> list[Page]:
             )
         key = key_of(address.strip())
         seen[key] += 1
-        if seen[key] == 1:
+        if seen[key] == 1 and not is_added(key):
             # The first is the root, and those who write lists begin with what matters.
             pages.append(
                 Page(key, int(size) if size else ASSUMED_BYTES, 0 if not pages else 1 if len(pages) < 8 else None)
@@ -90,11 +91,36 @@ def pages_of_list(file: Path) -> list[Page]:
 
 
 def key_of(address: str) -> str:
-    """Return what a page is called in a vault: its path and query.
+    """Return what a page is called in a vault: its path as servers read it, without escapes, and its query.
 
-    >>> key_of("https://example.com/a?b=1#c"), key_of("about"), key_of("https://example.com")
-    ('/a?b=1', '/about', '/')
+    >>> key_of("https://example.com/a%20b?b=1#c"), key_of("about"), key_of("https://example.com")
+    ('/a b?b=1', '/about', '/')
     """
     parts = urlsplit(address if "://" in address or address.startswith("/") else f"/{address}")
-    path = parts.path or "/"
+    path = unquote(parts.path, errors="replace") or "/"
     return f"{path}?{parts.query}" if parts.query else path
+
+
+def key_below(site: str, address: str) -> str | None:
+    """Return what a page is called in the vault of a site that begins at an address; None if it is none of it.
+
+    >>> key_below("https://example.com/blog/", "http://www.example.com/blog/a.html")
+    '/a.html'
+    """
+    key, folder = key_of(address), key_of(site).partition("?")[0].rstrip("/")
+    return key[len(folder) :] if key.startswith(f"{folder}/") else None
+
+
+def address_of(site: str, key: str) -> str:
+    """Return the address of a page of a site.
+
+    >>> address_of("https://example.com/blog/", "/a b.html?c=1")
+    'https://example.com/blog/a%20b.html?c=1'
+    """
+    path, mark, query = key.partition("?")
+    return f"{site.rstrip('/')}{quote(path, errors='surrogateescape', safe=_PLAIN)}{mark}{query}"
+
+
+def is_added(key: str) -> bool:
+    """Return whether a page was made only to carry blocks, or lists such: the vault itself makes them."""
+    return key.startswith(FOLDER)

@@ -106,6 +106,8 @@ def decode(blocks: dict[int, bytes], needed: int, size: int) -> bytes:
 
 # --- Pages. ---
 
+WRAPS = ("tar.gz", "json.gz")
+
 
 def found_in(page: bytes) -> list[tuple[dict[str, str], bytes]]:
     """Return the blocks of a page that are whole: their words, by name, and their bytes."""
@@ -120,9 +122,22 @@ def found_in(page: bytes) -> list[tuple[dict[str, str], bytes]]:
             data = base64.b64decode(text.replace(b" ", b""), validate=True)
         except ValueError:
             continue
-        if words.get("format") == "unlost-vault-1" and hashlib.sha256(data).hexdigest() == words.get("sha256"):
+        if is_sound(words, len(data)) and hashlib.sha256(data).hexdigest() == words.get("sha256"):
             blocks.append((words, data))
     return blocks
+
+
+def is_sound(words: dict[str, str], length: int) -> bool:
+    """Return whether words describe a block of so many bytes: anybody may put others into pages."""
+    names = ("needed", "count", "index", "size", "block")
+    if words.get("format") != "unlost-vault-1" or words.get("wrap", "").removesuffix(".age") not in WRAPS:
+        return False
+    if not all(re.fullmatch("[0-9]{1,15}", words.get(name, "")) for name in names):
+        return False
+    if not re.fullmatch("[0-9a-f]{16} [0-9a-f]{64}", f"{words.get('segment')} {words.get('version')}"):
+        return False
+    needed, count, index, size, block = (int(words[name]) for name in names)
+    return 1 <= needed <= count <= 30_000 and index < count and block == length and 0 < size <= needed * block
 
 
 def main(arguments: list[str]) -> None:

@@ -1,15 +1,20 @@
 """A vault on disk: a folder with `vault.json` and the blocks of each segment."""
 
+import fcntl
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from unlost._core import signing_public_key
 from unlost.errors import InputError
 from unlost.formats.output import whole_path
+from unlost.vault import coding
 from unlost.vault.block import Block, text_of
 from unlost.vault.carriers import Carrier, carried
 from unlost.vault.generation import Generation, Segment, generation_object, generation_of
@@ -19,6 +24,7 @@ NAME = "vault.json"
 BLOCKS = "blocks"
 KEY = "signing.key"
 FORMAT = "unlost-vault-state-1"
+_AT_WORK = "at-work"
 
 LiveBlock = tuple[str, int, int]
 """A block that a page carries now: the id of a segment, the number of the generation that it is of, its own number."""
@@ -69,12 +75,11 @@ class Vault:
 
     def data(self, segment: Segment, index: int) -> bytes:
         """Return the bytes of one block. Raises InputError if they are not there, OSError."""
-        size = segment.shape.block
-        with (self.folder / BLOCKS / segment.blocks_name).open("rb") as file:
-            data = os.pread(file.fileno(), size, index * size)
-        if len(data) != size:
-            raise InputError(f"{self.folder}: block {index} of {segment.blocks_name} is missing: pack again")
-        return data
+        try:
+            with (self.folder / BLOCKS / segment.blocks_name).open("rb") as file:
+                return coding.read_block(file, segment.shape, index)
+        except InputError as error:
+            raise InputError(f"{self.folder / BLOCKS / segment.blocks_name}: {error}") from None
 
     def text(self, key: str) -> bytes:
         """Return what a page carries, in its carriers; nothing if it carries nothing."""
@@ -101,6 +106,12 @@ class Vault:
         if len(seed) != 32 or not any(seed):
             raise InputError(f"{self.folder / KEY}: expected a secret key of 64 hexadecimal digits")
         return seed
+
+
+def public_key(vault: Vault) -> str | None:
+    """Return the key that tells a vault's blocks from forged ones, in hexadecimal digits; None if none is signed."""
+    seed = vault.seed()
+    return None if seed is None else signing_public_key(seed).hex()
 
 
 def open_vault(folder: Path) -> Vault:
@@ -130,6 +141,37 @@ def _vault_of(folder: Path, value: Mapping[str, Any]) -> Vault:
         {page: tuple((str(a), int(b), int(c)) for a, b, c in blocks) for page, blocks in value["live"].items()},
         dict(value["since"]),
     )
+
+
+@contextmanager
+def at_work(folder: Path) -> Iterator[Path]:
+    """Keep others from changing a vault meanwhile, and give a folder in it that goes at the end.
+
+    What a process left there that was killed goes, too: it may be what is sealed in pages. Raises InputError if
+    another process is at work on it.
+    """
+    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InputError(f"{folder}: another process is at work on it: wait for that one") from None
+        _sweep(folder)
+        place = folder / _AT_WORK
+        place.mkdir(mode=0o700)
+        try:
+            yield place
+        finally:
+            shutil.rmtree(place)
+    finally:
+        os.close(lock)
+
+
+def _sweep(folder: Path) -> None:
+    """Take away what a process that was killed left behind."""
+    shutil.rmtree(folder / _AT_WORK, ignore_errors=True)
+    for stale in (*folder.glob(".*.part"), *(folder / BLOCKS).glob("*.new")):
+        stale.unlink()
 
 
 def save(vault: Vault) -> None:

@@ -14,8 +14,14 @@ from typing import BinaryIO
 
 from unlost.errors import InputError, UsageError
 
-MAX_GROWTH = 1100
-"""How many times as long as what is packed its files may be: gzip cannot do more (1,032): this stops nothing real."""
+MAX_GROWTH = 200
+"""How many times as long as what is packed its files may be, unless somebody allows more: texts are packed to a tenth,
+dumps that repeat themselves to a fiftieth, and what somebody made to fill a disk to a thousandth."""
+
+ALWAYS_ALLOWED = 1 << 30
+"""Bytes that the files of a segment may have, however short it is when it is packed."""
+
+_MAX_HEADER = 1 << 20  # bytes of a name or of what else a tar says of a file, which are read into memory
 
 _MAX_MEMBERS = 2_000_000
 _PIECE = 1 << 18
@@ -32,13 +38,13 @@ class Unpacked:
 
 
 @contextmanager
-def new_folder(target: Path) -> Iterator[Path]:
+def new_folder(target: Path, option: str = "-o") -> Iterator[Path]:
     """Give an empty folder that gets the name of the target when the block ends well; otherwise nothing is left.
 
-    Raises UsageError if something is there already.
+    option: by which the target was given. Raises UsageError if something is there already.
     """
     if target.is_symlink() or (target.exists() and (not target.is_dir() or any(target.iterdir()))):
-        raise UsageError(f"{target}: something is there already: give another place by -o")
+        raise UsageError(f"{target}: something is there already: give another place by {option}")
     target.parent.mkdir(parents=True, exist_ok=True)
     aside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
     try:
@@ -57,6 +63,21 @@ def _remove(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
+class _ShortHeaded(tarfile.TarInfo):
+    """A member of a tar whose header is short enough to be read into memory, as tarfile does; no sparse file."""
+
+    def _proc_member(self, tar: tarfile.TarFile) -> tarfile.TarInfo:
+        if self.type == tarfile.GNUTYPE_SPARSE or (not self.isreg() and self.size > _MAX_HEADER):
+            raise tarfile.HeaderError("a header of a kind or length that is never packed")
+        made: tarfile.TarInfo = super()._proc_member(tar)  # type: ignore[misc]
+        return made
+
+    def _refuse(self, *_: object) -> None:
+        raise tarfile.HeaderError("a sparse file, which is never packed")
+
+    _proc_gnusparse_00 = _proc_gnusparse_01 = _proc_gnusparse_10 = _refuse
+
+
 class Unpacking:
     """Puts files of several tars into one folder, which nobody else may write to meanwhile.
 
@@ -64,8 +85,10 @@ class Unpacking:
     a link, and no folder is closed too early.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, most: int | None = None) -> None:
+        """most: bytes that a segment may have when it is unpacked; None for what is usual."""
         self.done = Unpacked()
+        self._most = most
         self._folder = folder
         self._links: list[tuple[str, str, int]] = []
         self._folders: dict[str, tuple[int, int]] = {}
@@ -73,13 +96,19 @@ class Unpacking:
 
     def add(self, packed: BinaryIO, size: int) -> None:
         """Unpack one tar.gz of so many bytes. Raises InputError if it is none."""
-        allowed = max(size, 1 << 16) * MAX_GROWTH
+        allowed = max(size * MAX_GROWTH, ALWAYS_ALLOWED) if self._most is None else self._most
         try:
-            with gzip.GzipFile(fileobj=packed) as plain, tarfile.open(fileobj=plain, mode="r|") as tar:
+            with (
+                gzip.GzipFile(fileobj=packed) as plain,
+                tarfile.open(fileobj=plain, mode="r|", tarinfo=_ShortHeaded) as tar,
+            ):
                 for count, info in enumerate(tar):
                     allowed -= max(info.size, 0)
                     if allowed < 0 or count > _MAX_MEMBERS:
-                        raise InputError("a packed segment is longer than anything that was packed: not unpacked")
+                        raise InputError(
+                            f"a segment of {size:,} bytes unpacks to far more than files do, as if it were made to "
+                            "fill a disk: --most-bytes allows more"
+                        )
                     self._take(tar, info)
         except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile, ValueError) as error:
             raise InputError(f"expected a gzipped tar, found something else, or damage: {error!s}") from None
@@ -94,11 +123,23 @@ class Unpacking:
             path.symlink_to(link)
             os.utime(path, ns=(mtime, mtime), follow_symlinks=False)
             self._keep(name)
+        self._refuse_chains()
         for name, (mode, mtime) in sorted(self._folders.items(), reverse=True):
             path = self._folder / name
             path.chmod(mode)
             os.utime(path, ns=(mtime, mtime))
         return self.done
+
+    def _refuse_chains(self) -> None:
+        """Take away links that lead out by way of others: each of these alone stays inside."""
+        root = self._folder.resolve()
+        made = [(name, link) for name, link, _ in self._links if (self._folder / name).is_symlink()]
+        away = [(name, link) for name, link in made if not _leads_below(self._folder / name, root)]
+        for name, link in away:
+            (self._folder / name).unlink()
+            self.done.refused.append(f"{name} -> {link}")
+            self.done.names.remove(name)
+            self.done.files -= 1
 
     def _is_there(self, name: str) -> bool:
         """Return whether a folder was made, for what is in it, where a link would be."""
@@ -162,6 +203,13 @@ def _is_inside(name: str, link: str) -> bool:
         if depth < 0:
             return False
     return True
+
+
+def _leads_below(link: Path, root: Path) -> bool:
+    try:
+        return link.resolve().is_relative_to(root)
+    except (OSError, RuntimeError):  # it leads to itself
+        return True
 
 
 def _time(info: tarfile.TarInfo) -> int:

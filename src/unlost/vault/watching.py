@@ -1,18 +1,25 @@
 """What archives hold of a vault's blocks, as far as they were asked."""
 
+import asyncio
+import itertools
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from unlost.archives.repository import Repository, StoredCopy
 from unlost.errors import ArchiveError, UnsupportedError
 from unlost.vault.block import MAX_BLOCK_BYTES
 from unlost.vault.gathering import Gathering
-from unlost.vault.site_pages import key_of
+from unlost.vault.site_pages import address_of, key_below
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator
+
     from unlost.formats.capture import Capture
 
+T = TypeVar("T")
 _MAX_BODY = 4 * MAX_BLOCK_BYTES
+_AT_ONCE = 6  # questions: as many as there are connections to one host
+_PATIENT = 5  # failures after which an archive is left alone
 
 
 async def gather_from(
@@ -23,29 +30,46 @@ async def gather_from(
     site: the address that keys are below. copies: how many of each page, the last ones.
     """
     wanted = set(keys)
+    found: dict[str, list[Capture]] = {}
     try:
-        found: dict[str, list[Capture]] = {}
         async for capture in repository.under(site):
-            key = key_of(capture.uri)
-            if key in wanted and capture.status in {200, None}:
+            key = _known(site, capture.uri, wanted)
+            if key is not None and capture.status in {200, None}:
                 found.setdefault(key, []).append(capture)
-        for captures in found.values():
-            for capture in sorted(captures, key=lambda each: each.datetime)[-copies:]:
-                _take(archive, await repository.fetch(capture), into)
     except UnsupportedError:
-        return await _one_by_one(archive, repository, site, wanted, into)
+        pages = (address_of(site, key) for key in sorted(wanted))
+        return await _take_all(archive, repository.get, pages, into)
     except ArchiveError as error:
         return str(error)
-    return None
+    last = (sorted(each, key=lambda capture: capture.datetime)[-copies:] for each in found.values())
+    return await _take_all(archive, repository.fetch, itertools.chain.from_iterable(last), into)
 
 
-async def _one_by_one(archive: str, repository: Repository, site: str, wanted: set[str], into: Gathering) -> str | None:
-    try:
-        for key in sorted(wanted):
-            _take(archive, await repository.get(site.rstrip("/") + key), into)
-    except ArchiveError as error:
-        return str(error)
-    return None
+def _known(site: str, uri: str, wanted: set[str]) -> str | None:
+    """Return which page of the vault a capture is of; None if it is of none. A folder is its index."""
+    key = key_below(site, uri)
+    if key is not None and key not in wanted and key.endswith("/"):
+        key += "index.html"
+    return key if key in wanted else None
+
+
+async def _take_all(
+    archive: str, fetch: "Callable[[T], Awaitable[StoredCopy | None]]", wanted: "Iterator[T]", into: Gathering
+) -> str | None:
+    """Fetch copies, some at once, as fast as the archive's limits allow; return why not all, if not."""
+    failures: list[str] = []
+
+    async def work() -> None:
+        for each in wanted:
+            if len(failures) >= _PATIENT:
+                return
+            try:
+                _take(archive, await fetch(each), into)
+            except ArchiveError as error:
+                failures.append(str(error))
+
+    await asyncio.gather(*(work() for _ in range(_AT_ONCE)))
+    return f"{len(failures):,} copies not had: {failures[0]}" if failures else None
 
 
 def _take(archive: str, copy: StoredCopy | None, into: Gathering) -> None:

@@ -13,7 +13,10 @@ _ABOUT_BYTES = frozenset(
     {b"content-md5", b"digest", b"content-digest", b"repr-digest", b"accept-ranges", b"signature", b"signature-input"}
 )
 # What is called HTML and begins so is none, or in letters of two bytes.
-_NO_TEXT = (b"\x1f\x8b", b"\xff\xfe", b"\xfe\xff", b"\x89PNG", b"%PDF", b"PK\x03\x04", b"GIF8", b"\xff\xd8\xff", b"BZh")
+_NO_TEXT = (
+    b"\x1f\x8b", b"\xff\xfe", b"\xfe\xff", b"<\0", b"\0<", b"\x89PNG", b"%PDF", b"PK\x03\x04", b"GIF8",
+    b"\xff\xd8\xff", b"BZh",
+)  # fmt: skip
 _CHANGED = frozenset({b"content-length", b"etag", b"last-modified", *_ABOUT_BYTES})
 _TOLD = frozenset(
     {b"content-type", b"content-length", b"content-encoding", b"etag", b"last-modified", b"cache-control",

@@ -1,5 +1,6 @@
 """What each page carries, at hand for every request."""
 
+import logging
 import threading
 import time
 from collections import OrderedDict
@@ -10,6 +11,7 @@ from os import PathLike
 from pathlib import Path
 
 from unlost import dates
+from unlost.errors import UnlostError
 from unlost.vault import extra_pages
 from unlost.vault.injecting import added_pages, carried_by, raw_contents
 from unlost.vault.page_text import FOLDER, with_blocks
@@ -18,6 +20,9 @@ from unlost.vault.state import NAME, Vault, open_vault
 
 _KEPT_BYTES = 64 << 20  # of texts in memory; the rest is read from the disk when it is asked for
 _LOOK_SECONDS = 2.0  # between two looks at whether the vault was packed anew
+
+_UNREADABLE = (OSError, UnlostError, KeyError, StopIteration)
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +49,10 @@ class Added:
 
 
 class Carrying:
-    """What pages carry, from a vault's folder. It is read again when the vault is packed anew. For any thread."""
+    """What pages carry, from a vault's folder. It is read again when the vault is packed anew. For any thread.
+
+    Whatever becomes of the vault, the site goes on: pages whose blocks cannot be read carry none.
+    """
 
     def __init__(self, vault: str | PathLike[str]) -> None:
         """Raise InputError if there is no vault."""
@@ -66,7 +74,7 @@ class Carrying:
             return self._loads[key]
         except KeyError:
             with self._lock:
-                return self._make(key)
+                return self._made(key)
 
     def added(self, path: str) -> Added | None:
         """Return the vault's own answer for a path; None if it has none."""
@@ -75,17 +83,32 @@ class Carrying:
     def _look(self) -> None:
         with self._lock:
             self._looked = time.monotonic()
-            if self._mark() != self._seen:
+            try:
+                if self._mark() != self._seen:
+                    self._read()
+            except _UNREADABLE as error:
+                _LOG.warning("%s: the vault cannot be read, what was read before is used: %s", self._folder, error)
+
+    def _made(self, key: str) -> Load | None:
+        try:
+            return self._make(key)
+        except _UNREADABLE:
+            # It was packed anew since it was read, and old blocks are gone.
+            try:
                 self._read()
+                return self._make(key)
+            except _UNREADABLE as error:
+                _LOG.warning("%s: a page is sent without its block: %s", self._folder, error)
+                return None
 
     def _mark(self) -> tuple[int, int]:
         found = (self._folder / NAME).stat()
         return found.st_mtime_ns, found.st_ino
 
     def _read(self) -> None:
-        self._seen = self._mark()
+        seen = self._mark()
         self._state = open_vault(self._folder)
-        self._looked = time.monotonic()
+        self._seen, self._looked = seen, time.monotonic()
         self._loads, self._bytes = OrderedDict(), 0
         state = self._state
         self._leads = bool(state.settings.extra_pages or state.settings.raw)

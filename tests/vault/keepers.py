@@ -1,0 +1,123 @@
+"""Archives that crawl a living site in simulated weeks, each with habits of its own, and serve it by pywb."""
+
+import asyncio
+import random
+import re
+import shutil
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from tests.archives.archive_files import page, write
+from tests.cli.run import unlost
+from tests.neighbours.pywb import Pywb, serving
+from tests.virtual_clock import VirtualClock
+from unlost import dates
+from unlost.crawl.crawling import crawl
+from unlost.crawl.plan import MAX_RESOURCE_BYTES, Plan
+from unlost.vault.live import Visits
+
+FIRST = 1_767_225_600.0  # 2026-01-01, a Thursday
+WEEK = 7 * 86_400.0
+
+
+def time_of(week: int) -> float:
+    """Return when a week is, in seconds since 1970."""
+    return FIRST + week * WEEK
+
+
+@dataclass(frozen=True, slots=True)
+class Habits:
+    """What an archive does.
+
+    share: of the pages that it visits in a week. is_deep: whether it keeps all captures, with their dates, as they were
+    crawled; or only the last of each page. most: bytes of a page that it keeps. minifies: whether it takes comments and
+    needless space out of pages. forgets: the share of pages that it loses in a week.
+    """
+
+    name: str
+    share: float
+    is_deep: bool = False
+    most: int = MAX_RESOURCE_BYTES
+    minifies: bool = False
+    forgets: float = 0.0
+
+
+@dataclass
+class Keeper:
+    """An archive with such habits. truncated: how many pages it has cut."""
+
+    habits: Habits
+    folder: Path
+    rng: random.Random
+    kept: dict[str, tuple[str, str, bytes]] = field(default_factory=dict)
+    truncated: int = 0
+
+    def __post_init__(self) -> None:
+        """Make an archive that holds nothing."""
+        self.warcs, self.index = self.folder / "warcs", self.folder / "index.cdxj"
+        self.warcs.mkdir(parents=True)
+        self.index.touch()
+
+    def visit(self, site: str, paths: list[str], week: int) -> None:
+        """Crawl a site for a week, and keep what was seen of it as this archive does. paths: those that it may skip."""
+        skipped = "|".join(re.escape(path) for path in paths if self.rng.random() >= self.habits.share)
+        plan = Plan((f"{site}/",), exclude=(f"({skipped})$",), sitemaps=False, delay=0.0, bytes_each=self.habits.most)
+        clock, folder = VirtualClock(time_of(week)), self.folder / f"crawl-{week}"
+        asyncio.run(crawl(plan, folder, clock, contact="keeper@example.org"))
+        if self.habits.is_deep:
+            for file in (folder / "warc").glob("*.warc.gz"):
+                shutil.copy(file, self.warcs / f"{week:02d}-{file.name}")
+        else:
+            self._replace(folder, clock)
+        self._tell(sorted(self.warcs.glob("*.warc.gz")))
+
+    def _replace(self, folder: Path, clock: VirtualClock) -> None:
+        for each, body in Visits(folder, clock, 0.0).bodies():
+            self.truncated += each.truncated is not None
+            mime = each.mime or ""
+            done = minified(body) if self.habits.minifies and mime == "text/html" else body
+            self.kept[each.uri] = (each.seen or "", mime, done)
+        for uri in [uri for uri in self.kept if urlsplit(uri).path != "/" and self.rng.random() < self.habits.forgets]:
+            del self.kept[uri]
+        records = (
+            page(uri, dates.to_iso(seen), body, [("Content-Type", mime), ("Content-Length", str(len(body)))])
+            for uri, (seen, mime, body) in sorted(self.kept.items())
+        )
+        write(self.warcs / "last.warc.gz", *records)
+
+    def _tell(self, files: list[Path]) -> None:
+        """Put all that is held into the index that pywb reads at every question."""
+        aside = self.folder / "index.new"
+        done = unlost("index", "build", *map(str, files), "-o", str(aside))
+        assert done.returncode == 0, done.stderr.decode()
+        aside.replace(self.index)
+
+
+def minified(body: bytes) -> bytes:
+    """Return a page without comments and needless space."""
+    return re.sub(rb"\s+", b" ", re.sub(rb"<!--.*?-->", b"", body, flags=re.DOTALL))
+
+
+def serve(keepers: list[Keeper], servers: ExitStack) -> list[Pywb]:
+    """Serve each archive by a pywb of its own, until the stack is left."""
+    return [servers.enter_context(serving(each.index, each.warcs, each.folder)) for each in keepers]
+
+
+def registry(keepers: list[Keeper], servers: list[Pywb]) -> str:
+    """Return a registry of these archives."""
+    return "\n".join(entry(keeper.habits.name, server) for keeper, server in zip(keepers, servers, strict=True))
+
+
+def entry(name: str, server: Pywb) -> str:
+    """Return the entry of an archive in a registry, which may be asked as often as one likes."""
+    base = f"http://127.0.0.1:{server.port}/t/"
+    return (
+        f'[[archive]]\nid = "{name}"\nname = "{name}"\nkind = "pywb"\n'
+        f'timemap = "{base}timemap/link/"\ntimegate = "{base}"\ncdx = "{base}cdx"\n'
+        f'replay = "{base}{{datetime}}id_/{{uri}}"\n'
+        'limits = [{ requests = 100000, seconds = 1, works = ["index", "replay"], source = "a test" }]\n'
+        '[archive.lister]\nmatches = ["exact", "prefix", "host", "domain"]\n'
+        'rows_per_page = { value = 100000, source = "a test" }\n'
+    )

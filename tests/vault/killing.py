@@ -1,0 +1,65 @@
+"""Ends a piece of work at a step of its own choosing: at the n-th thing that it does to files."""
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+
+_STEPS = frozenset(
+    {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.chmod", "os.utime", "os.symlink", "os.truncate",
+     "shutil.rmtree", "shutil.copytree", "shutil.copyfile", "tempfile.mkdtemp", "tempfile.mkstemp"}
+)  # fmt: skip
+KILLED, INTERRUPTED, DONE = -signal.SIGKILL, 130, 0
+
+
+def ended(work: Callable[[], object], step: int, *, how: int) -> int:
+    """Do something in another process, which at a step is killed, or interrupted as by Ctrl-C; return how it ended.
+
+    The process is a fork: it is there at once, and what it does to this one's memory is nothing.
+    """
+    process = os.fork()
+    if process == 0:
+        code = 1
+        try:
+            sys.addaudithook(_Ending(step, how))
+            work()
+            code = DONE
+        except KeyboardInterrupt:
+            code = INTERRUPTED
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(process, 0)
+    return os.waitstatus_to_exitcode(status)
+
+
+def steps_of(work: Callable[[], object]) -> int:
+    """Return how many steps something has, which is done once for that, in another process."""
+    reading, writing = os.pipe()
+    process = os.fork()
+    if process == 0:
+        try:
+            ending = _Ending(-1, KILLED)
+            sys.addaudithook(ending)
+            work()
+            os.write(writing, str(ending.count).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    os.waitpid(process, 0)
+    with os.fdopen(reading, "rb") as told:
+        return int(told.read())
+
+
+class _Ending:
+    def __init__(self, step: int, how: int) -> None:
+        self.count, self._step, self._how = 0, step, how
+
+    def __call__(self, event: str, _: object) -> None:
+        if event not in _STEPS:
+            return
+        self.count += 1
+        if self.count != self._step:
+            return
+        if self._how == KILLED:
+            os.kill(os.getpid(), signal.SIGKILL)
+        raise KeyboardInterrupt

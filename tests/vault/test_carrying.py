@@ -1,0 +1,84 @@
+"""Middleware while its vault changes or breaks: the site goes on."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from wsgiref.util import setup_testing_defaults
+
+import pytest
+
+from tests.vault.made import packed, server_files, static_site
+from unlost.vault.making import advance
+from unlost.vault.middleware import carrying
+from unlost.vault.middleware.wsgi import VaultMiddleware
+from unlost.vault.state import BLOCKS, NAME, Vault
+
+PAGE = b"<html><body>hello</body></html>"
+
+
+@pytest.fixture
+def vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Vault:
+    """Return a vault while it is updated; middleware looks at it before every answer."""
+    monkeypatch.setattr(carrying, "_LOOK_SECONDS", -1.0)
+    server, site = server_files(tmp_path), static_site(tmp_path, 12)
+    packed(tmp_path / "v", server, site)
+    (server / "app.py").write_text("print('other')\n")
+    return packed(tmp_path / "v", server, site).vault
+
+
+def asker(vault: Vault) -> Callable[[str], bytes]:
+    """Return what asks an application with this vault for a path."""
+
+    def app(_: object, start_response: Callable[..., object]) -> list[bytes]:
+        start_response("200 OK", [("Content-Type", "text/html"), ("Content-Length", str(len(PAGE)))])
+        return [PAGE]
+
+    middleware = VaultMiddleware(app, vault.folder)
+
+    def ask(path: str) -> bytes:
+        environ: dict[str, object] = {"PATH_INFO": path}
+        setup_testing_defaults(environ)
+        told: list[tuple[str, str]] = []
+
+        def start_response(_: str, headers: list[tuple[str, str]], __: object = None) -> Callable[[bytes], object]:
+            told[:] = headers
+            return lambda data: data
+
+        body = b"".join(middleware(environ, start_response))
+        assert int(dict(told).get("content-length") or dict(told)["Content-Length"]) == len(body)
+        return body
+
+    return ask
+
+
+def test_an_update_shows_at_the_next_look(vault: Vault) -> None:
+    """A page carries both versions, and after `advance` the new one."""
+    ask = asker(vault)
+    assert ask("/sub/p8.html").count(b"BEGIN_FILE_RECOVERY") == 2
+    advance(vault, "20260301000000")
+    assert ask("/sub/p8.html").count(b"BEGIN_FILE_RECOVERY") == 1
+
+
+def test_blocks_that_went_since_the_last_look_are_no_error(vault: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between two looks the old blocks may go: the page is made of what is there now."""
+    monkeypatch.setattr(carrying, "_LOOK_SECONDS", 1e9)
+    ask = asker(vault)
+    advance(vault, "20260301000000")
+    assert ask("/sub/p9.html").count(b"BEGIN_FILE_RECOVERY") == 1
+
+
+@pytest.mark.parametrize("harm", ["no blocks", "no state", "no sense", "nothing"])
+def test_a_broken_vault_breaks_no_page(vault: Vault, harm: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Whatever is gone or damaged, pages are sent, and the log says why they carry nothing."""
+    ask = asker(vault)
+    if harm == "no blocks":
+        shutil.rmtree(vault.folder / BLOCKS)
+    elif harm == "no state":
+        (vault.folder / NAME).unlink()
+    elif harm == "no sense":
+        (vault.folder / NAME).write_bytes(b"{}")
+    else:
+        shutil.rmtree(vault.folder)
+    for path in ("/sub/p3.html", "/unknown"):
+        assert ask(path).startswith(PAGE)
+    assert str(vault.folder) in caplog.text

@@ -1,0 +1,152 @@
+"""Killed or interrupted at any step, packing, injecting, removing and recovering lose nothing; done again, they end."""
+
+import random
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.vault.killing import DONE, INTERRUPTED, KILLED, ended, steps_of
+from tests.vault.made import listing, packed, server_files, static_site
+from unlost.errors import InputError
+from unlost.vault.gathering import Gathering, gather
+from unlost.vault.injecting import inject, remove
+from unlost.vault.recovering import recover
+from unlost.vault.sealing import Keys
+from unlost.vault.state import BLOCKS, NAME, at_work, open_vault
+
+POINTS = {KILLED: 50, INTERRUPTED: 15}
+ENDS = pytest.mark.parametrize("how", [KILLED, INTERRUPTED])
+
+
+def points(work: Callable[[], object], how: int) -> Iterator[int]:
+    """Yield steps at which to end, in no order, which is printed so that a failure can be repeated."""
+    steps = steps_of(work)
+    chosen = random.Random(f"{how}").sample(range(1, steps + 1), min(POINTS[how], steps))  # noqa: S311  not for secrets
+    print(f"{steps} steps, ended at {chosen}")
+    yield from chosen
+
+
+def contents(root: Path) -> dict[str, bytes]:
+    """Return the bytes of all files below a folder."""
+    return {str(file.relative_to(root)): file.read_bytes() for file in sorted(root.rglob("*")) if file.is_file()}
+
+
+def fresh(source: Path, target: Path) -> Path:
+    """Return a copy of a folder."""
+    shutil.rmtree(target, ignore_errors=True)
+    return Path(shutil.copytree(source, target, symlinks=True))
+
+
+@ENDS
+def test_injecting_can_be_ended_or_undone(tmp_path: Path, how: int) -> None:
+    """Pages are with their blocks or as they were; injecting again ends it, removing undoes it; nothing is left."""
+    server, site = server_files(tmp_path), static_site(tmp_path, 12)
+    vault = packed(tmp_path / "v", server, site, extra_pages=2, raw=True).vault
+    bare, work = contents(site), tmp_path / "work"
+    inject(vault, site, tmp_path / "whole")
+    whole = contents(tmp_path / "whole")
+    fresh(site, work)
+    for step in points(lambda: inject(vault, work), how):
+        fresh(site, work)
+        assert ended(lambda: inject(vault, work), step, how=how) in {how, DONE}
+        now = contents(work)
+        assert all(now[name] in (body, whole[name]) for name, body in bare.items())
+        undone = fresh(work, tmp_path / "undone")
+        remove(undone)
+        assert contents(undone) == bare
+        inject(vault, work)
+        assert contents(work) == whole
+
+
+@ENDS
+def test_removing_can_be_ended(tmp_path: Path, how: int) -> None:
+    """Whatever was taken out already, doing it again gives back the site that was there before."""
+    server, site = server_files(tmp_path), static_site(tmp_path, 12)
+    bare, work = contents(site), tmp_path / "work"
+    inject(packed(tmp_path / "v", server, site, extra_pages=2).vault, site)
+    fresh(site, work)
+    for step in points(lambda: remove(work), how):
+        fresh(site, work)
+        assert ended(lambda: remove(work), step, how=how) in {how, DONE}
+        remove(work)
+        assert contents(work) == bare
+
+
+@ENDS
+def test_a_copy_is_there_whole_or_not_at_all(tmp_path: Path, how: int) -> None:
+    """`inject --to` makes no half site under the name that was given."""
+    server, site, target = server_files(tmp_path), static_site(tmp_path, 6), tmp_path / "to"
+    vault = packed(tmp_path / "v", server, site).vault
+    inject(vault, site, tmp_path / "whole")
+    before = {path.name for path in tmp_path.iterdir()}
+    for step in points(lambda: inject(vault, site, target), how):
+        shutil.rmtree(target, ignore_errors=True)
+        code = ended(lambda: inject(vault, site, target), step, how=how)
+        if target.exists():
+            assert contents(target) == contents(tmp_path / "whole")
+        elif how == INTERRUPTED:
+            assert code == INTERRUPTED
+            assert {path.name for path in tmp_path.iterdir()} == before, "nothing is left over"
+
+
+@ENDS
+def test_packing_leaves_the_old_vault_or_the_new_one(tmp_path: Path, how: int) -> None:
+    """Every page can be made of what is there, of one version or the other; packing again ends what was begun."""
+    server, site, work = server_files(tmp_path), static_site(tmp_path, 12), tmp_path / "work"
+    packed(tmp_path / "old", server, site, segments="directory", signed=True)
+    (server / "app.py").write_text("print('other')\n")
+
+    def again() -> None:
+        packed(work, server, site, segments="directory", signed=True, at="20260202000000")
+
+    fresh(tmp_path / "old", work)
+    again()
+    whole, old = contents(work), contents(tmp_path / "old")
+    fresh(tmp_path / "old", work)
+    for step in points(again, how):
+        fresh(tmp_path / "old", work)
+        assert ended(again, step, how=how) in {how, DONE}
+        state = open_vault(work)
+        assert (work / NAME).read_bytes() in {old[NAME], whole[NAME]}
+        assert all(state.text(key) for key in state.live)
+        again()
+        assert contents(work) == whole, "nothing is left over"
+
+
+@ENDS
+def test_files_are_recovered_whole_or_not_at_all(tmp_path: Path, how: int) -> None:
+    """The target is not there, or has all files with their modes; the next time it is made."""
+    server, site, target = server_files(tmp_path), static_site(tmp_path, 12), tmp_path / "back"
+    inject(packed(tmp_path / "v", server, site).vault, site)
+
+    def bring_back() -> None:
+        gathering = Gathering()
+        gather(site, gathering)
+        recover(gathering, target, Keys())
+
+    before = {path.name for path in tmp_path.iterdir()}
+    for step in points(bring_back, how):
+        shutil.rmtree(target, ignore_errors=True)
+        code = ended(bring_back, step, how=how)
+        if target.exists():
+            assert listing(target / "srv") == listing(server)
+        else:
+            assert code == how
+        if how == INTERRUPTED:
+            assert {path.name for path in tmp_path.iterdir()} - {"back"} == before
+        shutil.rmtree(target, ignore_errors=True)
+        bring_back()
+        assert listing(target / "srv") == listing(server)
+
+
+def test_two_do_not_pack_at_once(tmp_path: Path) -> None:
+    """Whoever comes second is told so, and changes nothing."""
+    server, site = server_files(tmp_path), static_site(tmp_path, 12)
+    packed(tmp_path / "v", server, site)
+    before = contents(tmp_path / "v" / BLOCKS)
+    (server / "app.py").write_text("print('other')\n")
+    with at_work(tmp_path / "v"), pytest.raises(InputError, match="another process"):
+        packed(tmp_path / "v", server, site)
+    assert contents(tmp_path / "v" / BLOCKS) == before

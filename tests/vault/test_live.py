@@ -1,0 +1,108 @@
+"""The pages of a living site: found by a polite crawl, and looked at for what they carry."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.crawl.site import Page as Answer
+from tests.crawl.site import html, living, text
+from tests.vault.made import packed, server_files, static_site
+from unlost.errors import InputError, UsageError
+from unlost.vault.gathering import Gathering
+from unlost.vault.injecting import inject
+from unlost.vault.live import Visits
+from unlost.vault.planning import Page
+
+SITE = {
+    "/": html(
+        "/a", "/b%20c.html?d=1", "/private/x", "/unlost-vault/index.html", "/picture.png", "http://other.example/"
+    ),
+    "/a": html("/far"),
+    "/b%20c.html?d=1": html(),
+    "/far": Answer(b"<meta name=robots content=noarchive><p>far</p>"),
+    "/private/x": html(),
+    "/unlost-vault/index.html": html("/unlost-vault/page-1.html"),
+    "/unlost-vault/page-1.html": html(),
+    "/picture.png": Answer(b"\x89PNG", 200, {"content-type": "image/png"}),
+    "/robots.txt": text("User-agent: *\nDisallow: /private/\nSitemap: {base}/map.xml\n"),
+    "/map.xml": Answer(
+        b"<?xml version='1.0'?><urlset xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'>"
+        b"<url><loc>{base}/unlinked</loc></url></urlset>",
+        200,
+        {"content-type": "application/xml"},
+    ),
+    "/unlinked": html(),
+}
+
+
+def pages(site: dict[str, Answer], folder: Path, start: str = "/") -> list[Page]:
+    """Return the pages of a site that runs meanwhile."""
+
+    async def run() -> list[Page]:
+        async with living(site) as server:
+            return await Visits(folder, server.clock, 0.0, "me@example.org").pages_of_site(server.url + start)
+
+    return asyncio.run(run())
+
+
+def test_pages_that_archives_may_keep_are_found(tmp_path: Path) -> None:
+    """Links and sitemaps are followed; what robots.txt or the page keeps from archives carries nothing, nor do own."""
+    found = pages(SITE, tmp_path / "crawl")
+    assert {page.key: page.hops for page in found} == {"/": 0, "/a": 1, "/b c.html?d=1": 1, "/unlinked": None}
+    assert found[0] == Page("/", len(SITE["/"].body), 0)
+
+
+def test_pages_are_measured_without_their_blocks(tmp_path: Path) -> None:
+    """A site that carries blocks already is planned as it is without them."""
+    server, site = server_files(tmp_path), static_site(tmp_path, 6)
+    bare = (site / "index.html").read_bytes()
+    inject(packed(tmp_path / "v", server, site).vault, site)
+    served = {"/": Answer((site / "index.html").read_bytes())}
+    assert len(served["/"].body) > len(bare)
+    assert pages(served, tmp_path / "crawl")[0].size == len(bare)
+
+
+@pytest.mark.parametrize(
+    ("site", "message"),
+    [
+        ({"/robots.txt": text("User-agent: *\nDisallow: /\n")}, "robots.txt forbids"),
+        ({"/": Answer(b"%PDF-1.4", 200, {"content-type": "application/pdf"})}, "no page of HTML"),
+        ({}, "no page of HTML"),
+    ],
+)
+def test_a_site_without_pages_says_why(tmp_path: Path, site: dict[str, Answer], message: str) -> None:
+    """Nobody is left to guess why there are none."""
+    with pytest.raises(InputError, match=message):
+        pages(site, tmp_path / "crawl")
+
+
+def test_what_is_no_address_is_said(tmp_path: Path) -> None:
+    """Only the web is visited."""
+    with pytest.raises(UsageError, match="http://"):
+        asyncio.run(Visits(tmp_path, None, 0.0).pages_of_site("file:///etc"))  # type: ignore[arg-type]
+
+
+def test_pages_of_a_vault_are_visited_and_no_others(tmp_path: Path) -> None:
+    """Names with spaces are asked for as addresses have them; what is gone is not counted, links are not followed."""
+    server, site = server_files(tmp_path), static_site(tmp_path, 6)
+    (site / "sub" / "p0.html").rename(site / "sub" / "p 0 ä.html")
+    vault = packed(tmp_path / "v", server, site).vault
+    inject(vault, site)
+    (site / "sub" / "p1.html").unlink()
+    quoted = {"/sub/p 0 ä.html": "/sub/p%200%20%C3%A4.html"}
+    served = {
+        quoted.get(key, key): Answer((site / key[1:]).read_bytes()) for key in vault.live if (site / key[1:]).exists()
+    }
+
+    async def run() -> list[str]:
+        async with living(served) as running:
+            visits = Visits(tmp_path / "crawl", running.clock, 0.0, "me@example.org")
+            await visits.visit_pages(f"{running.url}/", vault.live)
+            assert sorted(running.paths) == sorted([*served, "/sub/p1.html"])
+            return [body.decode() for _, body in visits.bodies()]
+
+    gathering = Gathering()
+    for body in asyncio.run(run()):
+        gathering.add_page(body.encode(), "")
+    assert gathering.carrying == len(vault.live) - 1
