@@ -1,11 +1,8 @@
 """`unlost map sample`: maps of archives that give no index, made by asking them."""
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from json import dumps
-from os import fspath
 from pathlib import Path
 from typing import Literal
 
@@ -16,7 +13,7 @@ from unlost.archives.opening import open_repository
 from unlost.archives.registry.registry import Registry
 from unlost.archives.sampling.fulltext import FullText
 from unlost.archives.sampling.sample_map import FIELDS, write_sample_log, write_sample_map
-from unlost.archives.sampling.sampler import AddressList, Sampler, Stop
+from unlost.archives.sampling.sampler import Sampler, Stop
 from unlost.archives.sampling.searcher import Searcher
 from unlost.archives.sampling.state import ANSWERS, SampleState, digest_of
 from unlost.cli.asking import contact_option, open_courier
@@ -26,23 +23,32 @@ from unlost.cli.problems import say_problems
 from unlost.cli.progress import Bar, counting, progress
 from unlost.cli.registry_options import archives_option, registry
 from unlost.cli.sampleresult import of_pages, of_search, say_what_next, sentence
+from unlost.cli.sampling import (
+    FILE,
+    address_of,
+    begin_list,
+    concurrency_option,
+    patience_option,
+    restart_option,
+    resumable,
+    state_option,
+)
 from unlost.cli.target import is_standard_output, writable
 from unlost.clock import SystemClock
 from unlost.errors import ArchiveError, InputError, NotNowError, UsageError
 from unlost.formats.problems import Problems
 from unlost.formats.textfile import read_lines
 
-_FILE = click.Path(path_type=Path)
 _MAX_TERM = 500  # characters: what is longer is no search
 _REQUESTS = 100
 
 
 @click.command()
 @click.option("--archive", required=True, metavar="ID", help="The archive to ask, by its id in the registry.")
-@click.option("--uris", type=_FILE, metavar="FILE", help="Addresses to ask for, one a line; `-` is standard input.")
+@click.option("--uris", type=FILE, metavar="FILE", help="Addresses to ask for, one a line; `-` is standard input.")
 @click.option("--search", multiple=True, metavar="TERMS", help="Search for this; may be repeated.")
-@click.option("--terms", type=_FILE, metavar="FILE", help="What to search for, one a line.")
-@click.option("-o", "--output", type=_FILE, required=True, help="The map to write; `-` is standard output.")
+@click.option("--terms", type=FILE, metavar="FILE", help="What to search for, one a line.")
+@click.option("-o", "--output", type=FILE, required=True, help="The map to write; `-` is standard output.")
 @click.option("--by", multiple=True, type=click.Choice(tuple(FIELDS)), help="A line for each; may be repeated.")
 @click.option("--urir", is_flag=True, help="Count pages with their queries too: copies/pages.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N addresses, over all runs.")
@@ -57,24 +63,11 @@ _REQUESTS = 100
 )
 @click.option("--follow", is_flag=True, help="Search for words of what is found, too, in an order at random.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of that order.")
-@click.option(
-    "--concurrency",
-    type=click.IntRange(min=1, max=6),
-    default=4,
-    show_default=True,
-    help="How many addresses to ask for at once.",
-)
-@click.option(
-    "--patience",
-    type=click.FloatRange(min=0, max=86_400),
-    default=300,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long to wait where the archive's limits want it; what takes longer ends the run.",
-)
-@click.option("--log", type=_FILE, metavar="FILE", help="Write all answers there, for `unlost map exclude`.")
-@click.option("--state", type=_FILE, metavar="FILE", help="Where answers are kept; OUTPUT.sample if not given.")
-@click.option("--restart", is_flag=True, help="Forget all answers, and ask everything anew.")
+@concurrency_option
+@patience_option
+@click.option("--log", type=FILE, metavar="FILE", help="Write all answers there, for `unlost map exclude`.")
+@state_option("OUTPUT.sample")
+@restart_option
 @click.option("--name", help="The archive's name, for the header; the registry's if not given.")
 @click.option("--id", metavar="URI", help="The archive's address, for the header.")
 @archives_option
@@ -127,7 +120,8 @@ def sample(
             kind: Literal["uris", "search"]
             if uris is not None:
                 kind = "uris"
-                _begin_list(kept, chosen, uris, "language" in by, problems)
+                plan = {"archive": chosen.id, "address": address_of(chosen), "language": "language" in by}
+                begin_list(kept, uris, problems, kept.begin, plan)
                 stop = asking.for_pages(kept, concurrency, limit, "language" in by)
             else:
                 kind = "search"
@@ -174,25 +168,6 @@ def _place(output: Path, state: Path | None) -> Path:
     if is_standard_output(output):
         raise UsageError("-o - leaves no place for the answers: say by --state where to keep them")
     return output.with_name(output.name + ".sample")
-
-
-def _begin_list(state: SampleState, archive: Archive, file: Path, language: bool, problems: Problems) -> None:
-    """Keep the addresses of a list, or see that they are those that are kept. Raises UsageError, InputError."""
-    is_stdin = fspath(file) == "-"
-    listed = AddressList("/dev/stdin" if is_stdin else file, problems, "<stdin>" if is_stdin else None)
-    plan = {"archive": archive.id, "address": archive.cdx or archive.timemap or archive.folder, "language": language}
-
-    def whole_plan() -> dict[str, object]:
-        if not listed.count:
-            raise InputError(f"{file}: no address in it: expected one a line")
-        return {**plan, "addresses": listed.digest}
-
-    if state.plan() is None:
-        state.begin(whole_plan, listed)
-        return
-    for _ in listed:
-        pass
-    state.require(whole_plan())
 
 
 def _begin_search(
@@ -247,7 +222,7 @@ class _Asking:
 
         if not left:
             return None
-        with progress(f"asking {self.archive.id}", left, "addresses") as bar, _resumable():
+        with progress(f"asking {self.archive.id}", left, "addresses") as bar, resumable():
             return asyncio.run(ask(bar))
 
     def by_search(
@@ -264,15 +239,5 @@ class _Asking:
         left = max(0, requests - state.requests)
         if not left:
             return None
-        with progress(f"searching {self.archive.id}", left, "searches") as bar, _resumable():
+        with progress(f"searching {self.archive.id}", left, "searches") as bar, resumable():
             return asyncio.run(ask(bar))
-
-
-@contextmanager
-def _resumable() -> Iterator[None]:
-    """Say to whoever interrupts it that nothing is lost."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        say("what came back so far is kept: the same command goes on", level="info")
-        raise

@@ -6,13 +6,12 @@ import click
 
 from unlost.cli.asking import contact_option
 from unlost.cli.registry_options import archives_option, only_option
+from unlost.cli.sampling import FILE, concurrency_option, patience_option, restart_option, state_option
 from unlost.cli.target import check_new_file
-
-_FILE = click.Path(path_type=Path)
 
 
 @click.command(name="overlap")
-@click.option("--urls", type=_FILE, required=True, metavar="FILE", help="Addresses, one a line; `-` is standard input.")
+@click.option("--urls", type=FILE, required=True, metavar="FILE", help="Addresses, one a line; `-` is standard input.")
 @archives_option
 @only_option
 @click.option("--sample", type=click.IntRange(min=1), metavar="N", help="Only so many of them, at random.")
@@ -25,26 +24,22 @@ _FILE = click.Path(path_type=Path)
     metavar="N",
     help="How many copies of each archive to fetch, at random, to see whether they are there and what they are like.",
 )
-@click.option("--dry-run", is_flag=True, help="Say how many questions it would take, and ask none.")
+@click.option("--live", is_flag=True, help="Look at the live pages of these, too, and compare.")
 @click.option(
-    "--concurrency",
-    type=click.IntRange(min=1, max=6),
-    default=4,
-    show_default=True,
-    help="How many questions to ask one archive at once.",
-)
-@click.option(
-    "--patience",
-    type=click.FloatRange(min=0, max=86_400),
-    default=300,
+    "--delay",
+    type=click.FloatRange(0, 3_600),
+    default=1,
     show_default=True,
     metavar="SECONDS",
-    help="How long to wait where an archive's limits want it; one that wants more is left for another run.",
+    help="Between two requests to one live site; robots.txt may ask for more.",
 )
-@click.option("--state", type=_FILE, metavar="FILE", help="Where answers are kept; URLS.overlap if not given.")
-@click.option("--restart", is_flag=True, help="Forget all answers, and ask everything anew.")
-@click.option("--html", type=_FILE, metavar="FILE", help="Write a page about it there, with the pictures.")
-@click.option("--svg", type=_FILE, metavar="FILE", help="Write the picture of who holds what there.")
+@click.option("--dry-run", is_flag=True, help="Say how many questions it would take, and ask none.")
+@concurrency_option
+@patience_option
+@state_option("URLS.overlap")
+@restart_option
+@click.option("--html", type=FILE, metavar="FILE", help="Write a page about it there, with the pictures.")
+@click.option("--svg", type=FILE, metavar="FILE", help="Write the picture of who holds what there.")
 @contact_option
 @click.option("--json", is_flag=True, help="The result as JSON.")
 @click.pass_context
@@ -56,6 +51,8 @@ def command(
     sample: int | None,
     seed: int,
     fetch: int,
+    live: bool,
+    delay: float,
     dry_run: bool,
     concurrency: int,
     patience: float,
@@ -77,7 +74,7 @@ def command(
         if file is not None:
             check_new_file(file)
     wanted = Wanted(
-        urls, archives, only, sample, seed, fetch, dry_run, concurrency, patience, state, restart, html, svg,
-        contact, json,
+        urls, archives, only, sample, seed, fetch, live, delay, dry_run, concurrency, patience, state, restart,
+        html, svg, contact, json,
     )  # fmt: skip
     ctx.exit(run(wanted))

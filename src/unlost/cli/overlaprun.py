@@ -2,23 +2,24 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from json import dumps
-from os import fspath
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from unlost.archives.archive import Archive
 from unlost.archives.opening import open_repository
-from unlost.archives.sampling.sampler import AddressList, Stop
+from unlost.archives.sampling.sampler import Stop
 from unlost.cli.addresses import write
 from unlost.cli.asking import how_to_forget, open_courier
 from unlost.cli.messages import say
 from unlost.cli.problems import say_problems
 from unlost.cli.progress import Bar, counting, progress
 from unlost.cli.registry_options import registry
+from unlost.cli.sampling import address_of, begin_list, is_standard_input, resumable
 from unlost.cli.table import table_lines
+from unlost.clock import SystemClock
 from unlost.dates import from_epoch, to_iso
 from unlost.errors import ArchiveError, InputError, NotNowError, UsageError
 from unlost.formats.output import whole_file
@@ -31,6 +32,8 @@ from unlost.measure.overlap.objects import overlap_object
 from unlost.measure.overlap.page import overlap_page
 from unlost.measure.overlap.state import OverlapState
 from unlost.measure.overlap.tables import headline, holdings_tables, remarks
+from unlost.measure.overlap.visiting import PoliteWeb
+from unlost.pages.documents import Documents
 from unlost.shown.words import printable
 
 
@@ -44,6 +47,8 @@ class Wanted:
     sample: int | None
     seed: int
     fetch: int
+    live: bool
+    delay: float
     dry_run: bool
     concurrency: int
     patience: float
@@ -57,7 +62,7 @@ class Wanted:
     @property
     def is_stdin(self) -> bool:
         """Whether the list comes from standard input."""
-        return fspath(self.urls) == "-"
+        return is_standard_input(self.urls)
 
 
 def run(wanted: Wanted) -> int:
@@ -69,9 +74,15 @@ def run(wanted: Wanted) -> int:
     with _state(wanted) as state:
         if wanted.restart and not wanted.dry_run:
             state.forget()
-        _begin(state, wanted, problems)
+        begin_list(
+            state,
+            wanted.urls,
+            problems,
+            lambda plan, pages: state.begin(plan, pages, wanted.seed, wanted.sample),
+            {"sample": wanted.sample, "seed": wanted.seed},
+        )
         for archive in chosen:
-            state.know(archive.id, _address(archive))
+            state.know(archive.id, address_of(archive) or archive.timegate or "")
         if wanted.dry_run:
             _say_questions(state, chosen, wanted)
             stops: dict[str, Stop] = {}
@@ -101,28 +112,6 @@ def _state(wanted: Wanted) -> Iterator[OverlapState]:
             yield state
 
 
-def _begin(state: OverlapState, wanted: Wanted, problems: Problems) -> None:
-    """Keep the pages of the list, or see that they are those that are kept. Raises UsageError, InputError."""
-    source = "/dev/stdin" if wanted.is_stdin else wanted.urls
-    listed = AddressList(source, problems, "<stdin>" if wanted.is_stdin else None)
-
-    def plan() -> dict[str, object]:
-        if not listed.count:
-            raise InputError(f"{wanted.urls}: no address in it: expected one a line")
-        return {"addresses": listed.digest, "sample": wanted.sample, "seed": wanted.seed}
-
-    if state.plan() is None:
-        state.begin(plan, listed, wanted.seed, wanted.sample)
-        return
-    for _ in listed:
-        pass
-    state.require(plan())
-
-
-def _address(archive: Archive) -> str:
-    return archive.cdx or archive.timemap or archive.folder or archive.timegate or ""
-
-
 def _say_questions(state: OverlapState, archives: Sequence[Archive], wanted: Wanted) -> None:
     """Say how many questions are left, at most but for lists that come in parts."""
     rows = []
@@ -132,8 +121,10 @@ def _say_questions(state: OverlapState, archives: Sequence[Archive], wanted: Wan
         copies = min(wanted.fetch, lists + len(state.unfetched(archive.id, wanted.fetch)))
         rows.append({"archive": archive.id, "lists": lists, "copies": copies})
     total = sum(int(str(row["lists"])) + int(str(row["copies"])) for row in rows)
+    # Each with its robots.txt; of which pages there are copies is not known of those that have not been asked for.
+    live = min(state.size, wanted.fetch * len(archives)) if wanted.live else 0
     if wanted.json:
-        write([dumps({"pages": state.size, "archives": rows, "questions": total}) + "\n"])
+        write([dumps({"pages": state.size, "archives": rows, "questions": total, "live_pages": live}) + "\n"])
         return
     for row in rows:
         write([f"{row['archive']}\t{row['lists']} lists\t{row['copies']} copies at most\n"])
@@ -142,6 +133,8 @@ def _say_questions(state: OverlapState, archives: Sequence[Archive], wanted: Wan
         "None was asked",
         level="info",
     )
+    if wanted.live:
+        say(f"{live} live pages at most, and robots.txt of each site, would be looked at", level="info")
 
 
 def _ask(state: OverlapState, archives: Sequence[Archive], wanted: Wanted) -> dict[str, Stop]:
@@ -149,23 +142,26 @@ def _ask(state: OverlapState, archives: Sequence[Archive], wanted: Wanted) -> di
     left = sum(state.unasked(archive.id) + len(state.unfetched(archive.id, wanted.fetch)) for archive in archives)
 
     async def ask(bar: Bar) -> dict[str, Stop]:
-        async with open_courier(wanted.contact, wanted.patience) as courier:
-            repositories = [open_repository(archive, courier) for archive in archives]
-            asking = Asking(
-                state,
-                repositories,
-                fetch=wanted.fetch,
-                concurrency=wanted.concurrency,
-                on_done=counting(bar),
-            )
-            return await asking.run()
+        with Documents() as documents:
+            async with AsyncExitStack() as stack:
+                courier = await stack.enter_async_context(open_courier(wanted.contact, wanted.patience))
+                live = None
+                if wanted.live:
+                    web = PoliteWeb(SystemClock(), wanted.contact, wanted.delay, documents)
+                    live = await stack.enter_async_context(web)
+                asking = Asking(
+                    state,
+                    [open_repository(archive, courier) for archive in archives],
+                    fetch=wanted.fetch,
+                    live=live,
+                    concurrency=wanted.concurrency,
+                    documents=documents,
+                    on_done=counting(bar),
+                )
+                return await asking.run()
 
-    with progress("asking archives", left, "questions") as bar:
-        try:
-            return asyncio.run(ask(bar))
-        except KeyboardInterrupt:
-            say("what came back so far is kept: the same command goes on", level="info")
-            raise
+    with progress("asking archives", left, "questions") as bar, resumable():
+        return asyncio.run(ask(bar))
 
 
 def _show(figures: Figures, wanted: Wanted) -> None:

@@ -122,10 +122,15 @@ class RobotsStore(Protocol):
 
 
 class MemoryRobots:
-    """Answers that are kept as long as the program runs."""
+    """Answers that are kept as long as the program runs, and there is room: what was put longest ago goes first.
 
-    def __init__(self) -> None:
-        self._kept: dict[str, KeptRobots] = {}
+    most_bytes: of all that is kept.
+    """
+
+    def __init__(self, most_bytes: int = 64 << 20) -> None:
+        self._most = most_bytes
+        self._kept: OrderedDict[str, KeptRobots] = OrderedDict()
+        self._bytes = 0
 
     def get(self, origin: str) -> KeptRobots | None:
         """Return what is kept of a site."""
@@ -133,7 +138,16 @@ class MemoryRobots:
 
     def put(self, origin: str, kept: KeptRobots) -> None:
         """Keep an answer."""
+        before = self._kept.pop(origin, None)
+        self._bytes += _room(kept) - (0 if before is None else _room(before))
         self._kept[origin] = kept
+        while self._bytes > self._most and len(self._kept) > 1:
+            _, gone = self._kept.popitem(last=False)
+            self._bytes -= _room(gone)
+
+
+def _room(kept: KeptRobots) -> int:
+    return 500 + len(kept.text)  # what Python needs for one without any text, about
 
 
 class Robots:

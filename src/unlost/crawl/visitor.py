@@ -103,8 +103,7 @@ class Visitor:
         self._own = {"User-Agent": user_agent(contact), "Accept": "*/*", "Accept-Encoding": "gzip, deflate"}
         self._given: set[Place] = set()
         for each in given:
-            with suppress(ValueError):
-                self._given.add(parse(each).place)
+            self.give(each)
         self._pools: dict[bool, Pool] = {}
 
     async def __aenter__(self) -> Self:
@@ -117,6 +116,11 @@ class Visitor:
         for pool in self._pools.values():
             pool.close()
         self._pools = {}
+
+    def give(self, uri: str) -> None:
+        """Take an address as one that a person named, which may be inside a network; what is none is passed over."""
+        with suppress(ValueError):
+            self._given.add(parse(uri).place)
 
     async def visit(self, request: Request) -> Answer:
         """Return the answer, as much of it as was wanted and came. Raises SiteError if there is none."""

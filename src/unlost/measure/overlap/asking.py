@@ -11,8 +11,9 @@ from unlost.errors import ArchiveError, ExcludedError, ListCutError, NotNowError
 from unlost.formats.capture import Capture
 from unlost.measure.overlap.copies import Seen, is_archives_own, seen_copy
 from unlost.measure.overlap.live import LiveWeb
-from unlost.measure.overlap.state import FETCHED, VISITED, OverlapState, Page
+from unlost.measure.overlap.state import FETCHED, VISITED, OverlapState, Page, rank
 from unlost.measure.overlap.tally import Tally
+from unlost.pages.documents import Documents
 
 _T = TypeVar("_T")
 
@@ -21,7 +22,8 @@ class Asking:
     """Asks what a state does not know yet.
 
     repositories: whom to ask. fetch: how many copies of each archive to fetch, at most, over all runs.
-    live: looks at the live pages of these; None if nobody is to. concurrency: questions to one archive at once.
+    live: looks at the live pages of these; None if nobody is to. concurrency: questions to one archive at once, and
+        live pages at once. documents: gives the text of documents.
     on_done: is told of every question that was answered, or failed.
     """
 
@@ -33,6 +35,7 @@ class Asking:
         fetch: int,
         live: LiveWeb | None = None,
         concurrency: int = 4,
+        documents: Documents | None = None,
         on_done: Callable[[], object] = lambda: None,
     ) -> None:
         self._state = state
@@ -40,6 +43,7 @@ class Asking:
         self._fetch = fetch
         self._live = live
         self._concurrency = concurrency
+        self._documents = documents
         self._on_done = on_done
         self._stops: dict[str, Stop] = {}
         self._failures: dict[str, int] = {}
@@ -53,8 +57,10 @@ class Asking:
         await self._at_once(self._ask_archive(each) for each in self._repositories)
         if self._live is not None:
             ids = [each.archive.id for each in self._repositories]
-            # By one worker: how fast a site may be asked is known there.
-            await self._work(iter(list(self._state.unvisited(ids, self._fetch))), self._visit, "")
+            # In an order at random, so that few wait for one site: how fast that may be asked is known there.
+            pages = sorted(self._state.unvisited(ids, self._fetch), key=lambda page: rank(0, page.key))
+            left = iter(pages)
+            await self._at_once(self._work(left, self._visit, "") for _ in range(self._concurrency))
         for stop in self._stops.values():
             if not isinstance(stop.error, ArchiveError):
                 raise stop.error
@@ -130,7 +136,7 @@ class Asking:
                 outcome = "archive-error"
                 copy.body.close()
             else:
-                outcome, seen = "copy", await asyncio.to_thread(seen_copy, copy)
+                outcome, seen = "copy", await asyncio.to_thread(seen_copy, copy, self._documents)
         except NotNowError:
             raise
         except ArchiveError as error:

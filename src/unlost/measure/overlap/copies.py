@@ -8,14 +8,15 @@ from typing import BinaryIO
 
 from unlost.archives.repository import StoredCopy
 from unlost.dates import from_http
-from unlost.errors import DateError
+from unlost.errors import DateError, DocumentError
 from unlost.formats.media_types import is_textual
 from unlost.measure.overlap.directives import noarchive
-from unlost.pages.text import text_of
+from unlost.pages.documents import Documents, document_kind
+from unlost.pages.text import Text, text_of
 from unlost.pages.told import readable
 from unlost.pages.verdicts import Answer, Kind, verdict_of
 
-_MOST_READ = 8 << 20  # bytes of a body whose text is compared: pages are far below it
+_MOST_READ = 16 << 20  # bytes of a body whose text is compared: pages and most documents are far below it
 _MOST_TEXT = 1 << 20  # characters that are kept of one
 _MOST_LETTERS = 200  # of a header
 _BLOCK = 1 << 20
@@ -52,15 +53,19 @@ def seen_of(
     headers: Sequence[tuple[str, str]],
     body: BinaryIO,
     truncated: str | None = None,
+    documents: Documents | None = None,
 ) -> Seen:
-    """Return what is kept of an answer. body: at its beginning, without codings. Raises nothing for what is in it."""
+    """Return what is kept of an answer. body: at its beginning, without codings. Raises nothing for what is in it.
+
+    documents: gives the text of PDF, PostScript and Office files; without it these have none.
+    """
     beginning = body.read(_MOST_READ)
     size, digest = len(beginning), sha1(beginning, usedforsecurity=False)
     while block := body.read(_BLOCK):
         size += len(block)
         digest.update(block)
     is_html = mime in ("text/html", "application/xhtml+xml")
-    text = text_of(beginning, mime, uri, _charset(headers)) if mime and is_textual(mime) else None
+    text = _text(beginning, mime, uri, headers, documents if size == len(beginning) else None)
     return Seen(
         datetime,
         status,
@@ -75,14 +80,15 @@ def seen_of(
     )
 
 
-def seen_copy(copy: StoredCopy) -> Seen:
+def seen_copy(copy: StoredCopy, documents: Documents | None = None) -> Seen:
     """Return what is kept of a copy from an archive; its body is closed."""
     capture = copy.capture
     with copy.body:
         copy.body.seek(0)
         return seen_of(
-            capture.uri, capture.datetime, capture.status, capture.mime, copy.headers, copy.body, copy.truncated
-        )
+            capture.uri, capture.datetime, capture.status, capture.mime, copy.headers, copy.body, copy.truncated,
+            documents,
+        )  # fmt: skip
 
 
 def is_archives_own(copy: StoredCopy) -> bool:
@@ -105,6 +111,18 @@ def unpacked(text: bytes) -> str:
         return zlib.decompressobj().decompress(text, 4 * _MOST_TEXT).decode("utf-8", "replace")
     except (zlib.error, TypeError):
         return ""
+
+
+def _text(
+    body: bytes, mime: str | None, uri: str, headers: Sequence[tuple[str, str]], documents: Documents | None
+) -> Text | None:
+    kind = document_kind(body, mime, uri) if documents is not None else None
+    if documents is not None and kind is not None:
+        try:
+            return documents.text_of(body, kind)
+        except DocumentError:
+            return None
+    return text_of(body, mime, uri, _charset(headers)) if mime and is_textual(mime) else None
 
 
 def _header(headers: Sequence[tuple[str, str]], name: str) -> str | None:

@@ -1,5 +1,7 @@
 """What the copies of a sample are like, and the live pages beside them, as tables for people."""
 
+from itertools import pairwise
+
 from unlost.measure.intervals import Share
 from unlost.measure.overlap.figures import Figures
 from unlost.measure.overlap.standing import Spread, Standing, spread
@@ -7,6 +9,7 @@ from unlost.measure.overlap.tables import interval
 from unlost.shown.table import Table
 from unlost.shown.words import share
 
+_AGES = (0, 1, 10, 100, 1_000, 10**9)  # days, below which groups end
 _KINDS = ("HTML", "PDF", "plain text", "Office", "images", "other", "unknown")
 _MISSES = {
     "absent": "not there after all",
@@ -25,7 +28,7 @@ def copies_tables(figures: Figures) -> list[Table]:
     tables = [_misses(archives), _types(archives), _sizes(archives), _directives(archives)]
     if figures.has_live:
         looked = [each for each in archives if _pages(each)]
-        tables += [_states(looked), _staleness(looked), _likeness(looked), _live_directives(looked)]
+        tables += [_states(looked), _staleness(looked), _likeness(looked), _by_age(looked), _live_directives(looked)]
     return [table for table in tables if table.rows]
 
 
@@ -90,19 +93,27 @@ def _directives(archives: list[Standing]) -> Table:
 
 def _pages(standing: Standing) -> int:
     live = standing.live
-    return live.replicated + live.endangered + live.vulnerable + live.unrecoverable
+    return live.replicated + live.endangered + live.vulnerable + live.unrecoverable + live.unseen.total()
 
 
 def _states(archives: list[Standing]) -> Table:
     rows = []
     for each in archives:
-        live, total = each.live, _pages(each)
+        live = each.live
+        total = _pages(each) - live.unseen.total()
         counts = (live.replicated, live.endangered, live.vulnerable, live.unrecoverable)
-        rows.append((each.archive, f"{total:,}", *(share(count / total) for count in counts)))
-    heads = ("archive", "pages", "replicated", "endangered", "vulnerable", "unrecoverable")
+        shares = (share(Share(count, total).value) for count in counts)
+        rows.append(
+            (each.archive, f"{total:,}", *shares, f"{live.silent:,}", f"{live.absent:,}", f"{live.unseen.total():,}")
+        )
+    heads = (
+        "archive", "pages", "replicated", "endangered", "vulnerable", "unrecoverable", "silent", "absent", "not seen"
+    )  # fmt: skip
     note = (
         "Of the pages that it lists and that were looked at: a copy came and the page is live; it came and the page is "
-        "gone; no copy came and the page is live; neither."
+        "gone; no copy came and the page is live; neither. Of those that are gone: silent are those without an answer, "
+        "absent those that say so in words only. Not seen: robots.txt, or a site that wants us to wait, does not let "
+        "us tell."
     )
     return Table("Copies and live pages", heads, rows, note)
 
@@ -138,6 +149,21 @@ def _likeness(archives: list[Standing]) -> Table:
     )
     heads = ("archive", "pairs", "identical", "texts", "in common", "middle", "with staleness")
     return Table("Copies and live pages: how alike", heads, rows, note)
+
+
+def _by_age(archives: list[Standing]) -> Table:
+    points = [point for each in archives for point in each.live.points]
+    rows = []
+    for least, most in pairwise(_AGES):
+        alike = [value for days, value in points if least <= days < most]
+        if alike:
+            name = "0" if most == 1 else f"{least:,} to {most - 1:,}" if most < _AGES[-1] else f"{least:,} or more"
+            found = spread(alike)
+            same = sum(value == 1 for value in alike)
+            rows.append((name, f"{found.count:,}", share(found.mean), share(found.median), share(same / found.count)))
+    heads = ("days stale", "pairs", "in common", "middle", "all in common")
+    note = "Text in common of live pages and copies, by how stale the copies are, in all archives together."
+    return Table("Likeness against staleness", heads, rows, note)
 
 
 def correlation(points: list[tuple[float, float]]) -> str:

@@ -13,7 +13,7 @@ from unlost.measure.overlap.covering import Choice, Fewest, best_choices, fewest
 from unlost.measure.overlap.directives import ALL, refuses_caches
 from unlost.measure.overlap.membership import Membership
 from unlost.measure.overlap.standing import Live, Standing
-from unlost.measure.overlap.state import ANSWERS, FETCHED, Answer, OverlapState
+from unlost.measure.overlap.state import ANSWERS, FETCHED, LIVE_OR_NOT, Answer, OverlapState
 from unlost.pages.shingles import resemblance
 
 MOST_TLDS = 15
@@ -158,8 +158,8 @@ def _add_copies(state: OverlapState, standing: Standing, fetch: int) -> None:
         else:
             _add_copy(standing, seen)
         live = state.live(number)
-        if live is not None and live[0] == "answered" and live[1] is not None:
-            _add_live(standing.live, seen, live[1])
+        if live is not None:
+            _add_live(standing.live, seen, *live)
 
 
 def _add_copy(standing: Standing, seen: Seen) -> None:
@@ -174,13 +174,18 @@ def _add_copy(standing: Standing, seen: Seen) -> None:
         standing.robots.update(seen.noarchive.split())
 
 
-def _add_live(found: Live, seen: Seen | None, live: Seen) -> None:
-    is_live = live.status == _OK
+def _add_live(found: Live, seen: Seen | None, outcome: str, live: Seen | None) -> None:
+    if outcome not in LIVE_OR_NOT:
+        found.unseen[outcome] += 1
+        return
+    is_live = outcome == "answered" and live is not None and live.status == _OK
+    found.silent += outcome == "silent"
+    found.absent += outcome == "absent"
     found.replicated += seen is not None and is_live
     found.endangered += seen is not None and not is_live
     found.vulnerable += seen is None and is_live
     found.unrecoverable += seen is None and not is_live
-    if not is_live:
+    if not is_live or live is None:
         return
     found.answered += 1
     found.sizes.append(live.size)

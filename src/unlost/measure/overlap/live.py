@@ -11,7 +11,8 @@ class LiveWeb(Protocol):
     async def look(self, uri: str) -> tuple[str, Seen | None]:
         """Return what came of it, and what was seen.
 
-        `answered` with what was seen, whatever its status; `forbidden` if robots.txt does not want it to be looked at;
-        any other word if no answer came. Raises nothing for what a server does.
+        `answered` with what was seen, whatever its status; `absent` if that says in words that there is no such page;
+        `silent` if no answer came; `forbidden` if robots.txt does not want it to be looked at; any other word if
+        nobody can tell now. Raises nothing for what a server does.
         """
         ...

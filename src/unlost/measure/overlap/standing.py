@@ -38,10 +38,11 @@ class Live:
 
     replicated, endangered: a copy came, and the page is live, or not. vulnerable, unrecoverable: none came, the same.
     dated: live pages with a Last-Modified whose copy has a date. staleness: days, of those that are stale.
-    identical, compared, alike: pairs with equal bytes, pairs whose text was compared, and the shares of words that they
-        have in common. points: days stale, and share in common, of pairs of which both are known.
+    identical, pairs, alike: pairs with equal bytes, all pairs, and the shares of words that those have in common whose
+        text was compared. points: days stale, and share in common, of pairs of which both are known.
     noarchive, html, refusing, answered: of live pages, as in `Standing`. refusing_held: of those, with a copy.
-    truncated: copies that are the beginning of the live page and shorter.
+    silent, absent: of pages that are not live, those without an answer, and those that say in words only that they are
+        not there. unseen: pages of which nobody can tell, by the reason: robots.txt, or a site that wants us to wait.
     """
 
     replicated: int = 0
@@ -60,6 +61,9 @@ class Live:
     refusing: int = 0
     refusing_held: int = 0
     sizes: list[float] = field(default_factory=list)
+    silent: int = 0
+    absent: int = 0
+    unseen: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass(slots=True)

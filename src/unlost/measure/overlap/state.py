@@ -24,8 +24,11 @@ FETCHED = ("copy", "absent", "http-4xx", "http-5xx", "malformed", "redirect", "e
 """What came of fetching a copy, where that says something of the archive; all but the first are misses. Any other
 outcome is a failure on the way: the copy is fetched again by the next run."""
 
-VISITED = ("answered", "forbidden")
+VISITED = ("answered", "absent", "forbidden")
 """What came of looking at a live page, where that need not be done again."""
+
+LIVE_OR_NOT = ("answered", "absent", "silent")
+"""What tells whether a page is live. One without an answer is not, as far as anybody can see, and looked at again."""
 
 _AT_ONCE = 200  # pages that are looked up at a time
 _SEEN = """datetime TEXT, status INTEGER, mime TEXT, size INTEGER, truncated TEXT, modified TEXT,

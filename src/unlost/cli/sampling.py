@@ -1,0 +1,100 @@
+"""What the commands have in common that ask archives for a list of pages, and go on in another run."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from os import fspath
+from pathlib import Path
+from typing import Any, Protocol
+
+import click
+
+from unlost.archives.archive import Archive
+from unlost.cli.messages import say
+from unlost.errors import InputError
+from unlost.formats.problems import Problems
+
+FILE = click.Path(path_type=Path)
+
+concurrency_option = click.option(
+    "--concurrency",
+    type=click.IntRange(min=1, max=6),
+    default=4,
+    show_default=True,
+    help="How many questions to ask one archive at once.",
+)
+patience_option = click.option(
+    "--patience",
+    type=click.FloatRange(min=0, max=86_400),
+    default=300,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait where an archive's limits want it; what takes longer is left for another run.",
+)
+restart_option = click.option("--restart", is_flag=True, help="Forget all answers, and ask everything anew.")
+
+
+def state_option(default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return the option that says where answers are kept. default: what the file is called otherwise."""
+    return click.option("--state", type=FILE, metavar="FILE", help=f"Where answers are kept; {default} if not given.")
+
+
+class Resumable(Protocol):
+    """A state that remembers what it is about."""
+
+    def plan(self) -> Mapping[str, object] | None:
+        """Return what it is about; None if nothing was begun."""
+        ...
+
+    def require(self, plan: Mapping[str, object]) -> None:
+        """Raise UsageError if it is about something else."""
+        ...
+
+
+def begin_list(
+    state: Resumable,
+    file: Path,
+    problems: Problems,
+    begin: "Callable[[Callable[[], dict[str, object]], Iterator[tuple[str, bytes]]], object]",
+    plan: Mapping[str, object],
+) -> None:
+    """Keep the addresses of a list in a state, or see that they are those that are kept.
+
+    file: `-` is standard input. begin: keeps them; gets what returns the whole plan once all were read, and them with
+    their keys. plan: what else decides what is asked. Raises UsageError, InputError.
+    """
+    from unlost.archives.sampling.sampler import AddressList  # noqa: PLC0415  start-up
+
+    is_stdin = is_standard_input(file)
+    listed = AddressList("/dev/stdin" if is_stdin else file, problems, "<stdin>" if is_stdin else None)
+
+    def whole_plan() -> dict[str, object]:
+        if not listed.count:
+            raise InputError(f"{file}: no address in it: expected one a line")
+        return {**plan, "addresses": listed.digest}
+
+    if state.plan() is None:
+        begin(whole_plan, iter(listed))
+        return
+    for _ in listed:
+        pass
+    state.require(whole_plan())
+
+
+def is_standard_input(file: Path) -> bool:
+    """Return whether a list comes from standard input."""
+    return fspath(file) == "-"
+
+
+def address_of(archive: Archive) -> str | None:
+    """Return where an archive is asked for captures: what tells it from another of the same name."""
+    return archive.cdx or archive.timemap or archive.folder
+
+
+@contextmanager
+def resumable() -> Iterator[None]:
+    """Say to whoever interrupts it that nothing is lost."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        say("what came back so far is kept: the same command goes on", level="info")
+        raise

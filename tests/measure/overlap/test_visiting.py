@@ -1,0 +1,177 @@
+"""Live pages, looked at as their sites wish, beside copies of which the truth is known."""
+
+import asyncio
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from aiohttp.web import BaseRequest, Response
+
+from tests.measure.overlap.holdings import begun
+from tests.neighbours.listening import listening
+from tests.neighbours.scripted import Answer, Scripted, scripted
+from tests.pages.documents.samples import TEXT_WORDS, pdf, postscript, sample
+from tests.recover.stubs import Held, Stub
+from tests.virtual_clock import VirtualClock
+from unlost.crawl.robots import KeptRobots, MemoryRobots
+from unlost.measure.overlap.asking import Asking
+from unlost.measure.overlap.copies import Seen, unpacked
+from unlost.measure.overlap.figures import figures_of
+from unlost.measure.overlap.objects import overlap_object
+from unlost.measure.overlap.standing import Live
+from unlost.measure.overlap.visiting import PoliteWeb
+from unlost.pages.documents import DocumentKind, Documents
+
+HTML = {"content-type": "text/html"}
+WORDS = " ".join(f"word{number}" for number in range(60))
+PAGES = {
+    "/robots.txt": Answer(body="User-agent: *\nDisallow: /private\nCrawl-delay: 3"),
+    "/page": Answer(headers={**HTML, "cache-control": "no-store"}, body=f"<meta name=robots content=noarchive>{WORDS}"),
+    "/gone": Answer(404, HTML, "gone"),
+    "/moved": Answer(301, {"location": "/page"}),
+    "/slash": Answer(301, {"location": "{base}/slash/"}),
+    "/slash/": Answer(headers=HTML, body="with a slash"),
+    "/round": Answer(301, {"location": "/round/"}),
+    "/round/": Answer(301, {"location": "/round"}),
+    "/soft": Answer(headers=HTML, body="<title>Error 404</title>Page not found"),
+    "/paper": Answer(headers={"content-type": "application/msword"}, body=sample(DocumentKind.DOC)),
+    "/broken.pdf": Answer(headers={"content-type": "application/pdf"}, body=b"%PDF-1.4 and no more"),
+    "/busy": Answer(503, {"retry-after": "3600"}),
+    "/inside": Answer(301, {"location": "http://[::1]:1/inside"}),
+}
+
+
+def look(*paths: str, clock: VirtualClock | None = None) -> tuple[dict[str, tuple[str, Seen | None]], Scripted]:
+    """Return what comes of looking at pages, and the site."""
+
+    async def run() -> tuple[dict[str, tuple[str, Seen | None]], Scripted]:
+        async with scripted(PAGES) as site:
+            with Documents() as documents:
+                async with PoliteWeb(clock or VirtualClock(), "me@example.org", 1.0, documents) as web:
+                    return {path: await web.look(f"{site.base}{path}") for path in paths}, site
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("path", "outcome", "status"),
+    [
+        ("/page", "answered", 200),
+        ("/gone", "answered", 404),
+        ("/moved", "answered", 301),  # another page is not this one
+        ("/slash", "answered", 200),  # one that archives cannot tell from it is
+        ("/round", "answered", 301),
+        ("/inside", "answered", 301),
+        ("/soft", "absent", 200),
+        ("/private/1", "forbidden", None),
+        ("/busy", "told-to-wait", None),
+    ],
+)
+def test_what_comes_of_a_page_is_told(path: str, outcome: str, status: int | None) -> None:
+    """By its status, its words, and what its site allows; redirects end."""
+    found, site = look(path)
+    said, seen = found[path]
+    assert (said, seen.status if seen else None) == (outcome, status)
+    assert site.asked.count("/robots.txt") == 1
+    assert len(site.asked) <= 1 + 6
+    assert (path in site.asked) is (outcome != "forbidden")
+
+
+def test_headers_and_text_are_kept() -> None:
+    """Of pages and documents; a broken one has no text, and ends nothing."""
+    found, _ = look("/page", "/paper", "/broken.pdf")
+    page, paper, broken = (found[path][1] for path in ("/page", "/paper", "/broken.pdf"))
+    assert page
+    assert paper
+    assert broken
+    assert (page.noarchive, page.cache_control) == ("robots", "no-store")
+    assert unpacked(page.text or b"").split() == WORDS.split()
+    assert unpacked(paper.text or b"").split() == TEXT_WORDS.split()
+    assert (broken.text, broken.size) == (None, 20)
+
+
+def test_a_site_is_asked_once_at_a_time_and_as_slowly_as_it_wants() -> None:
+    """Robots.txt is asked for once, and pauses are as long as it says, whatever the option says."""
+    clock = VirtualClock()
+    times: list[float] = []
+
+    async def run() -> None:
+        server = Scripted(answers=dict(PAGES))
+
+        async def timed(request: BaseRequest) -> Response:
+            times.append(clock.now())
+            return await server.handle(request)
+
+        async with listening(timed) as base, PoliteWeb(clock, "me@example.org", 1.0) as web:
+            await asyncio.gather(*(web.look(f"{base}{path}") for path in ("/page", "/gone", "/soft", "/slash/")))
+
+    asyncio.run(run())
+    assert len(times) == 5
+    assert all(later - sooner >= 3 for sooner, later in pairwise(times))
+
+
+def test_whoever_does_not_answer_is_silent() -> None:
+    """A closed port, an address that is none, and one that nobody gave inside a network: nothing is raised."""
+
+    async def run() -> list[str]:
+        async with scripted({}) as gone:
+            pass
+        async with PoliteWeb(VirtualClock(), None, 1.0) as web:
+            return [(await web.look(uri))[0] for uri in (f"{gone.base}/", "mailto:a@b.example", "http://")]
+
+    assert asyncio.run(run()) == ["silent"] * 3
+
+
+def test_live_pages_beside_copies_give_the_known_numbers(tmp_path: Path) -> None:
+    """States, staleness, likeness of pages and documents, and directives are those that were planted."""
+    paper = postscript(*(f"line {number} of a paper that has enough words" for number in range(12)))
+    live_pdf, old_pdf = pdf(paper, tmp_path), pdf(paper, tmp_path, "-dCompatibilityLevel=1.3")
+    assert live_pdf != old_pdf
+    modified = {"last-modified": "Mon, 11 Jan 2010 00:00:00 GMT"}
+    pages = {
+        "/same": Answer(headers={**HTML, **modified}, body=f"<p>{WORDS}"),
+        "/half": Answer(headers={**HTML, **modified, "cache-control": "private"}, body=f"<p>{WORDS} and more to come"),
+        "/paper.pdf": Answer(headers={"content-type": "application/pdf", **modified}, body=live_pdf),
+        "/gone": Answer(404),
+        "/soft": PAGES["/soft"],
+    }
+    copies = {
+        "/same": (f"<p>{WORDS}".encode(), "20100201000000", "text/html"),
+        "/half": (f"<p>{WORDS}".encode(), "20100101000000", "text/html"),
+        "/paper.pdf": (old_pdf, "20091230000000", "application/pdf"),
+        "/gone": (b"<p>was here", "20100101000000", "text/html"),
+        "/soft": (b"<p>was here, too", "20100101000000", "text/html"),
+    }
+
+    async def run() -> tuple[Live, str]:
+        async with scripted(pages) as site:
+            held = [Held(f"{site.base}{path}", date, body, mime=mime) for path, (body, date, mime) in copies.items()]
+            uris = [each.uri for each in held]
+            with begun(tmp_path / "s", uris) as state, Documents() as documents:
+                async with PoliteWeb(VirtualClock(), "me@example.org", 0.0, documents) as web:
+                    await Asking(state, [Stub("a", held)], fetch=10, live=web, documents=documents).run()
+                    asked = len(site.asked)
+                    await Asking(state, [Stub("a", held)], fetch=10, live=web, documents=documents).run()
+                    assert len(site.asked) == asked == 6, "nothing is looked at twice"
+                figures = figures_of(state, ["a"], 10)
+                return figures.archives[0].live, json.dumps(overlap_object(figures))
+
+    live, shown = asyncio.run(run())
+    assert (live.replicated, live.endangered, live.vulnerable, live.absent, live.silent) == (3, 2, 0, 1, 0)
+    assert (live.dated, sorted(live.staleness)) == (3, [10.0, 12.0])
+    assert (live.identical, live.pairs, len(live.alike)) == (1, 3, 3)
+    points = dict(live.points)
+    assert points[0.0] == points[12.0] == 1.0, "the words of the document are the same, though its bytes are not"
+    assert 0.85 < points[10.0] < 1.0
+    assert (live.refusing, live.refusing_held, live.answered) == (1, 1, 3)
+    assert '"absent": 1' in shown
+
+
+def test_rules_of_many_sites_take_bounded_memory() -> None:
+    """What was put longest ago goes; what is put again counts once."""
+    store = MemoryRobots(most_bytes=100_000)
+    for number in range(50):
+        store.put(f"http://{number % 30}.example", KeptRobots(0.0, 200, b"x" * 9_500))
+    kept = [number for number in range(30) if store.get(f"http://{number}.example")]
+    assert kept == list(range(10, 20))
