@@ -1,0 +1,172 @@
+"""`unlost overlap` over the network: two pywb, a living site beside them, and somebody who interrupts it."""
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.archives.archive_files import page, write
+from tests.cli.run import UNLOST, unlost
+from tests.neighbours import chromium, pywb
+from tests.neighbours.sampled import sampled
+from tests.neighbours.scripted import Answer, Scripted, scripted
+from tests.recover.aside import aside
+from tests.recover.registry import registry
+
+pytestmark = [  # warcio leaves files open
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+
+WORDS = " ".join(f"word{number}" for number in range(80))
+CHANGED = "Mon, 10 Mar 2014 00:00:00 GMT"
+HTML = {"content-type": "text/html", "last-modified": CHANGED}
+LIVE = {
+    "/robots.txt": Answer(body="User-agent: *\nDisallow: /private"),
+    "/fresh": Answer(headers=HTML, body=f"<p>{WORDS}</p>"),
+    "/stale": Answer(headers={**HTML, "cache-control": "no-cache"}, body=f"<p>{WORDS}</p><p>and what came later</p>"),
+    "/other": Answer(headers=HTML, body="<p>" + " ".join(f"new{number}" for number in range(80)) + "</p>"),
+    "/private": Answer(headers=HTML, body="nobody is to see this"),
+}
+DATES = {
+    "a": {"/fresh": "2014-03-20T00:00:00Z", "/stale": "2014-03-05T00:00:00Z", "/other": "2013-03-10T00:00:00Z",
+          "/gone": "2013-01-01T00:00:00Z", "/private": "2013-01-01T00:00:00Z"},
+    "b": {"/fresh": "2014-03-12T00:00:00Z"},
+}  # fmt: skip
+
+
+def home(folder: Path) -> dict[str, str]:
+    """Return the settings of somebody."""
+    return {"UNLOST_HOME": str(folder / "home"), "UNLOST_CONTACT": "me@example.org"}
+
+
+def overlap(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[bytes]":
+    """Run the command there."""
+    return unlost(
+        "overlap", "--urls", str(folder / "pages.txt"), "--archives", str(folder / "archives.toml"), "--delay", "0",
+        *arguments, env=home(folder),
+    )  # fmt: skip
+
+
+def held(folder: Path, site: Scripted) -> list[Path]:
+    """Write what the archives hold of a site; return the WARCs."""
+    found = []
+    for name, dates in DATES.items():
+        place = folder / name
+        place.mkdir()
+        copies = (
+            page(f"{site.base}{path}", date, f"<html><body><p>{WORDS}</p></body></html>".encode())
+            for path, date in dates.items()
+        )
+        write(place / "x.warc.gz", *copies)
+        found.append(place / "x.warc.gz")
+    return found
+
+
+@pytest.mark.browser
+def test_live_pages_are_compared_with_what_pywb_holds(tmp_path: Path) -> None:
+    """Who holds what, states, staleness and likeness are those that were planted; the page shows them."""
+    with aside(scripted(LIVE)) as site, pywb.serving_warcs(held(tmp_path, site), tmp_path) as servers:
+        registry(tmp_path / "archives.toml", *(each.archive(name) for name, each in zip(DATES, servers, strict=True)))
+        paths = [*DATES["a"], "/nowhere"]
+        (tmp_path / "pages.txt").write_text("".join(f"{site.base}{path}\n" for path in paths))
+        dry = overlap(tmp_path, "--live", "--dry-run")
+        assert b"6 live pages at most" in dry.stderr
+        assert site.asked == []
+        without = overlap(tmp_path, "--json")
+        assert (without.returncode, json.loads(without.stdout)["archives"][0]["live"]) == (0, None)
+        assert site.asked == [], "the site is looked at only if somebody wants it"
+        done = overlap(tmp_path, "--json", "--live", "--html", str(tmp_path / "o.html"))
+        asked = list(site.asked)
+        again = overlap(tmp_path, "--json", "--live")
+        shown = overlap(tmp_path, "--live").stdout.decode()
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert again.stdout == done.stdout
+    assert site.asked == asked, "nothing is looked at twice"
+    assert sorted(asked) == ["/fresh", "/gone", "/other", "/robots.txt", "/stale"]
+    found = json.loads(done.stdout)
+    assert found["sets"] == [{"archives": ["a"], "pages": 4}, {"archives": ["a", "b"], "pages": 1}]
+    first, second = (each["live"] for each in found["archives"])
+    assert (first["replicated"], first["endangered"], first["unseen"]) == (3, 1, {"forbidden": 1})
+    assert (first["stale"]["count"], first["stale"]["of"]) == (2, 3)
+    assert first["staleness_days"]["most"] == 365
+    points = dict(first["points"])
+    assert (points[0.0], points[365.0]) == (1.0, 0.0)
+    assert 0.8 < points[5.0] < 1.0
+    assert (first["cache_control"]["count"], first["cache_control"]["of"]) == (1, 3)
+    assert (second["replicated"], second["points"]) == (1, [[0.0, 1.0]])
+    assert "Likeness against staleness" in shown
+    with chromium.browser() as browser:
+        seen = browser.new_page(viewport={"width": 400, "height": 800})
+        seen.goto((tmp_path / "o.html").as_uri())
+        assert seen.locator("circle.pair").count() == 4
+        heights = seen.locator("circle.pair").evaluate_all("all => all.map(each => +each.getAttribute('cy'))")
+        assert max(heights[:3]) > min(heights[:3])
+        assert "365.0" in seen.locator("main").inner_text()
+        assert seen.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_ctrl_c_is_clean_and_loses_nothing(tmp_path: Path) -> None:
+    """The exit code is 130, the message says how to go on, and the next run asks only for what is left."""
+    (tmp_path / "pages.txt").write_text("".join(f"http://a.example/{number}\n" for number in range(40)))
+    with sampled() as archive:
+        (tmp_path / "archives.toml").write_text(archive.entry())
+        command: list[str | Path] = [
+            UNLOST, "overlap", "--urls", tmp_path / "pages.txt", "--archives", tmp_path / "archives.toml",
+            "--concurrency", "1", "--fetch", "0", "--html", tmp_path / "o.html",
+        ]  # fmt: skip
+        environment = {"PATH": os.environ["PATH"], **home(tmp_path)}
+        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            archive.end_at(20, process.pid, signal.SIGINT)
+            output, errors = process.communicate(timeout=60)
+        assert (process.returncode, output) == (130, b"")
+        assert errors.split(b"\n") == [
+            b"unlost: what came back so far is kept: the same command goes on", b"", b"unlost: interrupted", b"",
+        ]  # fmt: skip
+        assert not (tmp_path / "o.html").exists()
+        archive.asked.clear()
+        done = overlap(tmp_path, "--fetch", "0", "--json")
+        assert done.returncode == 0
+        assert 18 <= len(archive.asked) <= 22
+    assert json.loads(done.stdout)["held"] == 40
+
+
+def test_ctrl_c_among_live_pages_is_clean(tmp_path: Path) -> None:
+    """What was seen of live pages stays seen, too."""
+    paths = [f"/{number}" for number in range(12)]
+    stopping: list[subprocess.Popen[bytes]] = []
+
+    class Stopping(dict[str, Answer]):
+        """Sends the signal at the seventh page."""
+
+        def get(self, path: str, default: object = None) -> object:  # type: ignore[override]
+            if stopping and len(server.asked) == 7:
+                stopping.pop().send_signal(signal.SIGINT)
+            return super().get(path, default)
+
+    with aside(scripted({path: Answer(headers=HTML, body=WORDS) for path in paths})) as server:
+        server.answers = Stopping(server.answers)
+        place = tmp_path / "a"
+        place.mkdir()
+        write(place / "x.warc.gz", *(page(f"{server.base}{path}", "2014-03-20T00:00:00Z") for path in paths))
+        (tmp_path / "archives.toml").write_text(
+            f'[[archive]]\nid = "a"\nname = "A"\nkind = "files"\nfolder = "{place}"\n'
+        )
+        (tmp_path / "pages.txt").write_text("".join(f"{server.base}{path}\n" for path in paths))
+        command: list[str | Path] = [
+            UNLOST, "overlap", "--urls", tmp_path / "pages.txt", "--archives", tmp_path / "archives.toml", "--live",
+            "--delay", "0",
+        ]  # fmt: skip
+        with subprocess.Popen(command, env={"PATH": os.environ["PATH"], **home(tmp_path)}) as process:
+            stopping.append(process)
+            assert process.wait(60) == 130
+        asked = set(server.asked) - {"/robots.txt"}
+        server.asked.clear()
+        done = overlap(tmp_path, "--live", "--json")
+        again = set(server.asked) & asked
+    assert done.returncode == 0
+    assert len(again) <= 4, "at most what was on its way"
+    assert json.loads(done.stdout)["archives"][0]["live"]["replicated"] == 12
