@@ -6,11 +6,14 @@ import subprocess
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aiohttp import web
 
 from tests.cli.run import unlost
+from tests.crawl.site import Page, html, living, moved
+from tests.crawl.test_crawling import sitemap
 from tests.formats.warcs import PAGE, record
 from tests.measure.decaying.archives import address
 from tests.measure.decaying.web import DecayingWeb
@@ -18,7 +21,7 @@ from tests.neighbours.listening import listening
 from tests.neighbours.nginx import site as served
 from tests.neighbours.wayback_cdx import FakeWayback, Stored, fake_wayback
 from tests.recover.registry import registry
-from unlost.archives.archive import Archive, Kind
+from unlost.archives.archive import Archive, Kind, Work
 
 Done = subprocess.CompletedProcess[bytes]
 WEB = DecayingWeb(bins=2, last=4)
@@ -34,7 +37,8 @@ class Home:
 
     async def run(self, *arguments: str) -> Done:
         """Run a command beside the servers of the test."""
-        given = [*arguments, "--archives", str(self.registry), "--delay", "0"]
+        given = ["--judge", "0"] if arguments[0] == "check" and "--judge" not in arguments else []
+        given = [*arguments, *given, "--archives", str(self.registry), "--delay", "0"]
         return await asyncio.to_thread(unlost, *given, env=self.environment)
 
     @property
@@ -74,7 +78,7 @@ async def archives(home: Home, stored: list[Stored]) -> AsyncIterator[FakeWaybac
         yield server
 
 
-def objects(done: Done) -> tuple[list[dict[str, object]], dict[str, object]]:
+def objects(done: Done) -> tuple[list[dict[str, object]], dict[str, Any]]:
     """Return what `--json` printed: resources, and the summary."""
     *resources, summary = [json.loads(line) for line in done.stdout.splitlines()]
     return resources, summary
@@ -154,7 +158,7 @@ def test_a_list_of_addresses(home: Home, base: str, tmp_path: Path) -> None:
 
 
 def test_a_sitemap_alone(home: Home, base: str, tmp_path: Path) -> None:
-    """What it names, and nothing that pages lead to."""
+    """What it names is visited, and nothing that pages lead to; the first page is, but does not count."""
     locations = "".join(f"<url><loc>{base}{path}</loc></url>" for path in ("bin1/pg1-1.html", "bin2/pg2-1.html"))
     text = f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{locations}</urlset>'
     (tmp_path / "web" / "sitemap.xml").write_text(text)
@@ -165,8 +169,34 @@ def test_a_sitemap_alone(home: Home, base: str, tmp_path: Path) -> None:
             return await home.run("check", base, "--sitemap", "--json")
 
     resources, _ = objects(asyncio.run(run()))
-    pages = {str(each["uri"]).removeprefix(base) for each in resources if each["mime"] == "text/html"}
-    assert pages == {"", "bin1/pg1-1.html", "bin2/pg2-1.html"}
+    assert {str(each["uri"]).removeprefix(base) for each in resources} == {"bin1/pg1-1.html", "bin2/pg2-1.html"}
+
+
+def test_only_what_a_sitemap_names_is_asked_for(home: Home) -> None:
+    """No link of any page is visited; what is named and redirects to its other spelling counts once, as it is there."""
+    asked: list[str] = []
+
+    def page(path: str) -> Page | None:
+        asked.append(path)
+        return {
+            "/": html("/linked", more='<img src="/i.png">'),
+            "/sitemap.xml": sitemap("{base}/named", "{base}/folder"),
+            "/named": html("/linked2"),
+            "/folder": moved("/folder/"),
+            "/folder/": html("/linked3"),
+        }.get(path)
+
+    async def run() -> tuple[Done, Done]:
+        async with living(page) as site, archives(home, []):
+            done = await home.run("check", f"{site.url}/", "--sitemap", "--json")
+        async with living({"/": html("/linked")}) as site, archives(home, []):
+            return done, await home.run("check", f"{site.url}/", "--sitemap", "--json")
+
+    done, without = asyncio.run(run())
+    resources, _ = objects(done)
+    assert sorted(str(each["uri"]).partition("//")[2].partition("/")[2] for each in resources) == ["folder/", "named"]
+    assert sorted(asked) == ["/", "/folder", "/folder/", "/named", "/robots.txt", "/sitemap.xml"]
+    assert (without.returncode, b"no sitemap names a page" in without.stderr) == (3, True)
 
 
 def test_a_copy_of_ones_own(home: Home, tmp_path: Path) -> None:
@@ -308,3 +338,63 @@ def test_what_cannot_be_checked(home: Home, arguments: tuple[str, ...], code: in
     found, said = refused(home, *arguments)
     assert found == code, said
     assert message in said
+
+
+PARKED = b"<title>site.example is for sale</title><h1>This domain is for sale</h1><p>Buy this domain now</p>"
+MISSING = b"<title>Error 404</title><h1>Page not found</h1>"
+TEXT = b"<title>News of the town</title><p>" + b"The harbour was opened again after long years of work. " * 20
+
+
+def test_copies_that_are_none_do_not_count(home: Home) -> None:
+    """A parked copy, or one that says "not found", saves nothing, unless the first one is good; others count."""
+    pages = {"/": html("/good", "/older", "/parked", "/missing", "/x.png"), "/x.png": Page(b"x", 200, {})}
+    pages |= {path: html() for path in ("/good", "/older", "/parked", "/missing")}
+
+    async def run() -> tuple[Done, Done, list[str], str]:
+        async with living(pages) as site:
+            stored = [
+                Stored(f"{site.url}/", "20240101000000", TEXT),
+                Stored(f"{site.url}/good", "20240101000000", TEXT),
+                Stored(f"{site.url}/older", "20200101000000", TEXT),
+                Stored(f"{site.url}/older", "20240101000000", PARKED),
+                Stored(f"{site.url}/parked", "20200101000000", MISSING),
+                Stored(f"{site.url}/parked", "20240101000000", PARKED),
+                Stored(f"{site.url}/missing", "20240101000000", MISSING),
+            ]
+            async with archives(home, stored) as server:
+                done = await home.run("check", f"{site.url}/", "--judge", "50", "--json")
+                replayed = [path for path in server.paths(Work.REPLAY) if "id_/" in path]
+                return done, await home.run("check", f"{site.url}/", "--judge", "50"), replayed, site.url
+
+    done, shown, replayed, url = asyncio.run(run())
+    resources, summary = objects(done)
+    found = {str(each["uri"]).removeprefix(url): (each["state"], each["verdict"]) for each in resources}
+    assert found == {
+        "/": ("replicated", ""),
+        "/good": ("replicated", ""),
+        "/older": ("replicated", ""),
+        "/parked": ("vulnerable", "parked"),
+        "/missing": ("vulnerable", "soft-404"),
+        "/x.png": ("vulnerable", None),
+    }
+    assert (summary["judged"]["count"], summary["judged"]["of"]) == (2, 5)
+    assert summary["bad"] == {"parked": 1, "soft-404": 1}
+    assert len(replayed) == 7
+    assert b"Copies of 5 pages, drawn at random, were looked into: 2 have no good one" in shown.stdout
+
+
+def test_an_archive_that_gives_no_copies_is_left_alone(home: Home) -> None:
+    """Nobody can tell then; nothing fails, and it is not asked for every page."""
+    pages = {"/": html(*(f"/{number}" for number in range(30)))} | {f"/{number}": html() for number in range(30)}
+
+    async def run() -> tuple[Done, int]:
+        async with living(pages) as site:
+            stored = [Stored(f"{site.url}{path}", "20240101000000", TEXT) for path in pages]
+            async with archives(home, stored) as server:
+                server.excluded["id_/"] = "RobotAccessControlException"
+                return await home.run("check", f"{site.url}/", "--judge", "30", "--json"), len(server.asked)
+
+    done, asked = asyncio.run(run())
+    _, summary = objects(done)
+    assert (done.returncode, summary["judged"]["of"], summary["score"]) == (0, 0, 1.0)
+    assert asked < 20

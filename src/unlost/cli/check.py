@@ -66,6 +66,14 @@ def with_options(*options: Callable[[Callable[..., None]], Callable[..., None]])
     metavar="N",
     help="Look at N addresses that archives list and nothing leads to.",
 )
+@click.option(
+    "--judge",
+    type=click.IntRange(min=0),
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="Fetch copies of N pages, drawn at random, and see whether they are what they seem to be.",
+)
 @with_options(*DEPTH_OPTIONS)
 @click.option("--anew", is_flag=True, help="Begin from the start, also if a check was interrupted.")
 @click.option("--least", type=click.FloatRange(0, 100), metavar="PERCENT", help="End with 1 if less would come back.")

@@ -63,7 +63,7 @@ class CheckRun:
     @contextmanager
     def _folder(self) -> Iterator[Path]:
         """Give the folder for what is known so far of just this check."""
-        names = ("sitemap", "subdomains", "limit", "sample", "all", "thorough", "beside", "only")
+        names = ("sitemap", "subdomains", "limit", "sample", "all", "thorough", "beside", "judge", "only")
         plan = dumps([self._what, [str(self._given[name]) for name in names], str(self._given["archives"])])
         host = (urlsplit(self._what).hostname or Path(self._what).name)[:60]
         safe = "".join(char if char.isalnum() or char in "-." else "_" for char in host)
@@ -150,7 +150,8 @@ class _Told:
 
 def depth_of(given: Mapping[str, Any]) -> Depth:
     """Return how thoroughly archives are asked, by the options."""
-    return Depth(None if given["all"] else given["sample"], given["thorough"], given.get("beside", 0))
+    sample = None if given["all"] else given["sample"]
+    return Depth(sample, given["thorough"], given.get("beside", 0), given.get("judge", 0))
 
 
 def plan_of(url: str, given: Mapping[str, Any], known: tuple[str, ...] = ()) -> Plan:
@@ -164,8 +165,7 @@ def plan_of(url: str, given: Mapping[str, Any], known: tuple[str, ...] = ()) -> 
         extra=known,
         resources=given["limit"],
         delay=given["delay"],
-        # What a sitemap names is as near as what the first page leads to.
-        hops=1 if is_sitemap else None,
+        links=not is_sitemap,
         parts=not is_sitemap,
     )
 

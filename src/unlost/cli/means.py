@@ -34,7 +34,7 @@ async def opened_means(
         router = Router(registry, known, Experience(registry), exploring=0.0)
         repositories = {name: open_repository(each, courier) for name, each in archives.items()}
         listing = {name: each for name, each in repositories.items() if _lists(archives[name])}
-        yield Means(archives, listing, Asker(courier, clock), router)
+        yield Means(archives, listing, Asker(courier, clock), router, repositories)
 
 
 def _lists(archive: "Archive") -> bool:

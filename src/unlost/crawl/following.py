@@ -91,10 +91,10 @@ class Following:
         name, key = names_of([target])[0], key_many([target])[0]
         if isinstance(name, UriError) or isinstance(key, UriError):
             return None, "no-address"
-        reason = self._scope.reason_against(target, name, source.use, source.far)
+        own = names_of([source.uri])[0]
+        reason = self._scope.reason_against(target, name, source.use, source.far, is_link=name != own)
         if reason in _NOT_TOLD:
             return None, reason
-        own = names_of([source.uri])[0]
         names, uris = self._state.known([name], [target])
         # Only another spelling of the same page has to be asked for by itself: with https, or with a slash.
         number = uris.get(target) or (names.get(name) if name != own else None)
@@ -129,7 +129,7 @@ class Following:
         for link, name, key in zip(links, names, keys, strict=True):
             if isinstance(name, UriError) or isinstance(key, UriError):
                 continue
-            reason = self._scope.reason_against(link.uri, name, link.use, far)
+            reason = self._scope.reason_against(link.uri, name, link.use, far, is_link=not in_sitemap)
             host = _paced(name)
             if reason in _NOT_TOLD:
                 continue

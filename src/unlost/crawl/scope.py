@@ -37,10 +37,11 @@ class Scope:
             Picking.of(plan.include, plan.exclude),
         )
 
-    def reason_against(self, uri: str, name: str, use: Use, hops: int) -> str | None:
+    def reason_against(self, uri: str, name: str, use: Use, hops: int, *, is_link: bool = True) -> str | None:
         """Return why an address is not wanted that a link of this use leads to, in a word; None if it is.
 
-        name: of the address. hops: how many links away from a beginning it is.
+        name: of the address. hops: how many links away from a beginning it is. is_link: whether it is a link of a page,
+        and no entry of a sitemap, nor another spelling of what is wanted anyway.
 
         The words are `elsewhere`, `outside` (on the site's hosts, but not in its folder), `unwanted` (links of this use
         are not followed), `too-far`, `too-deep` and `excluded`.
@@ -49,7 +50,7 @@ class Scope:
             return None
         plan = self.plan
         is_followed = plan.links if use is Use.PAGE else plan.parts if use is Use.REQUISITE else plan.sitemaps
-        if not is_followed:
+        if is_link and not is_followed:
             return "unwanted"
         return self._place(name, use) or self._distance(name, use, hops) or self._picked(uri, use)
 

@@ -61,12 +61,14 @@ class Means:
 
     archives: those that might have something, by id. repositories: for lists. asker: for single pages.
     router: says who may have a page, by maps; of the archives that it knows, all are asked otherwise.
+    keepers: for copies.
     """
 
     archives: Mapping[str, Archive]
     repositories: Mapping[str, Repository]
     asker: Asker
     router: Routes
+    keepers: Mapping[str, Repository] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ from unlost.clock import Clock
 from unlost.crawl.resource import LiveResource
 from unlost.measure.availability.asking import Asking, Looks, Means, Progress, Result
 from unlost.measure.availability.figures import Figures, figures_of
+from unlost.measure.availability.judging import Judging
 from unlost.measure.visits.history import History
 from unlost.measure.visits.present import Listed, Present, Stage, Visit
 
@@ -48,11 +49,13 @@ class Depth:
 
     sample: how many pages are asked for one by one, at most; None for all. thorough: ask every archive for every page.
     beside: how many addresses that archives list, and the site was not seen to have, are looked at.
+    judge: of how many pages copies are fetched and judged.
     """
 
     sample: int | None = 200
     thorough: bool = False
     beside: int = 50
+    judge: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,8 @@ async def check_site(
     )
     result = await asking.ask(site.prefixes())
     archives = tuple(means.archives)
+    if depth.judge:
+        await Judging(present, means.keepers, depth.judge).judge(archives)
     now = dates.from_epoch(str(int(visit.time)))
     figures = figures_of(present.standings(archives), now, knows_links=site.knows_links)
     lists = tuple(present.lists())

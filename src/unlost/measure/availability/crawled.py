@@ -38,7 +38,7 @@ class CrawledSite:
     """A site that is crawled by a plan.
 
     prefixes: what archives list of it; by default the hosts that are seen. must_answer: whether to raise InputError if
-    nothing of it could be fetched. is_sitemap: whether only what sitemaps name counts, and the starts.
+    nothing of it could be fetched. is_sitemap: whether only what sitemaps name counts; none is an InputError.
     result: how the crawl ended, once it has.
     """
 
@@ -73,9 +73,19 @@ class CrawledSite:
         self.result = await self._crawl(self._plan, self._visiting.folder)
         if self._must_answer and not self.result.counts[Outcome.FETCHED]:
             raise self._silence()
-        for each in read_resources(self._visiting.folder):
-            if not self._is_sitemap or each.is_in_sitemap or each.hops == 0:
+        # By their keys: what a sitemap names may have led to another spelling, with https for example.
+        named = {each.key for each in self._read() if each.is_in_sitemap} if self._is_sitemap else set()
+        if self._is_sitemap and not named:
+            raise InputError(
+                f"{self._plan.starts[0]}: no sitemap names a page of it: robots.txt would say where one is, or it "
+                "would be at /sitemap.xml; without --sitemap links are followed"
+            )
+        for each in self._read():
+            if not self._is_sitemap or each.key in named:
                 yield each
+
+    def _read(self) -> Iterator[LiveResource]:
+        return read_resources(self._visiting.folder)
 
     def prefixes(self) -> Sequence[str]:
         """Return what archives are asked for lists of."""
@@ -85,7 +95,7 @@ class CrawledSite:
 
     def _silence(self) -> InputError:
         """Return in words why nothing was fetched."""
-        first = next(read_resources(self._visiting.folder), None)
+        first = next(self._read(), None)
         what, reason = (first.uri, first.reason) if first is not None else ("the site", None)
         if first is not None and first.outcome is Outcome.FORBIDDEN and reason == "robots":
             return InputError(f"{what}: its robots.txt forbids to visit it: check a copy of your own with --warc")
@@ -95,7 +105,7 @@ class CrawledSite:
         )
 
     def _uris(self) -> Iterator[str]:
-        for each in read_resources(self._visiting.folder):
+        for each in self._read():
             if each.outcome is not Outcome.LEFT_OUT:
                 yield each.uri
 

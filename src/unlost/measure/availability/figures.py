@@ -68,6 +68,7 @@ class Figures:
         format, and how many only in another one. same: how many with the very bytes that are on the web now.
     tables: by type, depth and folder. archives: what each has. advice: what would help.
     by_archives: how many resources are held by just so many archives, of those that are held.
+    judged: of how many pages copies were fetched. bad: how many of these have none that is good, by the reason.
     """
 
     states: Counter[State]
@@ -80,6 +81,8 @@ class Figures:
     archives: tuple[ArchiveUse, ...]
     advice: tuple[Advice, ...]
     by_archives: Counter[int]
+    judged: int = 0
+    bad: Counter[str] = field(default_factory=Counter)
 
     @property
     def total(self) -> int:
@@ -108,7 +111,8 @@ class Counting:
         self._days: list[float] = []
         self._formats: Counter[bool | None] = Counter()
         self._by_archives: Counter[int] = Counter()
-        self._same = self._drawn = self._hits = 0
+        self._same = self._drawn = self._hits = self._judged = 0
+        self._bad: Counter[str] = Counter()
         self._advisor = Advisor(now, knows_links=knows_links)
 
     def take(self, standing: Standing) -> None:
@@ -120,6 +124,9 @@ class Counting:
             text = label(standing)[:_MOST_LETTERS]
             rows.setdefault(text, Counter())[state] += 1
         self._take_copies(standing)
+        self._judged += standing.verdict is not None
+        if standing.verdict:
+            self._bad[standing.verdict] += 1
         if standing.is_live:
             self._advisor.take(standing)
             if standing.is_drawn and standing.is_held is not None:
@@ -162,6 +169,8 @@ class Counting:
             tuple(uses),
             tuple(self._advisor.advice()),
             self._by_archives,
+            self._judged,
+            self._bad,
         )
 
     def _unknown_live(self) -> int:

@@ -8,6 +8,7 @@ from unlost.measure.availability.figures import Figures
 from unlost.measure.availability.standing import Standing
 from unlost.measure.availability.states import State
 from unlost.measure.availability.wording import change
+from unlost.measure.intervals import Share
 from unlost.measure.visits.present import Listed
 
 
@@ -29,6 +30,7 @@ def resource_object(standing: Standing) -> dict[str, object]:
         "stale_days": standing.stale_days,
         "migrated": standing.is_migrated,
         "same": standing.is_same,
+        "verdict": standing.verdict,
         "archives": {
             each.archive: {"captures": each.copies, "first": each.first, "last": each.last, "migrated": each.migrated}
             for each in standing.held
@@ -54,6 +56,8 @@ def summary_object(
         "same": figures.same,
         "staleness": asdict(figures.stale),
         "held_by": {str(number): count for number, count in sorted(figures.by_archives.items())},
+        "judged": Share(figures.bad.total(), figures.judged).members(),
+        "bad": dict(figures.bad),
         "archives": [asdict(use) for use in figures.archives],
         "tables": {
             table.name: [{"label": row.label, "share": row.share, **_states(row.states)} for row in table.rows]

@@ -35,6 +35,7 @@ class Standing:
     is_settled: whether all archives have said what they have, or cannot have any; if not, others may have it, too.
     is_drawn: whether archives were asked for this one alone, since it was among those that were drawn.
     first_seen: when it was first seen on the web, 14 digits; None if nobody watched.
+    verdict: what is wrong with the copies that were fetched, in a word; empty if one is good, None if none was fetched.
     """
 
     live: LiveResource
@@ -42,6 +43,7 @@ class Standing:
     is_settled: bool = True
     is_drawn: bool = False
     first_seen: str | None = None
+    verdict: str | None = None
 
     @property
     def is_live(self) -> bool:
@@ -50,9 +52,9 @@ class Standing:
 
     @property
     def is_held(self) -> bool | None:
-        """Whether an archive has it; None if nobody can tell."""
+        """Whether an archive has it; None if nobody can tell. Copies that were found to be none do not count."""
         if self.held:
-            return True
+            return not self.verdict
         return False if self.is_settled else None
 
     @property

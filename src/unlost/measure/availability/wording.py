@@ -6,6 +6,7 @@ from unlost.measure.availability.advice import DEEP_HOPS, DEEP_PATH, NEW_DAYS, A
 from unlost.measure.availability.figures import Figures
 from unlost.measure.availability.score import Score
 from unlost.measure.availability.states import State
+from unlost.measure.intervals import Share
 from unlost.shown.words import counted, share
 
 STATES: Mapping[State, str] = {
@@ -16,6 +17,17 @@ STATES: Mapping[State, str] = {
     State.UNKNOWN: "not asked for, or not answered by all archives",
 }
 """What each state means."""
+
+_VERDICTS = {
+    "soft-404": "not found, in words",
+    "parked": "parked",
+    "hijacked": "hijacked",
+    "login-wall": "behind a log-in",
+    "consent-wall": "behind something to agree to",
+    "archive-error": "an error of the archive",
+    "absent": "not there after all",
+    "error": "an error of the site",
+}
 
 _CHANGES: Mapping[Hindrance | None, tuple[str, str]] = {
     Hindrance.ROBOTS: ("Let archives fetch what robots.txt forbids", "forbidden by robots.txt"),
@@ -86,6 +98,8 @@ def remarks(figures: Figures) -> list[str]:
         found.append(f"{sum(gone):,} more {are} not on the web any more, of which archives have {gone[0]:,}.")
     if figures.migrated:
         found.append(f"{figures.migrated:,} would come back only in another format than they have.")
+    if figures.judged:
+        found.append(_judgement(figures))
     stale = figures.stale
     if stale.known:
         text = (
@@ -94,6 +108,20 @@ def remarks(figures: Figures) -> list[str]:
         text += f", by {stale.median:.0f} days in the middle and {stale.most:.0f} at most." if stale.stale else "."
         found.append(text)
     return found
+
+
+def _judgement(figures: Figures) -> str:
+    """Return what came of looking into copies."""
+    bad = Share(figures.bad.total(), figures.judged)
+    text = f"Copies of {counted(bad.of, 'page')}, drawn at random, were looked into: "
+    if not bad.count:
+        return f"{text}none is anything but the page; of all, at most {percentage(bad.interval()[1])} are."
+    why = ", ".join(f"{_VERDICTS.get(word, word)} {count:,}" for word, count in figures.bad.most_common())
+    low, high = bad.interval()
+    return (
+        f"{text}{bad.count:,} have no good one ({why}) and would not come back; of all that archives have, it is "
+        f"between {percentage(low)} and {percentage(high)}."
+    )
 
 
 def change(advice: Advice) -> str:

@@ -69,6 +69,10 @@ CREATE TABLE loss (
 """
 
 
+_ADDED = "CREATE TABLE IF NOT EXISTS judged (resource INTEGER PRIMARY KEY, verdict TEXT NOT NULL)"
+"""What the first files did not have."""
+
+
 class VisitsFile:
     """The file. Use it as a context manager, or close it.
 
@@ -161,3 +165,5 @@ def _prepare(connection: sqlite3.Connection, file: Path, *, is_read_only: bool) 
         raise InputError(f"{file}: a database, but not of visits: name another file")
     if version != VERSION:
         raise InputError(f"{file}: expected visits in version {VERSION}, found {version}: it is of another unlost")
+    if not is_read_only:
+        connection.execute(_ADDED)

@@ -212,7 +212,7 @@ class History:
 
     def _clear(self) -> None:
         """Forget what the last visit has left of its own."""
-        for table in ("live", "held", "asked"):
+        for table in ("live", "held", "asked", "judged"):
             self._data.execute(f"DELETE FROM {table} WHERE resource IN ({_OF_SITE})", (self.site,))
         self._data.execute("DELETE FROM listed WHERE site = ?", (self.site,))
 

@@ -178,6 +178,18 @@ class Present:
         )
         return [(int(number), text_of(uri), text_of(mime)) for number, uri, mime in rows]
 
+    def judge(self, number: int, verdict: str) -> None:
+        """Keep what is wrong with the copies of a resource, in a word; empty if nothing is."""
+        self._data.execute("INSERT OR REPLACE INTO judged VALUES (?, ?)", (number, verdict))
+
+    def judged(self) -> dict[int, str]:
+        """Return what came of judging copies, by the number of the resource."""
+        rows = self._data.execute(
+            "SELECT judged.resource, verdict FROM judged JOIN resource ON resource.id = judged.resource WHERE site = ?",
+            (self.visit.site,),
+        )
+        return {int(number): str(verdict) for number, verdict in rows}
+
     def answered(self) -> set[tuple[int, str]]:
         """Return which archives have answered which single questions: number of the resource, and archive."""
         rows = self._data.execute(
@@ -198,7 +210,7 @@ class Present:
     def numbered(self, archives: Iterable[str]) -> Iterator[tuple[int, Standing]]:
         """Yield the same, each with its number."""
         asked_of = frozenset(archives)
-        whole = self.whole_lists()
+        whole, verdicts = self.whole_lists(), self.judged()
         rows = self._data.execute(
             f"SELECT resource.id, key, (SELECT time FROM visit WHERE id = first_live), is_drawn, {_LIVE_FIELDS} "
             f"FROM {_SEEN} ORDER BY key",
@@ -220,7 +232,10 @@ class Present:
             answers = self._answers(number)
             is_settled = asked_of <= whole | answers
             seen_first = None if first is None else dates.from_epoch(str(int(first)))
-            yield int(number), Standing(live, held, is_settled, bool(is_drawn), seen_first)
+            yield (
+                int(number),
+                Standing(live, held, is_settled, bool(is_drawn), seen_first, verdicts.get(int(number))),
+            )
 
     def whole_lists(self) -> frozenset[str]:
         """Return which archives have listed all of the site."""
