@@ -42,3 +42,30 @@ class Killer:
     def _kill(self) -> None:
         with suppress(ProcessLookupError):
             os.kill(self._process, signal.SIGKILL)
+
+
+class Killing(Killer):
+    """Kills a process when a request comes, or some time after: what has come is then being kept."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._left = 0
+        self._delay: float | None = None
+
+    def plan(self, after: int, delay: float | None) -> None:
+        """Be ready for the next process. after: how many requests. delay: seconds."""
+        self.expect()
+        self._left, self._delay = after, delay
+
+    def ended(self) -> None:
+        """Say that it is gone."""
+        self._left = 0
+        self.gone()
+
+    def asked(self) -> None:
+        """Count a request."""
+        if self._left == 0:
+            return
+        self._left -= 1
+        if self._left == 0:
+            self.kill(self._delay)

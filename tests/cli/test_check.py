@@ -230,7 +230,7 @@ def test_the_guide_shows_what_is_printed(home: Home, tmp_path: Path) -> None:
 
     async def run() -> Done:
         async with archives(home, [Stored(f"http://site.example/{path}", "20250526000000") for path in kept]):
-            return await home.run("check", "--warc", str(warc))
+            return await home.run("check", "--warc", str(warc), "--judge", "20")
 
     done = asyncio.run(run())
     shown = (Path(__file__).parents[2] / "docs" / "check.md").read_text()
@@ -380,7 +380,7 @@ def test_copies_that_are_none_do_not_count(home: Home) -> None:
     assert (summary["judged"]["count"], summary["judged"]["of"]) == (2, 5)
     assert summary["bad"] == {"parked": 1, "soft-404": 1}
     assert len(replayed) == 7
-    assert b"Copies of 5 pages, drawn at random, were looked into: 2 have no good one" in shown.stdout
+    assert b"Copies of 5 of 5 pages that archives have were looked into: 2 would not come back" in shown.stdout
 
 
 def test_an_archive_that_gives_no_copies_is_left_alone(home: Home) -> None:

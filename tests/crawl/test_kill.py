@@ -11,7 +11,7 @@ from tests.crawl.killed import Crawls, crawls
 from tests.crawl.site import Living, Page, html, living, moved
 from tests.crawl.test_crawling import sitemap
 from tests.crawl.test_warcs import records
-from tests.killing import Killer
+from tests.killing import Killing
 from tests.recover.aside import aside
 from tests.recover.reading import _members
 from unlost.crawl.reading import read_links, read_resources
@@ -35,33 +35,6 @@ def _site() -> dict[str, Page]:
     pages["/sitemap.xml"] = sitemap("{base}/listed", "{base}/3")
     pages["/listed"] = html("/0")
     return pages
-
-
-class Killing(Killer):
-    """Kills a process when a request comes, or some time after: what has come is then being kept."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._left = 0
-        self._delay: float | None = None
-
-    def plan(self, after: int, delay: float | None) -> None:
-        """Be ready for the next process. after: how many requests. delay: seconds."""
-        self.expect()
-        self._left, self._delay = after, delay
-
-    def ended(self) -> None:
-        """Say that it is gone."""
-        self._left = 0
-        self.gone()
-
-    def asked(self) -> None:
-        """Count a request."""
-        if self._left == 0:
-            return
-        self._left -= 1
-        if self._left == 0:
-            self.kill(self._delay)
 
 
 @pytest.fixture(scope="module")

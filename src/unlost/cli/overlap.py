@@ -40,6 +40,7 @@ from unlost.cli.target import check_new_file
 @restart_option
 @click.option("--html", type=FILE, metavar="FILE", help="Write a page about it there, with the pictures.")
 @click.option("--svg", type=FILE, metavar="FILE", help="Write the picture of who holds what there.")
+@click.option("--plot", type=FILE, metavar="FILE", help="Draw it as PNG, PDF or SVG; needs unlost[plots].")
 @contact_option
 @click.option("--json", is_flag=True, help="The result as JSON.")
 @click.pass_context
@@ -60,6 +61,7 @@ def command(
     restart: bool,
     html: Path | None,
     svg: Path | None,
+    plot: Path | None,
     contact: str | None,
     json: bool,
 ) -> None:
@@ -69,12 +71,14 @@ def command(
     where the last one ended. The exit code is 4 if anything is left to ask. docs/overlap.md explains the numbers.
     """
     from unlost.cli.overlaprun import Wanted, run  # noqa: PLC0415  start-up
+    from unlost.measure.plots import check_plot  # noqa: PLC0415  start-up
 
-    for file in (html, svg):
+    check_plot(plot)
+    for file in (html, svg, plot):
         if file is not None:
             check_new_file(file)
     wanted = Wanted(
         urls, archives, only, sample, seed, fetch, live, delay, dry_run, concurrency, patience, state, restart,
-        html, svg, contact, json,
+        html, svg, plot, contact, json,
     )  # fmt: skip
     ctx.exit(run(wanted))

@@ -33,6 +33,7 @@ from unlost.measure.overlap.page import overlap_page
 from unlost.measure.overlap.state import OverlapState
 from unlost.measure.overlap.tables import headline, holdings_tables, remarks
 from unlost.measure.overlap.visiting import PoliteWeb
+from unlost.measure.plots import plot_overlap
 from unlost.pages.documents import Documents
 from unlost.shown.words import printable
 
@@ -56,6 +57,7 @@ class Wanted:
     restart: bool
     html: Path | None
     svg: Path | None
+    plot: Path | None
     contact: str | None
     json: bool
 
@@ -172,6 +174,8 @@ def _show(figures: Figures, wanted: Wanted) -> None:
     if wanted.svg is not None:
         with whole_file(wanted.svg) as file:
             file.write(overlap_drawing(figures.membership).encode("utf-8", "backslashreplace") + b"\n")
+    if wanted.plot is not None:
+        plot_overlap(figures, wanted.plot)
     if wanted.json:
         write([dumps(overlap_object(figures)) + "\n"])
         return

@@ -31,6 +31,7 @@ _PLACE = click.Path(path_type=Path)
 @click.option(
     "--original", type=_PLACE, multiple=True, metavar="SITE", help="The same: an original, for sizes; may be repeated."
 )
+@click.option("--plot", type=_PLACE, metavar="FILE", help="The same: draw it as PNG, PDF or SVG; unlost[plots].")
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -44,6 +45,7 @@ def command(
     ranks: Path | None,
     backlinks: Path | None,
     original: tuple[Path, ...],
+    plot: Path | None,
 ) -> None:
     """Say what a recovery brought back, from where and from when, what is missing, what was rejected.
 
@@ -55,13 +57,11 @@ def command(
     if factors:
         if tsv or list or output is not None:
             raise UsageError("--factors goes with --json and --html, not with --tsv, --list and --output")
-        if html is not None:
-            check_new_file(html)
         from unlost.cli.reportfactors import run_factors  # noqa: PLC0415  start-up
 
-        ctx.exit(run_factors(recoveries, ranks, backlinks, original, html, json=json))
-    if ranks or backlinks or original:
-        raise UsageError("--ranks, --backlinks and --original go with --factors only")
+        ctx.exit(run_factors(recoveries, ranks, backlinks, original, html, plot, json=json))
+    if ranks or backlinks or original or plot:
+        raise UsageError("--ranks, --backlinks, --original and --plot go with --factors only")
     if len(recoveries) > 1:
         raise UsageError("one report is of one recovery: name one, or add --factors for all of them together")
     recovery = recoveries[0]

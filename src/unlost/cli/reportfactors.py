@@ -7,6 +7,7 @@ from pathlib import Path
 from unlost.cli.addresses import write
 from unlost.cli.problems import say_problems
 from unlost.cli.table import table_lines
+from unlost.cli.target import check_new_file
 from unlost.errors import InputError
 from unlost.formats.output import whole_file
 from unlost.formats.problems import Problems
@@ -16,6 +17,7 @@ from unlost.measure.factors.objects import factors_object
 from unlost.measure.factors.page import factors_page
 from unlost.measure.factors.reading import Known, hosts_of
 from unlost.measure.factors.tables import factor_tables, headline, remarks
+from unlost.measure.plots import check_plot, plot_factors
 from unlost.measure.sites.opening import open_site
 from unlost.shown.words import printable
 
@@ -26,10 +28,15 @@ def run_factors(
     backlinks: Path | None,
     originals: Sequence[Path],
     html: Path | None,
+    plot: Path | None,
     *,
     json: bool,
 ) -> int:
-    """Print what recoveries tell about the factors; return the exit code. Raises InputError, OSError."""
+    """Print what recoveries tell about the factors; return the exit code. Raises UsageError, InputError, OSError."""
+    check_plot(plot)
+    for file in (html, plot):
+        if file is not None:
+            check_new_file(file)
     problems = Problems()
     hosts = hosts_of(recoveries) if ranks or backlinks else set()
     sizes = {}
@@ -44,6 +51,8 @@ def run_factors(
     if html is not None:
         with whole_file(html) as file:
             file.write(factors_page(found).encode("utf-8", "backslashreplace"))
+    if plot is not None:
+        plot_factors(found, plot)
     if json:
         write([dumps(factors_object(found)) + "\n"])
     else:

@@ -32,6 +32,7 @@ _FILE = click.Path(path_type=Path)
 @click.option("--dry-run", is_flag=True, help="Visit nobody, and say how many questions a day it would ask.")
 @click.option("--report", is_flag=True, help="Visit nobody, and say what the visits so far have shown.")
 @click.option("--html", type=_FILE, metavar="FILE", help="Write a page with the report there.")
+@click.option("--plot", type=_FILE, metavar="FILE", help="Draw the states as PNG, PDF or SVG; needs unlost[plots].")
 @with_options(*DEPTH_OPTIONS)
 @click.option("--json", is_flag=True, help="As JSON, an object a line.")
 @click.pass_context
@@ -42,10 +43,13 @@ def command(ctx: click.Context, /, **given: Any) -> None:  # noqa: ANN401  the o
     the exit code is 1 if a site is lost, and 4 if archives did not answer. docs/watch.md explains the numbers.
     """
     from unlost.cli.watchrun import WatchRun  # noqa: PLC0415  start-up
+    from unlost.measure.plots import check_plot  # noqa: PLC0415  start-up
 
     if sum(map(bool, (given["once"], given["dry_run"], given["report"]))) > 1:
         raise UsageError("--once, --dry-run and --report are three different things: give one of them")
-    check_writable(given["html"])
+    for name in ("html", "plot"):
+        check_writable(given[name])
+    check_plot(given["plot"])
     run = WatchRun(given)
     if given["dry_run"]:
         run.estimate()

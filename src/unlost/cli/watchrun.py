@@ -29,6 +29,7 @@ from unlost.measure.availability.checking import LiveSite
 from unlost.measure.availability.crawled import CrawledSite, Visiting
 from unlost.measure.availability.sources import of_list, prefix_of
 from unlost.measure.availability.wording import headline
+from unlost.measure.plots import plot_watch
 from unlost.measure.visits.file import VisitsFile, explained
 from unlost.measure.visits.history import History
 from unlost.measure.visits.losses import Losses
@@ -39,6 +40,7 @@ from unlost.measure.watching.queries import Queries, Size, queries_of
 from unlost.measure.watching.survey import survey
 from unlost.measure.watching.watcher import Visited, Watcher
 from unlost.measure.watching.wording import look_words
+from unlost.shown.words import counted
 
 _GUESSED_ROWS = 3  # captures of a resource that an archive lists, if nobody has seen yet
 
@@ -116,7 +118,8 @@ class WatchRun:
                 )
         total = sum(each.daily for each in rows)
         pages = sum(size.rows // _GUESSED_ROWS for size in sizes) * 86_400 / self._given["every"]
-        say(f"about {total:,} questions a day to archives, and {pages:,.0f} requests a day to the sites", level="info")
+        to_archives = counted(total, "question")
+        say(f"about {to_archives} a day to archives, and {pages:,.0f} requests a day to the sites", level="info")
 
     @asynccontextmanager
     async def _watcher(self) -> AsyncIterator[Watcher]:
@@ -175,6 +178,8 @@ class WatchRun:
             page = watch_page(self._watched())
             with whole_file(self._given["html"]) as output:
                 output.write(page.encode())
+        if self._given["plot"] is not None:
+            plot_watch(self._watched(), self._given["plot"])
 
     def _sizes(self) -> list[Size]:
         """Return how large the sites are: as the last visits saw them, else as the limits allow."""

@@ -68,7 +68,8 @@ class Figures:
         format, and how many only in another one. same: how many with the very bytes that are on the web now.
     tables: by type, depth and folder. archives: what each has. advice: what would help.
     by_archives: how many resources are held by just so many archives, of those that are held.
-    judged: of how many pages copies were fetched. bad: how many of these have none that is good, by the reason.
+    judged: of how many pages copies were fetched, of `judgeable` that are HTML, on the web and in archives. bad: how
+        many of these have none that is good, by the reason.
     """
 
     states: Counter[State]
@@ -82,6 +83,7 @@ class Figures:
     advice: tuple[Advice, ...]
     by_archives: Counter[int]
     judged: int = 0
+    judgeable: int = 0
     bad: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -111,7 +113,7 @@ class Counting:
         self._days: list[float] = []
         self._formats: Counter[bool | None] = Counter()
         self._by_archives: Counter[int] = Counter()
-        self._same = self._drawn = self._hits = self._judged = 0
+        self._same = self._drawn = self._hits = self._judged = self._judgeable = 0
         self._bad: Counter[str] = Counter()
         self._advisor = Advisor(now, knows_links=knows_links)
 
@@ -125,6 +127,7 @@ class Counting:
             rows.setdefault(text, Counter())[state] += 1
         self._take_copies(standing)
         self._judged += standing.verdict is not None
+        self._judgeable += standing.is_judgeable
         if standing.verdict:
             self._bad[standing.verdict] += 1
         if standing.is_live:
@@ -170,6 +173,7 @@ class Counting:
             tuple(self._advisor.advice()),
             self._by_archives,
             self._judged,
+            self._judgeable,
             self._bad,
         )
 

@@ -6,7 +6,6 @@ from hashlib import sha256
 
 from unlost.archives.repository import Repository, StoredCopy
 from unlost.errors import ArchiveError, UriError
-from unlost.formats.media_types import format_of
 from unlost.measure.availability.standing import Standing
 from unlost.measure.visits.present import Present
 from unlost.pages.verdicts import Answer, verdict_of
@@ -37,7 +36,7 @@ class Judging:
         there = [
             (sha256(standing.live.key.encode("utf-8", "surrogatepass")).digest(), number, standing)
             for number, standing in self._present.numbered(archives)
-            if standing.is_live and standing.held and format_of(standing.mime) == "html"
+            if standing.is_judgeable
         ]
         there.sort(key=lambda each: each[0])
         known = self._present.judged()

@@ -8,7 +8,7 @@ from unlost.measure.availability.figures import Figures
 from unlost.measure.availability.standing import Standing
 from unlost.measure.availability.states import State
 from unlost.measure.availability.wording import change
-from unlost.measure.intervals import Share
+from unlost.measure.intervals import wilson
 from unlost.measure.visits.present import Listed
 
 
@@ -56,7 +56,12 @@ def summary_object(
         "same": figures.same,
         "staleness": asdict(figures.stale),
         "held_by": {str(number): count for number, count in sorted(figures.by_archives.items())},
-        "judged": Share(figures.bad.total(), figures.judged).members(),
+        "judged": {
+            "count": figures.bad.total(),
+            "of": figures.judged,
+            "pages": figures.judgeable,
+            "interval": list(wilson(figures.bad.total(), figures.judged, figures.judgeable)),
+        },
         "bad": dict(figures.bad),
         "archives": [asdict(use) for use in figures.archives],
         "tables": {

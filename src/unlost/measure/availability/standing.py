@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from unlost.crawl.resource import LiveResource, Outcome
-from unlost.formats.media_types import UNKNOWN
+from unlost.formats.media_types import UNKNOWN, format_of
 from unlost.measure.availability.staleness import staleness
 from unlost.measure.availability.states import State, is_live, state_of
 
@@ -56,6 +56,11 @@ class Standing:
         if self.held:
             return not self.verdict
         return False if self.is_settled else None
+
+    @property
+    def is_judgeable(self) -> bool:
+        """Whether its copies can be looked into: it is a page, on the web, and in an archive."""
+        return self.is_live and bool(self.held) and format_of(self.mime) == "html"
 
     @property
     def state(self) -> State:

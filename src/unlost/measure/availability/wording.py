@@ -6,7 +6,7 @@ from unlost.measure.availability.advice import DEEP_HOPS, DEEP_PATH, NEW_DAYS, A
 from unlost.measure.availability.figures import Figures
 from unlost.measure.availability.score import Score
 from unlost.measure.availability.states import State
-from unlost.measure.intervals import Share
+from unlost.measure.intervals import wilson
 from unlost.shown.words import counted, share
 
 STATES: Mapping[State, str] = {
@@ -112,16 +112,17 @@ def remarks(figures: Figures) -> list[str]:
 
 def _judgement(figures: Figures) -> str:
     """Return what came of looking into copies."""
-    bad = Share(figures.bad.total(), figures.judged)
-    text = f"Copies of {counted(bad.of, 'page')}, drawn at random, were looked into: "
-    if not bad.count:
-        return f"{text}none is anything but the page; of all, at most {percentage(bad.interval()[1])} are."
-    why = ", ".join(f"{_VERDICTS.get(word, word)} {count:,}" for word, count in figures.bad.most_common())
-    low, high = bad.interval()
-    return (
-        f"{text}{bad.count:,} have no good one ({why}) and would not come back; of all that archives have, it is "
-        f"between {percentage(low)} and {percentage(high)}."
-    )
+    bad, judged, total = figures.bad.total(), figures.judged, figures.judgeable
+    text = f"Copies of {judged:,} of {counted(total, 'page')} that archives have were looked into: "
+    if bad:
+        why = ", ".join(f"{_VERDICTS.get(word, word)} {count:,}" for word, count in figures.bad.most_common())
+        text += f"{bad:,} would not come back, for want of a good one ({why})"
+    else:
+        text += "all are good"
+    low, high = wilson(bad, judged, total)
+    if judged >= total:
+        return f"{text}."
+    return f"{text}; of all, between {percentage(low)} and {percentage(high)} would not."
 
 
 def change(advice: Advice) -> str:

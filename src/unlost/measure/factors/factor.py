@@ -22,8 +22,9 @@ class Factor:
 
 
 _POWERS = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0)
+_COUNTS = (0.0, log10(2), *(log10(10**power + 1) for power in range(1, 8)))  # none, 1 to 9, 10 to 99, and so on
 FACTORS = (
-    Factor("external links", "powers of ten", "the file of --backlinks, by host", _POWERS),
+    Factor("external links", "powers of ten, of one more", "the file of --backlinks, by host", _COUNTS),
     Factor("internal links", "powers of ten, of one more", "copies that came back, whose links were followed",
            (0.0, log10(2), log10(3), log10(5), log10(9), log10(33), log10(1001))),
     Factor("rank", "powers of ten", "the file of --ranks, by host; 1 is the best", _POWERS),
@@ -35,8 +36,8 @@ FACTORS = (
     Factor("birth rate", "share", "of what archives list of a year, what no year before had; the mean of all years but "
            "the first, by site", (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75)),
     Factor("site size", "powers of ten", "resources that were looked for, by site", _POWERS),
-    Factor("resource size", "powers of ten, of bytes", "the site of --original: nobody else knows the size of what is "
-           "missing", _POWERS),
+    Factor("resource size", "powers of ten, of one more byte", "the site of --original: nobody else knows the size of "
+           "what is missing", _COUNTS),
     Factor("type", "", "what the address and its use make likely, since nobody knows the type of what is missing"),
     Factor("top-level domain", "", "the address"),
 )  # fmt: skip

@@ -1,0 +1,87 @@
+"""Plots by matplotlib: they show what is known, are the same for the same numbers, and names do no harm."""
+
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run import unlost
+from tests.cli.test_overlap import overlap, place
+from tests.measure.factors.planted import plant
+from tests.shown.looking import chromium
+from unlost.errors import UsageError
+from unlost.measure.availability.states import State
+from unlost.measure.plots import check_plot, plot_watch
+from unlost.measure.visits.history import Ended
+from unlost.measure.watching.page import Watched
+from unlost.measure.watching.survey import Survey
+
+__all__ = ["place"]
+STARTS = {".png": b"\x89PNG", ".pdf": b"%PDF", ".svg": b"<?xml"}
+
+pytestmark = [  # warcio leaves files open
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+
+
+@pytest.mark.parametrize("ending", STARTS)
+def test_an_overlap_is_drawn_and_twice_the_same(place: Path, ending: str) -> None:
+    """In each format, without a clock in it."""
+    files = [place / f"{name}{ending}" for name in "ab"]
+    for file in files:
+        assert overlap(place, "--plot", str(file))[0] == 0
+    assert files[0].read_bytes().startswith(STARTS[ending])
+    assert files[0].read_bytes() == files[1].read_bytes()
+
+
+def watched(name: str) -> list[Watched]:
+    """Return a site of a name after some visits."""
+    visits = [
+        Ended(
+            day, 1e9 + day * 86_400, day != 2, Counter({State.REPLICATED: 3 + day, State.VULNERABLE: 2}), 0, "fine", ""
+        )
+        for day in range(5)
+    ]
+    return [Watched(name, Survey(visits, [], None, None), [])]
+
+
+@pytest.mark.browser
+def test_states_of_a_watch_are_seen_and_names_are_no_formulas(tmp_path: Path) -> None:
+    """The title and the key stand there as they are, also with dollars, brackets and letters that no font has."""
+    plot_watch(watched(r"$\frac{1}{$ <b>\u202e\U0001f600"), tmp_path / "w.svg")
+    with chromium() as browser:
+        page = browser.new_page()
+        page.goto((tmp_path / "w.svg").as_uri())
+        assert page.locator("svg path").count() > 10
+        assert page.locator("script, b").count() == 0
+    plot_watch(watched("x"), tmp_path / "x.png")
+    assert (tmp_path / "x.png").stat().st_size > 10_000
+    plot_watch([], tmp_path / "none.png")
+
+
+def test_coefficients_of_factors_are_drawn(tmp_path: Path) -> None:
+    """Beside what is printed; also where there are no models."""
+    truth = plant(tmp_path, 3, 5)
+    done = unlost("report", "--factors", *map(str, truth.folders), "--plot", str(tmp_path / "f.pdf"))
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "f.pdf").read_bytes().startswith(b"%PDF")
+    assert unlost("report", str(truth.folders[0]), "--plot", "x.png").returncode == 2
+
+
+def test_what_cannot_be_drawn_is_refused_before_any_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another format, and a machine without matplotlib: the message says what to install."""
+    with pytest.raises(UsageError, match=r"\.png, \.pdf or \.svg"):
+        check_plot(tmp_path / "x.gif")
+    monkeypatch.setattr("unlost.measure.plots.find_spec", lambda _: None)
+    with pytest.raises(UsageError, match=r"unlost\[plots\]"):
+        check_plot(tmp_path / "x.png")
+    check_plot(None)
+
+
+def test_matplotlib_is_imported_by_plots_only() -> None:
+    """Nobody else waits for it, or needs it."""
+    code = "import sys; import unlost.cli.overlaprun, unlost.cli.watchrun; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
