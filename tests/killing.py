@@ -13,6 +13,7 @@ class Killer:
         self._known = threading.Event()
         self._process = 0
         self._timer: threading.Timer | None = None
+        self.sign: int = signal.SIGKILL
 
     def expect(self) -> None:
         """Say that another process is about to begin."""
@@ -41,7 +42,7 @@ class Killer:
 
     def _kill(self) -> None:
         with suppress(ProcessLookupError):
-            os.kill(self._process, signal.SIGKILL)
+            os.kill(self._process, self.sign)
 
 
 class Killing(Killer):
@@ -52,9 +53,10 @@ class Killing(Killer):
         self._left = 0
         self._delay: float | None = None
 
-    def plan(self, after: int, delay: float | None) -> None:
-        """Be ready for the next process. after: how many requests. delay: seconds."""
+    def plan(self, after: int, delay: float | None, sign: int = signal.SIGKILL) -> None:
+        """Be ready for the next process. after: how many requests. delay: seconds. sign: what it gets."""
         self.expect()
+        self.sign = sign
         self._left, self._delay = after, delay
 
     def ended(self) -> None:

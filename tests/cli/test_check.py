@@ -12,7 +12,7 @@ import pytest
 from aiohttp import web
 
 from tests.cli.run import unlost
-from tests.crawl.site import Page, html, living, moved
+from tests.crawl.site import Page, html, living, moved, text
 from tests.crawl.test_crawling import sitemap
 from tests.formats.warcs import PAGE, record
 from tests.measure.decaying.archives import address
@@ -197,6 +197,24 @@ def test_only_what_a_sitemap_names_is_asked_for(home: Home) -> None:
     assert sorted(str(each["uri"]).partition("//")[2].partition("/")[2] for each in resources) == ["folder/", "named"]
     assert sorted(asked) == ["/", "/folder", "/folder/", "/named", "/robots.txt", "/sitemap.xml"]
     assert (without.returncode, b"no sitemap names a page" in without.stderr) == (3, True)
+
+
+def test_what_was_mended_is_seen_at_once(home: Home) -> None:
+    """A site that forbade all, or had no sitemap, is checked anew as soon as that is mended."""
+    pages = {"/": html("/linked"), "/robots.txt": text("User-agent: *\nDisallow: /")}
+
+    async def run() -> list[Done]:
+        async with living(pages.get) as site, archives(home, []):
+            done = [await home.run("check", f"{site.url}/", "--sitemap")]
+            pages["/robots.txt"] = text("")
+            done.append(await home.run("check", f"{site.url}/", "--sitemap"))
+            pages["/sitemap.xml"] = sitemap("{base}/")
+            return [*done, await home.run("check", f"{site.url}/", "--sitemap")]
+
+    forbidden, without, done = asyncio.run(run())
+    assert (forbidden.returncode, b"forbids to visit it" in forbidden.stderr) == (3, True)
+    assert (without.returncode, b"no sitemap names" in without.stderr) == (3, True)
+    assert (done.returncode, home.unfinished) == (0, [])
 
 
 def test_a_copy_of_ones_own(home: Home, tmp_path: Path) -> None:

@@ -1,9 +1,11 @@
 """`unlost check` and `unlost watch`, killed at any moment: nothing is lost, and next to nothing is asked twice."""
 
 import json
+import os
 import random
 import signal
 import sqlite3
+import subprocess
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
@@ -14,7 +16,7 @@ import pytest
 from aiohttp import web
 
 from tests.archives.sampling.killed import Commands, commands
-from tests.cli.run import unlost
+from tests.cli.run import UNLOST, unlost
 from tests.crawl.site import Page, html, living
 from tests.killing import Killing
 from tests.neighbours.listening import listening
@@ -255,3 +257,29 @@ def test_a_killed_visit_goes_on(
     print("nothing but what was on its way was asked again" if is_looked_at else "a look was made again")
     assert set(running.asked) == set(watch_undisturbed[1])
     assert [each.name for each in tmp_path.glob("h.sqlite*")] == ["h.sqlite"]
+
+
+@pytest.mark.parametrize("after", [5, 50])
+def test_ctrl_c_ends_a_check_in_order(
+    after: int,
+    running: World,
+    killing: Killing,
+    check_undisturbed: tuple[list[dict[str, Any]], list[str]],
+    tmp_path: Path,
+) -> None:
+    """The exit code is 130, nothing is printed as if it were done, and the same command goes on."""
+    prepared(tmp_path, running)
+    environment = {
+        "PATH": os.environ["PATH"], "UNLOST_HOME": str(tmp_path / "home"), "UNLOST_CONTACT": "me@example.org",
+    }  # fmt: skip
+    killing.plan(after, None, signal.SIGINT)
+    command = [UNLOST, *check(running, tmp_path, "--save", str(tmp_path / "list.txt"))]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        killing.of(process.pid)
+        output, errors = process.communicate(timeout=60)
+    killing.ended()
+    assert (process.returncode, output) == (130, b"")
+    assert errors.strip().endswith(b"unlost: interrupted")
+    assert not (tmp_path / "list.txt").exists()
+    assert ended(tmp_path, check(running, tmp_path)) == check_undisturbed[0]
+    assert asked_twice(running.asked) <= asked_twice(check_undisturbed[1]) + 4

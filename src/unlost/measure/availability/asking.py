@@ -120,7 +120,7 @@ class Asking:
 
     async def _lists(self, prefixes: Sequence[str]) -> None:
         done = {(each.archive, each.prefix) for each in self._present.lists() if each.is_whole}
-        await _all_of(
+        await all_of(
             self._lists_of(repository, [each for each in prefixes if (name, each) not in done])
             for name, repository in self._means.repositories.items()
         )
@@ -191,7 +191,7 @@ class Asking:
             count += 1
             self._progress.asked(count, total)
 
-        await _all_of(self._ask_one(name, each, one_more) for name, each in questions.items())
+        await all_of(self._ask_one(name, each, one_more) for name, each in questions.items())
 
     async def _ask_one(
         self, name: str, questions: list[tuple[int, str, str | None, Choice]], one_more: Callable[[], None]
@@ -210,7 +210,7 @@ class Asking:
                 return
 
 
-async def _all_of(works: Iterable[Coroutine[object, object, None]]) -> None:
+async def all_of(works: Iterable[Coroutine[object, object, None]]) -> None:
     """Do all at once; when one fails, the others are ended before anybody hears of it: they write into one file."""
     tasks = [asyncio.create_task(work) for work in works]
     try:

@@ -72,17 +72,23 @@ class CrawledSite:
         """Crawl the site, or go on where that was interrupted, and yield what it has."""
         self.result = await self._crawl(self._plan, self._visiting.folder)
         if self._must_answer and not self.result.counts[Outcome.FETCHED]:
-            raise self._silence()
+            raise self._given_up(self._silence())
         # By their keys: what a sitemap names may have led to another spelling, with https for example.
         named = {each.key for each in self._read() if each.is_in_sitemap} if self._is_sitemap else set()
         if self._is_sitemap and not named:
-            raise InputError(
+            text = (
                 f"{self._plan.starts[0]}: no sitemap names a page of it: robots.txt would say where one is, or it "
                 "would be at /sitemap.xml; without --sitemap links are followed"
             )
+            raise self._given_up(InputError(text))
         for each in self._read():
             if not self._is_sitemap or each.key in named:
                 yield each
+
+    def _given_up(self, error: InputError) -> InputError:
+        """Forget a crawl that came to nothing, so that the next one sees what was mended meanwhile."""
+        rmtree(self._visiting.folder, ignore_errors=True)
+        return error
 
     def _read(self) -> Iterator[LiveResource]:
         return read_resources(self._visiting.folder)

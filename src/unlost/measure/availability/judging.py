@@ -6,6 +6,7 @@ from hashlib import sha256
 
 from unlost.archives.repository import Repository, StoredCopy
 from unlost.errors import ArchiveError, UriError
+from unlost.measure.availability.asking import all_of
 from unlost.measure.availability.standing import Standing
 from unlost.measure.visits.present import Present
 from unlost.pages.verdicts import Answer, verdict_of
@@ -48,9 +49,7 @@ class Judging:
                 if verdict is not None:
                     self._present.judge(number, verdict)
 
-        async with asyncio.TaskGroup() as group:
-            for _ in range(_AT_ONCE):
-                group.create_task(work())
+        await all_of(work() for _ in range(_AT_ONCE))
 
     async def _verdict(self, standing: Standing) -> str | None:
         """Return what is wrong with the copies of a page, in a word, `GOOD` if one is good; None if nobody can tell.
