@@ -273,7 +273,7 @@ def test_ctrl_c_ends_a_check_in_order(
         "PATH": os.environ["PATH"], "UNLOST_HOME": str(tmp_path / "home"), "UNLOST_CONTACT": "me@example.org",
     }  # fmt: skip
     killing.plan(after, None, signal.SIGINT)
-    command = [UNLOST, *check(running, tmp_path, "--save", str(tmp_path / "list.txt"))]
+    command = [str(UNLOST), *check(running, tmp_path, "--save", str(tmp_path / "list.txt"))]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         killing.of(process.pid)
         output, errors = process.communicate(timeout=60)

@@ -34,9 +34,9 @@ def run_factors(
 ) -> int:
     """Print what recoveries tell about the factors; return the exit code. Raises UsageError, InputError, OSError."""
     check_plot(plot)
-    for file in (html, plot):
-        if file is not None:
-            check_new_file(file)
+    for each in (html, plot):
+        if each is not None:
+            check_new_file(each)
     problems = Problems()
     hosts = hosts_of(recoveries) if ranks or backlinks else set()
     sizes = {}

@@ -2,19 +2,19 @@
 
 import json
 from bisect import bisect_right
-from collections.abc import Iterator
 from functools import cache
 from math import exp, isnan
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Page
 
 from tests.cli.run import unlost
+from tests.measure.availability.test_page import browser, page
 from tests.measure.factors.planted import PLANTED, Truth, plant
 from tests.models.regression import least_squares
-from tests.shown.looking import EVIL, Visit, chromium, phone
+from tests.shown.looking import EVIL, Visit
 from unlost.measure.factors import page as renderer
 from unlost.measure.factors.factor import FACTORS, NUMBERS
 from unlost.measure.factors.findings import findings_of
@@ -22,6 +22,7 @@ from unlost.measure.factors.page import factors_page
 from unlost.measure.factors.reading import Known
 from unlost.shown.page import templates
 
+__all__ = ["browser", "page"]
 SITES = 21
 
 
@@ -146,20 +147,6 @@ def test_backlinks_and_originals_count_only_where_they_are_given(truth: Truth, t
     assert sizes["known"] == first["resources"]
     assert "resources only" in found["left_out"]["resource size"]
     assert unlost("report", "--factors", str(truth.folders[0]), "--original", str(tmp_path / "none")).returncode == 3
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Run Chromium, which reaches nothing at all."""
-    with chromium() as started:
-        yield started
-
-
-@pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    """Open a window as wide as a phone."""
-    with phone(browser) as opened:
-        yield opened
 
 
 @pytest.mark.browser

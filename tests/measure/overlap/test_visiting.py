@@ -1,6 +1,7 @@
 """Live pages, looked at as their sites wish, beside copies of which the truth is known."""
 
 import asyncio
+import gzip
 import json
 from itertools import pairwise
 from pathlib import Path
@@ -175,3 +176,38 @@ def test_rules_of_many_sites_take_bounded_memory() -> None:
         store.put(f"http://{number % 30}.example", KeptRobots(0.0, 200, b"x" * 9_500))
     kept = [number for number in range(30) if store.get(f"http://{number}.example")]
     assert kept == list(range(10, 20))
+
+
+def test_hostile_sites_cost_little() -> None:
+    """What unpacks to a hundred megabytes, endless redirects, headers of rubbish: bounded, and nothing is raised."""
+    bomb = gzip.compress(b"<p>a " * 20_000_000, 1)
+    pages = {
+        "/bomb": Answer(headers={**HTML, "content-encoding": "gzip"}, body=bomb),
+        "/rubbish": Answer(
+            headers={
+                "content-type": "text/html; charset=\xff\xfe; charset=utf-16" + "x" * 3_000,
+                "last-modified": "Mon, 99 Jan 9999 99:99:99 GMT",
+                "cache-control": "no-store\t" + "private," * 500,
+                "x-robots-tag": "noarchive, " * 500,
+            },
+            body=b"\x00\xff<meta name=robots content=" + b"noarchive," * 10_000,
+        ),
+        "/away": Answer(301, {"location": "http://169.254.169.254/latest/"}),
+        "/script": Answer(301, {"location": "javascript:alert(1)"}),
+        "/dots": Answer(301, {"location": "http://[:::"}),
+    }
+
+    async def run() -> dict[str, tuple[str, Seen | None]]:
+        async with scripted(pages) as site, PoliteWeb(VirtualClock(), "me@example.org", 0.0) as web:
+            return {path: await web.look(f"{site.base}{path}") for path in pages}
+
+    found = asyncio.run(run())
+    assert {said for said, _ in found.values()} == {"answered"}
+    bombed, rubbish = found["/bomb"][1], found["/rubbish"][1]
+    assert bombed
+    assert rubbish
+    assert (bombed.size, bombed.truncated) == (16 << 20, "length")
+    assert len(bombed.text or b"") < 1 << 20
+    assert rubbish.modified is None
+    assert len(rubbish.cache_control or "") < 1_000
+    assert [found[path][1].status for path in ("/away", "/script", "/dots")] == [301] * 3  # type: ignore[union-attr]

@@ -296,3 +296,25 @@ def test_wherever_it_is_killed_it_goes_on(
         monkeypatch.setattr(module, "transaction", failing)
     assert asyncio.run(visits()) == 1
     assert dump(watch.file) == undisturbed
+
+
+def test_a_loss_is_noted_with_the_visit_that_notices_it(
+    site: FlakySite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is no moment at which the visit is over and the loss is not noted: a kill there would hide it for a day."""
+    watch = Watch(tmp_path / "visits.sqlite", site)
+    between: list[bool] = []
+
+    @contextmanager
+    def seen(connection: sqlite3.Connection) -> Iterator[None]:
+        with transaction(connection):
+            yield
+        done = connection.execute("SELECT count(*) FROM visit WHERE stage = 'done' AND look <> 'fine'").fetchone()[0]
+        between.append(done >= 2 and not connection.execute("SELECT count(*) FROM loss").fetchone()[0])
+
+    monkeypatch.setattr(history_module, "transaction", seen)
+    watch.days(*range(2, 16))
+    with VisitsFile(watch.file, is_read_only=True) as file:
+        assert file.connection.execute("SELECT count(*) FROM loss").fetchone()[0] == 1
+    assert between
+    assert not any(between)

@@ -3,7 +3,7 @@
 # ruff: noqa: S608  what is put into statements are names of our own tables and columns
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from unlost.crawl.resource import Outcome
@@ -77,8 +77,11 @@ class History:
         """Return the tables of a visit that goes on."""
         return Present(self._file, visit)
 
-    def end(self, visit: Visit, archives: Iterable[str]) -> Counter[State]:
-        """End a visit: put what it saw behind what others saw, all at once; return how many are in which state."""
+    def end(self, visit: Visit, archives: Iterable[str], also: Callable[[], object] = lambda: None) -> Counter[State]:
+        """End a visit: put what it saw behind what others saw, all at once; return how many are in which state.
+
+        also: what else is to be changed with it, or not at all.
+        """
         states: Counter[State] = Counter()
         asked_of = tuple(archives)
         with transaction(self._data):
@@ -103,6 +106,7 @@ class History:
                 "unrecoverable = ?, unknown = ? WHERE id = ?",
                 (Stage.DONE, fresh, *(states[state] for state in State), visit.id),
             )
+            also()
         return states
 
     def visits(self) -> list[Ended]:

@@ -144,8 +144,11 @@ class Watcher:
             known = history.known(MOST_KNOWN)
             async with self._site(url, found.look, known, visit) as site:
                 checked = await check_site(history, visit, site, self._means, self._depth)
-            history.end(visit, checked.archives)
-            lost, is_news = self._note_loss(losses, visit, found.look)
+            noted: list[tuple[Lost | None, bool]] = []
+            look = found.look
+            # With the end of the visit: a kill in between would let a loss go unnoticed until the next one.
+            history.end(visit, checked.archives, lambda: noted.append(self._note_loss(losses, visit, look)))
+            lost, is_news = noted[0]
             trouble = await self._run(url, losses, lost)
             visited = Visited(url, checked, found, lost, is_news, struck, trouble)
         self._tell(visited)
