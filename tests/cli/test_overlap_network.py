@@ -170,3 +170,25 @@ def test_ctrl_c_among_live_pages_is_clean(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert len(again) <= 4, "at most what was on its way"
     assert json.loads(done.stdout)["archives"][0]["live"]["replicated"] == 12
+
+
+def test_a_live_site_that_wants_us_to_wait_is_left_for_another_run(tmp_path: Path) -> None:
+    """The exit code is 4, and the next run looks at that page alone; one that does not answer is not live, and done."""
+    with aside(scripted({"/busy": Answer(503, {"retry-after": "3600"})})) as server:
+        uris = [f"{server.base}/busy", "http://127.0.0.2:9/"]
+        (tmp_path / "a").mkdir()
+        write(tmp_path / "a" / "x.warc.gz", *(page(uri, "2014-03-20T00:00:00Z") for uri in uris))
+        (tmp_path / "archives.toml").write_text(
+            f'[[archive]]\nid = "a"\nname = "A"\nkind = "files"\nfolder = "{tmp_path / "a"}"\n'
+        )
+        (tmp_path / "pages.txt").write_text("\n".join(uris) + "\n")
+        first = overlap(tmp_path, "--live", "--json")
+        server.answers["/busy"] = Answer(headers=HTML)
+        server.asked.clear()
+        second = overlap(tmp_path, "--live", "--json")
+    assert (first.returncode, b"left to ask: 1 question: the same command" in first.stderr) == (4, True)
+    live = json.loads(first.stdout)["archives"][0]["live"]
+    assert (live["unseen"], live["silent"], live["endangered"]) == ({"told-to-wait": 1}, 1, 1)
+    assert second.returncode == 0
+    assert server.asked == ["/robots.txt", "/busy"], "what was answered is not looked at again"
+    assert json.loads(second.stdout)["archives"][0]["live"]["replicated"] == 1

@@ -35,7 +35,7 @@ from unlost.measure.overlap.tables import headline, holdings_tables, remarks
 from unlost.measure.overlap.visiting import PoliteWeb
 from unlost.measure.plots import plot_overlap
 from unlost.pages.documents import Documents
-from unlost.shown.words import printable
+from unlost.shown.words import counted, printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +92,10 @@ def run(wanted: Wanted) -> int:
             stops = _ask(state, chosen, wanted)
             figures = figures_of(state, [archive.id for archive in chosen], wanted.fetch)
             _show(figures, wanted)
+            postponed = state.postponed() if wanted.live else 0
     say_problems(problems)
     if not wanted.dry_run:
-        is_whole = _say_what_is_left(figures, stops)
+        is_whole = _say_what_is_left(figures, stops, postponed)
         if not is_whole:
             return ArchiveError.exit_code
     return InputError.exit_code if problems.total else 0
@@ -184,13 +185,13 @@ def _show(figures: Figures, wanted: Wanted) -> None:
     write([line + "\n" for line in lines])
 
 
-def _say_what_is_left(figures: Figures, stops: dict[str, Stop]) -> bool:
+def _say_what_is_left(figures: Figures, stops: dict[str, Stop], postponed: int) -> bool:
     """Say why not all was asked, and how to go on; return whether all was."""
     for archive, stop in stops.items():
         _say_stop(archive, stop)
-    left = sum(each.failed.total() + each.failed_fetches.total() for each in figures.archives)
+    left = postponed + sum(each.failed.total() + each.failed_fetches.total() for each in figures.archives)
     if left or stops:
-        say(f"{left} questions are left: the same command goes on", level="warning")
+        say(f"left to ask: {counted(left, 'question')}: the same command goes on", level="warning")
     return not left and not stops
 
 

@@ -277,6 +277,12 @@ class OverlapState(ProgressFile):
         row = self._data.execute("SELECT * FROM live WHERE page = ?", (number,)).fetchone()
         return None if row is None else (row[1], _seen(row[2:]))
 
+    def postponed(self) -> int:
+        """Return how many live pages are to be looked at another time, since their sites said so."""
+        settled = {*VISITED, *LIVE_OR_NOT}
+        rows = self._data.execute("SELECT outcome, count(*) FROM live GROUP BY outcome")
+        return sum(int(count) for outcome, count in rows if outcome not in settled)
+
     def has_live(self) -> bool:
         """Return whether anybody looked at the live web."""
         return self._data.execute("SELECT 1 FROM live LIMIT 1").fetchone() is not None
