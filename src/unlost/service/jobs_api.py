@@ -54,6 +54,8 @@ class JobsApi:
             f"{one}/confirm": {"POST": self._confirm},
             f"{one}/cancel": {"POST": self._cancel},
             f"{one}/retry": {"POST": self._retry},
+            f"{one}/pause": {"POST": self._pause},
+            f"{one}/resume": {"POST": self._resume},
             f"{one}/move": {"POST": self._move},
             f"{one}/assign": {"POST": self._assign},
             "/api/workers": {"GET": self._workers},
@@ -130,7 +132,8 @@ class JobsApi:
     async def _submit(self, request: Request) -> Response:
         is_admin = await self._admin(request) is not None
         order = order_of(await _body(request), self._desk.archives)
-        job, place = await self._desk.take(self._submitted, order, is_confirmed=is_admin)
+        client = self._desk.clients.code(request)
+        job, place = await self._desk.take(self._submitted, order, client, is_confirmed=is_admin)
         link = self._link(request, job)
         found = {
             "key": self._desk.keys.owner(job.number),
@@ -139,8 +142,8 @@ class JobsApi:
         }
         return JSONResponse(found, 201, {**_NO_STORE, "location": link})
 
-    def _submitted(self, order: Order, *, is_confirmed: bool) -> tuple[Job, int | None]:
-        job = self._desk.jobs.submit(order, is_confirmed=is_confirmed)
+    def _submitted(self, order: Order, client: str, *, is_confirmed: bool) -> tuple[Job, int | None]:
+        job = self._desk.jobs.submit(order, is_confirmed=is_confirmed, client=client)
         return job, self._desk.jobs.place(job)
 
     async def _status(self, request: Request) -> Response:
@@ -204,6 +207,14 @@ class JobsApi:
         counts = await self._desk.do(self._desk.jobs.counts)
         return JSONResponse({"jobs": jobs, "counts": {key.value: n for key, n in counts.items()}}, headers=_NO_STORE)
 
+    async def _pause(self, request: Request) -> Response:
+        job = await self._numbered(request)
+        return await self._told(request, await self._desk.do(self._desk.jobs.change, job.number, states.pause))
+
+    async def _resume(self, request: Request) -> Response:
+        job = await self._numbered(request)
+        return await self._told(request, await self._desk.do(self._desk.jobs.change, job.number, states.resume))
+
     async def _move(self, request: Request) -> Response:
         job = await self._numbered(request)
         body = await _body(request)
@@ -223,9 +234,7 @@ class JobsApi:
 
     async def _delete(self, request: Request) -> Response:
         job = await self._numbered(request)
-        removed = await self._desk.do(self._desk.jobs.change, job.number, _removed)
-        await self._desk.do(self._desk.folders.remove, job.number)
-        return await self._told(request, removed)
+        return await self._told(request, await self._desk.remove(job.number))
 
     async def _workers(self, request: Request) -> Response:
         await self._only_admin(request)
@@ -252,11 +261,6 @@ def _by_method(answers: Mapping[str, Answering]) -> Answering:
         return await answers["GET" if request.method == "HEAD" else request.method](request)
 
     return answer
-
-
-def _removed(job: Job, now: float) -> Job:
-    unfinished = job if job.state not in (State.QUEUED, State.PROCESSING) else states.cancel(job, now)
-    return states.expire(unfinished, now)
 
 
 def _name(job: Job, form: str) -> str:
