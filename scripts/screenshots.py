@@ -3,8 +3,9 @@
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, ViewportSize
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -12,8 +13,10 @@ from tests.neighbours import chromium
 from tests.service.jobs.workers import Hold
 from tests.service.pages.place import ADMIN, ADMIN_PASSWORD, Place, log_in, order, running_place
 
-_SIZE = {"width": 1000, "height": 760}
-_PHONE = {"width": 390, "height": 780}
+_SIZE: ViewportSize = {"width": 1000, "height": 760}
+_SCALE = 0.75  # of a picture to the page: it can still be read, and takes half the room
+_SCREEN: dict[str, Any] = {"viewport": _SIZE, "device_scale_factor": _SCALE}
+_PHONE: ViewportSize = {"width": 390, "height": 780}
 _ADMIN = ("workers", "archives", "mail", "history", "statistics", "limits", "domains")
 
 
@@ -26,7 +29,7 @@ def _shot(page: Page, folder: Path, name: str) -> None:
 def _order(browser: Browser, other: Page, place: Place, folder: Path) -> str:
     """Take pictures from the form to what is ready; return the address of the job."""
     base = place.service.base
-    page = browser.new_context(viewport=_SIZE).new_page()
+    page = browser.new_context(**_SCREEN).new_page()
     page.goto(f"{base}/recover")
     page.get_by_label("Address of the lost site").fill("lost.example")
     page.get_by_label("Your mail address").fill("you@example.org")
@@ -66,7 +69,7 @@ def _order(browser: Browser, other: Page, place: Place, folder: Path) -> str:
 def _kept(browser: Browser, place: Place, address: str, folder: Path) -> None:
     """Take pictures of what can be done then, in German and on a phone, too."""
     base = place.service.base
-    page = browser.new_context(viewport=_SIZE).new_page()
+    page = browser.new_context(**_SCREEN).new_page()
     page.goto(address)
     page.get_by_role("link", name="Preview").click()
     _shot(page, folder, "preview")
@@ -78,10 +81,10 @@ def _kept(browser: Browser, place: Place, address: str, folder: Path) -> None:
     _shot(page, folder, "privacy")
     page.goto(f"{base}/jobs/1-x")
     _shot(page, folder, "problem")
-    german = browser.new_context(viewport=_SIZE, locale="de-DE").new_page()
+    german = browser.new_context(**_SCREEN, locale="de-DE").new_page()
     german.goto(address)
     _shot(german, folder, "status-complete-de")
-    phone = browser.new_context(viewport=_PHONE).new_page()
+    phone = browser.new_context(viewport=_PHONE, device_scale_factor=_SCALE).new_page()
     phone.goto(f"{base}/recover")
     _shot(phone, folder, "submit-phone")
     phone.goto(address)
@@ -105,7 +108,7 @@ def main() -> None:
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch, chromium.browser() as browser, running_place(Path(scratch)) as place:
-        other = browser.new_context(viewport=_SIZE).new_page()
+        other = browser.new_context(**_SCREEN).new_page()
         address = _order(browser, other, place, folder)
         _kept(browser, place, address, folder)
         _administration(other, place, folder)

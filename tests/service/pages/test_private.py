@@ -90,3 +90,21 @@ def test_letters_in_german(place: Place) -> None:
     link = place.link("deutsch@example.org", "Bitte bestätigen").removeprefix(place.service.base)
     assert link.endswith("?lang=de")
     assert "Ja, anfangen" in stranger.get(link).body.decode()
+
+
+def test_an_owner_deletes_everything(place: Place) -> None:
+    """At once, whatever its state: files, name and mail address are gone, and the link opens nothing."""
+    service = place.service
+    job = service.ask("POST", "/api/jobs", {**ORDER, "mail": "gone@example.org"}, is_admin=True).json
+    assert service.ended(job["key"])["state"] == "complete"
+    folder = service.folder / "jobs" / "work" / f"{job['number']:08d}"
+    assert folder.exists()
+    visitor = Visitor(service)
+    page = visitor.get(f"/jobs/{job['key']}/delete")
+    assert page.status == 200
+    assert folder.exists(), "to look at it deletes nothing"
+    assert visitor.post(f"/jobs/{job['key']}/delete", {}).status == 200
+    assert not folder.exists()
+    assert visitor.get(f"/jobs/{job['key']}").status == 404
+    left = service.ask("GET", f"/api/jobs/{job['number']}", is_admin=True).json
+    assert (left["state"], left["mail"], left["name"], left["packages"]) == ("removed", "", "", [])
