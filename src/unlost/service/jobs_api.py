@@ -1,6 +1,5 @@
 """Jobs over HTTP, for programs: orders, progress, packages for owners; lists, order and history for administrators."""
 
-import asyncio
 import json
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -15,6 +14,7 @@ from starlette.routing import Route
 from unlost.aggregate.places import Places
 from unlost.errors import BusyError, DatabaseError, InputError, JobError, UnlostError, UsageError
 from unlost.service.asked import terms_of
+from unlost.service.body import body_of
 from unlost.service.jobs import states
 from unlost.service.jobs.history import MEDIA_TYPES as HISTORIES
 from unlost.service.jobs.history import written
@@ -26,8 +26,6 @@ from unlost.service.jobs.told import told, told_admin, told_worker
 from unlost.service.jobs_desk import Desk
 from unlost.service.package_answer import PackageAnswer
 
-_MAX_BODY = 1 << 16
-_BODY_SECONDS = 20.0  # from the end of the headers to that of the body: as long as for the headers themselves
 _MAX_LISTED = 1_000
 _MAX_NUMBER = 1 << 60
 _NO_STORE = {"cache-control": "no-store", "referrer-policy": "no-referrer"}
@@ -274,15 +272,7 @@ async def _body(request: Request) -> object:
     """Return the JSON in a request. Raises UsageError, and 408, 413 and 415."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise HTTPException(415, "expected application/json")
-    data = b""
-    try:
-        async with asyncio.timeout(_BODY_SECONDS):
-            async for piece in request.stream():
-                data += piece
-                if len(data) > _MAX_BODY:
-                    raise HTTPException(413, f"expected at most {_MAX_BODY} bytes")
-    except TimeoutError:
-        raise HTTPException(408, f"expected the body within {_BODY_SECONDS:g} s", {"connection": "close"}) from None
+    data = await body_of(request)
     try:
         return json.loads(data)
     except (ValueError, RecursionError):

@@ -30,7 +30,7 @@ from tests.service.jobs.workers import Hold
 from tests.service.pages.visits import Visitor
 from tests.service.test_metrics import samples
 from tests.waiting import wait_until
-from unlost.service import jobs_api
+from unlost.service import body, jobs_api
 
 NEIGHBOURS = Path(__file__).parents[3] / ".neighbours"
 
@@ -154,7 +154,7 @@ def test_orders_that_are_none(service: Service) -> None:
 
 def test_a_body_that_does_not_come(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever sends headers and then nothing is not waited for, and told so."""
-    monkeypatch.setattr(jobs_api, "_BODY_SECONDS", 0.01)
+    monkeypatch.setattr(body, "_SECONDS", 0.01)
 
     async def never() -> dict[str, object]:
         await asyncio.Event().wait()

@@ -9,12 +9,11 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from unlost.service.body import body_of
 from unlost.service.jobs.keys import Keys
 
 FIELD = "token"
 COOKIE = "unlost_visitor"
-MAX_BYTES = 1 << 16
-"""Of a form: the largest has a few thousand."""
 
 _MAX_FIELDS = 300
 _VISITOR = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
@@ -57,19 +56,14 @@ class Forms:
         return self._keys.digest("form", f"{visitor} {session}")
 
     async def read(self, request: Request, session: str = "") -> Values:
-        """Return what a form has. Raises 403 for one that is not of our own pages, 400, 413 and 415."""
+        """Return what a form has. Raises 403 for one that is not of our own pages, 400, 408, 413 and 415."""
         # Browsers say so by themselves, and no page can make them say something else.
         if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             raise HTTPException(403, "form")
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/x-www-form-urlencoded":
             raise HTTPException(415, "form")
-        data = bytearray()
-        async for piece in request.stream():
-            data += piece
-            if len(data) > MAX_BYTES:
-                raise HTTPException(413, "form")
-        values = _values(bytes(data))
+        values = _values(await body_of(request))
         visitor, is_new = self.visitor(request)
         if is_new or not hmac.compare_digest(self.token(visitor, session), values.text(FIELD)):
             raise HTTPException(403, "form")
