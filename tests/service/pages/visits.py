@@ -20,7 +20,7 @@ class Visitor:
 
     def get(self, path: str, **headers: str) -> Answer:
         """Look at a page, and keep its cookies and the token of its forms."""
-        return self._kept(self.service.ask("GET", path, Cookie=self._cookie(), **headers))
+        return self._kept(self.service.ask("GET", path, is_admin=False, Cookie=self._cookie(), **headers))
 
     def post(self, path: str, fields: dict[str, str] | list[tuple[str, str]] | bytes, **headers: str) -> Answer:
         """Send a form; the token is put in, unless it is bytes, or has one."""
@@ -30,7 +30,7 @@ class Visitor:
                 pairs = [*pairs, ("token", self.token)]
             fields = urlencode(pairs, errors="surrogatepass").encode()
         sent = {"Content_Type": "application/x-www-form-urlencoded", "Cookie": self._cookie(), **headers}
-        return self._kept(self.service.ask("POST", path, fields, **sent))
+        return self._kept(self.service.ask("POST", path, fields, is_admin=False, **sent))
 
     def _cookie(self) -> str:
         return "; ".join(f"{name}={value}" for name, value in self.cookies.items())
