@@ -81,6 +81,7 @@ def test_languages(place: Place) -> None:
 def test_letters_in_german(place: Place) -> None:
     """Whoever orders on a German page gets German letters, whose link leads to German pages."""
     visitor = Visitor(place.service)
+    visitor.get("/recover")
     visitor.get("/recover?lang=de")
     sent = visitor.post("/recover", {"url": "lost.example", "mail": "deutsch@example.org", "name": "Jörg"})
     assert sent.status == 303
