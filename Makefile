@@ -12,7 +12,7 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint const
 RUST_SOURCES := Cargo.toml $(shell find rust/unlost-core rust/unlost-py -name '*.rs' -o -name Cargo.toml)
 export PYTHONDONTWRITEBYTECODE ?= 1
 
-.PHONY: help build demo test test-long check bench docs fuzz clean
+.PHONY: help build demo test test-long check bench docs screenshots fuzz clean
 
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1: \2/p' $(MAKEFILE_LIST)
@@ -101,6 +101,9 @@ bench-%: bytecode $(VENV)/.tools $(NEIGHBOURS) ## One of them: bench-holdings
 docs: $(VENV)/.built ## Write the generated pages anew
 	$(BIN)/python scripts/cli_reference.py > docs/cli.md.new
 	mv docs/cli.md.new docs/cli.md
+
+screenshots: $(VENV)/.built $(VENV)/.tools ## Take the pictures of pages in docs/images anew
+	$(BIN)/python scripts/screenshots.py docs/images
 
 fuzz: ## Run each fuzz target for FUZZ_SECONDS (default 60)
 	scripts/fuzz

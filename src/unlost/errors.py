@@ -2,6 +2,7 @@
 
 UnlostError
 ├── UsageError              asked for something that does not exist           exit code 2
+│   └── BlockedError        a site that is not recovered here
 ├── InputError              something given to be read cannot be              exit code 3
 │   ├── UriError            a text that is no address of a web page
 │   │   └── ForeignSchemeError   an address of something else: `dns:`, `mailto:`, `ftp:` …
@@ -14,6 +15,7 @@ UnlostError
 │   ├── RobotsError         it was not asked: its robots.txt does not want that
 │   └── SiteWaitError       it said to come back later; `until` says when
 ├── BusyError               too much is being looked for already              exit code 4
+│   └── LimitError          somebody has ordered as much as may be in a day; `kind` says by what it was counted
 ├── JobError                a job that this cannot be done with as it stands  exit code 1
 │   └── LeaseLostError      a worker that has the job no longer
 ├── DatabaseError           the database of jobs cannot be reached now        exit code 4
@@ -45,6 +47,10 @@ class UsageError(UnlostError):
     """Something was asked for by a name that does not exist. The message lists the names that do."""
 
     exit_code = 2
+
+
+class BlockedError(UsageError):
+    """A site that is not recovered here, since whoever it belongs to does not want that."""
 
 
 class InputError(UnlostError):
@@ -171,6 +177,18 @@ class BusyError(UnlostError):
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         """Say how to make it again, so that it can go from one process to another."""
         return type(self), (str(self), self.seconds)
+
+
+class LimitError(BusyError):
+    """As much was ordered in a day as may be. kind: `mail`, `client` or `address`: by what it was counted."""
+
+    def __init__(self, message: str, seconds: float, kind: str) -> None:
+        super().__init__(message, seconds)
+        self.kind = kind
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        """Say how to make it again, so that it can go from one process to another."""
+        return type(self), (str(self), self.seconds, self.kind)
 
 
 class JobError(UnlostError):

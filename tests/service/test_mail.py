@@ -18,6 +18,7 @@ from tests.recover.village import running, village
 from tests.service.jobs.serving import ORDER as SENT
 from tests.service.jobs.serving import serving
 from tests.service.jobs.shelf import ORDER
+from tests.service.pages.visits import Visitor
 from tests.virtual_clock import VirtualClock
 from tests.waiting import wait_until
 from unlost.errors import UsageError
@@ -214,7 +215,9 @@ def test_a_service_with_mail(tmp_path: Path) -> None:
             body = sink.got[0].get_body(("plain",))
             assert body is not None
             link = re.findall(r"http://127\.0\.0\.1:\d+(/jobs/confirm/\S+)", body.get_content())[0]
-            assert service.ask("POST", link, b"").status == 303
+            visitor = Visitor(service)
+            visitor.get(link)
+            assert visitor.post(link, {}).status == 303
             assert service.status(key)["state"] == "queued"
         logged = "".join(service.lines)
     assert link not in logged

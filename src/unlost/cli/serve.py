@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import click
 
 from unlost.cli.messages import say
-from unlost.cli.serve_jobs import Taking, jobs_options, opened
+from unlost.cli.serve_jobs import Taking, jobs_options, opened, set_admin
 from unlost.cli.service_options import Asking, asking_options, options_of
 
 
@@ -120,6 +120,9 @@ def command(
     A drop-in replacement for MemGator's server. It listens until it is interrupted, and then ends the answers that are
     in progress. With --jobs it takes orders for recoveries, too, and does them.
     """
+    if taking.set_admin is not None:
+        set_admin(taking, taking.set_admin)
+        return
     import uvloop  # noqa: PLC0415  only who serves pays for it
 
     from unlost.service import server  # noqa: PLC0415

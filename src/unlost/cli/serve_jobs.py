@@ -1,6 +1,7 @@
 """The jobs of `unlost serve`: its options for them, and what is opened where there are any."""
 
 import os
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, fields, replace
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from unlost.service.mail import MailServer
     from unlost.service.parts import Parts
 
+_ADMIN_PASSWORD = "UNLOST_ADMIN_PASSWORD"  # noqa: S105  the name of a variable
 _PASSWORD = "UNLOST_SMTP_PASSWORD"  # noqa: S105  the name of a variable
 
 _OPTIONS = (
@@ -44,6 +46,17 @@ _OPTIONS = (
         help="Certificates to trust for mail, in place of the system's.",
     ),
     click.option(
+        "--set-admin",
+        metavar="NAME",
+        help="Give somebody a password for the pages of administrators, and end. It is asked for, or read from "
+        "stdin or UNLOST_ADMIN_PASSWORD.",
+    ),
+    click.option(
+        "--behind-proxy",
+        is_flag=True,
+        help="A proxy before the service says in X-Forwarded-For who asks: for limits by network address.",
+    ),
+    click.option(
         "--keep-jobs",
         type=click.FloatRange(1, 3_650),
         default=28,
@@ -64,6 +77,8 @@ class Taking:
     smtp: str | None
     mail_from: str | None
     smtp_ca: Path | None
+    set_admin: str | None
+    behind_proxy: bool
     keep_jobs: float
 
 
@@ -114,7 +129,10 @@ class Orders:
 
         archives = frozenset(each.id for each in self.options.archives)
         root = self.options.root or self._place
-        jobs = JobsOptions(folder, self._database, archives, root, tell, self._mail, terms)
+        jobs = JobsOptions(
+            folder, self._database, archives, root, tell, self._mail, terms,
+            is_behind_proxy=taking.behind_proxy, contact=self.options.contact or "",
+        )  # fmt: skip
         if self._mail is None:
             tell("no --smtp: links to confirm orders and to pick them up are shown here, to be passed on")
         async with AsyncExitStack() as stack:
@@ -123,6 +141,25 @@ class Orders:
                 running_workers(taking.workers, _worker(), environment(folder, taking.database))
             )
             yield replace(parts, desk=desk)
+
+
+def set_admin(taking: Taking, name: str) -> None:
+    """Give an administrator a password. Raises UsageError for what is none, and as `Database` does."""
+    if taking.jobs is None:
+        raise UsageError("--jobs is missing: the folder of jobs that the administrator looks after")
+    from unlost.service.jobs.admins import Admins  # noqa: PLC0415  start-up
+
+    password = os.environ.get(_ADMIN_PASSWORD)
+    if password is None and sys.stdin.isatty():
+        password = str(click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True))
+    elif password is None:
+        password = sys.stdin.readline().rstrip("\n")
+    database = open_database(taking.jobs, taking.database)
+    try:
+        Admins(database).put(name, password)
+    finally:
+        database.close()
+    say(f"{name} can log in at /admin", level="note")
 
 
 @contextmanager

@@ -26,6 +26,12 @@ COMMON: tuple[Header, ...] = (
 )
 """What every answer has."""
 
+PRIVATE = tuple(each for each in COMMON if not each[0].startswith(b"access-control-"))
+"""What every page has that is for one person alone: scripts of other sites may not read it."""
+
+HSTS: Header = (b"strict-transport-security", b"max-age=31536000")
+"""What every page has where the service is reached by TLS: browsers then never try without."""
+
 PREFLIGHT: tuple[Header, ...] = (
     (b"allow", ", ".join(METHODS).encode()),
     (b"access-control-allow-methods", ", ".join(METHODS).encode()),

@@ -11,9 +11,12 @@ from unlost.errors import BusyError, InputError, NotKeptError, UsageError
 from unlost.service.address import MAX_TARGET_BYTES
 from unlost.service.answers import (
     COMMON,
+    HSTS,
     METHODS,
     PREFLIGHT,
+    PRIVATE,
     Answer,
+    Header,
     Message,
     Receive,
     Scope,
@@ -57,7 +60,9 @@ class Application:
         self._lists = Lists(parts.clock, self._map_link, parts.memory)
         self._proxy = Proxy(parts.copies, self._lists, parts.clock)
         self._others = Others(parts, self._lists, self._places)
-        self._jobs = None if parts.desk is None else JobsRouter(parts.desk, self._places)
+        self._jobs = None if parts.desk is None else JobsRouter(parts, parts.desk, self._places)
+        is_secure = parts.root is not None and parts.root.startswith("https://")
+        self._secure: tuple[Header, ...] = (HSTS,) if is_secure else ()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -68,9 +73,11 @@ class Application:
         name, _, rest = path[1:].partition(b"/")
         endpoint = _ENDPOINTS.get(name, "")
         method: str = scope["method"]
-        if self._jobs is not None and self._jobs.takes(path):
+        about_jobs = "" if self._jobs is None else self._jobs.takes(path)
+        if self._jobs is not None and about_jobs:
             endpoint = "jobs"
-            status = await self._headed(self._jobs.serve, scope, receive, send)
+            common = COMMON if about_jobs == "api" else PRIVATE
+            status = await self._headed(self._jobs.serve, scope, receive, send, common)
         elif method not in METHODS:
             status = await _sent(text_answer(405, f"expected {', '.join(METHODS)}", PREFLIGHT[0]), method, send)
         elif method == "OPTIONS":
@@ -87,7 +94,9 @@ class Application:
         seconds = self._clock.now() - begun
         self._metrics.request(endpoint or "other", status, seconds)
         if self._monitor.readers:
-            asked = b"?".join(part for part in (path, scope["query_string"]) if part).decode("latin-1")
+            # A job's address opens it: it is for nobody's eyes but its owner's.
+            told = (path, scope["query_string"]) if not about_jobs else (b"/jobs",)
+            asked = b"?".join(part for part in told if part).decode("latin-1")
             self._monitor.publish("request", endpoint=endpoint or "other", path=asked, status=status, seconds=seconds)
 
     async def _page(self, endpoint: str, rest: bytes, scope: Scope, send: Send) -> int:
@@ -132,7 +141,12 @@ class Application:
         return status, endpoint
 
     async def _headed(
-        self, answer: "Callable[[Scope, Receive, Send], Awaitable[None]]", scope: Scope, receive: Receive, send: Send
+        self,
+        answer: "Callable[[Scope, Receive, Send], Awaitable[None]]",
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        common: tuple[Header, ...] = COMMON,
     ) -> int:
         """Have a request answered with the headers that all answers have; return the status."""
         status = 500
@@ -141,7 +155,7 @@ class Application:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*COMMON, *message["headers"]]
+                message["headers"] = [*common, *self._secure, *message["headers"]]
                 # Lists that were asked for by parameters have it already.
                 if self._map_link and all(name != b"link" for name, _ in message["headers"]):
                     message["headers"].append((b"link", self._map_link.encode()))

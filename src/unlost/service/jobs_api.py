@@ -1,6 +1,5 @@
 """Jobs over HTTP, for programs: orders, progress, packages for owners; lists, order and history for administrators."""
 
-import asyncio
 import json
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -15,6 +14,7 @@ from starlette.routing import Route
 from unlost.aggregate.places import Places
 from unlost.errors import BusyError, DatabaseError, InputError, JobError, UnlostError, UsageError
 from unlost.service.asked import terms_of
+from unlost.service.body import body_of
 from unlost.service.jobs import states
 from unlost.service.jobs.history import MEDIA_TYPES as HISTORIES
 from unlost.service.jobs.history import written
@@ -26,8 +26,6 @@ from unlost.service.jobs.told import told, told_admin, told_worker
 from unlost.service.jobs_desk import Desk
 from unlost.service.package_answer import PackageAnswer
 
-_MAX_BODY = 1 << 16
-_BODY_SECONDS = 20.0  # from the end of the headers to that of the body: as long as for the headers themselves
 _MAX_LISTED = 1_000
 _MAX_NUMBER = 1 << 60
 _NO_STORE = {"cache-control": "no-store", "referrer-policy": "no-referrer"}
@@ -54,6 +52,8 @@ class JobsApi:
             f"{one}/confirm": {"POST": self._confirm},
             f"{one}/cancel": {"POST": self._cancel},
             f"{one}/retry": {"POST": self._retry},
+            f"{one}/pause": {"POST": self._pause},
+            f"{one}/resume": {"POST": self._resume},
             f"{one}/move": {"POST": self._move},
             f"{one}/assign": {"POST": self._assign},
             "/api/workers": {"GET": self._workers},
@@ -130,7 +130,8 @@ class JobsApi:
     async def _submit(self, request: Request) -> Response:
         is_admin = await self._admin(request) is not None
         order = order_of(await _body(request), self._desk.archives)
-        job, place = await self._desk.take(self._submitted, order, is_confirmed=is_admin)
+        client = self._desk.clients.code(request)
+        job, place = await self._desk.take(self._submitted, order, client, is_confirmed=is_admin)
         link = self._link(request, job)
         found = {
             "key": self._desk.keys.owner(job.number),
@@ -139,8 +140,8 @@ class JobsApi:
         }
         return JSONResponse(found, 201, {**_NO_STORE, "location": link})
 
-    def _submitted(self, order: Order, *, is_confirmed: bool) -> tuple[Job, int | None]:
-        job = self._desk.jobs.submit(order, is_confirmed=is_confirmed)
+    def _submitted(self, order: Order, client: str, *, is_confirmed: bool) -> tuple[Job, int | None]:
+        job = self._desk.jobs.submit(order, is_confirmed=is_confirmed, client=client)
         return job, self._desk.jobs.place(job)
 
     async def _status(self, request: Request) -> Response:
@@ -204,6 +205,14 @@ class JobsApi:
         counts = await self._desk.do(self._desk.jobs.counts)
         return JSONResponse({"jobs": jobs, "counts": {key.value: n for key, n in counts.items()}}, headers=_NO_STORE)
 
+    async def _pause(self, request: Request) -> Response:
+        job = await self._numbered(request)
+        return await self._told(request, await self._desk.do(self._desk.jobs.change, job.number, states.pause))
+
+    async def _resume(self, request: Request) -> Response:
+        job = await self._numbered(request)
+        return await self._told(request, await self._desk.do(self._desk.jobs.change, job.number, states.resume))
+
     async def _move(self, request: Request) -> Response:
         job = await self._numbered(request)
         body = await _body(request)
@@ -223,9 +232,7 @@ class JobsApi:
 
     async def _delete(self, request: Request) -> Response:
         job = await self._numbered(request)
-        removed = await self._desk.do(self._desk.jobs.change, job.number, _removed)
-        await self._desk.do(self._desk.folders.remove, job.number)
-        return await self._told(request, removed)
+        return await self._told(request, await self._desk.remove(job.number))
 
     async def _workers(self, request: Request) -> Response:
         await self._only_admin(request)
@@ -254,11 +261,6 @@ def _by_method(answers: Mapping[str, Answering]) -> Answering:
     return answer
 
 
-def _removed(job: Job, now: float) -> Job:
-    unfinished = job if job.state not in (State.QUEUED, State.PROCESSING) else states.cancel(job, now)
-    return states.expire(unfinished, now)
-
-
 def _name(job: Job, form: str) -> str:
     """Return what a package is called when it is saved: its site's host, in letters that every system takes."""
     host = job.order.url.partition("://")[2].partition("/")[0].rpartition("@")[2]
@@ -270,15 +272,7 @@ async def _body(request: Request) -> object:
     """Return the JSON in a request. Raises UsageError, and 408, 413 and 415."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise HTTPException(415, "expected application/json")
-    data = b""
-    try:
-        async with asyncio.timeout(_BODY_SECONDS):
-            async for piece in request.stream():
-                data += piece
-                if len(data) > _MAX_BODY:
-                    raise HTTPException(413, f"expected at most {_MAX_BODY} bytes")
-    except TimeoutError:
-        raise HTTPException(408, f"expected the body within {_BODY_SECONDS:g} s", {"connection": "close"}) from None
+    data = await body_of(request)
     try:
         return json.loads(data)
     except (ValueError, RecursionError):

@@ -35,6 +35,7 @@ class JobsOptions:
 
     folder: of jobs. archives: ids of those that may be ordered from. root: our own address, for links in letters.
     mail: where letters are handed over; None to show their links. terms: for how long jobs are kept.
+    is_behind_proxy: whether whatever asks us says whom for. contact: whom visitors can ask.
     """
 
     folder: Path
@@ -44,6 +45,8 @@ class JobsOptions:
     tell: Callable[[str], None]
     mail: MailServer | None = None
     terms: Terms = field(default_factory=Terms)
+    is_behind_proxy: bool = False
+    contact: str = ""
 
 
 @asynccontextmanager
@@ -54,7 +57,10 @@ async def opened_desk(options: JobsOptions, clock: Clock) -> AsyncIterator[Desk]
     _make_first_token(Tokens(options.database), options)
     jobs = Jobs(options.database, options.terms)
     letters = Letters(options.database)
-    desk = Desk.of(jobs, JobFolders(options.folder / WORK), keys, letters, options.archives)
+    desk = Desk.of(
+        jobs, JobFolders(options.folder / WORK), keys, letters, options.archives,
+        is_behind_proxy=options.is_behind_proxy, sends_mail=options.mail is not None, contact=options.contact,
+    )  # fmt: skip
     texts = LetterTexts(keys, options.terms, options.root)
     async with AsyncExitStack() as stack:
         stack.callback(desk.orders.shutdown)

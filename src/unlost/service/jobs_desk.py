@@ -9,7 +9,9 @@ from functools import partial
 from typing import ParamSpec, TypeVar
 
 from unlost.clock import Clock
-from unlost.errors import DatabaseError
+from unlost.errors import DatabaseError, UsageError
+from unlost.service.clients import Clients
+from unlost.service.jobs import states
 from unlost.service.jobs.folders import JobFolders
 from unlost.service.jobs.following import Following
 from unlost.service.jobs.job import Job
@@ -31,8 +33,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """Where orders are taken. archives: ids of those that may be ordered from.
+    """Where orders are taken.
 
+    archives: ids of those that may be ordered from. clients: knows whence requests come. sends_mail: whether letters
+    go out. contact: whom visitors can ask.
     room: for those who ask for something. orders: threads for those who order: they do not wait behind the others.
     """
 
@@ -45,13 +49,50 @@ class Desk:
     archives: Collection[str]
     room: asyncio.Semaphore
     orders: ThreadPoolExecutor
+    clients: Clients
+    sends_mail: bool
+    contact: str
 
     @classmethod
-    def of(cls, jobs: Jobs, folders: JobFolders, keys: Keys, letters: Letters, archives: Collection[str]) -> "Desk":
+    def of(
+        cls,
+        jobs: Jobs,
+        folders: JobFolders,
+        keys: Keys,
+        letters: Letters,
+        archives: Collection[str],
+        *,
+        is_behind_proxy: bool = False,
+        sends_mail: bool = False,
+        contact: str = "",
+    ) -> "Desk":
         """Return one, in the event loop that it is used in."""
         tokens, room = Tokens(jobs.database), asyncio.Semaphore(_AT_ONCE)
         orders = ThreadPoolExecutor(_ORDERS_AT_ONCE, "orders")
-        return cls(jobs, folders, keys, tokens, letters, Following(jobs), archives, room, orders)
+        clients = Clients(keys, is_behind_proxy=is_behind_proxy)
+        following = Following(jobs)
+        return cls(
+            jobs, folders, keys, tokens, letters, following, archives, room, orders, clients, sends_mail, contact
+        )  # fmt: skip
+
+    async def owned(self, key: str) -> Job | None:
+        """Return the job that an owner's key opens; None if it opens none."""
+        return await self.found(self.keys.owned(key))
+
+    async def found(self, number: int | None) -> Job | None:
+        """Return a job; None if there is none with that number."""
+        if number is None:
+            return None
+        try:
+            return await self.do(self.jobs.get, number)
+        except UsageError:
+            return None
+
+    async def remove(self, number: int) -> Job:
+        """Forget a job and remove its files, whatever its state; return what is left of it."""
+        removed = await self.do(self.jobs.change, number, states.remove)
+        await self.do(self.folders.remove, number)
+        return removed
 
     async def do(self, work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
         """Do something with the database, beside the event loop."""

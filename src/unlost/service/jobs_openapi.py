@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from unlost.recover.plan import Policy
 from unlost.service.jobs.history import MEDIA_TYPES as HISTORIES
 from unlost.service.jobs.job import Stage, State
-from unlost.service.jobs.order import MAX_MAIL, MAX_NAME, MAX_URL
-from unlost.service.jobs.packages import FORMS, MEDIA_TYPES
+from unlost.service.jobs.order import FORMS, LANGUAGES, MAX_MAIL, MAX_NAME, MAX_URL
+from unlost.service.jobs.packages import MEDIA_TYPES
 
 _Object = dict[str, object]
 
@@ -49,8 +49,11 @@ def _schemas() -> _Object:
             "name": {"type": "string", "maxLength": MAX_NAME},
             "page": {**_SWITCH, "description": "Only this page, with what is needed to show it"},
             "archives": {"type": "array", "items": _TEXT, "maxItems": 100, "description": "Ids; none for all"},
+            "at": {**_DATE, "description": "As close to this date as can be; else the last copies"},
             "from": _DATE,
             "to": _DATE,
+            "format": {"type": "string", "enum": list(FORMS), "description": "Which package is wanted; all are made"},
+            "language": {"type": "string", "enum": list(LANGUAGES), "description": "Of letters"},
             "windows": {**_SWITCH, "description": "Names of files that Windows takes"},
             "policy": {"type": "string", "enum": [each.value for each in Policy]},
         },
@@ -68,8 +71,9 @@ def _schemas() -> _Object:
         **dict.fromkeys(("url", "policy", "name", "mail", "message"), _TEXT),
         **dict.fromkeys(("page", "windows"), _SWITCH),
         **dict.fromkeys(times, _TIME),
-        "from": _DATE,
-        "to": _DATE,
+        **dict.fromkeys(("at", "from", "to"), _DATE),
+        "format": {"enum": list(FORMS)},
+        "language": {"enum": list(LANGUAGES)},
         "archives": {"type": "array", "items": _TEXT},
         "place": {"type": ["integer", "null"], "minimum": 1},
         "progress": {"type": "object", "required": list(progress), "properties": progress},
@@ -211,6 +215,8 @@ def paths() -> _Object:
         f"{one}/confirm": {"post": _one("Confirm an order", _answers(_job(), *change), requestBody=code)},
         f"{one}/cancel": {"post": _one("Cancel a job", _answers(_job(), 401, 404, 409))},
         f"{one}/retry": {"post": _one("Try again what has ended", _answers(_job(), 401, 404, 409))},
+        f"{one}/pause": {"post": _one("Hold a job", _answers(_job(), 401, 404, 409), security=_ADMIN)},
+        f"{one}/resume": {"post": _one("Have a paused job go on", _answers(_job(), 401, 404, 409), security=_ADMIN)},
         f"{one}/move": {
             "post": _one("Another place in the queue", _answers(_job(), *change), requestBody=place, security=_ADMIN)
         },

@@ -10,8 +10,9 @@ import jinja2
 from unlost.service import page
 from unlost.service.jobs.keys import Keys
 from unlost.service.jobs.letters import Due
+from unlost.service.jobs.order import LANGUAGES
 from unlost.service.jobs.retention import Terms
-from unlost.service.jobs.told import iso
+from unlost.service.pages.catalogue import Strings
 
 
 class LetterTexts:
@@ -22,7 +23,8 @@ class LetterTexts:
         self._terms = terms
         self._root = root
         self._plain = jinja2.Environment(
-            loader=jinja2.FunctionLoader(page.template), undefined=jinja2.StrictUndefined, autoescape=False  # noqa: S701
+            loader=jinja2.FunctionLoader(page.template), undefined=jinja2.StrictUndefined,
+            autoescape=False, trim_blocks=True, keep_trailing_newline=True,  # noqa: S701
         )  # fmt: skip
         self._html = jinja2.Environment(
             loader=jinja2.FunctionLoader(page.template), undefined=jinja2.StrictUndefined, autoescape=True
@@ -30,27 +32,30 @@ class LetterTexts:
 
     def link(self, letter: Due) -> str:
         """Return the address that a letter leads to."""
-        number = letter.job.number
+        number, language = letter.job.number, letter.job.order.language
+        chosen = "" if language == LANGUAGES[0] else f"?lang={language}"
         if letter.kind.value.startswith("confirm"):
-            return f"{self._root}/jobs/confirm/{self._keys.confirmation(number)}"
-        return f"{self._root}/jobs/{self._keys.owner(number)}"
+            return f"{self._root}/jobs/confirm/{self._keys.confirmation(number)}{chosen}"
+        return f"{self._root}/jobs/{self._keys.owner(number)}{chosen}"
 
     def message(self, letter: Due, sender: str, now: float) -> EmailMessage:
         """Return a letter that can be sent. The same one has the same id, so that nobody takes it for two."""
         job = letter.job
         link = self.link(letter)
+        t = Strings.of(job.order.language)
         fields = {
-            "host": urlsplit(job.order.url).hostname or "a site",
+            "t": t,
+            "kind": letter.kind.value.replace("-", "_"),
+            "host": urlsplit(job.order.url).hostname or t("letter.a_site"),
             "url": job.order.url,
-            "what": "page" if job.order.page else "site",
+            "is_page": job.order.page,
             "name": job.order.name,
-            "recovered": job.progress.recovered,
-            "remark": f"\n{job.message}.\n" if job.message else "",
-            "removed_at": (iso(self._terms.until(job)) or "").partition("T")[0],
-            "confirm": link,
-            "status": link,
+            "files": t("count.files", job.progress.recovered),
+            "remark": job.message,
+            "day": t.day(self._terms.until(job)),
+            "link": link,
         }
-        text = self._plain.get_template(f"letters/{letter.kind.value}.txt").render(fields)
+        text = self._plain.get_template("letters/letter.txt").render(fields)
         subject, _, body = text.partition("\n")
         parts = [" ".join(part.split()) for part in body.split("\n\n") if part.strip()]
         message = EmailMessage()
@@ -61,6 +66,6 @@ class LetterTexts:
         message["Message-ID"] = f"<{job.number}.{letter.number}.{letter.kind}@{sender.rpartition('@')[2].strip('>')}>"
         message["Auto-Submitted"] = "auto-generated"  # so that nobody's absence answers
         message.set_content(body)
-        html = self._html.get_template("letters/letter.html").render(subject=subject, parts=parts)
+        html = self._html.get_template("letters/letter.html").render(subject=subject, parts=parts, language=t.language)
         message.add_alternative(html, subtype="html")
         return message

@@ -19,8 +19,10 @@ from unlost.service.about import about
 from unlost.service.address import page_in
 from unlost.service.answers import Answer, text_answer
 from unlost.service.asked import LISTS, SHAPES, Asked, terms_of
+from unlost.service.jobs.order import LANGUAGES
 from unlost.service.lists import Lists
 from unlost.service.openapi import description
+from unlost.service.pages.catalogue import LANGUAGE_COOKIE, Strings, chosen_language
 from unlost.service.parts import Parts
 from unlost.service.preferences import combined, date_of, wished_by
 from unlost.service.published_map import PATH, PublishedMap
@@ -28,6 +30,7 @@ from unlost.service.refusals import refusal
 
 _PLAIN = ("/", "/about", "/api/find", "/health", "/metrics", "/monitor", "/openapi.json")
 _OPTIONS = ("uri", "archives", "broadcast", "top_k", "archive", "year")
+_YEAR_SECONDS = 31_536_000
 _TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
 
 
@@ -38,7 +41,8 @@ class Others:
         self._parts = parts
         self._lists = lists
         self._places = places
-        self._page = page.Page({each.archive.id: each.archive.name for each in parts.stands.standings()})
+        names = {each.archive.id: each.archive.name for each in parts.stands.standings()}
+        self._page = page.Page(names, takes_orders=parts.desk is not None)
         self._files = {
             name: files("unlost.service").joinpath("static", name).read_bytes() for name in page.static_files()
         }
@@ -79,8 +83,8 @@ class Others:
             except (InputError, UsageError, NotKeptError, BusyError) as error:
                 problem, status = str(error), refusal(error).status
         choice = page.Choice(options["archive"], options["year"])
-        text = await self._page.home(options, found, problem, choice)
-        return _html(text, status)
+        text = await self._page.home(options, found, problem, choice, _strings(request))
+        return _remembered(request, _html(text, status))
 
     async def _look(self, address: str, options: Mapping[str, str]) -> Found:
         wish = combined(wished_by(options), self._parts.wish)
@@ -105,7 +109,7 @@ class Others:
         told = about(self._parts.stands.standings(), self._parts.clock)
         wants = request.query_params.get("format") or _preferred_type(request.headers.get("accept", ""))
         if wants == "html":
-            return _html(self._page.about(told), headers={"vary": "accept"})
+            return _remembered(request, _html(self._page.about(told, _strings(request)), headers={"vary": "accept"}))
         return JSONResponse(told, headers={"vary": "accept", "cache-control": "no-store"})
 
     async def _health(self, _: Request) -> Response:
@@ -144,6 +148,18 @@ class Others:
             raise HTTPException(404)
         headers = {"content-type": _TYPES[name.rpartition(".")[2]], "cache-control": "max-age=3600"}
         return Response(self._files[name], headers=headers)
+
+
+def _strings(request: Request) -> Strings:
+    asked, kept = request.query_params.get("lang"), request.cookies.get(LANGUAGE_COOKIE)
+    return Strings.of(chosen_language(asked, kept, request.headers.get("accept-language", "")))
+
+
+def _remembered(request: Request, answer: Response) -> Response:
+    """Keep the language that somebody chose."""
+    if (chosen := request.query_params.get("lang")) in LANGUAGES:
+        answer.set_cookie(LANGUAGE_COOKIE, chosen, _YEAR_SECONDS, path="/", httponly=True, samesite="lax")
+    return answer
 
 
 def _asked_for(options: Mapping[str, str]) -> Asked:

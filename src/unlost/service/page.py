@@ -15,7 +15,9 @@ from unlost.aggregate.places import Places
 from unlost.dates import to_iso
 from unlost.errors import DateError
 from unlost.formats.mementos import Memento
+from unlost.service.jobs.order import LANGUAGES
 from unlost.service.lists import is_of_the_web
+from unlost.service.pages.catalogue import Strings
 
 POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; "
@@ -43,12 +45,13 @@ class Choice:
 class Page:
     """Renders the pages. Everything that is put into them is escaped."""
 
-    def __init__(self, names: Mapping[str, str]) -> None:
-        """names: of archives, by id."""
+    def __init__(self, names: Mapping[str, str], *, takes_orders: bool = False) -> None:
+        """names: of archives, by id. takes_orders: whether recoveries can be ordered here."""
         self._names = names
         self._templates = jinja2.Environment(
             loader=jinja2.FunctionLoader(template), autoescape=True, undefined=jinja2.StrictUndefined
         )
+        self._templates.globals["takes_orders"] = takes_orders
         self._templates.globals["name_of"] = lambda archive: names.get(archive, archive)
         self._templates.filters["web"] = _web
         self._templates.filters["moment"] = _moment
@@ -59,13 +62,17 @@ class Page:
         found: Found | None = None,
         problem: str = "",
         choice: Choice = Choice(),  # noqa: B008
+        strings: Strings | None = None,
     ) -> str:
         """Return the page with the search box, and below it what was found, or what is wrong."""
         # Of a page with very many copies it takes long, and others want to be answered meanwhile.
-        return await asyncio.to_thread(self._home, options, found, problem, choice)
+        return await asyncio.to_thread(self._home, options, found, problem, choice, strings)
 
-    def _home(self, options: Mapping[str, str], found: Found | None, problem: str, choice: Choice) -> str:
+    def _home(
+        self, options: Mapping[str, str], found: Found | None, problem: str, choice: Choice, strings: Strings | None
+    ) -> str:
         context: dict[str, object] = {"options": options, "found": found, "problem": problem, "choice": choice}
+        context |= frame("/", strings)
         if found is not None:
             counts = found.mementos.by_archive_and_year()
             context |= self._line(counts, options)
@@ -92,9 +99,15 @@ class Page:
         kept = {name: value for name, value in options.items() if value and name not in ("archive", "year")}
         return f"/?{urlencode({**kept, **more})}#copies"
 
-    def about(self, told: Mapping[str, object]) -> str:
+    def about(self, told: Mapping[str, object], strings: Strings | None = None) -> str:
         """Return the page about archives. told: as `service.about` tells it."""
-        return self._templates.get_template("about.html").render(told=told)
+        return self._templates.get_template("about.html").render(told=told, **frame("/about", strings))
+
+
+def frame(here: str, strings: Strings | None = None) -> dict[str, object]:
+    """Return what the template around all pages wants. here: the path of the page."""
+    known = [(each, Strings.of(each)("language.name")) for each in LANGUAGES]
+    return {"t": strings or Strings.of(LANGUAGES[0]), "here": here, "languages": known}
 
 
 def _years(counts: Mapping[str, Mapping[str, int]]) -> list[str]:

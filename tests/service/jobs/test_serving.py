@@ -27,9 +27,10 @@ from tests.recover.village import Village, running, village
 from tests.service.jobs.serving import ORDER, Service, serving
 from tests.service.jobs.test_worker import FILES
 from tests.service.jobs.workers import Hold
+from tests.service.pages.visits import Visitor
 from tests.service.test_metrics import samples
 from tests.waiting import wait_until
-from unlost.service import jobs_api
+from unlost.service import body, jobs_api
 
 NEIGHBOURS = Path(__file__).parents[3] / ".neighbours"
 
@@ -57,10 +58,11 @@ def test_from_order_to_pick_up(service: Service) -> None:
     assert made.headers["location"].endswith(f"/api/jobs/{key}")
     assert (made.json["state"], made.json["policy"], made.json["place"]) == ("pending", "exhaustive", None)
     link = service.found(rf"job {number}, confirm: http://127\.0\.0\.1:\d+(/jobs/confirm/[\w-]+)")
-    page = service.ask("GET", link)
+    visitor = Visitor(service)
+    page = visitor.get(link)
     assert (page.status, page.headers["referrer-policy"]) == (200, "no-referrer")
     assert service.status(key)["state"] == "pending", "to look at the page confirms nothing"
-    confirmed = service.ask("POST", link, b"")
+    confirmed = visitor.post(link, {})
     assert confirmed.status == 303
     assert service.ask("GET", confirmed.headers["location"]).status == 200
     done = service.ended(key)
@@ -152,7 +154,7 @@ def test_orders_that_are_none(service: Service) -> None:
 
 def test_a_body_that_does_not_come(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever sends headers and then nothing is not waited for, and told so."""
-    monkeypatch.setattr(jobs_api, "_BODY_SECONDS", 0.01)
+    monkeypatch.setattr(body, "_SECONDS", 0.01)
 
     async def never() -> dict[str, object]:
         await asyncio.Event().wait()

@@ -87,9 +87,11 @@ class StateReading:
     it cannot be read.
     """
 
-    def __init__(self, folder: Path) -> None:
-        _check_recovery(folder)
-        self._file = folder / NAME
+    def __init__(self, folder: Path, name: str = NAME) -> None:
+        """name: of the file, where it is not that of a recovery at work but a copy of it."""
+        if name == NAME:
+            _check_recovery(folder)
+        self._file = folder / name
         if self._file.is_symlink():
             raise InputError(f"{self._file}: a link, which is not followed: remove it")
 
@@ -102,7 +104,7 @@ class StateReading:
     def _opened(self) -> sqlite3.Connection:
         # Where nobody is at work on it there is nothing beside the file, and it can be read as it stands, also from a
         # disk that cannot be written.
-        is_quiet = not self._file.with_name(f"{NAME}-wal").exists()
+        is_quiet = not self._file.with_name(f"{self._file.name}-wal").exists()
         self._quiet = _mark(self._file) if is_quiet else None
         mode = "immutable=1" if is_quiet else "mode=ro"
         connection = sqlite3.connect(

@@ -12,7 +12,9 @@ import re
 import secrets
 import shutil
 import sqlite3
+import time
 from contextlib import closing, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from unlost.formats.warc_writing.folder import OPEN
@@ -22,7 +24,17 @@ CHECKPOINT = "checkpoint.sqlite"
 _WARCS = "warc"
 _NUMBER = re.compile(r"[0-9]{8,18}", re.ASCII)
 _GENERATION = re.compile(r"g([0-9]+)", re.ASCII)
+_USAGE_SECONDS = 60.0  # for which it is not counted again: there may be very many files
 _TRIES = 5  # files of a worker that still lives may get other names while they are copied
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Of a disk, in bytes. used: by jobs."""
+
+    used: int
+    free: int
+    total: int
 
 
 class JobFolders:
@@ -30,6 +42,7 @@ class JobFolders:
 
     def __init__(self, root: Path) -> None:
         self._root = root
+        self._usage: tuple[float, Usage] | None = None
 
     def of(self, number: int) -> Path:
         """Return the folder of a job."""
@@ -78,9 +91,35 @@ class JobFolders:
             return sorted(int(each.name) for each in self._root.iterdir() if _NUMBER.fullmatch(each.name))
         return []
 
+    def size(self, number: int) -> int:
+        """Return how many bytes the files of a job take; what has two names counts once."""
+        return _size(self.of(number))
+
+    def usage(self) -> Usage:
+        """Return what the files of all jobs take, and how much room is left; as it was a minute ago at most."""
+        now = time.monotonic()
+        if self._usage is None or now - self._usage[0] > _USAGE_SECONDS:
+            self._root.mkdir(parents=True, exist_ok=True)
+            room = shutil.disk_usage(self._root)
+            self._usage = now, Usage(_size(self._root), room.free, room.total)
+        return self._usage[1]
+
     def remove(self, number: int) -> None:
         """Remove everything of a job."""
         shutil.rmtree(self.of(number), ignore_errors=True)
+
+
+def _size(folder: Path) -> int:
+    seen: set[int] = set()
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):  # it may go at any time
+                found = os.stat(os.path.join(place, name), follow_symlinks=False)  # noqa: PTH116, PTH118  many files
+                if found.st_ino not in seen:
+                    seen.add(found.st_ino)
+                    total += found.st_size
+    return total
 
 
 def checkpoint(folder: Path) -> None:

@@ -15,6 +15,8 @@ class State(StrEnum):
     QUEUED = "queued"
     PROCESSING = "processing"
     """A worker has it, or had it until its lease ran out."""
+    PAUSED = "paused"
+    """Whoever looks after jobs holds it; what was recovered is kept, and so is its turn."""
     COMPLETE = "complete"
     """Can be picked up."""
     FAILED = "failed"
@@ -25,7 +27,7 @@ class State(StrEnum):
 
 ENDED = (State.COMPLETE, State.FAILED, State.CANCELLED)
 """States that a job stays in until somebody wants something else, or its time is over."""
-UNFINISHED = (State.PENDING, State.QUEUED, State.PROCESSING)
+UNFINISHED = (State.PENDING, State.QUEUED, State.PROCESSING, State.PAUSED)
 
 
 class Stage(StrEnum):

@@ -40,6 +40,19 @@ class Keys:
         """Return the number of the job that a code confirms; None if it is none."""
         return self._read("confirm", code)
 
+    def preview(self, number: int) -> str:
+        """Return the key by which what came back is looked at, and nothing else: pages of strangers know it."""
+        return self._made("preview", number)
+
+    def previewed(self, key: str) -> int | None:
+        """Return the number of the job whose preview a key opens; None if it is none."""
+        return self._read("preview", key)
+
+    def digest(self, purpose: str, text: str) -> str:
+        """Return 256 bits that only who has the secret can make of a text. purpose: of no other use."""
+        found = hmac.digest(self._secret, f"{purpose} of {text}".encode("utf-8", "surrogatepass"), sha256)
+        return base64.urlsafe_b64encode(found).decode().rstrip("=")
+
     def _made(self, purpose: str, number: int) -> str:
         found = hmac.digest(self._secret, f"{purpose} {number}".encode(), sha256)
         return f"{number}-{base64.urlsafe_b64encode(found).decode().rstrip('=')}"

@@ -36,6 +36,22 @@ class Due:
     tries: int
 
 
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """A letter, and what became of it. due: when it is tried next, None if it is not; sent: when it was.
+
+    mail: whom it was for; nothing once the job was removed. message: what went wrong last.
+    """
+
+    job: int
+    kind: str
+    mail: str
+    due: float | None
+    tries: int
+    sent: float | None
+    message: str
+
+
 class Letters:
     """The letters in a database. Several may send: each letter is taken by one, who says what came of it."""
 
@@ -82,6 +98,20 @@ class Letters:
             values = {"due": None if is_over else later, "message": message}
             connection.execute(update(LETTERS).where(LETTERS.c.number == letter.number).values(values))
         return not is_over
+
+    def log(self, job: int | None = None, limit: int = 200) -> list[Logged]:
+        """Return the last letters, of one job or of all, newest first."""
+        chosen = select(LETTERS, JOBS.c.customer_order).join(JOBS, JOBS.c.number == LETTERS.c.job, isouter=True)
+        if job is not None:
+            chosen = chosen.where(LETTERS.c.job == job)
+        with self._database.reading() as connection:
+            found = connection.execute(chosen.order_by(LETTERS.c.number.desc()).limit(limit)).all()
+        return [
+            Logged(
+                row.job, row.kind, (row.customer_order or {}).get("mail", ""), row.due, row.tries, row.sent, row.message
+            )
+            for row in found
+        ]
 
     def waiting(self) -> int:
         """Return how many are still to be sent."""

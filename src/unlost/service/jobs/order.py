@@ -1,7 +1,7 @@
 """What somebody orders: a lost site or page, from which archives and dates, and whom to write to."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -10,6 +10,11 @@ from unlost.archives.spelling import asked
 from unlost.errors import DateError, UriError, UsageError
 from unlost.recover.plan import Plan, Policy
 from unlost.recover.scope import Scope
+
+FORMS = ("zip", "tar.gz", "wacz")
+"""What can be picked up; the first is that of people who say nothing."""
+LANGUAGES = ("en", "de")
+"""Of letters and pages; the first is that of people who say nothing of theirs."""
 
 MAX_URL = 2_000
 """Characters of an address: pages have no longer ones."""
@@ -20,7 +25,7 @@ MAX_MAIL = 254
 _MAX_ARCHIVES = 100
 # Narrower than what mail allows, on purpose: no quotes, comments, letters beyond ASCII, or anything a header acts on.
 _MAIL = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
-_FIELDS = ("url", "mail", "name", "page", "archives", "from", "to", "windows", "policy")
+_FIELDS = ("url", "mail", "name", "page", "archives", "at", "from", "to", "windows", "policy", "format", "language")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +36,8 @@ class Order:
     page: only this page, with what is needed to show it; else the whole site.
     archives: ids of those to ask; none for all that are on. first, last: dates of captures, 14 digits.
     windows: whether the names of files are such as Windows takes.
+    at: the date, 14 digits, to which captures should be close; None for the last ones.
+    form: the package that its owner wants; all are made. language: of letters to the owner.
     """
 
     url: str
@@ -42,10 +49,13 @@ class Order:
     last: str | None = None
     windows: bool = False
     policy: Policy = Policy.EXHAUSTIVE
+    at: str | None = None
+    form: str = "zip"
+    language: str = "en"
 
     def plan(self) -> Plan:
         """Return what a recovery is told."""
-        return Plan(self.url, page=self.page, policy=self.policy, first=self.first, last=self.last)
+        return Plan(self.url, page=self.page, policy=self.policy, at=self.at, first=self.first, last=self.last)
 
     def to_json(self) -> dict[str, object]:
         """Return it as JSON has it, for the database."""
@@ -84,6 +94,9 @@ def order_of(values: object, known: Collection[str]) -> Order:
         last,
         _switch(values, "windows"),
         _policy(values, default),
+        _date(values, "at", up=False),
+        _choice(values, "format", FORMS),
+        _choice(values, "language", LANGUAGES),
     )
     try:
         Scope.of(order.plan())
@@ -146,6 +159,16 @@ def _date(values: Mapping[str, object], name: str, *, up: bool) -> str | None:
         return dates.pad(text.replace("-", ""), up=up)
     except DateError as error:
         raise UsageError(f"{name}: {error}") from None
+
+
+def _choice(values: Mapping[str, object], name: str, known: Sequence[str]) -> str:
+    """Return one of several words; the first if none was said."""
+    found = values.get(name)
+    if found is None:
+        return known[0]
+    if not isinstance(found, str) or found not in known:
+        raise UsageError(f"{name}: expected one of {', '.join(known)}")
+    return found
 
 
 def _policy(values: Mapping[str, object], default: Policy) -> Policy:

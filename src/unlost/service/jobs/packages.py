@@ -9,8 +9,10 @@ from unlost.recover.export.archive_files.wacz_target import write_wacz
 from unlost.recover.export.exporting import Wanted, export_site
 from unlost.recover.export.targets.opening import open_target
 from unlost.service.jobs.job import Package
+from unlost.service.jobs.order import FORMS
 
-FORMS = ("zip", "tar.gz", "wacz")
+__all__ = ["FORMS", "MEDIA_TYPES", "pack"]
+
 MEDIA_TYPES = {"zip": "application/zip", "tar.gz": "application/gzip", "wacz": "application/wacz"}
 
 _FOLDER = "packages"

@@ -6,6 +6,8 @@
        │                   └────────retry────────┼── is over                  │
        └──expire──► removed                      └──fail, cancel──► failed, cancelled
 
+    queued, processing ──pause──► paused ──resume──► queued
+
 A worker's word counts only with the generation of its lease. Whoever claims a job makes a new one, so at any time there
 is at most one generation whose word counts, whatever earlier workers still believe.
 """
@@ -118,6 +120,28 @@ def cancel(job: Job, now: float) -> Job:
     return replace(_without_lease(_in_state(job, State.CANCELLED, now)), ended=now, message="cancelled")
 
 
+def pause(job: Job, now: float) -> Job:
+    """Hold a job that waits or is worked on; its worker is told at its next beat, and what it recovered is kept."""
+    if job.state is State.PAUSED:
+        return job
+    if job.state not in (State.QUEUED, State.PROCESSING):
+        raise JobError(f"it is {job.state}: only what waits or is worked on can be paused")
+    return _without_lease(_in_state(job, State.PAUSED, now))
+
+
+def resume(job: Job, now: float) -> Job:
+    """Put a job that was paused back into the queue, at its old place."""
+    if job.state is not State.PAUSED:
+        raise JobError(f"it is {job.state}: only what is paused can be resumed")
+    return replace(_in_state(job, State.QUEUED, now), not_before=0.0, crashes=0)
+
+
+def remove(job: Job, now: float) -> Job:
+    """Forget a job whatever its state: what is not over is cancelled first."""
+    is_going = job.state in (State.QUEUED, State.PROCESSING, State.PAUSED)
+    return expire(cancel(job, now) if is_going else job, now)
+
+
 def retry(job: Job, now: float, turn: int) -> Job:
     """Queue a job again that has ended: what came back is kept, what failed or is new is asked for.
 
@@ -144,7 +168,7 @@ def pick_up(job: Job, now: float) -> Job:
 
 def expire(job: Job, now: float) -> Job:
     """Forget whose it was, and everything that can be picked up; what came of it stays, for history."""
-    if job.state in (State.QUEUED, State.PROCESSING):
+    if job.state in (State.QUEUED, State.PROCESSING, State.PAUSED):
         raise JobError(f"it is {job.state}: cancel it first")
     if job.state is State.REMOVED:
         return job

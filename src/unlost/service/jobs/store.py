@@ -11,9 +11,11 @@ from unlost.errors import BusyError, JobError, UsageError
 from unlost.service.jobs import states
 from unlost.service.jobs.database import Database
 from unlost.service.jobs.job import UNFINISHED, Job, Progress, State
+from unlost.service.jobs.log import note_change
 from unlost.service.jobs.order import Order
 from unlost.service.jobs.retention import Letter, Terms, letter_for
 from unlost.service.jobs.rows import customer_of, job_of, values_of
+from unlost.service.jobs.rules import Rules, host_of, is_below
 from unlost.service.jobs.tables import JOBS, LETTERS, WORKERS
 
 _GAP = 1 << 20
@@ -46,7 +48,13 @@ class Jobs:
     def __init__(self, database: Database, terms: Terms | None = None, max_unfinished: int = _MAX_UNFINISHED) -> None:
         self.database = database
         self.terms = terms or Terms()
+        self.rules = Rules(database)
         self._max_unfinished = max_unfinished
+
+    def now(self) -> float:
+        """Return the time that counts, in seconds since 1970."""
+        with self.database.reading() as connection:
+            return self.database.now(connection)
 
     def check(self) -> None:
         """Raise DatabaseError if the database cannot be reached."""
@@ -55,21 +63,25 @@ class Jobs:
 
     # Orders
 
-    def submit(self, order: Order, *, is_confirmed: bool = False) -> Job:
-        """Take an order. is_confirmed: it goes into the queue at once.
+    def submit(self, order: Order, *, is_confirmed: bool = False, client: str = "") -> Job:
+        """Take an order. is_confirmed: it goes into the queue at once. client: a hash of whence it comes.
 
-        Raises BusyError if its customer has too many, or if too many wait to be confirmed.
+        Raises BusyError if its customer has too many, or if too many wait to be confirmed, and as `Rules.take` does.
         """
         with self.database.writing() as connection:
-            if not is_confirmed:
-                self._check_room(connection, order)
             now = self.database.now(connection)
+            if is_confirmed:
+                self.rules.check_host(connection, host_of(order.url))
+            else:
+                self._check_room(connection, order)
+                self.rules.take(connection, order, client, now)
             job = Job(0, order, State.PENDING, now, now)
             if is_confirmed:
                 job = states.confirm(job, now, self._last_turn(connection) + _GAP)
             number = connection.execute(insert(JOBS).values(values_of(job, self.terms))).inserted_primary_key
             taken = _numbered(job, number[0] if number else 0)
             self._write_letter(connection, letter_for(None, taken), taken, now)
+            note_change(connection, None, taken, now)
             return taken
 
     def _check_room(self, connection: Connection, order: Order) -> None:
@@ -114,6 +126,7 @@ class Jobs:
             values = values_of(after, self.terms)
             connection.execute(update(JOBS).where(JOBS.c.number == before.number).values(values))
             self._write_letter(connection, letter_for(before, after), after, now)
+            note_change(connection, before, after, now)
         return after
 
     def _write_letter(self, connection: Connection, letter: Letter | None, job: Job, now: float) -> None:
@@ -138,8 +151,18 @@ class Jobs:
 
     def _last_turn(self, connection: Connection) -> int:
         # Also of those that are worked on: they keep their turns if they are given back.
-        waiting = JOBS.c.state.in_((State.QUEUED.value, State.PROCESSING.value))
+        waiting = JOBS.c.state.in_((State.QUEUED.value, State.PROCESSING.value, State.PAUSED.value))
         return connection.execute(select(func.max(JOBS.c.turn)).where(waiting)).scalar_one() or 0
+
+    def remind(self, number: int) -> Job:
+        """Write to the owner again: to confirm an order, or to pick up what is complete."""
+        kinds = {State.PENDING: Letter.CONFIRM_REMINDER, State.COMPLETE: Letter.PICK_UP_REMINDER}
+        with self.database.writing() as connection:
+            job = _job(connection, number, is_locked=True)
+            if job.state not in kinds:
+                raise JobError(f"it is {job.state}: there is nothing to remind its owner of")
+            self._write_letter(connection, kinds[job.state], job, self.database.now(connection))
+            return job
 
     def place(self, job: Job) -> int | None:
         """Return how many jobs go before one, and one more; None if it does not wait."""
@@ -256,6 +279,17 @@ class Jobs:
         with self.database.reading() as connection:
             return list(connection.execute(chosen).scalars())
 
+    def below(self, domain: str) -> list[Job]:
+        """Return all jobs of a domain and all below it that have not been removed, by number."""
+        return [job for job in self.history() if job.state is not State.REMOVED and is_below(job.order.url, domain)]
+
+    def durations(self, limit: int = 50) -> list[float]:
+        """Return how many seconds the last jobs took that are complete, from their beginning to their end."""
+        is_done = and_(JOBS.c.ended.is_not(None), JOBS.c.begun.is_not(None), JOBS.c.recovered > 0)
+        chosen = select(JOBS.c.ended - JOBS.c.begun).where(is_done).order_by(JOBS.c.ended.desc()).limit(limit)
+        with self.database.reading() as connection:
+            return [float(each) for each in connection.execute(chosen).scalars()]
+
     def counts(self) -> dict[State, int]:
         """Return how many jobs are in which state."""
         with self.database.reading() as connection:
@@ -270,6 +304,7 @@ class Jobs:
         with self.database.writing() as connection:
             now = self.database.now(connection)
             due = select(JOBS).where(JOBS.c.due <= now).order_by(JOBS.c.due).limit(limit)
+            self.rules.forget(connection, now)
             for job in map(job_of, connection.execute(due.with_for_update(skip_locked=True)).all()):
                 after, letter = self.terms.due(job, now)
                 self._keep(connection, job, after, now)

@@ -75,3 +75,51 @@ TOKENS = Table(
     Column("name", String(200), nullable=False),
     Column("made", Float, nullable=False),
 )
+EVENTS = Table(
+    "event",
+    METADATA,
+    Column("number", _NUMBER, primary_key=True, autoincrement=True),
+    Column("job", BigInteger, nullable=False),
+    Column("at", Float, nullable=False),
+    Column("what", String(32), nullable=False),
+    Column("detail", Text, nullable=False),
+    Index("event_job", "job", "number"),
+)
+TALLIES = Table(
+    "tally",
+    METADATA,
+    Column("number", _NUMBER, primary_key=True, autoincrement=True),
+    Column("kind", String(16), nullable=False),
+    Column("who", String(64), nullable=False, comment="a hash"),
+    Column("at", Float, nullable=False),
+    Index("tally_who", "kind", "who", "at"),
+    Index("tally_at", "at"),
+)
+SETTINGS = Table(
+    "setting",
+    METADATA,
+    Column("name", String(64), primary_key=True),
+    Column("value", JSON, nullable=False),
+)
+BLOCKED = Table(
+    "blocked",
+    METADATA,
+    Column("domain", String(255), primary_key=True),
+    Column("since", Float, nullable=False),
+    Column("reason", Text, nullable=False),
+)
+ADMINS = Table(
+    "admin",
+    METADATA,
+    Column("name", String(200), primary_key=True),
+    Column("password", String(300), nullable=False, comment="a hash, by scrypt"),
+    Column("made", Float, nullable=False),
+)
+SESSIONS = Table(
+    "session",
+    METADATA,
+    Column("hash", String(64), primary_key=True),
+    Column("admin", String(200), nullable=False),
+    Column("begun", Float, nullable=False),
+    Column("seen", Float, nullable=False),
+)

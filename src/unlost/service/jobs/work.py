@@ -24,6 +24,7 @@ from unlost.recover.state.reading import StateReading
 from unlost.recover.state.state import State as RecoveryState
 from unlost.recover.warcs import Warcs
 from unlost.service.jobs import states
+from unlost.service.jobs.bound import Bound
 from unlost.service.jobs.folders import JobFolders, checkpoint
 from unlost.service.jobs.job import Job, Progress, Stage
 from unlost.service.jobs.keeping import LeaseKeeper
@@ -66,6 +67,7 @@ class Work:
         self._job = job
         self._progress = job.progress
         self._is_lost = False
+        self._bound: Bound | None = None
 
     async def run(self) -> None:
         """Do it, until it is done, cannot be done now, or is not ours any more; cancelled, it is given back.
@@ -114,7 +116,7 @@ class Work:
             again, rounds = self._when_again(result), self._rounds()
             if again is not None:
                 return partial(self._given_back, again, rounds)
-            message = remark(result)
+            message = "; ".join(part for part in (remark(result), self._stopped()) if part)
             # It is told with the next beat: whoever takes over before that has little to do again.
             keeper.progress = replace(self._progress, stage=Stage.PACKING)
         packages = await asyncio.to_thread(pack, folder, windows=job.order.windows)
@@ -127,6 +129,7 @@ class Work:
 
     async def _recovered(self, folder: Path, keeper: LeaseKeeper) -> Result:
         tools, order = self._tools, self._job.order
+        self._bound = bound = Bound(folder / "warc", await asyncio.to_thread(tools.jobs.rules.limits))
         with (
             RecoveryState(folder) as state,
             closing(Warcs(folder / "warc", tools.clock, f"unlost/{VERSION}")) as warcs,
@@ -139,7 +142,8 @@ class Work:
                         self._see(fields, keeper)
 
                 recovery = Recovery(
-                    order.plan(), state, warcs, repositories, tools.clock, tell, sent=courier.sent
+                    order.plan(), state, warcs, repositories, tools.clock, tell, sent=courier.sent,
+                    should_stop=bound.is_over,
                 )  # fmt: skip
                 writing = asyncio.create_task(_checkpoints(folder))
                 try:
@@ -150,6 +154,10 @@ class Work:
                         await writing
             self._see({standing.value: count for standing, count in result.counts.items()}, keeper)
             return result
+
+    def _stopped(self) -> str:
+        """Return which limit of this service ended it, in words; nothing if none did."""
+        return "" if self._bound is None else self._bound.reached
 
     def _archives(self) -> dict[str, Archive]:
         known, wanted = self._tools.archives, self._job.order.archives
@@ -169,7 +177,7 @@ class Work:
 
     def _when_again(self, result: Result) -> float | None:
         """Return when to go on; None if what there is, is all that there will be."""
-        if result.is_done or result.is_enough or self._rounds() >= _MAX_ROUNDS:
+        if result.is_done or result.is_enough or self._stopped() or self._rounds() >= _MAX_ROUNDS:
             return None
         pause = self._tools.clock.now() + self._tools.pause
         times = [each.until for each in result.closed.values() if math.isfinite(each.until)]

@@ -1,0 +1,118 @@
+"""Takes a picture of each page for people, for docs/: run by `make screenshots`. Everything in them is made up."""
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, Page, ViewportSize
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from tests.neighbours import chromium
+from tests.service.jobs.workers import Hold
+from tests.service.pages.place import ADMIN, ADMIN_PASSWORD, Place, log_in, order, running_place
+
+_SIZE: ViewportSize = {"width": 1000, "height": 760}
+_SCALE = 0.75  # of a picture to the page: it can still be read, and takes half the room
+_SCREEN: dict[str, Any] = {"viewport": _SIZE, "device_scale_factor": _SCALE}
+_PHONE: ViewportSize = {"width": 390, "height": 780}
+_ADMIN = ("workers", "archives", "mail", "history", "statistics", "limits", "domains")
+
+
+def _shot(page: Page, folder: Path, name: str) -> None:
+    page.wait_for_load_state("networkidle") if "status" not in name else None
+    page.screenshot(path=folder / f"{name}.png", full_page=True, animations="disabled")
+    sys.stderr.write(f"{folder / name}.png\n")
+
+
+def _order(browser: Browser, other: Page, place: Place, folder: Path) -> str:
+    """Take pictures from the form to what is ready; return the address of the job."""
+    base = place.service.base
+    page = browser.new_context(**_SCREEN).new_page()
+    page.goto(f"{base}/recover")
+    page.get_by_label("Address of the lost site").fill("lost.example")
+    page.get_by_label("Your mail address").fill("you@example.org")
+    page.get_by_label("Your name").click()
+    page.wait_for_selector("#holdings table")
+    _shot(page, folder, "submit")
+    page.locator("details.card > summary").click()
+    _shot(page, folder, "submit-more")
+    page.get_by_label("Your mail address").fill("nobody")
+    page.get_by_role("button", name="Get it back").click()
+    _shot(page, folder, "submit-wrong")
+    order(page, base, "you@example.org")
+    page.wait_for_url("**/sent/**")
+    _shot(page, folder, "sent")
+    page.get_by_role("link", name="Here you see").click()
+    _shot(page, folder, "status-pending")
+    page.goto(place.link("you@example.org"))
+    _shot(page, folder, "confirm")
+    hold = Hold(place.lost, 14)
+    page.get_by_role("button", name="Yes, begin").click()
+    hold.wait()
+    page.get_by_role("heading", name="Being collected from archives").wait_for()
+    page.locator("progress:not([value='0'])").wait_for()
+    _shot(page, folder, "status-processing")
+    for name in ("first", "second"):
+        waits = {"url": f"http://{name}.lost.example/", "mail": f"{name}@example.org"}
+        place.service.ask("POST", "/api/jobs", waits, is_admin=True)
+    log_in(other, base, ADMIN, ADMIN_PASSWORD)
+    other.wait_for_selector("table.jobs")
+    _shot(other, folder, "admin-jobs")
+    hold.release()
+    page.get_by_role("heading", name="Your site is ready").wait_for()
+    _shot(page, folder, "status-complete")
+    return page.url
+
+
+def _kept(browser: Browser, place: Place, address: str, folder: Path) -> None:
+    """Take pictures of what can be done then, in German and on a phone, too."""
+    base = place.service.base
+    page = browser.new_context(**_SCREEN).new_page()
+    page.goto(address)
+    page.get_by_role("link", name="Preview").click()
+    _shot(page, folder, "preview")
+    page.goto(f"{address}/report")
+    _shot(page, folder, "report")
+    page.goto(f"{address}/delete")
+    _shot(page, folder, "delete")
+    page.goto(f"{base}/privacy")
+    _shot(page, folder, "privacy")
+    page.goto(f"{base}/jobs/1-x")
+    _shot(page, folder, "problem")
+    german = browser.new_context(**_SCREEN, locale="de-DE").new_page()
+    german.goto(address)
+    _shot(german, folder, "status-complete-de")
+    phone = browser.new_context(viewport=_PHONE, device_scale_factor=_SCALE).new_page()
+    phone.goto(f"{base}/recover")
+    _shot(phone, folder, "submit-phone")
+    phone.goto(address)
+    _shot(phone, folder, "status-complete-phone")
+
+
+def _administration(other: Page, place: Place, folder: Path) -> None:
+    """Take pictures of what administrators see."""
+    base = place.service.base
+    for name in _ADMIN:
+        other.goto(f"{base}/admin/{name}")
+        _shot(other, folder, f"admin-{name}")
+    other.goto(f"{base}/admin/jobs/1")
+    _shot(other, folder, "admin-job")
+    other.get_by_role("button", name="Log out").click()
+    _shot(other, folder, "admin-login")
+
+
+def main() -> None:
+    """Write the pictures into a folder."""
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as scratch, chromium.browser() as browser, running_place(Path(scratch)) as place:
+        other = browser.new_context(**_SCREEN).new_page()
+        address = _order(browser, other, place, folder)
+        _kept(browser, place, address, folder)
+        _administration(other, place, folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,25 @@
+"""The body of a request, within bounds: of strangers, who may send much, or nothing for ever."""
+
+import asyncio
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+
+MAX_BYTES = 1 << 16
+"""Of an order or a form: the largest has a few thousand."""
+
+_SECONDS = 20.0  # from the end of the headers to that of the body: as long as for the headers themselves
+
+
+async def body_of(request: Request) -> bytes:
+    """Return the body of a request. Raises 408 and 413."""
+    data = bytearray()
+    try:
+        async with asyncio.timeout(_SECONDS):
+            async for piece in request.stream():
+                data += piece
+                if len(data) > MAX_BYTES:
+                    raise HTTPException(413, f"expected at most {MAX_BYTES} bytes")
+    except TimeoutError:
+        raise HTTPException(408, f"expected the body within {_SECONDS:g} s", {"connection": "close"}) from None
+    return bytes(data)

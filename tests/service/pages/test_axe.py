@@ -1,0 +1,111 @@
+"""Everybody can use the pages: axe-core looks at each in both languages, light and dark; keys alone will do."""
+
+from collections.abc import Iterator
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from tests.service.jobs.serving import ORDER
+from tests.service.pages.place import ADMIN, ADMIN_PASSWORD, Place
+
+pytestmark = pytest.mark.browser
+
+_OPTIONS = {"resultTypes": ["violations"]}
+
+
+@pytest.fixture(scope="module")
+def jobs(place: Place) -> dict[str, str]:
+    """Have a job that is complete and one that waits to be confirmed: their keys."""
+    service = place.service
+    done = service.ask("POST", "/api/jobs", ORDER, is_admin=True).json["key"]
+    assert service.ended(done)["state"] == "complete"
+    waits = service.ask("POST", "/api/jobs", {**ORDER, "mail": "axe@example.org"}).json["key"]
+    return {"complete": done, "pending": waits}
+
+
+@pytest.fixture(params=[("en", "light"), ("de", "dark")], ids=["English, light", "German, dark"])
+def visitor(request: pytest.FixtureRequest, browser: Browser, place: Place) -> Iterator[BrowserContext]:
+    """Have an administrator with a language. The policy of pages is off: it would keep axe out, too."""
+    language, scheme = request.param
+    with browser.new_context(locale=language, color_scheme=scheme, bypass_csp=True) as context:
+        page = context.new_page()
+        page.goto(f"{place.service.base}/admin")
+        page.locator("#name").fill(ADMIN)
+        page.locator("#password").fill(ADMIN_PASSWORD)
+        page.locator("form.login button").click()
+        page.wait_for_selector(".tabs")
+        page.close()
+        yield context
+
+
+def faults(page: Page) -> list[str]:
+    """Return what axe finds wrong, in a line each."""
+    found = Axe().run(page, options=_OPTIONS).response["violations"]
+    return [f"{each['id']}: {node['html'][:150]}" for each in found for node in each["nodes"]]
+
+
+def test_every_page(visitor: BrowserContext, place: Place, jobs: dict[str, str]) -> None:
+    """No page has anything that axe objects to."""
+    base, done = place.service.base, jobs["complete"]
+    mail = place.link("axe@example.org").removeprefix(base)
+    paths = ["/recover", "/privacy", "/", "/about", f"/jobs/{done}", f"/jobs/{jobs['pending']}", f"/jobs/{done}/delete"]
+    paths += [f"/jobs/{done}/preview", f"/recover/sent/{jobs['pending']}", mail, "/jobs/1-x"]
+    admin = ("", "?state=complete", "?state=pending", "/workers", "/archives", "/mail", "/history", "/statistics")
+    paths += [f"/admin{each}" for each in (*admin, "/limits", "/domains", f"/jobs/{done.partition('-')[0]}")]
+    page = visitor.new_page()
+    found = {}
+    for path in paths:
+        page.goto(base + path)
+        if path == "/recover":
+            page.locator("details.card > summary").click()
+            page.locator("#mail").fill("nobody")
+            page.locator("button.main").click()
+            expect(page.locator("#faults")).to_be_visible()
+        if wrong := faults(page):
+            found[path] = wrong
+    page.goto(f"{base}/admin")
+    page.locator("form[action='/admin/logout'] button").click()
+    if wrong := faults(page):
+        found["/admin/login"] = wrong
+    assert found == {}
+
+
+def test_axe_sees_what_is_wrong(visitor: BrowserContext, place: Place) -> None:
+    """The same check finds a field without a label and text that nobody can read."""
+    page = visitor.new_page()
+    page.goto(f"{place.service.base}/recover")
+    page.evaluate("document.querySelector('label[for=mail]').remove()")
+    page.evaluate("document.querySelector('h1').style = 'color: #999; background: #888'")
+    wrong = {each.partition(":")[0] for each in faults(page)}
+    assert {"label", "color-contrast"} <= wrong
+
+
+def test_by_keys_alone(browser: Browser, place: Place) -> None:
+    """Whoever has no mouse orders by tabs, letters and Enter; what is wrong is said while typing, and is in focus."""
+    with browser.new_context() as context:
+        page = context.new_page()
+        page.goto(f"{place.service.base}/recover")
+        page.keyboard.press("Tab")
+        expect(page.locator(":focus")).to_have_text("Skip to the contents")
+        page.keyboard.press("Enter")
+        page.keyboard.press("Tab")
+        page.keyboard.type("not an address at all:")
+        for _ in range(3):
+            page.keyboard.press("Tab")
+        expect(page.locator("#url-fault")).to_contain_text("This is no address of a site")
+        page.keyboard.type("nobody")
+        page.keyboard.press("Tab")
+        expect(page.locator("#mail-fault")).to_contain_text("This is no mail address")
+        expect(page.locator("#mail")).to_have_attribute("aria-invalid", "true")
+        page.keyboard.press("Shift+Tab")
+        page.keyboard.type("me@example.org")
+        expect(page.locator("#mail-fault")).to_be_empty()
+        page.keyboard.press("Enter")
+        expect(page.locator("#faults")).to_be_focused()
+        page.locator("#url").fill("lost.example")
+        page.locator("#url").press("Tab")
+        expect(page.locator("#holdings")).to_contain_text("archives have one copy")
+        page.locator("#mail").focus()
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", level=1)).to_contain_text("look into your mail")

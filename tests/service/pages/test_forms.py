@@ -1,0 +1,164 @@
+"""Forms are taken from our own pages alone, and whatever is in them, no answer is a fault and nothing acts."""
+
+import random
+import string
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.service.jobs.serving import ORDER, Service
+from tests.service.pages.place import ADMIN, ADMIN_PASSWORD, Place
+from tests.service.pages.visits import Visitor, log_in
+
+EVIL = "\"'><script>document.title='owned'</script><img src=x onerror=alert(1)>{{7*7}}"
+
+
+@pytest.fixture(scope="module")
+def key(place: Place) -> str:
+    """Have a job to try things with."""
+    return str(place.service.ask("POST", "/api/jobs", {**ORDER, "mail": "forms@example.org"}).json["key"])
+
+
+@pytest.fixture(scope="module")
+def admin(place: Place) -> Visitor:
+    """Have an administrator who is logged in."""
+    return log_in(place.service, ADMIN, ADMIN_PASSWORD)
+
+
+def public_forms(service: Service, key: str) -> list[str]:
+    """Return where forms for everybody are sent."""
+    number = key.partition("-")[0]
+    code = service.ask("GET", f"/api/jobs/{number}", is_admin=True).json["number"]
+    assert str(code) == number
+    return ["/recover", "/recover/check", f"/jobs/{key}/cancel", f"/jobs/{key}/retry", f"/jobs/{key}/delete"]
+
+
+def admin_forms(key: str) -> list[str]:
+    """Return where forms of administrators are sent."""
+    one = f"/admin/jobs/{key.partition('-')[0]}"
+    actions = ("pause", "resume", "cancel", "retry", "confirm", "remind", "move", "assign", "delete")
+    rest = ["/admin/limits", "/admin/domains", "/admin/takedown", "/admin/logout"]
+    return [*(f"{one}/{action}" for action in actions), *rest]
+
+
+def test_forged_forms(place: Place, key: str, admin: Visitor) -> None:
+    """Without the token of this visitor, with another's, or from another site, nothing is done."""
+    state = place.service.status(key)
+    stranger, other = Visitor(place.service), Visitor(place.service)
+    stranger.get("/recover")
+    other.get("/recover")
+    assert stranger.token != other.token
+    for path in [*public_forms(place.service, key), "/admin/login"]:
+        assert stranger.post(path, {"token": ""}).status == 403, path
+        assert stranger.post(path, {"token": other.token}).status == 403, path
+        assert Visitor(place.service).post(path, {"token": stranger.token}).status == 403, path
+        assert stranger.post(path, {}, Sec_Fetch_Site="cross-site").status == 403, path
+    for path in admin_forms(key):
+        assert admin.post(path, {"token": stranger.token}).status == 403, path
+        assert admin.post(path, {}, Sec_Fetch_Site="same-site").status == 403, path
+        outside = stranger.post(path, {})
+        assert (outside.status, outside.headers.get("location")) == (303, "/admin/login"), path
+    # A token of a page that everybody can see is none of the administrator's, even in the same browser.
+    admin_token = admin.token
+    admin.get("/recover")
+    assert admin.token != admin_token
+    assert admin.post("/admin/limits", {"per_mail": "1"}).status == 403
+    admin.get("/admin")
+    assert admin.token == admin_token
+    assert place.service.status(key) == state
+
+
+def test_what_is_no_form(place: Place) -> None:
+    """Too much, another kind, bytes that are no text: refused, and said so on a page."""
+    visitor = Visitor(place.service)
+    visitor.get("/recover")
+    assert visitor.post("/recover", b"a=" + b"x" * 70_000).status == 413
+    assert visitor.post("/recover", b"{}", Content_Type="application/json").status == 415
+    assert visitor.post("/recover", b"token=%ff").status == 400
+    assert visitor.post("/recover", b"\xff=1").status == 400
+    assert visitor.post("/recover", b"&".join(b"a=1" for _ in range(400))).status == 400
+    assert place.service.ask("PUT", "/recover", b"").status == 405
+    assert b"<h1>" in place.service.ask("GET", "/recover/nowhere").body
+
+
+def test_everything_is_escaped(place: Place, admin: Visitor) -> None:
+    """What somebody types is shown as text: in the form, on the pages of the job, and to administrators."""
+    visitor = Visitor(place.service)
+    visitor.get("/recover")
+    answer = visitor.post("/recover", {"url": EVIL, "mail": EVIL, "name": EVIL, "at": EVIL, "when": "around"})
+    assert answer.status == 400
+    assert b"<script>document" not in answer.body
+    assert b"49" not in answer.body.replace(b"{{7*7}}", b"") or b"{{7*7}}" in answer.body
+    sent = visitor.post("/recover", {"url": f"lost.example/{EVIL}", "mail": "evil@example.org", "name": EVIL})
+    assert sent.status == 303
+    key = sent.headers["location"].rpartition("/")[2]
+    number = key.partition("-")[0]
+    pages = [visitor.get(path) for path in (sent.headers["location"], f"/jobs/{key}", f"/jobs/{key}/delete")]
+    pages += [admin.get(path) for path in (f"/admin/jobs/{number}", "/admin?state=pending", "/admin/history")]
+    for page in pages:
+        assert page.status == 200
+        assert b"<script>document" not in page.body
+        assert b"<img src=x" not in page.body
+
+
+def test_headers(place: Place, key: str, admin: Visitor) -> None:
+    """Every page has its policy, is not stored, told to nobody, sniffed, framed or read by other sites."""
+    for visitor, path in [
+        (Visitor(place.service), each)
+        for each in ("/recover", "/privacy", f"/jobs/{key}", "/jobs/1-x", "/admin/login", f"/recover/sent/{key}")
+    ] + [(admin, each) for each in ("/admin", "/admin/limits", "/admin/statistics")]:
+        headers = visitor.get(path).headers
+        assert "default-src 'none'" in headers["content-security-policy"], path
+        assert "'unsafe" not in headers["content-security-policy"], path
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["x-frame-options"] == "DENY"
+        assert headers["cache-control"] == "no-store"
+        assert headers["referrer-policy"] == "no-referrer"
+        assert "access-control-allow-origin" not in headers
+        assert "strict-transport-security" not in headers, "there is no TLS here"
+    session = admin.service.ask("GET", "/admin/login").headers["set-cookie"].lower()
+    assert "httponly" in session
+    assert "samesite=strict" in session
+
+
+FIELDS = (
+    "url", "mail", "name", "what", "when", "at", "from", "to", "windows", "format", "archives", "look", "order",
+    "password", "place", "worker", "back", "domain", "reason", "per_mail", "per_client", "per_address", "megabytes",
+    "hours", "lang",
+)  # fmt: skip
+VALUES = (
+    "", "0", "-1", "1", "99999999999999999999", "1e9", "٣", "yes", "site", "page", "around", "between", "2014", "20149",
+    "zip", "wacz", "a", "b", "c" * 3_000, EVIL, "\x00", "\r\nSet-Cookie: x=y", "//evil.example", "/admin\\@evil",
+    "/admin//evil.example", "http://[::1]/", "http://", "lost.example", "mailto:a@b", "a@example.org", "\udcff", "🜍",
+    "../../x",
+)  # fmt: skip
+
+
+def test_fuzz(place: Place, key: str, admin: Visitor) -> None:
+    """Some hundred forms with anything in them: each is answered, none by a fault, and all lead within the service."""
+    chance = random.Random(1208)  # noqa: S311
+    stranger = Visitor(place.service)
+    stranger.get("/recover")
+    mine = [path for path in public_forms(place.service, key) if not path.endswith("/delete")]
+    theirs = [path for path in admin_forms(key) if not path.endswith(("/logout", "/delete"))]
+    for number in range(300):
+        visitor, path = (stranger, chance.choice(mine)) if number % 2 else (admin, chance.choice(theirs))
+        pairs = []
+        for _ in range(chance.randrange(1, 12)):
+            odd = "".join(chance.choices(string.printable, k=9))
+            pairs.append((chance.choice(FIELDS), chance.choice([*VALUES, odd])))
+        answer = visitor.post(path, pairs)
+        assert answer.status < 500, (number, path, pairs)
+        assert answer.status in (200, 303, 400, 404, 409, 429), (number, path, answer.status)
+        place_ = urlsplit(answer.headers.get("location", "/"))
+        assert (place_.scheme, place_.netloc) == ("", ""), (number, path)
+        assert "\\" not in place_.path
+        assert "x" not in visitor.cookies
+        assert b"<script>document" not in answer.body
+    admin.get("/admin/limits")
+    limits = {"per_mail": "10", "per_client": "50", "per_address": "10", "megabytes": "20000", "hours": "72"}
+    assert admin.post("/admin/limits", dict.fromkeys(limits, "0")).status == 200
+    for domain in ("a", "b", "lost.example", "evil.example", "1", "0"):
+        admin.post("/admin/domains", {"what": "unblock", "domain": domain})
+    assert "a fault of ours" not in "".join(place.service.lines).lower()
+    assert not any("a page failed" in line for line in place.service.lines)

@@ -1,0 +1,137 @@
+"""What came back is shown, and whatever it is, it reaches nothing: tried with a hostile site in a real browser."""
+
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
+
+from tests.service.pages.hostile import PAGES, hostile
+from tests.service.pages.place import ADMIN, ADMIN_PASSWORD, Place, log_in, running_place
+
+pytestmark = pytest.mark.browser
+
+
+class _Others(BaseHTTPRequestHandler):
+    """A host of others, which notes what it is asked for."""
+
+    asked: list[str] = []  # noqa: RUF012  one server for one test
+
+    def do_GET(self) -> None:
+        """Note a request."""
+        self.asked.append(self.path)
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture(scope="module")
+def others() -> Iterator[int]:
+    """Run a host of others."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Others) as server:
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        yield server.server_port
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def evil(others: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Place, str]]:
+    """Have the hostile site recovered; yield where, and the address of its page."""
+    with running_place(tmp_path_factory.mktemp("hostile"), hostile(others)) as place:
+        job = place.service.ask("POST", "/api/jobs", {"url": "lost.example", "mail": "a@example.org"}, is_admin=True)
+        done = place.service.ended(job.json["key"])
+        assert done["progress"]["recovered"] == len(PAGES) + 2
+        yield place, f"{place.service.base}/jobs/{job.json['key']}"
+
+
+@pytest.fixture
+def operator(browser: Browser, evil: tuple[Place, str]) -> Iterator[BrowserContext]:
+    """Have an administrator who is logged in, with a cookie besides that any script of this host could read."""
+    base = evil[0].service.base
+    with browser.new_context() as context:
+        log_in(context.new_page(), base, ADMIN, ADMIN_PASSWORD)
+        # Else it would be the browser that keeps pages from other ports of this machine, and not we.
+        context.grant_permissions(["local-network-access"])
+        context.add_cookies([{"name": "other", "value": "secret", "url": base}])
+        yield context
+
+
+def visited(context: BrowserContext, preview: str, *, unsafely: bool) -> tuple[set[str], list[str]]:
+    """Look at every page of the preview; return what pages got, and what was asked for outside of the preview.
+
+    unsafely: with the policies of the preview taken away, as if we had forgotten them.
+    """
+    page = context.new_page()
+    reached: list[str] = []
+    folder = urlsplit(preview).path
+
+    def bare(route: Route) -> None:
+        answer = route.fetch()
+        headers = {name: value for name, value in answer.headers.items() if name != "content-security-policy"}
+        route.fulfill(response=answer, headers=headers)
+
+    # What the browser itself refuses has no answer: the policy keeps it from being sent.
+    page.on("response", lambda answer: reached.append(urlsplit(answer.url).path))
+    if unsafely:
+        page.route(f"**{folder}**", bare)
+    for name in PAGES:
+        page.goto("about:blank")
+        page.goto(f"{preview}{name}.html", wait_until="commit")
+        if name == "form" and not unsafely:
+            page.get_by_role("button", name="Go").click()
+        page.wait_for_load_state("networkidle")
+    page.close()
+    outside = [path for path in reached if not path.startswith(folder)]
+    return {path.split("/")[2] for path in outside if path.startswith("/stolen/")}, outside
+
+
+def preview_of(page: Page, address: str) -> str:
+    """Open the preview from the page of a job; return where the frame with what came back begins."""
+    page.goto(address)
+    page.get_by_role("link", name="Preview").click()
+    expect(page.frame_locator("iframe").get_by_text("script.html")).to_be_visible()
+    source = page.locator("iframe").get_attribute("src")
+    assert source is not None
+    frame = page.frames[1].url
+    return frame.rpartition("/")[0] + "/"
+
+
+def test_a_hostile_site_reaches_nothing(operator: BrowserContext, evil: tuple[Place, str]) -> None:
+    """Neither script, form, frame, service worker, `//host` nor refresh gets at pages, cookies or other hosts."""
+    place, address = evil
+    preview = preview_of(operator.new_page(), address)
+    _Others.asked.clear()
+    stolen, outside = visited(operator, preview, unsafely=False)
+    assert (stolen, outside, _Others.asked) == (set(), [], [])
+    assert place.service.ask("GET", "/health").status == 200
+    # The control: the same pages, without the policy, do all of that.
+    stolen, outside = visited(operator, preview, unsafely=True)
+    assert {"script", "cookie", "admin", "worker", "form", "refresh"} <= stolen
+    assert "/admin" in outside
+    assert {each.partition("?")[0] for each in _Others.asked} >= {"/stolen/host.png", "/stolen/host.js"}
+
+
+def test_the_frame_is_kept_in_its_place(operator: BrowserContext, evil: tuple[Place, str]) -> None:
+    """Pages are read in the frame, and none of them gets out of it, or knows the key of the job."""
+    page = operator.new_page()
+    preview = preview_of(page, evil[1])
+    key = evil[1].rpartition("/")[2]
+    assert key not in preview
+    assert evil[0].service.ask("GET", f"/jobs/{preview.split('/')[4]}").status == 404, "it opens the preview alone"
+    assert evil[0].service.ask("GET", f"/preview/{key}/").status == 404
+    page.frame_locator("iframe").get_by_text("refresh.html").click()
+    expect(page.frame_locator("iframe").get_by_text("page refresh")).to_be_visible()
+    assert page.title() == "Preview of lost.example"
+    for path in ("admin", "recover", "jobs/" + key):
+        answer = evil[0].service.ask("GET", f"/{path}")
+        assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+        assert "access-control-allow-origin" not in answer.headers
+    gone = evil[0].service.ask("GET", urlsplit(preview).path + "nothing.html")
+    assert (gone.status, gone.headers["content-security-policy"].startswith("sandbox;")) == (404, True)

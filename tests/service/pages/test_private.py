@@ -1,0 +1,111 @@
+"""Private links stay private: in no log, in no stream of what happens, guessed by nobody; and behind TLS."""
+
+import http.client
+import json
+from pathlib import Path
+
+from tests.service.jobs.serving import ORDER, serving
+from tests.service.pages.place import Place
+from tests.service.pages.visits import Visitor
+
+
+def test_links_are_told_to_nobody(place: Place) -> None:
+    """Neither the log of the service, with all its pages, nor the public stream of what happens has a key in it."""
+    service = place.service
+    key = service.ask("POST", "/api/jobs", {**ORDER, "mail": "private@example.org"}).json["key"]
+    link = place.link("private@example.org").removeprefix(service.base)
+    stream = http.client.HTTPConnection("127.0.0.1", service.port, timeout=30)
+    stream.request("GET", "/monitor")
+    events = stream.getresponse()
+    paths = (link, f"/jobs/{key}", f"/jobs/{key}/preview", f"/api/jobs/{key}", f"/recover/sent/{key}", "/recover?url=x")
+    for path in paths:
+        service.ask("GET", path)
+    seen: list[str] = []
+    while len(seen) < len(paths):
+        line = events.readline().decode()
+        if line.startswith("data: ") and "path" in (event := json.loads(line.removeprefix("data: "))):
+            seen.append(event["path"])
+    stream.close()
+    assert set(seen) == {"/jobs"}
+    secrets = [key.partition("-")[2], link.rpartition("/")[2].partition("-")[2]]
+    assert all(len(each) == 43 for each in secrets)
+    assert not [line for line in service.lines if any(each in line for each in secrets)]
+
+
+def test_other_links_open_nothing(place: Place) -> None:
+    """The key of another purpose, of another job, or one letter off is the page that says so, whatever is asked."""
+    service = place.service
+    key = service.ask("POST", "/api/jobs", {**ORDER, "mail": "guess@example.org"}).json["key"]
+    code = place.link("guess@example.org").rpartition("/")[2]
+    number, _, secret = key.partition("-")
+    wrong = [
+        f"{int(number) + 1}-{secret}",
+        key[:-1] + ("A" if key[-1] != "A" else "B"),
+        code,
+        number,
+        "x",
+        f"{number}-",
+    ]
+    for each in wrong:
+        for path in (f"/jobs/{each}", f"/jobs/{each}/report", f"/jobs/{each}/preview", f"/preview/{each}/index.html"):
+            assert service.ask("GET", path).status == 404, path
+    assert service.ask("GET", f"/jobs/confirm/{key}").status == 404
+    visitor = Visitor(service)
+    visitor.get("/recover")
+    assert visitor.post(f"/jobs/{wrong[1]}/cancel", {}).status == 404
+    assert service.status(key)["state"] == "pending"
+
+
+def test_behind_tls(place: Place, tmp_path: Path) -> None:
+    """Where the service is reached by https, browsers are told to use nothing else, and cookies go by it alone."""
+    registry = place.lost.registry(tmp_path)
+    with serving(tmp_path, registry, "--root", "https://recover.example.org", "--workers", "0") as service:
+        for path in ("/recover", "/admin/login", "/about"):
+            headers = service.ask("GET", path).headers
+            assert headers["strict-transport-security"].startswith("max-age=")
+        assert "secure" in service.ask("GET", "/recover").headers["set-cookie"].lower()
+
+
+def test_languages(place: Place) -> None:
+    """The browser's is taken, unless another was chosen, which is kept."""
+    visitor = Visitor(place.service)
+    assert b"zur\xc3\xbcckholen" in visitor.get("/recover", Accept_Language="de-AT, en;q=0.5").body
+    assert b'lang="en"' in visitor.get("/recover", Accept_Language="fr").body
+    assert b'lang="de"' in visitor.get("/privacy?lang=de", Accept_Language="en").body
+    assert b'lang="de"' in visitor.get("/", Accept_Language="en").body
+    assert (
+        b'<html lang="en"' in visitor.get("/recover?lang=xx%22%3E").body or visitor.cookies["unlost_language"] == "de"
+    )
+
+
+def test_letters_in_german(place: Place) -> None:
+    """Whoever orders on a German page gets German letters, whose link leads to German pages."""
+    visitor = Visitor(place.service)
+    visitor.get("/recover")
+    visitor.get("/recover?lang=de")
+    sent = visitor.post("/recover", {"url": "lost.example", "mail": "deutsch@example.org", "name": "Jörg"})
+    assert sent.status == 303
+    text = place.letter("deutsch@example.org", "Bitte bestätigen")
+    assert "Guten Tag Jörg," in text
+    stranger = Visitor(place.service)
+    link = place.link("deutsch@example.org", "Bitte bestätigen").removeprefix(place.service.base)
+    assert link.endswith("?lang=de")
+    assert "Ja, anfangen" in stranger.get(link).body.decode()
+
+
+def test_an_owner_deletes_everything(place: Place) -> None:
+    """At once, whatever its state: files, name and mail address are gone, and the link opens nothing."""
+    service = place.service
+    job = service.ask("POST", "/api/jobs", {**ORDER, "mail": "gone@example.org"}, is_admin=True).json
+    assert service.ended(job["key"])["state"] == "complete"
+    folder = service.folder / "jobs" / "work" / f"{job['number']:08d}"
+    assert folder.exists()
+    visitor = Visitor(service)
+    page = visitor.get(f"/jobs/{job['key']}/delete")
+    assert page.status == 200
+    assert folder.exists(), "to look at it deletes nothing"
+    assert visitor.post(f"/jobs/{job['key']}/delete", {}).status == 200
+    assert not folder.exists()
+    assert visitor.get(f"/jobs/{job['key']}").status == 404
+    left = service.ask("GET", f"/api/jobs/{job['number']}", is_admin=True).json
+    assert (left["state"], left["mail"], left["name"], left["packages"]) == ("removed", "", "", [])
