@@ -1,7 +1,7 @@
 """Visits a site: one host at a time each, what is nearest first, until nothing is left or a limit is reached."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from unlost.clock import Clock, SystemClock
 from unlost.crawl.bounds import host_of as named_host
 from unlost.crawl.contents import Contents, contents_of
 from unlost.crawl.following import Following
+from unlost.crawl.hosts import to_its_end, visit_hosts
 from unlost.crawl.plan import Plan
 from unlost.crawl.polite import PATIENCE_SECONDS, PoliteVisitor, StoppedError, Tell
 from unlost.crawl.resource import Outcome
@@ -131,29 +132,11 @@ class _Crawl:
 
     async def _work(self) -> None:
         """Have each host visited by one task, as many at once as the plan allows."""
-        tasks = self._tasks
-        try:
-            while True:
-                self._more.clear()
-                if not self._is_over():
-                    for host in self._state.hosts():
-                        if len(tasks) >= max(1, self._plan.hosts_at_once):
-                            break
-                        if host not in tasks and host not in self._closed:
-                            tasks[host] = asyncio.create_task(self._visit_all(host))
-                if not tasks:
-                    return
-                more = asyncio.create_task(self._more.wait())
-                await asyncio.wait({*tasks.values(), more}, return_when=asyncio.FIRST_COMPLETED)
-                more.cancel()
-                for host, task in list(tasks.items()):
-                    if task.done():
-                        del tasks[host]
-                        task.result()
-        finally:
-            for task in tasks.values():
-                task.cancel()
-            await asyncio.gather(*tasks.values(), return_exceptions=True)
+
+        def hosts() -> list[str]:
+            return [] if self._is_over() else [host for host in self._state.hosts() if host not in self._closed]
+
+        await visit_hosts(hosts, self._visit_all, self._plan.hosts_at_once, self._tasks, self._more)
 
     def _is_over(self) -> bool:
         """Return whether somebody stopped it, or a limit is reached: nothing more is begun."""
@@ -239,7 +222,7 @@ class _Crawl:
                 self._following.redirect(queued, found.redirect)
             self._state.forget(queued.id)
             return
-        await _to_its_end(self._note(queued, answer, found))
+        await to_its_end(self._note(queued, answer, found))
         self._tell(
             "fetched",
             {"uri": queued.uri, "status": answer.status, "fetched": self._fetched, "known": self._following.known},
@@ -299,16 +282,6 @@ class _Crawl:
             self._limit,
             self._is_stopped,
         )
-
-
-async def _to_its_end(work: Coroutine[None, None, None]) -> None:
-    """Do something that must not be left half done, also if somebody wants to end everything meanwhile."""
-    task = asyncio.ensure_future(work)
-    try:
-        await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait({task})
-        raise
 
 
 def _short(value: str | None) -> str | None:

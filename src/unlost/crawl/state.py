@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from unlost import state_file
 from unlost.crawl.plan import ADJUSTABLE, Plan
 from unlost.crawl.resource import Outcome
-from unlost.crawl.robots import KeptRobots
-from unlost.errors import InputError, UsageError
+from unlost.crawl.visiting_state import FACT_TABLE, ROBOTS_TABLE, VisitingState, prepared
+from unlost.errors import UsageError
 from unlost.pages.link import Use
 from unlost.state_file import storable
 
@@ -21,9 +20,8 @@ WHAT = "a crawl"
 APPLICATION = 0x756E6C63
 """What SQLite files of crawls are told by: `unlc`. Recoveries have files of the same name."""
 
-_SCHEMA = """
-CREATE TABLE fact (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE address (
+_SCHEMA = f"""
+{FACT_TABLE}CREATE TABLE address (
     id INTEGER PRIMARY KEY, uri TEXT NOT NULL UNIQUE, name TEXT NOT NULL, key TEXT NOT NULL, host TEXT NOT NULL,
     use TEXT NOT NULL, standing TEXT NOT NULL, far INTEGER NOT NULL, redirects INTEGER NOT NULL DEFAULT 0,
     is_start INTEGER NOT NULL DEFAULT 0, is_guess INTEGER NOT NULL DEFAULT 0, tries INTEGER NOT NULL DEFAULT 0,
@@ -42,8 +40,7 @@ CREATE TABLE link (
     source INTEGER NOT NULL, target INTEGER NOT NULL, use TEXT NOT NULL, PRIMARY KEY (source, target, use)
 ) WITHOUT ROWID;
 CREATE INDEX link_target ON link (target, source);
-CREATE TABLE robots (origin TEXT PRIMARY KEY, asked REAL NOT NULL, status INTEGER, text BLOB NOT NULL) WITHOUT ROWID;
-CREATE TABLE left_out (reason TEXT PRIMARY KEY, count INTEGER NOT NULL) WITHOUT ROWID;
+{ROBOTS_TABLE}CREATE TABLE left_out (reason TEXT PRIMARY KEY, count INTEGER NOT NULL) WITHOUT ROWID;
 """
 _AT_ONCE = 500
 QUEUED = "queued"
@@ -90,16 +87,10 @@ _QUEUED = "id, uri, use, far, redirects, tries, is_sitemap, is_guess"
 
 def prepare(connection: sqlite3.Connection, file: Path) -> None:
     """Make the tables of a crawl, or refuse those that are there."""
-    state_file.check_tables(connection, file, WHAT)
-    found = state_file.version_of(connection)
-    if found is None:
-        connection.execute(f"PRAGMA application_id = {APPLICATION}")
-        state_file.change_tables(connection, _SCHEMA, VERSION)
-    elif (found, connection.execute("PRAGMA application_id").fetchone()[0]) != (VERSION, APPLICATION):
-        raise InputError(f"{file}: expected the state of a crawl in version {VERSION}, found another one")
+    prepared(connection, file, WHAT, APPLICATION, VERSION, _SCHEMA)
 
 
-class CrawlState(state_file.StateFile):
+class CrawlState(VisitingState):
     """The state of the crawl in a folder, which must exist. Nothing lasts before `commit`.
 
     Raises InputError, OSError as every StateFile does.
@@ -107,7 +98,6 @@ class CrawlState(state_file.StateFile):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, WHAT, prepare)
-        self._run = self.connection.execute
 
     def keep_plan(self, plan: Plan) -> None:
         """Say what is visited here. Raises UsageError if that is another crawl, so that its limits do not matter."""
@@ -298,14 +288,6 @@ class CrawlState(state_file.StateFile):
         """Return for each WARC up to which byte its records are known."""
         return dict(self._run("SELECT file, max(offset + size) FROM address WHERE file IS NOT NULL GROUP BY file"))
 
-    def files_before(self, files: Iterable[str]) -> frozenset[str]:
-        """Return which WARCs were there before this state was: `files`, when it is asked for the first time."""
-        self.begin()
-        text = json.dumps(sorted(files))
-        self._run("INSERT OR IGNORE INTO fact VALUES ('files before', ?)", (text,))
-        (kept,) = self._run("SELECT value FROM fact WHERE name = 'files before'").fetchone()
-        return frozenset(json.loads(kept))
-
     def whole_end(self, file: str, size: int) -> int:
         """Return where the last record of a WARC ends that lies within so many bytes."""
         sql = "SELECT max(offset + size) FROM address WHERE file = ? AND offset + size <= ?"
@@ -319,23 +301,6 @@ class CrawlState(state_file.StateFile):
             "WHERE file = ? AND offset + size > ?"
         )
         return self._run(sql, (file, end)).rowcount
-
-    # What robots.txt said: this is a RobotsStore.
-
-    def get(self, origin: str) -> KeptRobots | None:
-        """Return what is kept of a site."""
-        row = self._run("SELECT asked, status, text FROM robots WHERE origin = ?", (origin,)).fetchone()
-        return None if row is None else KeptRobots(float(row[0]), row[1], bytes(row[2]))
-
-    def put(self, origin: str, kept: KeptRobots) -> None:
-        """Keep an answer."""
-        self.begin()
-        self._run("INSERT OR REPLACE INTO robots VALUES (?, ?, ?, ?)", (origin, kept.asked, kept.status, kept.text))
-
-    def forget_faults(self) -> None:
-        """Forget which sites gave no robots.txt, so that another run asks for it."""
-        self.begin()
-        self._run("DELETE FROM robots WHERE status IS NULL OR status >= 500 OR status = 429")
 
 
 # Parts of a page, and where a redirect leads, are as far away as what leads there.

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import BinaryIO, Self
@@ -38,14 +38,14 @@ class Request:
 
     method: GET or HEAD.
     headers: in addition to those that every request has, or instead of them: conditions, for example.
-    wants_body: with False the connection is closed once the headers are there.
+    wants_body: with False the connection is closed once the headers are there; or what tells, of status and headers.
     max_bytes: how much of the body, without its codings, is read; the rest is cut off.
     """
 
     uri: str
     method: str = "GET"
     headers: tuple[tuple[str, str], ...] = ()
-    wants_body: bool = True
+    wants_body: bool | Callable[[int, tuple[tuple[str, str], ...]], bool] = True
     max_bytes: int = MAX_RESOURCE_BYTES
 
 
@@ -59,6 +59,7 @@ class Answer:
         WARCs say it; None if it is. Of a body that was not wanted nothing is said.
     moment: when it was asked for, 14 digits. peer: the IP address that it came from.
     request: what was sent, without secrets.
+    has_body: whether the body was read; False if it was not wanted, or the method was HEAD.
     """
 
     uri: str
@@ -70,6 +71,7 @@ class Answer:
     moment: str
     peer: str | None
     request: bytes
+    has_body: bool = True
 
     def header(self, name: str) -> str | None:
         """Return the first value of a field, in whatever case; None if there is none."""
@@ -156,11 +158,16 @@ class Visitor:
         exchange = Exchange(pool, address, lines, passage, self._deadlines, until, place, method=request.method)
         async with exchange as head:
             body, size, truncated = new_body(), 0, None
-            if request.wants_body and request.method != "HEAD":
+            wants = request.wants_body
+            wants = wants(head.status, head.headers) if callable(wants) else wants
+            has_body = wants and request.method != "HEAD"
+            if has_body:
                 body, size, truncated = await _read(head, request.max_bytes, place)
         shown = {name: value for name, value in fields.items() if name.lower() not in _SECRET}
         sent = request_text(request.method, address.target, address.host, _lines(shown))
-        return Answer(str(address), head.status, head.headers, body, size, truncated, moment, head.peer, sent)
+        return Answer(
+            str(address), head.status, head.headers, body, size, truncated, moment, head.peer, sent, has_body=has_body
+        )
 
     def _fields(self, request: Request) -> dict[str, str]:
         if request.method not in ("GET", "HEAD"):

@@ -1,12 +1,13 @@
 """Where a crawl keeps what it fetched: WARCs of requests and responses, whole whatever happens."""
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from typing import Protocol
 
 from unlost.clock import Clock
-from unlost.crawl.state import CrawlState
 from unlost.crawl.visitor import Answer
 from unlost.formats.warc_writing.digests import digests_of
 from unlost.formats.warc_writing.fields import address
@@ -21,6 +22,10 @@ from unlost.formats.warc_writing.volumes import Volumes
 MAX_BYTES = 1 << 30
 """How large a file may grow."""
 
+NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
+SAME_PAYLOAD = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+"""What revisits say of themselves: the server answered 304, or the body that came has the digest of the copy's."""
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -29,6 +34,38 @@ class Place:
     file: str
     offset: int
     size: int
+
+
+class KnownRecords(Protocol):
+    """What a state knows of the records in WARCs."""
+
+    def ends(self) -> dict[str, int]:
+        """Return for each WARC up to which byte its records are known."""
+        ...
+
+    def files_before(self, files: Iterable[str]) -> frozenset[str]:
+        """Return which WARCs were there before this state was: `files`, when it is asked for the first time."""
+        ...
+
+    def whole_end(self, file: str, size: int) -> int:
+        """Return where the last record of a WARC ends that lies within so many bytes."""
+        ...
+
+    def visit_again(self, file: str, end: int) -> int:
+        """Put those back into the queue whose records a WARC has lost behind a byte; return how many."""
+        ...
+
+    def commit(self) -> None:
+        """Make all changes last."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """The copy that a revisit is one of: its address and its date, 14 digits."""
+
+    uri: str
+    moment: str
 
 
 class CrawlWarcs:
@@ -44,7 +81,7 @@ class CrawlWarcs:
         self._folder = WarcFolder(folder)
         self._volumes = Volumes(self._folder, clock, software, max_bytes)
 
-    def agree(self, state: CrawlState) -> None:
+    def agree(self, state: KnownRecords) -> None:
         """Bring files and state into agreement: whoever wrote them may have been killed, or lost power, meanwhile."""
         self._folder.make()
         ends = state.ends()
@@ -106,6 +143,36 @@ class CrawlWarcs:
         place = self._volumes.append(members, size + len(asked))
         answer.body.seek(0)
         return Place(*place), digest
+
+    def store_revisit(self, answer: Answer, original: Original, digest: str | None) -> Place:
+        """Keep that a page is still what a copy of it holds, without its body, and return where.
+
+        digest: of the body that came, which must be the copy's; None of an answer 304. Raises as `store`.
+        """
+        head, _ = http_head(answer.status, answer.headers, None, None, None)
+        _, block = digests_of(head, ())
+        profile = NOT_MODIFIED if digest is None else SAME_PAYLOAD
+        number = id_of("revisit", answer.uri, answer.moment, profile, answer.request.decode("utf-8", "replace"))
+        target, date = address(answer.uri), iso(answer.moment)
+        begin = head_of(
+            [
+                ("WARC-Type", "revisit"),
+                ("WARC-Record-ID", number),
+                ("WARC-Target-URI", target),
+                ("WARC-Date", date),
+                ("WARC-IP-Address", answer.peer),
+                ("WARC-Profile", profile),
+                ("WARC-Refers-To-Target-URI", address(original.uri)),
+                ("WARC-Refers-To-Date", iso(original.moment)),
+                ("WARC-Payload-Digest", digest),
+                ("WARC-Block-Digest", block),
+                ("Content-Type", HTTP_RESPONSE),
+                ("Content-Length", str(len(head))),
+            ]
+        )
+        text, asked = begin + head + END, _request(answer, target, date, number)
+        members = chain(packed([text], len(text)), packed([asked], len(asked)))
+        return Place(*self._volumes.append(members, len(text) + len(asked)))
 
     def sync(self) -> None:
         """Return when everything that was stored is on the disk."""
