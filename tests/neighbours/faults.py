@@ -17,7 +17,7 @@ _MAX_HEAD = 1 << 16
 class Talk:
     """One request, and the connection to answer it on.
 
-    path: with the query. headers: names in lower case. number: of the request, from 0.
+    path: with the query. headers: names in lower case. number: of the request, from 0. method: GET, unless said.
     """
 
     path: str
@@ -25,6 +25,7 @@ class Talk:
     number: int
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
+    method: str = "GET"
 
     async def say(self, *pieces: bytes) -> None:
         """Send bytes as they are."""
@@ -40,6 +41,8 @@ class Talk:
         }
         head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
         await self.say(f"HTTP/1.1 {status} Whatever\r\n{head}\r\n".encode())
+        if self.method == "HEAD":
+            return
         # In pieces, so that a test that measures memory does not measure this.
         for begin in range(0, len(body), 65_536):
             await self.say(body[begin : begin + 65_536])
@@ -105,9 +108,9 @@ class Faults:
                 while head := await reader.readuntil(b"\r\n\r\n"):
                     lines = head.decode("latin-1").split("\r\n")
                     headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines[1:])}
-                    path = lines[0].split(" ")[1]
+                    method, path = lines[0].split(" ")[:2]
                     self.asked.append((self.clock.now() if self.clock else 0.0, path))
-                    talk = Talk(path, headers, len(self.asked) - 1, reader, writer)
+                    talk = Talk(path, headers, len(self.asked) - 1, reader, writer, method)
                     await self.answering(talk)
                     if writer.is_closing() or headers.get("connection") == "close":
                         break

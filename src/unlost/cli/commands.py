@@ -29,6 +29,7 @@ COMMANDS = {
         "unlost.cli.filter",
         "Make, extend, compact, check and ask filters, which tell pages that an archive does not hold.",
     ),
+    "harvest": Command("unlost.cli.harvest", "Visit pages again, and download what changed."),
     "index": Command(
         "unlost.cli.index", "Make, read, check and convert the files in which archives list what they hold."
     ),

@@ -5,6 +5,9 @@ import re
 
 from unlost.pages.text import text_of
 
+MOST_TEXT = 4 << 20
+"""Bytes of a body whose text is compared; pages/text reads no more of one either."""
+
 _WORD = re.compile(r"\w+")
 
 

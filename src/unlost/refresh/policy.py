@@ -123,8 +123,8 @@ class Policy:
         changed, visits = self.seen.get(host, {}).get(group, (0, 0))
         return (strength * mean + changed) / (strength + visits)
 
-    def note(self, host: str, group: int, *, changed: bool) -> None:
-        """Learn from a page that was downloaded or audited.
+    def note(self, host: str, group: int, *, changed: bool, times: int = 1) -> None:
+        """Learn from a page that was downloaded or audited. times: how many of them did the same.
 
         Trust only falls: more visits without a lie than were tried prove less than the sum says, since what changes
         unseen stays unseen. Learn anew from the log of the harvest to raise it.
@@ -132,7 +132,7 @@ class Policy:
         if changed:
             known = self.seen.setdefault(host, {})
             before = known.get(group, (0, 0))
-            known[group] = (before[0] + 1, before[1] + 1)
+            known[group] = (before[0] + times, before[1] + times)
 
     def _is_audited(self, visit: Visit) -> bool:
         picked = hashlib.blake2b(f"{visit.time} {visit.uri}".encode("utf-8", "replace"), digest_size=8).digest()

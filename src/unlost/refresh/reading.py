@@ -21,6 +21,9 @@ KINDS = {
 }
 """The kinds of problems of a log beside those of its lines. Each loses its line."""
 
+TOLD = ("way", "outcome")
+"""Fields of the logs of harvests that are for people: how a page was asked for, and what came of it."""
+
 _HEAD_BYTES = 64 << 10
 _AT_ONCE = 4096
 
@@ -56,7 +59,7 @@ class Reading:
         return History(self._pairing.finish())
 
     def _lines(self, path: str | PathLike[str], on_read: Callable[[int], object] | None) -> Iterator[Row]:
-        known = set(FIELDS)
+        known = {*FIELDS, *TOLD}
         for line in lines_of(path, self.problems, on_read=on_read):
             if not line.text.strip():
                 continue

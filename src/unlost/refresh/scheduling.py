@@ -7,7 +7,7 @@ change, after a mean interval, is added. With equal intervals this is exactly th
 `-log((n - X + 0.5) / (n + 0.5))` for X changes seen in n visits.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import expm1, inf, log1p
 
@@ -73,3 +73,32 @@ def _term(rate: float, seconds: float) -> float:
         return inf
     exponent = rate * seconds
     return seconds / expm1(exponent) if exponent < 700 else 0.0  # the exponential of more has no float
+
+
+_COMMON = 2.0  # visits that what the pages of a host have in common is worth against a page's own
+
+
+def expected_rate(own: Sequence[tuple[float, bool]], usual: float | None = None) -> float | None:
+    """Return how often a page is expected to change, a second; None if nothing is known.
+
+    own: the seconds between visits to it, with whether it had changed. usual: the rate of other pages of its host, of
+    which few visits of its own are drawn towards. A page that was never seen to change is not taken for one that never
+    will: as if half a change had come in all that time.
+
+    >>> 0 < expected_rate([(100, False)] * 9) < expected_rate([(100, False)] * 9, 0.01) < 0.01
+    True
+    """
+    found = change_rate(own)
+    if found is None:
+        return usual
+    rate = found.per_second or _ADDED / sum(seconds for seconds, _ in own if seconds > 0)
+    return rate if usual is None else (found.visits * rate + _COMMON * usual) / (found.visits + _COMMON)
+
+
+def chance_of_change(rate: float | None, seconds: float) -> float | None:
+    """Return how likely a page has changed after so many seconds; None if its rate is not known.
+
+    >>> chance_of_change(0.0, 5.0), round(chance_of_change(0.01, 100), 3), chance_of_change(None, 9.0)
+    (0.0, 0.632, None)
+    """
+    return None if rate is None else abs(expm1(-rate * max(0.0, seconds)))

@@ -1,6 +1,6 @@
 """The visits that archive files hold, revisits and redirects among them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from urllib.parse import urljoin
@@ -11,10 +11,10 @@ from unlost.errors import DateError
 from unlost.formats.digests import normal_digest
 from unlost.formats.problems import Problem, Problems
 from unlost.formats.warc import PAGE_RECORDS, stored_record
-from unlost.refresh.page_text import text_digest
+from unlost.formats.warc_writing.http_head import ORIGINAL
+from unlost.refresh.page_text import MOST_TEXT, text_digest
 from unlost.refresh.visit import Row, Visit, from_headers
 
-_MOST_TEXT = 4 << 20  # bytes of a body whose text is compared; pages/text reads no more of one either
 _CHAIN_SECONDS = 600  # a redirect and its target are asked for one after the other, politely
 _MOST_WAITING = 10_000  # redirects whose target did not come: those of a crawl of one site at a time are far fewer
 _REDIRECTS = range(300, 400)
@@ -62,6 +62,20 @@ def warc_rows(
         yield Visit(lost.first, time=lost.since, status=302).row
 
 
+def sent_headers(headers: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Return headers by their names in lower case, as the server sent them; of those that came twice the first.
+
+    Records that were written here have the length of the body without codings, and that which was sent under another
+    name.
+
+    >>> sent_headers([("X-Archive-Orig-Content-Length", "90"), ("Content-Length", "300")])["content-length"]
+    '90'
+    """
+    named = {name.lower(): value for name, value in reversed(headers)}
+    original = ORIGINAL.lower()
+    return named | {name.removeprefix(original): named[name] for name in named if name.startswith(original)}
+
+
 def _visits(
     path: str | PathLike[str], problems: Problems, *, texts: bool, on_read: Callable[[int], object] | None
 ) -> Iterator[tuple[Visit, str | None]]:
@@ -90,7 +104,7 @@ def _visit(path: str | PathLike[str], record: WarcRecord, *, texts: bool, damage
     time = int(to_datetime(digits).timestamp()) * 1000
     uri, status = record.uri or "", record.status or 0
     stored = stored_record(WarcBody.open(path, record.offset, record.skip), fspath(path), record.offset)
-    headers = {field.lower(): value for field, value in reversed(stored.http_headers)}
+    headers = sent_headers(stored.http_headers)
     is_revisit = record.type == "revisit"
     if is_revisit and "not-modified" in (stored.header("WARC-Profile") or ""):
         status = 304
@@ -108,9 +122,9 @@ def _visit(path: str | PathLike[str], record: WarcRecord, *, texts: bool, damage
     # One notation for both: what a revisit repeats is the digest that its record says.
     known = normal_digest(digest) if digest else f"body-sha1:{body[0].hex()}"
     text = None
-    if texts and 200 <= status < 300 and body[1] <= _MOST_TEXT:
+    if texts and 200 <= status < 300 and body[1] <= MOST_TEXT:
         # The source again: its body is read only once.
         source = WarcBody.open(path, record.offset, record.skip)
         if source is not None:
-            text = text_digest(source.read_undone(_MOST_TEXT)[0], record.mime, uri)
+            text = text_digest(source.read_undone(MOST_TEXT)[0], record.mime, uri)
     return replace(visit, digest=known, text_digest=text), None

@@ -1,0 +1,76 @@
+"""What is held of a page: the last successful visit to it, and the copy that has its body."""
+
+from dataclasses import dataclass, replace
+
+from unlost.refresh.visit import Visit
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A record with a body, in a WARC of ours or of another archive.
+
+    uri: of the record: where redirects ended. moment: 14 digits. digest: as the record says it; None if nobody knows.
+    file, offset, size: where it is stored, as far as that is known. mime, status: of the answer.
+    """
+
+    uri: str
+    moment: str
+    digest: str | None = None
+    file: str | None = None
+    offset: int | None = None
+    size: int | None = None
+    mime: str | None = None
+    status: int | None = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What is held of a page.
+
+    visit: the last successful one, whose headers are compared with those that come next.
+    copy: what has its body; None if it was not to be kept.
+    final: where redirects ended, and conditions can be sent to.
+    size: bytes of the body; None if nobody knows.
+    is_ours: whether the digest was made here, of the body without codings. One of another archive that differs proves
+        nothing: it may be of a body in gzip.
+    """
+
+    visit: Visit
+    copy: Copy | None
+    final: str
+    size: int | None = None
+    is_ours: bool = True
+
+    @property
+    def validators(self) -> tuple[tuple[str, str], ...]:
+        """The headers that ask whether it changed, verbatim: some servers compare dates as texts."""
+        found = []
+        if self.visit.etag:
+            found.append(("If-None-Match", self.visit.etag))
+        if self.visit.last_modified:
+            found.append(("If-Modified-Since", self.visit.last_modified))
+        return tuple(found)
+
+
+def is_changed(held: Held, visit: Visit, *, by_text: bool) -> bool | None:
+    """Return whether a body that came is another one than that which is held; None if nobody can tell."""
+    if by_text and held.visit.text_digest and visit.text_digest:
+        return held.visit.text_digest != visit.text_digest
+    if held.visit.digest is None or visit.digest is None:
+        return None
+    if held.visit.digest == visit.digest:
+        return False
+    return True if held.is_ours else None
+
+
+def updated(held: Visit, said: Visit) -> Visit:
+    """Return the visit that an answer 304 stands for: what it says, and of the rest what was said before.
+
+    >>> updated(Visit("http://a.example/", "sha1:A", etag='"1"'), Visit("http://a.example/", time=9, status=304)).etag
+    '"1"'
+    """
+    fields = {name: getattr(held, name) for name in _KEPT if getattr(said, name) is None}
+    return replace(said, **fields)
+
+
+_KEPT = ("etag", "last_modified", "repr_digest", "cache_control", "expires", "server", "content_length")

@@ -1,0 +1,158 @@
+"""A small site whose pages change, whose server may misbehave, and harvests of it on a clock of the test's own."""
+
+import json
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from warcio.archiveiterator import ArchiveIterator
+
+from tests.neighbours.faults import Faults, Talk, faulty
+from tests.virtual_clock import VirtualClock
+from unlost.refresh.cells import COUNT, cell_name
+from unlost.refresh.harvest.harvesting import Harvested, Manners, harvest
+from unlost.refresh.harvest.rounds import add_pages, begin_round, visitable
+from unlost.refresh.harvest.state import HarvestState
+from unlost.refresh.policy import Policy
+
+DAY = 86_400.0
+
+
+def trusting(audit: float = 0.0) -> Policy:
+    """Return a policy that skips wherever tag or, without one, date is the same."""
+    means = {}
+    for cell in range(COUNT):
+        date, tag = cell_name(cell).split(".")[:2]
+        same = tag in {"same", "weak", "alike"} or (tag == "missing" and date == "same")
+        means[cell] = 0.001 if same else 0.9
+    return Policy(means=means, most=0.01, audit=audit)
+
+
+@dataclass
+class Served:
+    """A page. headers: sent beside `ETag` and the like, which are left out if None."""
+
+    body: bytes
+    etag: str | None = None
+    last_modified: str | None = None
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def all_headers(self) -> dict[str, str]:
+        """All of them."""
+        said = {"etag": self.etag, "last-modified": self.last_modified}
+        return {"content-type": "text/html", **{name: value for name, value in said.items() if value}, **self.headers}
+
+
+Trick = Callable[["Site", Talk, Served], Any]
+
+
+@dataclass
+class Site:
+    """A running site. asked: (method, path, whether it had a condition), without robots.txt."""
+
+    server: Faults
+    clock: VirtualClock
+    pages: dict[str, Served]
+    trick: Trick | None = None
+    asked: list[tuple[str, str, bool]] = field(default_factory=list)
+    told: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+
+    async def answer(self, talk: Talk) -> None:
+        """Answer as an honest server does, unless there is a trick."""
+        if talk.path == "/robots.txt":
+            page = self.pages.get(talk.path, Served(b"", status=404))
+            await talk.answer(page.status, page.body, content_type="text/plain")
+            return
+        condition = "if-none-match" in talk.headers or "if-modified-since" in talk.headers
+        self.asked.append((talk.method, talk.path, condition))
+        page = self.pages.get(talk.path, Served(b"not here", status=404))
+        if self.trick is not None and await self.trick(self, talk, page):
+            return
+        tag, date = talk.headers.get("if-none-match"), talk.headers.get("if-modified-since")
+        is_same = tag == page.etag if tag else date is not None and date == page.last_modified
+        if condition and is_same:
+            await talk.say(b"HTTP/1.1 304 Same\r\netag: %s\r\n\r\n" % (page.etag or "").encode())
+        else:
+            await talk.answer(page.status, page.body, **page.all_headers)
+
+    async def harvest(
+        self,
+        folder: Path,
+        policy: Policy,
+        *paths: str,
+        after: float = DAY,
+        due: float | None = None,
+        **manners: Any,  # noqa: ANN401
+    ) -> Harvested:
+        """Harvest pages, some time later."""
+        self.clock.advance(after)
+        folder.mkdir(exist_ok=True)
+        self.asked.clear()
+        with HarvestState(folder) as state:
+            state.for_scheme(str(id(policy)))
+            add_pages(
+                state, [visitable(self.server.url + path) for path in paths or self.pages if path != "/robots.txt"]
+            )
+            begin_round(state, int(self.clock.now() * 1000), only_listed=False, due=due)
+            polite = Manners(**{"contact": "me@example.org", "delay": 0.0, **manners})
+
+            def tell(event: str, fields: Any) -> None:  # noqa: ANN401
+                self.told.append((event, dict(fields)))
+
+            return await harvest(state, folder, policy, polite, self.clock, tell=tell)
+
+
+@asynccontextmanager
+async def changing(pages: dict[str, Served], trick: Trick | None = None) -> AsyncIterator[Site]:
+    """Run a site."""
+    clock = VirtualClock()
+
+    async def answering(talk: Talk) -> None:
+        await site.answer(talk)
+
+    async with faulty(answering, clock) as server:
+        site = Site(server, clock, pages, trick)
+        yield site
+
+
+@dataclass(frozen=True)
+class Record:
+    """A record of a WARC."""
+
+    type: str
+    uri: str
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def profile(self) -> str:
+        """The last word of its profile."""
+        return self.headers.get("WARC-Profile", "").rpartition("/")[2]
+
+
+def records(folder: Path) -> list[Record]:
+    """Return the records of a folder's WARCs, without requests and what says who wrote them."""
+    found = []
+    for path in sorted((folder / "warc").glob("*.warc.gz")):
+        with path.open("rb") as file:
+            for record in ArchiveIterator(file, no_record_parse=True):
+                if record.rec_type in {"response", "revisit"}:
+                    headers = dict(record.rec_headers.headers)
+                    found.append(
+                        Record(record.rec_type, headers["WARC-Target-URI"], headers, record.content_stream().read())
+                    )
+    return found
+
+
+def log(folder: Path) -> list[dict[str, Any]]:
+    """Return the log."""
+    return [json.loads(line) for line in (folder / "visits.ndjson").read_text().splitlines()]
+
+
+def kinds(found: Iterable[Record]) -> list[str]:
+    """Return what records are, in a word each."""
+    return [record.profile or record.type for record in found]
