@@ -90,20 +90,34 @@ class Site:
     ) -> Harvested:
         """Harvest pages, some time later."""
         self.clock.advance(after)
-        folder.mkdir(exist_ok=True)
         self.asked.clear()
-        with HarvestState(folder) as state:
-            state.for_scheme(str(id(policy)))
-            add_pages(
-                state, [visitable(self.server.url + path) for path in paths or self.pages if path != "/robots.txt"]
-            )
-            begin_round(state, int(self.clock.now() * 1000), only_listed=False, due=due)
-            polite = Manners(**{"contact": "me@example.org", "delay": 0.0, **manners})
+        urls = [self.server.url + path for path in paths or self.pages if path != "/robots.txt"]
 
-            def tell(event: str, fields: Any) -> None:  # noqa: ANN401
-                self.told.append((event, dict(fields)))
+        def tell(event: str, fields: Any) -> None:  # noqa: ANN401
+            self.told.append((event, dict(fields)))
 
-            return await harvest(state, folder, policy, polite, self.clock, tell=tell)
+        return await harvest_pages(self.clock, folder, policy, urls, due=due, tell=tell, **manners)
+
+
+async def harvest_pages(
+    clock: VirtualClock,
+    folder: Path,
+    policy: Policy,
+    urls: Iterable[str],
+    *,
+    due: float | None = None,
+    tell: Any = lambda *_: None,  # noqa: ANN401
+    **manners: Any,  # noqa: ANN401
+) -> Harvested:
+    """Harvest pages of whatever server."""
+    folder.mkdir(exist_ok=True)
+    with HarvestState(folder) as state:
+        state.for_scheme(str(id(policy)))
+        state.unlist()
+        add_pages(state, [visitable(url) for url in urls])
+        begin_round(state, int(clock.now() * 1000), only_listed=True, due=due)
+        polite = Manners(**{"contact": "me@example.org", "delay": 0.0, **manners})
+        return await harvest(state, folder, policy, polite, clock, tell=tell)
 
 
 @asynccontextmanager

@@ -1,0 +1,158 @@
+"""An existing archive's last captures are the history; what harvests hold can be given to others."""
+
+import asyncio
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.run import unlost
+from tests.refresh.harvest.site import Served, changing, kinds, log, records, trusting
+from unlost.formats.problems import Problems
+from unlost.refresh.harvest.archive_history import export_lines, import_cdxj
+from unlost.refresh.harvest.rounds import add_pages
+from unlost.refresh.harvest.state import HarvestState, Page
+from unlost.refresh.policy import Policy
+
+LARGE = b"<p>" + b" word" * 4_000
+
+
+def rows(*given: tuple[str, str, dict[str, Any]]) -> str:
+    """Return an index."""
+    return "".join(f"example,a)/{path} {date} {json.dumps({'url': f'http://a.example/{path}', **more})}\n" for path, date, more in given)  # fmt: skip  # noqa: E501
+
+
+def digest(letter: str) -> str:
+    """Return what looks like one."""
+    return "sha1:" + letter * 32
+
+
+def imported(folder: Path, index: str, *, only_known: bool = False, **options: Any) -> tuple[dict[str, Page], Any, Any]:  # noqa: ANN401
+    """Return the pages of a state that read an index, what was counted, and problems."""
+    file = folder / "index.cdxj"
+    file.write_text(index)
+    problems = Problems()
+    with HarvestState(folder) as state:
+        found = import_cdxj(state, file, problems, only_known=only_known, **options)
+        return {page.uri: page for page in state.pages()}, found, problems
+
+
+def test_the_last_capture_of_each_page_is_held(tmp_path: Path) -> None:
+    """In whatever order the rows stand; revisits say that it was the same; the rest is counted."""
+    index = (
+        rows(
+            ("x", "20200101000000", {"status": "200", "digest": digest("A"), "filename": "f.warc.gz", "offset": "7"}),
+            ("x", "20200301000000", {"status": "200", "digest": digest("B")}),
+            ("x", "20200201000000", {"status": "200", "digest": digest("C")}),
+            ("x", "20200401000000", {"mime": "warc/revisit", "digest": digest("B")}),
+            ("x", "20200501000000", {"mime": "warc/revisit", "digest": digest("Z")}),
+            ("x", "20200601000000", {"status": "404", "digest": digest("D")}),
+            ("y", "2020", {"status": "200"}),
+        )
+        + "nonsense\nexample,a)/z 20200101000000 {broken\n"
+    )
+    pages, found, problems = imported(tmp_path, index)
+    page = pages["http://a.example/x"]
+    assert page.held is not None
+    assert page.held.copy is not None
+    assert (page.held.copy.moment, page.held.visit.digest, page.held.is_ours) == ("20200301000000", digest("B"), False)
+    assert [changed for _, changed in page.intervals] == [True, False]
+    assert (found.captures, found.taken, found.older, found.unusable) == (7, 3, 1, 3)
+    assert problems.total == 2
+
+
+def test_only_pages_that_were_asked_for_are_taken(tmp_path: Path) -> None:
+    """Of an index that has many more; http and https, with `www` or without, are one page, as everywhere."""
+    with HarvestState(tmp_path) as state:
+        add_pages(state, ["https://www.a.example/x"])
+    index = rows(("x", "2020", {"status": "200", "digest": digest("A")}), ("y", "2020", {"digest": digest("B")}))
+    pages, found, _ = imported(tmp_path, index, only_known=True)
+    assert list(pages) == ["https://www.a.example/x"]
+    assert pages["https://www.a.example/x"].held is not None
+    assert found.others == 1
+
+
+@pytest.mark.parametrize("with_warcs", [True, False])
+def test_an_archive_is_gone_on_with(tmp_path: Path, with_warcs: bool) -> None:
+    """With its WARCs, tags are known and pages are skipped; without, what came is compared by digest."""
+    first, second = tmp_path / "first", tmp_path / "second"
+
+    async def run() -> None:
+        async with changing({"/a": Served(LARGE, '"1"')}) as site:
+            await site.harvest(first, Policy())
+            built = unlost("index", "build", str(next((first / "warc").glob("*.gz"))), "-o", str(tmp_path / "i.cdxj"))
+            assert built.returncode == 0, built.stderr
+            second.mkdir()
+            with HarvestState(second) as state:
+                warcs = first / "warc" if with_warcs else None
+                import_cdxj(state, tmp_path / "i.cdxj", Problems(), warcs=warcs, only_known=False)
+            done = await site.harvest(second, trusting())
+            assert done.outcomes == ({"not-modified": 1} if with_warcs else {"unchanged": 1})
+
+    asyncio.run(run())
+    expected = "server-not-modified" if with_warcs else "identical-payload-digest"
+    assert kinds(records(second)) == [expected]
+    refers = records(first)[0].headers
+    revisit = records(second)[0].headers
+    assert revisit["WARC-Refers-To-Date"] == refers["WARC-Date"]
+
+
+def test_what_is_held_goes_out_and_comes_back_the_same(tmp_path: Path) -> None:
+    """With tags and dates, sorted, readable for others; nothing is read from WARCs for that."""
+    first, second = tmp_path / "first", tmp_path / "second"
+
+    async def run() -> None:
+        async with changing({"/b": Served(LARGE, '"1"', "Mon, 01 Jan 2024 00:00:01 GMT"), "/a": Served(b"x")}) as site:
+            await site.harvest(first, Policy())
+
+    asyncio.run(run())
+    with HarvestState(first) as state:
+        lines = list(export_lines(state))
+        held = [page.held for page in state.pages()]
+    assert [line.split(b" ")[0][-2:] for line in lines] == [b"/a", b"/b"]
+    (tmp_path / "out.cdxj").write_bytes(b"".join(lines))
+    assert unlost("index", "check", str(tmp_path / "out.cdxj")).returncode == 0
+    second.mkdir()
+    with HarvestState(second) as state:
+        assert import_cdxj(state, tmp_path / "out.cdxj", Problems(), only_known=False).taken == 2
+        again = {page.uri: page.held for page in state.pages()}
+    for one in held:
+        assert one is not None
+        other = again[one.visit.uri]
+        assert other is not None
+        assert (other.visit, other.copy, other.final, other.is_ours) == (one.visit, one.copy, one.final, True)
+
+
+def test_a_digest_of_another_archive_proves_no_change(tmp_path: Path) -> None:
+    """It may be of the body in gzip: the page is kept, but neither the host nor a rate learns anything from it."""
+
+    async def run() -> None:
+        async with changing({"/a": Served(LARGE, '"1"')}) as site:
+            fields = {"url": f"{site.server.url}/a", "status": "200", "digest": digest("A")}
+            imported(tmp_path, f"x)/ 20200101000000 {json.dumps(fields)}\n")
+            done = await site.harvest(tmp_path, Policy())
+            assert done.outcomes == {"changed": 1}
+            with HarvestState(tmp_path) as state:
+                assert next(state.pages()).intervals == ()
+                assert state.lies() == {}
+
+    asyncio.run(run())
+    assert kinds(records(tmp_path)) == ["response"]
+    assert log(tmp_path)[0]["outcome"] == "changed"
+
+
+def test_records_that_cannot_be_read_are_counted(tmp_path: Path) -> None:
+    """What the index says is then all that is known; a name in it leads nowhere else."""
+    (tmp_path / "warcs").mkdir()
+    with gzip.open(tmp_path / "warcs" / "f.warc.gz", "wb") as file:
+        file.write(b"no record")
+    more = {"status": "200", "digest": digest("A"), "offset": "0"}
+    index = rows(
+        ("x", "2020", {**more, "filename": "f.warc.gz"}), ("y", "2020", {**more, "filename": "../../../etc/passwd"})
+    )
+    pages, found, problems = imported(tmp_path, index, warcs=tmp_path / "warcs")
+    assert found.taken == 2
+    assert problems.counts == {"no-record": 2}
+    assert all(page.held is not None and page.held.visit.digest == digest("A") for page in pages.values())

@@ -1,0 +1,85 @@
+"""Killed at any moment, a harvest loses nothing, and ends as it must."""
+
+import random
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.archives.sampling.killed import Commands, commands
+from tests.crawl.site import Living, Page, living
+from tests.crawl.test_kill import Killing
+from tests.recover.aside import aside
+from tests.recover.reading import _members
+from tests.refresh.harvest.site import kinds, log, records
+
+POINTS = 50
+ROUNDS = 10
+PAGES = 14
+
+
+@pytest.fixture(scope="module")
+def killing() -> Killing:
+    """Be ready to kill."""
+    return Killing()
+
+
+@pytest.fixture(scope="module")
+def site(killing: Killing) -> Iterator[Living]:
+    """Run a site, and let requests be counted."""
+    noise = random.Random(7)  # noqa: S311
+    pages = {
+        f"/{number}": Page(noise.randbytes(150_000 if number % 4 == 0 else 9_000), 200, {"etag": f'"{number}"'})
+        for number in range(PAGES)
+    }
+
+    def page(path: str) -> Page | None:
+        killing.asked()
+        return pages.get(path)
+
+    with aside(living(page)) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def starting() -> Iterator[Commands]:
+    """Be ready to start harvests."""
+    with commands("unlost.cli.harvestrun") as ready:
+        yield ready
+
+
+@pytest.mark.parametrize("round_", range(ROUNDS))
+def test_killed_at_any_point_it_goes_on(
+    round_: int, site: Living, starting: Commands, killing: Killing, tmp_path: Path
+) -> None:
+    """Each page is kept once and logged once in a round; what is the same in the next is a revisit of it."""
+    random_ = random.Random(round_)  # noqa: S311
+    folder = tmp_path / "harvest"
+    urls = [f"{site.url}/{number}" for number in range(PAGES)]
+    arguments = ["harvest", *urls, "-o", str(folder), "--delay", "0", "--contact", "me@example.org"]
+    left = POINTS // ROUNDS
+    for turn in range(2):
+        while left > (0 if turn else POINTS // ROUNDS // 2):
+            left -= 1
+            after = random_.randint(1, 3)
+            delay = random_.choice([None, random_.uniform(0, 0.004), random_.uniform(0, 0.012)])
+            print(f"round {round_}, {left} left: request {after}, {delay} s later")
+            killing.plan(after, delay)
+            killing.of(starting.start(tmp_path, arguments))
+            code = starting.ended()
+            killing.ended()
+            assert code == -signal.SIGKILL
+            for path in sorted((folder / "warc").glob("*.gz")):  # those that are not open are whole
+                assert all(text is not None for _, text in _members(path.read_bytes()))
+        starting.start(tmp_path, arguments)
+        assert starting.ended() == 0
+    found = records(folder)
+    assert sorted(record.uri for record in found if record.type == "response") == sorted(urls)
+    assert sorted(record.uri for record in found if record.type == "revisit") == sorted(urls)
+    assert kinds(found).count("identical-payload-digest") == PAGES
+    lines = log(folder)
+    assert sorted((line["uri"], line["outcome"]) for line in lines) == sorted(
+        (url, outcome) for url in urls for outcome in ("new", "unchanged")
+    )
+    assert not list((folder / "warc").glob("*.open"))

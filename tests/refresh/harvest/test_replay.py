@@ -1,0 +1,96 @@
+"""What harvests of real servers keep, replayed by pywb; and what each server is asked, by how it was measured."""
+
+import asyncio
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run import unlost
+from tests.neighbours import pywb
+from tests.neighbours.file_servers import serving
+from tests.refresh.harvest.site import DAY, harvest_pages, kinds, log, records, trusting
+from tests.virtual_clock import VirtualClock
+from unlost.refresh.policy import Policy, write_policy
+
+PAGES = 5
+WORDS = "first " * 4_000
+
+
+@pytest.fixture
+def served() -> Iterator[Path]:
+    """Give a folder that every user may read, with pages."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        put(folder / "ready.html", "here", 1)
+        for number in range(PAGES):
+            put(folder / f"{number}.html", f"<p>{number} {WORDS}", number)
+        yield folder
+
+
+def put(page: Path, text: str, hour: int) -> None:
+    """Write a page that was changed at some hour."""
+    page.write_text(text)
+    page.chmod(0o644)
+    os.utime(page, (1_600_000_000 + 3600 * hour,) * 2)
+
+
+def harvested(folder: Path, scheme: Path | None, urls: list[str]) -> dict[str, int]:
+    """Harvest; return how pages ended."""
+    given = [] if scheme is None else ["--scheme", str(scheme)]
+    done = unlost("harvest", *urls, "-o", str(folder), "--delay", "0", "--contact", "me@example.org", "--json", *given)
+    assert done.returncode == 0, done.stderr
+    return dict(json.loads(done.stdout.splitlines()[-1])["outcomes"])
+
+
+# Of Apache, the tag of a page in gzip that is sent back is none of its own: it is measured, and HEAD stays the way.
+@pytest.mark.parametrize(
+    ("kind", "conditions"), [("nginx", True), ("Apache", False), ("lighttpd", True), ("Caddy", True)]
+)
+def test_each_server_is_asked_by_how_it_was_measured(kind: str, conditions: bool, served: Path, tmp_path: Path) -> None:
+    """Nothing that changed is missed, nothing else is downloaded, and conditions are sent only where they work."""
+    folder, scheme = tmp_path / "harvest", tmp_path / "scheme"
+    write_policy(scheme, trusting(audit=0.0))
+    (tmp_path / "work").mkdir()
+    with serving(kind, served, tmp_path / "work") as port:
+        urls = [f"http://127.0.0.1:{port}/{number}.html" for number in range(PAGES)]
+        assert harvested(folder, scheme, urls) == {"new": PAGES}
+        for turn in (1, 2):
+            put(served / "0.html", f"<p>{turn} {WORDS}", 10 + turn)
+            found = harvested(folder, scheme, urls)
+            assert found.pop("changed") == 1
+            assert sum(found.values()) == PAGES - 1
+    last = log(folder)[-PAGES:]
+    assert {line["way"] for line in last} == ({"conditional"} if conditions else {"head"})
+    assert found == ({"not-modified": PAGES - 1} if conditions else {"skipped": PAGES - 1})
+    assert kinds(records(folder))[-1] == ("server-not-modified" if conditions else "response")
+
+
+def test_revisits_replay(served: Path, tmp_path: Path) -> None:
+    """An equal digest as the page it is of, 304 as 304 without a body: both are true."""
+    folder, clock = tmp_path / "harvest", VirtualClock()
+    (tmp_path / "work").mkdir()
+    (tmp_path / "pywb").mkdir()
+    with serving("nginx", served, tmp_path / "work") as port:
+        urls = [f"http://127.0.0.1:{port}/{number}.html" for number in range(PAGES)]
+        for policy, some in ((Policy(), urls), (Policy(), urls[:1]), (trusting(), urls[1:])):
+            asyncio.run(harvest_pages(clock, folder, policy, some))
+            clock.advance(DAY)
+    found = records(folder)
+    assert kinds(found) == ["response"] * PAGES + ["identical-payload-digest"] + ["server-not-modified"] * 3
+    index = tmp_path / "index.cdxj"
+    warcs = sorted((folder / "warc").glob("*.warc.gz"))
+    assert unlost("index", "build", *map(str, warcs), "-o", str(index)).returncode == 0
+    with pywb.serving(index, folder / "warc", tmp_path / "pywb") as archive:
+        for record in found:
+            moment = "".join(char for char in record.headers["WARC-Date"] if char.isdigit())
+            answer = archive.fetch(moment, record.uri)
+            number = record.uri[-6]
+            if record.profile == "server-not-modified":
+                assert (answer.status, answer.body) == (304, b"")
+            else:
+                assert (answer.status, answer.body) == (200, f"<p>{number} {WORDS}".encode())
