@@ -1,13 +1,18 @@
 """Logs in Parquet, column by column: a batch of rows is never made into objects of Python."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from os import PathLike, fspath
-from typing import Any
+from queue import Full, Queue
+from threading import Event, Thread
+from typing import Any, TypeVar
 
 from unlost._core import VisitPairing
 from unlost.errors import InputError, UsageError
 from unlost.formats.problems import Problem, Problems
 from unlost.refresh.visit import FIELDS, NUMBER_FIELDS, TEXT_FIELDS
+
+_T = TypeVar("_T")
 
 _BATCH = 32 << 10  # rows: some 8 MB of a log's texts
 
@@ -63,7 +68,8 @@ def _add_groups(
     for group in range(file.metadata.num_row_groups):
         rows = 0
         try:
-            for batch in file.iter_batches(_BATCH, row_groups=[group], columns=columns):
+            # Read by another thread while this one pairs: neither holds Python's lock for long.
+            for batch in ahead(file.iter_batches(_BATCH, row_groups=[group], columns=columns)):
                 _add(pa, pairing, batch)
                 rows += batch.num_rows
                 if on_read is not None:
@@ -72,6 +78,47 @@ def _add_groups(
             message = f"behind {rows} rows of row group {group}, the rest of which is lost: {str(error)[:200]}"
             problems.add(Problem("damaged", name, None, 0, message))
         read += file.metadata.row_group(group).num_rows
+
+
+def ahead(source: Iterator[_T]) -> Iterator[_T]:
+    """Yield what an iterator does, which a thread of its own asks for the next thing meanwhile.
+
+    At most three things are there at a time. What the iterator raises is raised here, and nothing goes on behind an
+    iterator that nobody asks any more.
+    """
+    waiting: Queue[tuple[bool, Any]] = Queue(1)
+    stopped = Event()
+
+    def put(is_thing: bool, thing: Any) -> None:  # noqa: ANN401
+        while not stopped.is_set():
+            with suppress(Full):
+                waiting.put((is_thing, thing), timeout=0.1)
+                return
+
+    def read() -> None:
+        try:
+            for thing in source:
+                put(True, thing)
+                if stopped.is_set():
+                    return
+            put(False, None)
+        except BaseException as error:  # noqa: BLE001  it is raised where it is asked for
+            put(False, error)
+
+    thread = Thread(target=read, daemon=True)
+    thread.start()
+    try:
+        while True:
+            is_thing, thing = waiting.get()
+            if is_thing:
+                yield thing
+            elif thing is None:
+                return
+            else:
+                raise thing
+    finally:
+        stopped.set()
+        thread.join()
 
 
 def _sizes(file: Any) -> list[int]:  # noqa: ANN401

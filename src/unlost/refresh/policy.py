@@ -184,8 +184,9 @@ def policy_lines(policy: Policy) -> Iterator[bytes]:
     }
     yield json.dumps(head, separators=(",", ":")).encode() + b"\n"
     for host, seen in sorted(policy.seen.items()):
-        cells = {group_name(group): list(counts) for group, counts in sorted(seen.items())}
-        yield json.dumps({"host": host, "seen": cells}, separators=(",", ":")).encode() + b"\n"
+        # By hand, a quarter of the time: there is one for each host. Names of groups need no escapes.
+        cells = ",".join(f'"{group_name(group)}":[{counts[0]},{counts[1]}]' for group, counts in sorted(seen.items()))
+        yield f'{{"host":{json.dumps(host)},"seen":{{{cells}}}}}\n'.encode()
 
 
 def read_policy(path: str | PathLike[str]) -> Policy:

@@ -71,6 +71,15 @@ impl Spool {
         Ok(())
     }
 
+    /// Takes no memory any more, unless all of it fitted there.
+    pub(crate) fn settle(&mut self) -> io::Result<()> {
+        if self.file.is_some() {
+            self.leave_memory()?;
+            self.tail = Vec::new();
+        }
+        Ok(())
+    }
+
     /// Forgets what stands behind the first `length` bytes.
     pub(crate) fn truncate(&mut self, length: u64) -> io::Result<()> {
         match &mut self.file {

@@ -1,7 +1,9 @@
 //! Counts of pairs by cell.
 
+use std::ops::Range;
+
 use super::history::{History, Pair};
-use super::states::{BASE_CELLS, CELLS, Fields, GROUPS, base_cell, group_of};
+use super::states::{BASE_CELLS, CELLS, Fields, GROUPS, Projected, base_cell};
 
 /// How many pairs of a cell had changed, and how many had not.
 pub type CellCount = (u64, u64);
@@ -37,8 +39,9 @@ impl History {
     #[must_use]
     pub fn cells(&self, by_text: bool, fields: Fields, folds: usize) -> Vec<Vec<CellCount>> {
         let mut counts = vec![vec![CellCount::default(); CELLS]; folds.max(1)];
+        let projected = Projected::of(fields);
         for pair in &self.pairs {
-            let cell = fields.project(usize::from(pair.cell));
+            let (cell, _) = projected.get(pair.cell);
             let count = &mut counts[fold_of(pair.host, folds)][cell];
             add(count, pair, by_text);
         }
@@ -69,19 +72,32 @@ impl History {
         found
     }
 
-    /// What a host did in each group that it has pairs of: group, changed, all. Of pairs before a time, in seconds since
-    /// 1970, only those count that changed.
+    /// What hosts did in each group that they have pairs of: group, changed, all. Of pairs before a time, in seconds
+    /// since 1970, only those count that changed.
     #[must_use]
     pub fn host_groups(
         &self,
-        host: usize,
+        hosts: Range<usize>,
         by_text: bool,
         fields: Fields,
+        since: u32,
+    ) -> Vec<Vec<(usize, u64, u64)>> {
+        let projected = Projected::of(fields);
+        hosts
+            .map(|host| self.groups_of(host, by_text, &projected, since))
+            .collect()
+    }
+
+    fn groups_of(
+        &self,
+        host: usize,
+        by_text: bool,
+        projected: &Projected,
         since: u32,
     ) -> Vec<(usize, u64, u64)> {
         let mut counts = [(0, 0); GROUPS];
         for pair in self.pairs_of(host) {
-            let count = &mut counts[group_of(fields.project(usize::from(pair.cell)))];
+            let count = &mut counts[projected.get(pair.cell).1];
             let changed = pair.changed(by_text);
             count.0 += u64::from(changed);
             count.1 += u64::from(changed || pair.time >= since);
@@ -97,8 +113,9 @@ impl History {
     #[allow(clippy::cast_precision_loss)]
     pub fn spread(&self, by_text: bool, fields: Fields) -> [[f64; 5]; GROUPS] {
         let mut sums = [[0.0; 5]; GROUPS];
+        let projected = Projected::of(fields);
         for host in 0..self.hosts().len() {
-            for (group, changed, all) in self.host_groups(host, by_text, fields, 0) {
+            for (group, changed, all) in self.groups_of(host, by_text, &projected, 0) {
                 let (all, changed) = (all as f64, changed as f64);
                 let terms = [1.0, all, all * all, changed, changed * changed / all];
                 for (total, term) in sums[group].iter_mut().zip(terms) {

@@ -1,7 +1,7 @@
 //! All pairs of a log, by host and time.
 
 use super::hosts::{Host, Hosts};
-use super::pairing::Tally;
+use super::pairing::{Tally, threads};
 
 /// What a pair is beside its cell.
 pub(super) mod bit {
@@ -14,7 +14,7 @@ pub(super) mod bit {
 }
 
 /// Two consecutive visits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Pair {
     pub host: u32,
     /// Seconds since 1970, of the second visit.
@@ -37,6 +37,26 @@ impl Pair {
     }
 }
 
+/// Sorts pairs, both halves at once if there are many.
+fn sort(pairs: &mut [Pair]) {
+    const MANY: usize = 1 << 17;
+    let key = |pair: &Pair| {
+        let rest = (u64::from(pair.cell) << 8) | u64::from(pair.bits);
+        (pair.host, pair.time, rest, pair.interval, pair.weight)
+    };
+    if pairs.len() < MANY || threads() < 2 {
+        pairs.sort_unstable_by_key(key);
+        return;
+    }
+    let middle = pairs.len() / 2;
+    pairs.select_nth_unstable_by_key(middle, key);
+    let (low, high) = pairs.split_at_mut(middle);
+    std::thread::scope(|scope| {
+        scope.spawn(|| low.sort_unstable_by_key(key));
+        high.sort_unstable_by_key(key);
+    });
+}
+
 /// All pairs of a log with its hosts.
 #[derive(Debug)]
 pub struct History {
@@ -49,10 +69,7 @@ pub struct History {
 
 impl History {
     pub(super) fn new(mut pairs: Vec<Pair>, hosts: Hosts, tally: Tally) -> Self {
-        pairs.sort_unstable_by_key(|pair| {
-            let rest = (u64::from(pair.cell) << 8) | u64::from(pair.bits);
-            (pair.host, pair.time, rest, pair.interval, pair.weight)
-        });
+        sort(&mut pairs);
         let mut starts = Vec::with_capacity(hosts.all.len() + 1);
         let mut at = 0;
         for host in 0..hosts.all.len() {

@@ -47,24 +47,29 @@ pub(super) struct Hosts {
     numbers: HashMap<Box<str>, u32>,
     server_numbers: HashMap<Box<str>, u32>,
     /// The host of the last address: logs are often sorted.
-    last: Option<(Box<[u8]>, u32)>,
+    last: Option<u32>,
+    last_text: Vec<u8>,
+    /// What the server of the last visit called itself: most are of few kinds.
+    last_server: Option<u32>,
+    last_header: Vec<u8>,
+    name: String,
 }
 
 impl Hosts {
     /// The number of the host of an address; None if it has none.
     pub(super) fn number(&mut self, uri: &[u8]) -> Option<u32> {
         let authority = authority(uri)?;
-        if let Some((text, number)) = &self.last {
-            if **text == *authority {
-                return Some(*number);
-            }
+        if self.last.is_some() && self.last_text == authority {
+            return self.last;
         }
-        let name = String::from_utf8_lossy(authority).to_ascii_lowercase();
-        let number = if let Some(number) = self.numbers.get(name.as_str()) {
+        self.name.clear();
+        self.name.push_str(&String::from_utf8_lossy(authority));
+        self.name.make_ascii_lowercase();
+        let number = if let Some(number) = self.numbers.get(self.name.as_str()) {
             *number
         } else {
             let number = u32::try_from(self.all.len()).ok()?;
-            let name = name.into_boxed_str();
+            let name: Box<str> = self.name.as_str().into();
             self.all.push(Host {
                 name: name.clone(),
                 ..Host::default()
@@ -72,13 +77,19 @@ impl Hosts {
             self.numbers.insert(name, number);
             number
         };
-        self.last = Some((authority.into(), number));
-        Some(number)
+        self.last_text.clear();
+        self.last_text.extend_from_slice(authority);
+        self.last = Some(number);
+        self.last
     }
 
     /// Notes what a server calls itself.
     pub(super) fn note_server(&mut self, host: u32, header: &[u8]) {
         const LONGEST: usize = 40; // bytes: what is longer is no product's name
+        if self.last_server.is_some() && self.last_header == header {
+            self.all[host as usize].server = self.last_server;
+            return;
+        }
         let end = header
             .iter()
             .position(|byte| matches!(byte, b'/' | b' ' | b'('))
@@ -92,17 +103,18 @@ impl Hosts {
             self.server_numbers.insert(name.as_ref().into(), number);
             number
         };
-        self.all[host as usize].server = Some(number);
+        self.last_header.clear();
+        self.last_header.extend_from_slice(header);
+        self.last_server = Some(number);
+        self.all[host as usize].server = self.last_server;
     }
 }
 
 /// Host and port of an address of the web, as they stand there, without a user's name.
 fn authority(uri: &[u8]) -> Option<&[u8]> {
     let scheme = uri.iter().position(|&byte| byte == b':')?;
-    if !matches!(
-        uri[..scheme].to_ascii_lowercase().as_slice(),
-        b"http" | b"https"
-    ) {
+    let name = &uri[..scheme];
+    if !name.eq_ignore_ascii_case(b"https") && !name.eq_ignore_ascii_case(b"http") {
         return None;
     }
     let rest = uri[scheme + 1..].strip_prefix(b"//")?;

@@ -1,12 +1,13 @@
 //! From visits to pairs: each successful visit with the one before it to the same page, in bounded memory.
 
 use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::holdings::spool::Spool;
 
 use super::history::{History, Pair, bit};
 use super::hosts::Hosts;
-use super::row::{ROW_BYTES, Row, flag};
+use super::row::{LastRead, ROW_BYTES, Row, flag};
 use super::states::cell_of;
 use super::visit::Visit;
 
@@ -40,6 +41,15 @@ pub struct Tally {
     pub pages: u64,
 }
 
+impl Tally {
+    /// Adds what is counted when pairs are made.
+    fn add(&mut self, other: &Self) {
+        self.duplicate += other.duplicate;
+        self.out_of_order += other.out_of_order;
+        self.pages += other.pages;
+    }
+}
+
 /// Takes visits in any order.
 #[derive(Debug)]
 pub struct Pairing {
@@ -47,6 +57,7 @@ pub struct Pairing {
     hosts: Hosts,
     tally: Tally,
     order: u32,
+    read: LastRead,
 }
 
 impl Default for Pairing {
@@ -64,6 +75,7 @@ impl Pairing {
             hosts: Hosts::default(),
             tally: Tally::default(),
             order: 0,
+            read: LastRead::default(),
         }
     }
 
@@ -86,7 +98,7 @@ impl Pairing {
             self.tally.without_digest += 1;
             return Ok(());
         };
-        let row = Row::of(visit, digest, host, self.order);
+        let row = Row::of(visit, digest, host, self.order, &mut self.read);
         self.order = self.order.wrapping_add(1);
         self.tally.successful += 1;
         self.tally.tagged += u64::from(row.has(flag::ETAG));
@@ -102,27 +114,103 @@ impl Pairing {
         self.heaps[heap].append(|text| row.write(text))
     }
 
-    /// Pairs them.
+    /// Pairs them, by as many threads as there are processors, up to four.
     pub fn finish(mut self) -> io::Result<History> {
-        // At once: growing would need twice the room in between.
-        let mut pairs =
-            Vec::with_capacity(usize::try_from(self.tally.successful).unwrap_or_default());
-        let mut rows = Vec::new();
-        for heap in std::mem::take(&mut self.heaps) {
-            rows.clear();
-            let mut reader = heap.into_reader()?;
-            let mut bytes = [0; ROW_BYTES];
-            while !reader.fill_buf()?.is_empty() {
-                reader.read_exact(&mut bytes)?;
-                rows.push(Row::read(&bytes));
-            }
-            rows.sort_unstable_by_key(|row| (row.page, row.time, row.order));
-            self.pair(&rows, &mut pairs);
+        // All at once, a part for each heap: growing would need twice the room in between.
+        let count = |heap: &Spool| usize::try_from(heap.len()).unwrap_or_default() / ROW_BYTES;
+        let mut heaps = std::mem::take(&mut self.heaps);
+        for heap in &mut heaps {
+            heap.settle()?; // before there are pairs: both at once would be the most that is needed
         }
+        let counts: Vec<usize> = heaps.iter().map(count).collect();
+        let mut pairs = vec![Pair::default(); counts.iter().sum()];
+        let mut rest = pairs.as_mut_slice();
+        let mut work = Vec::new();
+        for (heap, &count) in heaps.into_iter().zip(&counts) {
+            let (part, behind) = rest.split_at_mut(count);
+            rest = behind;
+            work.push((heap, part));
+        }
+        let work = Mutex::new(work.into_iter().enumerate());
+        let done = Mutex::new(vec![0; counts.len()]);
+        let tally = Mutex::new(&mut self.tally);
+        let each = || -> io::Result<()> {
+            let mut rows = Vec::new();
+            loop {
+                let Some((number, (heap, part))) = locked(&work).next() else {
+                    return Ok(());
+                };
+                let mut found = Paired::new(part);
+                read_rows(heap, &mut rows)?;
+                found.pair(&rows);
+                locked(&done)[number] = found.count;
+                locked(&tally).add(&found.tally);
+            }
+        };
+        std::thread::scope(|scope| {
+            let others: Vec<_> = (1..threads()).map(|_| scope.spawn(each)).collect();
+            let mine = each();
+            others
+                .into_iter()
+                .map(|other| {
+                    other
+                        .join()
+                        .unwrap_or_else(|_| Err(io::Error::other("a thread ended")))
+                })
+                .fold(mine, io::Result::and)
+        })?;
+        let done = done.into_inner().unwrap_or_default();
+        let mut end = 0;
+        let mut begin = 0;
+        for (count, done) in counts.into_iter().zip(done) {
+            pairs.copy_within(begin..begin + done, end);
+            begin += count;
+            end += done;
+        }
+        pairs.truncate(end);
         Ok(History::new(pairs, self.hosts, self.tally))
     }
+}
 
-    fn pair(&mut self, rows: &[Row], pairs: &mut Vec<Pair>) {
+/// How many threads are worth it: the rows of one heap are in memory for each.
+pub(super) fn threads() -> usize {
+    std::thread::available_parallelism().map_or(1, |count| count.get().min(4))
+}
+
+/// What nobody else has; whoever held it before ended well, or there is an error already.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn read_rows(heap: Spool, rows: &mut Vec<Row>) -> io::Result<()> {
+    rows.clear();
+    let mut reader = heap.into_reader()?;
+    let mut bytes = [0; ROW_BYTES];
+    while !reader.fill_buf()?.is_empty() {
+        reader.read_exact(&mut bytes)?;
+        rows.push(Row::read(&bytes));
+    }
+    rows.sort_unstable_by_key(|row| (row.page, row.time, row.order));
+    Ok(())
+}
+
+/// The pairs of one heap, and what was counted meanwhile.
+struct Paired<'a> {
+    pairs: &'a mut [Pair],
+    count: usize,
+    tally: Tally,
+}
+
+impl<'a> Paired<'a> {
+    fn new(pairs: &'a mut [Pair]) -> Self {
+        Self {
+            pairs,
+            count: 0,
+            tally: Tally::default(),
+        }
+    }
+
+    fn pair(&mut self, rows: &[Row]) {
         let mut last: Option<&Row> = None;
         let mut latest = 0;
         for row in rows {
@@ -139,7 +227,8 @@ impl Pairing {
                 self.tally.out_of_order += 1;
             }
             latest = latest.max(row.order);
-            pairs.push(paired(before, row));
+            self.pairs[self.count] = paired(before, row);
+            self.count += 1;
             last = Some(row);
         }
     }

@@ -2,7 +2,7 @@
 
 use super::counting::fold_of;
 use super::history::History;
-use super::states::{Fields, GROUPS, group_of};
+use super::states::{Fields, GROUPS, Projected};
 
 /// Into how many steps probabilities of change are divided: an eighth of an octave each, from 1 down to 2^-32.
 pub const BUCKETS: usize = 257;
@@ -77,12 +77,13 @@ impl History {
             ..Replay::default()
         };
         let folds = learned.means.len().max(1);
+        let projected = Projected::of(learned.fields);
         let mut counts = [(0.0, 0.0); BUCKETS];
         for host in 0..self.hosts().len() {
             let number = u32::try_from(host).unwrap_or(u32::MAX);
             let means = &learned.means[fold_of(number, folds)];
             counts.fill((0.0, 0.0));
-            self.replay_host(host, means, learned, &mut counts);
+            self.replay_host(host, means, learned, &projected, &mut counts);
             replay.add_host(&counts);
         }
         replay
@@ -93,20 +94,20 @@ impl History {
         host: usize,
         means: &[f64],
         learned: &Learned<'_>,
+        projected: &Projected,
         counts: &mut [(f64, f64)],
     ) {
         let pairs = self.pairs_of(host);
         let half = |time: u32| usize::from(time >= learned.split);
         let mut seen = [[(0.0, 0.0); GROUPS]; 2];
         for pair in pairs {
-            let cell = learned.fields.project(usize::from(pair.cell));
-            let known = &mut seen[half(pair.time)][group_of(cell)];
+            let (_, group) = projected.get(pair.cell);
+            let known = &mut seen[half(pair.time)][group];
             known.0 += f64::from(u8::from(pair.changed(learned.by_text)));
             known.1 += 1.0;
         }
         for pair in pairs {
-            let cell = learned.fields.project(usize::from(pair.cell));
-            let group = group_of(cell);
+            let (cell, group) = projected.get(pair.cell);
             let chance = posterior(
                 means[cell],
                 learned.strengths[group],

@@ -48,7 +48,13 @@ pub(super) struct Row {
 
 impl Row {
     /// What is kept of a visit whose body is known.
-    pub(super) fn of(visit: &Visit<'_>, digest: &[u8], host: u32, order: u32) -> Self {
+    pub(super) fn of(
+        visit: &Visit<'_>,
+        digest: &[u8],
+        host: u32,
+        order: u32,
+        read: &mut LastRead,
+    ) -> Self {
         let mut row = Self {
             page: xxh64(visit.uri),
             time: visit.time,
@@ -67,7 +73,7 @@ impl Row {
         if let Some(etag) = visit.etag {
             row.take_tag(etag);
         }
-        row.take_dates(visit);
+        row.take_dates(visit, read);
         if let Some(length) = visit.content_length {
             row.length = fold(xxh64(&length.to_le_bytes()));
             row.flags |= flag::LENGTH;
@@ -80,7 +86,7 @@ impl Row {
             row.age = age;
             row.flags |= flag::AGE;
         }
-        row.take_lifetime(visit);
+        row.take_lifetime(visit, read);
         row
     }
 
@@ -107,18 +113,18 @@ impl Row {
         self.etag = xxh64(bare.unwrap_or(inner));
     }
 
-    fn take_dates(&mut self, visit: &Visit<'_>) {
+    fn take_dates(&mut self, visit: &Visit<'_>, read: &mut LastRead) {
         let Some(text) = visit.last_modified else {
             return;
         };
         self.flags |= flag::DATE;
-        let Some(changed) = seconds(text) else {
+        let Some(changed) = read.changed(text) else {
             self.date = i64::from_le_bytes(xxh64(text.trim_ascii()).to_le_bytes());
             return;
         };
         self.flags |= flag::DATE_READ;
         self.date = changed;
-        let is_now = match visit.date.and_then(seconds) {
+        let is_now = match visit.date.and_then(|date| read.date(date)) {
             Some(sent) => (sent - changed).abs() <= NOW_SECONDS,
             None => (visit.time.div_euclid(1000) - changed).abs() <= OUR_NOW_SECONDS,
         };
@@ -128,25 +134,19 @@ impl Row {
     }
 
     /// How long caches may keep it, from this visit on.
-    fn take_lifetime(&mut self, visit: &Visit<'_>) {
-        let mut lifetime = None;
-        for directive in visit
-            .cache_control
-            .unwrap_or_default()
-            .split(|&byte| byte == b',')
-        {
-            let directive = directive.trim_ascii().to_ascii_lowercase();
-            if directive.starts_with(b"no-store") || directive.starts_with(b"no-cache") {
-                self.flags |= flag::REFUSED;
-            } else if let Some(value) = directive.strip_prefix(b"max-age=") {
-                let digits = std::str::from_utf8(value).unwrap_or_default();
-                lifetime = digits.trim_matches('"').parse::<i64>().ok();
-            }
+    fn take_lifetime(&mut self, visit: &Visit<'_>, read: &mut LastRead) {
+        let told = visit.cache_control.map(|text| read.caching(text));
+        let Caching {
+            is_refused,
+            mut lifetime,
+        } = told.unwrap_or_default();
+        if is_refused {
+            self.flags |= flag::REFUSED;
         }
-        if lifetime.is_none() {
+        if lifetime.is_none() && visit.expires.is_some() {
             let sent = visit
                 .date
-                .and_then(seconds)
+                .and_then(|date| read.date(date))
                 .unwrap_or_else(|| visit.time.div_euclid(1000));
             lifetime = visit.expires.and_then(seconds).map(|end| end - sent);
         }
@@ -160,25 +160,29 @@ impl Row {
     }
 
     pub(super) fn write(&self, out: &mut Vec<u8>) {
-        for word in [self.page, self.digest, self.text, self.etag] {
-            out.extend_from_slice(&word.to_le_bytes());
+        // On the stack first: one copy with one look at how much room there is.
+        let mut bytes = [0; ROW_BYTES];
+        let longs = [self.page, self.digest, self.text, self.etag]
+            .map(u64::to_le_bytes)
+            .into_iter()
+            .chain([self.time, self.date].map(i64::to_le_bytes));
+        for (place, word) in bytes[..48].chunks_exact_mut(8).zip(longs) {
+            place.copy_from_slice(&word);
         }
-        for word in [self.time, self.date] {
-            out.extend_from_slice(&word.to_le_bytes());
-        }
-        for word in [
+        let words = [
             self.host,
             self.order,
             self.length,
             self.repr,
             self.age,
             self.lifetime,
-        ] {
-            out.extend_from_slice(&word.to_le_bytes());
+        ];
+        for (place, word) in bytes[48..72].chunks_exact_mut(4).zip(words) {
+            place.copy_from_slice(&word.to_le_bytes());
         }
-        out.extend_from_slice(&self.weight.to_le_bytes());
-        out.extend_from_slice(&self.flags.to_le_bytes());
-        out.extend_from_slice(&[0; 4]);
+        bytes[72..74].copy_from_slice(&self.weight.to_le_bytes());
+        bytes[74..76].copy_from_slice(&self.flags.to_le_bytes());
+        out.extend_from_slice(&bytes);
     }
 
     pub(super) fn read(bytes: &[u8; ROW_BYTES]) -> Self {
@@ -204,6 +208,61 @@ impl Row {
             flags: u16::from_le_bytes(part(bytes, 74)),
         }
     }
+}
+
+/// What caches are told.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Caching {
+    is_refused: bool,
+    lifetime: Option<i64>,
+}
+
+impl Caching {
+    fn of(text: &[u8]) -> Self {
+        let mut caching = Self::default();
+        for directive in text.split(|&byte| byte == b',') {
+            let directive = directive.trim_ascii().to_ascii_lowercase();
+            if directive.starts_with(b"no-store") || directive.starts_with(b"no-cache") {
+                caching.is_refused = true;
+            } else if let Some(value) = directive.strip_prefix(b"max-age=") {
+                let digits = std::str::from_utf8(value).unwrap_or_default();
+                caching.lifetime = digits.trim_matches('"').parse().ok();
+            }
+        }
+        caching
+    }
+}
+
+/// What was read last: many visits were made in the same second, and to servers that are set up alike.
+#[derive(Debug, Default)]
+pub(super) struct LastRead {
+    date: (Vec<u8>, Option<i64>),
+    changed: (Vec<u8>, Option<i64>),
+    caching: (Vec<u8>, Caching),
+}
+
+impl LastRead {
+    fn date(&mut self, text: &[u8]) -> Option<i64> {
+        remembered(&mut self.date, text, seconds)
+    }
+
+    fn changed(&mut self, text: &[u8]) -> Option<i64> {
+        remembered(&mut self.changed, text, seconds)
+    }
+
+    fn caching(&mut self, text: &[u8]) -> Caching {
+        remembered(&mut self.caching, text, Caching::of)
+    }
+}
+
+/// What a text says: what was read of the last one, if it is the same.
+fn remembered<T: Copy>(last: &mut (Vec<u8>, T), text: &[u8], read: impl Fn(&[u8]) -> T) -> T {
+    if last.0 != text || text.is_empty() {
+        last.0.clear();
+        last.0.extend_from_slice(text);
+        last.1 = read(text);
+    }
+    last.1
 }
 
 fn fold(hash: u64) -> u32 {
@@ -243,7 +302,7 @@ mod tests {
             cache_control: Some(b"max-age=60"),
             ..Visit::default()
         };
-        let row = Row::of(&visit, b"d", 3, 9);
+        let row = Row::of(&visit, b"d", 3, 9, &mut LastRead::default());
         let mut bytes = Vec::new();
         row.write(&mut bytes);
         let bytes: [u8; ROW_BYTES] = bytes.try_into().expect("80 bytes");

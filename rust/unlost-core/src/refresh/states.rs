@@ -1,6 +1,6 @@
 //! What the headers of two consecutive visits claim, each indicator in one of a few states, and the cell that they make.
 
-use super::row::{Row, flag};
+use super::row::{LastRead, Row, flag};
 use super::visit::Visit;
 
 /// How many cells the matrix of date and tag has: each changed, same or missing.
@@ -76,6 +76,29 @@ impl Fields {
     }
 }
 
+/// What each cell is, if only some fields are looked at: looked up, as there are many more pairs than cells.
+pub(super) struct Projected(Vec<(u16, u8)>);
+
+impl Projected {
+    pub(super) fn of(fields: Fields) -> Self {
+        let of_cell = |cell| {
+            let projected = fields.project(cell);
+            let number = u16::try_from(projected).unwrap_or_default();
+            (
+                number,
+                u8::try_from(group_of(projected)).unwrap_or_default(),
+            )
+        };
+        Self((0..CELLS).map(of_cell).collect())
+    }
+
+    /// The cell and the group that a cell belongs to.
+    pub(super) fn get(&self, cell: u16) -> (usize, usize) {
+        let (cell, group) = self.0[usize::from(cell)];
+        (usize::from(cell), usize::from(group))
+    }
+}
+
 /// The state among the first three that stands for one of the others: changed, but for the one that is the same.
 fn base(state: usize, same: usize) -> usize {
     match state {
@@ -138,7 +161,11 @@ impl States {
 /// The same for visits that nobody keeps.
 #[must_use]
 pub fn cell_of_visits(last: &Visit<'_>, this: &Visit<'_>) -> usize {
-    cell_of(&Row::of(last, b"", 0, 0), &Row::of(this, b"", 0, 1))
+    let mut read = LastRead::default();
+    cell_of(
+        &Row::of(last, b"", 0, 0, &mut read),
+        &Row::of(this, b"", 0, 1, &mut read),
+    )
 }
 
 /// The cell of two consecutive visits to one page.

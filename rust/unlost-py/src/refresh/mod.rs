@@ -1,0 +1,105 @@
+//! Visits and their history, as `unlost.refresh.history` explains them.
+
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use unlost_core::refresh::{Fields, Pairing, base_cell, cell_of_visits, group_of};
+
+use columns::{NUMBERS, NumberColumn, Numbers, TEXTS, Taken, TextColumn, Texts, visit_of};
+use history::VisitHistory;
+
+mod columns;
+mod history;
+
+pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<VisitPairing>()?;
+    module.add_class::<VisitHistory>()?;
+    module.add_function(wrap_pyfunction!(project_cell, module)?)?;
+    module.add_function(wrap_pyfunction!(visit_cell, module)?)
+}
+
+/// Takes visits; `finish` gives their history.
+#[pyclass(module = "unlost._core")]
+struct VisitPairing(Option<Pairing>);
+
+#[pymethods]
+impl VisitPairing {
+    #[new]
+    #[pyo3(signature = (heap_bytes = None))]
+    fn new(heap_bytes: Option<usize>) -> Self {
+        Self(Some(heap_bytes.map_or_else(Pairing::default, Pairing::new)))
+    }
+
+    /// Takes tuples, each with the fields of `unlost.refresh.visit.FIELDS` in their order.
+    fn add_rows(&mut self, rows: &Bound<'_, PyAny>) -> PyResult<()> {
+        let pairing = self.open()?;
+        for row in rows.try_iter()? {
+            let row = row?.cast_into::<PyTuple>()?;
+            pairing.add(&Taken::of(&row)?.visit())?;
+        }
+        Ok(())
+    }
+
+    /// Takes columns as Arrow lays them out: those of texts and those of numbers, in the order of the fields.
+    fn add_columns(
+        &mut self,
+        py: Python<'_>,
+        rows: usize,
+        first: usize,
+        texts: Vec<Option<TextColumn<'_>>>,
+        numbers: Vec<Option<NumberColumn<'_>>>,
+    ) -> PyResult<()> {
+        let pairing = self.open()?;
+        if texts.len() != TEXTS || numbers.len() != NUMBERS {
+            return Err(PyValueError::new_err(
+                "expected as many columns as there are fields",
+            ));
+        }
+        let texts: Vec<Option<Texts<'_>>> = texts
+            .iter()
+            .map(|column| column.as_ref().map(Texts::of))
+            .collect();
+        let numbers: Vec<Option<Numbers<'_>>> = numbers
+            .iter()
+            .map(|column| column.as_ref().map(Numbers::of))
+            .collect();
+        py.detach(|| {
+            for row in first..first + rows {
+                let text = |column: usize| texts[column].as_ref().and_then(|all| all.get(row));
+                let number = |column: usize| numbers[column].as_ref().and_then(|all| all.get(row));
+                pairing.add(&visit_of(text, number))?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Pairs all visits. There is nothing left to add to.
+    fn finish(&mut self, py: Python<'_>) -> PyResult<VisitHistory> {
+        let pairing = self.0.take().ok_or_else(gone)?;
+        Ok(VisitHistory(py.detach(|| pairing.finish())?))
+    }
+}
+
+impl VisitPairing {
+    fn open(&mut self) -> PyResult<&mut Pairing> {
+        self.0.as_mut().ok_or_else(gone)
+    }
+}
+
+fn gone() -> PyErr {
+    PyRuntimeError::new_err("it is finished")
+}
+
+/// The cell that one belongs to if only these fields are looked at, the one of the nine, and its group.
+#[pyfunction]
+fn project_cell(cell: usize, fields: u8) -> (usize, usize, usize) {
+    let projected = Fields(fields).project(cell);
+    (projected, base_cell(cell), group_of(projected))
+}
+
+/// The cell of two consecutive visits, each a tuple as `add_rows` takes it.
+#[pyfunction]
+fn visit_cell(last: &Bound<'_, PyTuple>, this: &Bound<'_, PyTuple>) -> PyResult<usize> {
+    let (last, this) = (Taken::of(last)?, Taken::of(this)?);
+    Ok(cell_of_visits(&last.visit(), &this.visit()))
+}
