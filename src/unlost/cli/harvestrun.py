@@ -37,6 +37,7 @@ _WORDS = {
     "failed": "without an answer",
 }
 _PARTLY = 4
+_LEAST_AUDIT = 0.01
 
 
 class HarvestRun:
@@ -47,8 +48,8 @@ class HarvestRun:
         self._clock = SystemClock()
         self._problems = Problems()
         self._policy = Policy() if given["scheme"] is None else read_policy(given["scheme"])
-        if given["audit"] is not None:
-            self._policy.audit = given["audit"]
+        # Without audits, liars would stay unseen.
+        self._policy.audit = given["audit"] or max(self._policy.audit, _LEAST_AUDIT)
 
     def run(self) -> int:
         """Harvest, print and write; return the exit code."""

@@ -22,7 +22,7 @@ from unlost.refresh.schemes import ALL, choose, judge_all
 
 _FOLDS = 5
 _FEWEST_HOSTS = 20  # with fewer, a fold would have none of some kinds of hosts, and a host nobody to be compared with
-_DRAWN = 10.0  # pairs that the mean of the nine cells is worth against the cell's own: a cell of ten is half believed
+_DRAWN = 1.0  # pairs that the mean of a wider class is worth against its own: one of each, as if seen once before
 _STRENGTHS = (0.2, 50.0)  # between these, what hosts have in common is worth so many visits: never nothing, never all
 _UNKNOWN_STRENGTH = 5.0  # where no page changed, and nobody can tell how much hosts differ
 _STEP = 8  # steps an octave, as the core divides probabilities
@@ -93,16 +93,27 @@ def _sums(counts: Sequence[Sequence[tuple[int, int, int]]]) -> dict[int, tuple[i
 
 
 def _means(counts: dict[int, tuple[int, int]], bits: int) -> dict[int, float]:
-    """Return the probability of change in each cell that was seen, drawn towards that of its cell of the nine."""
+    """Return the probability of change in each cell that was seen, drawn towards that of its group.
+
+    The group's is drawn towards that of the cell of the nine in the same way: a digest that says the same is worth more
+    than the dates beside it, and a cell that was seen four thousand times is worth more than both.
+    """
     of_base = [(0.5, 1.0)] * len(CELLS)  # as if half a pair had changed, and half a pair had not
+    of_group = [(0.0, 0.0)] * GROUPS
     for cell, (changed, unchanged) in counts.items():
-        base = projected(cell, bits)[1]
-        of_base[base] = (of_base[base][0] + changed, of_base[base][1] + changed + unchanged)
+        _, base, group = projected(cell, bits)
+        for sums, at in ((of_base, base), (of_group, group)):
+            sums[at] = (sums[at][0] + changed, sums[at][1] + changed + unchanged)
     means = {}
     for cell, (changed, unchanged) in counts.items():
-        of_nine = of_base[projected(cell, bits)[1]]
-        means[cell] = (changed + _DRAWN * of_nine[0] / of_nine[1]) / (changed + unchanged + _DRAWN)
+        _, base, group = projected(cell, bits)
+        wider = _drawn(*of_group[group], of_base[base][0] / of_base[base][1])
+        means[cell] = _drawn(changed, changed + unchanged, wider)
     return means
+
+
+def _drawn(changed: float, pairs: float, towards: float) -> float:
+    return (changed + _DRAWN * towards) / (pairs + _DRAWN)
 
 
 def _filled(means: dict[int, float]) -> list[float]:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike, fspath
 from pathlib import Path
@@ -196,7 +196,7 @@ def read_policy(path: str | PathLike[str]) -> Policy:
             return _policy(iter(file))
     except OSError as error:
         raise InputError(f"{fspath(path)}: cannot be read: {error.strerror or error}") from error
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, InputError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, InputError) as error:
         raise InputError(f"{fspath(path)}: expected a scheme file of `unlost refresh learn`: {error}") from error
 
 
@@ -208,15 +208,15 @@ def _policy(lines: Iterable[bytes]) -> Policy:
     stated = head["stated"]
     strengths = [math.inf] * GROUPS
     for name, strength in head["strengths"].items():
-        strengths[group_number(name)] = float(strength)
+        strengths[group_number(name)] = _within(strength, 1e-9, math.inf)
     policy = Policy(
         scheme=scheme_of(head["scheme"]),
         indicators=frozenset(head["indicators"]) & ALL_INDICATORS,
-        means={cell_number(name): float(mean) for name, mean in head["cells"].items()},
+        means={cell_number(name): _within(mean, 0, 1) for name, mean in head["cells"].items()},
         strengths=tuple(strengths),
-        most=float(head["most"]),
-        audit=float(head["audit"]),
-        target=float(head["target"]),
+        most=_within(head["most"], -1, 1),
+        audit=_within(head["audit"], 0, 1),
+        target=_within(head["target"], 0, 1),
         by_text=head["change"] == "text",
         stated=stated
         and Stated(
@@ -230,7 +230,21 @@ def _policy(lines: Iterable[bytes]) -> Policy:
     )
     for line in rest:
         host = json.loads(line)
-        policy.seen[host["host"]] = {
-            group_number(group): (int(counts[0]), int(counts[1])) for group, counts in host["seen"].items()
-        }
+        policy.seen[host["host"]] = {group_number(group): _counts(counts) for group, counts in host["seen"].items()}
     return policy
+
+
+def _within(value: object, least: float, most: float) -> float:
+    """Return a number of a file. Raises InputError for one that is out of bounds, or none."""
+    number = float(value)  # type: ignore[arg-type]  # whatever is none raises
+    if not least <= number <= most:
+        raise InputError(f"expected a number from {least:g} to {most:g}, found {number:g}")
+    return number
+
+
+def _counts(values: Sequence[object]) -> tuple[int, int]:
+    """Return how many pages had changed, and of how many. Raises InputError."""
+    changed, pairs = values
+    if type(changed) is not int or type(pairs) is not int or not 0 <= changed <= pairs < 2**60:
+        raise InputError("expected changed pages, and of how many, as two whole numbers")
+    return changed, pairs

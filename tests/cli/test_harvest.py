@@ -1,0 +1,147 @@
+"""`unlost harvest`: what is printed, written and refused, and how it ends."""
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run import UNLOST, unlost
+from tests.crawl.site import Living, Page, living
+from tests.recover.aside import aside
+from tests.refresh.harvest.site import log, records, trusting
+from unlost.refresh.policy import policy_lines, read_policy, write_policy
+
+PAGES = {f"/{number}": Page(b"<p>" + b"word " * 4_000, 200, {"etag": f'"{number}"'}) for number in range(4)}
+POLITE = ("--delay", "0", "--contact", "me@example.org")
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Living]:
+    """Run a site whose pages never change, and whose server does nothing with conditions."""
+    with aside(living(PAGES)) as found:
+        yield found
+
+
+def test_a_list_is_harvested_and_told(site: Living, tmp_path: Path) -> None:
+    """In words, with what could not be read; for programs, a line for each visit; as an index for others."""
+    urls = tmp_path / "urls.txt"
+    urls.write_text("# pages\n" + "".join(f"{site.url}{path}\n" for path in PAGES) + "mailto:a@b.example\n")
+    folder, index = str(tmp_path / "kept"), tmp_path / "held.cdxj"
+    done = unlost("harvest", "--urls", str(urls), "-o", folder, *POLITE, "--cdxj", str(index))
+    assert (done.returncode, done.stdout) == (3, b"4 new\n")
+    assert b"bad-uri" in done.stderr
+    assert len(index.read_text().splitlines()) == 4
+    scheme = tmp_path / "scheme"
+    write_policy(scheme, trusting())
+    done = unlost("harvest", "-o", folder, "--scheme", str(scheme), *POLITE, "--json", "--audit", "1")
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert done.returncode == 0
+    assert [(line["outcome"], line["way"], line["audit"]) for line in lines[:-1]] == [("unchanged", "head", "same")] * 4
+    assert lines[-1]["outcomes"] == {"unchanged": 4}
+    assert (lines[-1]["audited"], lines[-1]["lies"]) == (4, 0)
+
+
+def test_an_archive_is_gone_on_with(site: Living, tmp_path: Path) -> None:
+    """Its index and its WARCs are the history of another folder: nothing is downloaded again."""
+    first, second, index = tmp_path / "first", tmp_path / "second", tmp_path / "i.cdxj"
+    assert unlost("harvest", *(site.url + path for path in PAGES), "-o", str(first), *POLITE).returncode == 0
+    warc = next((first / "warc").glob("*.gz"))
+    assert unlost("index", "build", str(warc), "-o", str(index)).returncode == 0
+    scheme = tmp_path / "scheme"
+    write_policy(scheme, trusting())
+    given = ["--history", str(index), "--warcs", str(first / "warc"), "--scheme", str(scheme)]
+    done = unlost("harvest", *(site.url + path for path in PAGES), "-o", str(second), *given, *POLITE)
+    assert (done.returncode, b"4 taken" in done.stderr) == (0, True), done.stderr
+    assert sum(line["outcome"] == "skipped" for line in log(second)) >= 3, "an audit may be among them"
+    assert all(record.type == "revisit" for record in records(second))
+
+
+def test_interrupted_it_says_so_and_goes_on(tmp_path: Path) -> None:
+    """Ctrl-C ends it with 130; what was harvested is kept, and each page is visited once."""
+    with aside(living(PAGES)) as site:
+        command = [
+            UNLOST,
+            "harvest",
+            *(site.url + path for path in PAGES),
+            "-o",
+            str(tmp_path / "kept"),
+            "--delay",
+            "3600",
+        ]
+        environment = {**os.environ, "UNLOST_HOME": "/nonexistent"}
+        with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as process:
+            while not any(path == "/robots.txt" for path in site.server.paths):
+                assert process.poll() is None
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=60)
+        assert process.returncode == 130, said
+        assert b"the same command goes on" in said
+        done = unlost("harvest", *(site.url + path for path in PAGES), "-o", str(tmp_path / "kept"), *POLITE)
+        assert done.returncode == 0, done.stderr
+        assert b"going on with a round that was interrupted" in done.stderr
+        assert sorted(path for path in site.server.paths if path != "/robots.txt") == sorted(PAGES)
+
+
+def test_a_host_that_is_not_there_is_left_for_later(tmp_path: Path) -> None:
+    """The exit code says that there is more to do."""
+    done = unlost("harvest", "http://127.0.0.1:9/", "-o", str(tmp_path / "kept"), *POLITE)
+    assert done.returncode == 4, done.stderr
+    assert b"1 pages are still to be visited" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["-o", "kept"], 3, b"no page is known there"),
+        (["http://a.example/", "--warcs", ".", "-o", "kept"], 2, b"--history"),
+        (["http://a.example/", "--scheme", "none", "-o", "kept"], 3, b"no such file"),
+        (["http://a.example/", "--audit", "0", "-o", "kept"], 2, b"0.01"),
+        (["ftp://a.example/", "-o", "kept"], 3, b"ftp"),
+        (["http://a.example/", "-o", "no/such/folder"], 3, b"no/such"),
+    ],
+)
+def test_what_cannot_be_done_is_refused(arguments: list[str], code: int, words: bytes, tmp_path: Path) -> None:
+    """Before anybody is asked."""
+    arguments = [str(tmp_path / each) if each == "kept" else each for each in arguments]
+    done = unlost("harvest", *arguments)
+    assert (done.returncode, words in done.stderr) == (code, True), done.stderr
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ('"most":0.01', '"most":1e999'),
+        ('"audit":0.0', '"audit":-3'),
+        ('"audit":0.0', '"audit":NaN'),
+        ('"strengths":{}', '"strengths":{"same.same.same.stale.sized":0}'),
+        ('"version":1', '"version":2'),
+        ('"stated":null}\n', '"stated":null}\n{"host":"a.example","seen":{"same.same.same.stale.sized":[5,1]}}\n'),
+        ('"stated":null}\n', '"stated":null}\n{"host":"a.example","seen":{"same.same.same.stale.sized":[1e999,1]}}\n'),
+        ('"stated":null}\n', '"stated":null}\n[[[\n'),
+    ],
+)
+def test_a_scheme_that_nobody_here_wrote_is_refused(change: tuple[str, str], tmp_path: Path) -> None:
+    """Numbers that are none, or out of bounds, are told before anything is visited."""
+    text = b"".join(policy_lines(trusting())).decode()
+    assert text.count(change[0]) == 1
+    (tmp_path / "scheme").write_text(text)
+    assert read_policy(tmp_path / "scheme").most == 0.01
+    (tmp_path / "scheme").write_text(text.replace(*change))
+    done = unlost("harvest", "http://a.example/", "--scheme", str(tmp_path / "scheme"), "-o", str(tmp_path / "kept"))
+    assert done.returncode == 3
+    assert b"expected a scheme file" in done.stderr
+    assert not (tmp_path / "kept").exists()
+
+
+def test_a_folder_with_something_else_is_refused(tmp_path: Path) -> None:
+    """A state that is none, and links in the place of files."""
+    (tmp_path / "state.sqlite").write_bytes(b"no database at all, but long enough" * 99)
+    assert unlost("harvest", "http://a.example/", "-o", str(tmp_path)).returncode == 3
+    (tmp_path / "state.sqlite").unlink()
+    (tmp_path / "visits.ndjson").symlink_to(tmp_path / "elsewhere")
+    done = unlost("harvest", "http://a.example/", "-o", str(tmp_path), "--delay", "0")
+    assert (done.returncode, b"a link" in done.stderr) == (3, True)
