@@ -11,6 +11,7 @@ from unlost.errors import InputError
 from unlost.formats.problems import Problem, Problems
 from unlost.formats.textfile import lines_of
 from unlost.refresh.history import History
+from unlost.refresh.page_text import KnownTexts
 from unlost.refresh.parquet_log import add_parquet
 from unlost.refresh.visit import FIELDS, Row, row_of
 from unlost.refresh.warc_log import warc_rows
@@ -38,7 +39,7 @@ class Reading:
     def __init__(self, problems: Problems, *, texts: bool = True) -> None:
         self.problems = problems
         self.unknown: dict[str, int] = {}
-        self._texts = texts
+        self._texts = KnownTexts() if texts else None
         self._pairing = VisitPairing()
 
     def read(self, path: str | PathLike[str], on_read: Callable[[int], object] | None = None) -> None:

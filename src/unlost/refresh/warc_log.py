@@ -12,7 +12,7 @@ from unlost.formats.digests import normal_digest
 from unlost.formats.problems import Problem, Problems
 from unlost.formats.warc import PAGE_RECORDS, stored_record
 from unlost.formats.warc_writing.http_head import ORIGINAL
-from unlost.refresh.page_text import MOST_TEXT, text_digest
+from unlost.refresh.page_text import MOST_TEXT, KnownTexts, page_text
 from unlost.refresh.visit import Row, Visit, from_headers
 
 _CHAIN_SECONDS = 600  # a redirect and its target are asked for one after the other, politely
@@ -32,7 +32,7 @@ def warc_rows(
     path: str | PathLike[str],
     problems: Problems,
     *,
-    texts: bool = True,
+    texts: KnownTexts | None = None,
     on_read: Callable[[int], object] | None = None,
 ) -> Iterator[Row]:
     """Yield the visits of a WARC or ARC file.
@@ -40,12 +40,13 @@ def warc_rows(
     A redirect is not a visit of its own: the answer at its end stands under the address at its beginning, if it follows
     within ten minutes in the same file; else it is a visit that failed. A revisit has the digest and the headers that
     it says; one that the server answered with 304 has no body and counts as that. Records that are cut short
-    have `failed`: their digest would be that of half a page. texts: whether to look at the text of pages.
+    have `failed`: their digest would be that of half a page. texts: those of pages so far; None to
+    look at none.
 
     problems: what could not be read; reading goes on behind it. Raises OSError.
     """
     waiting: dict[str, _Waiting] = {}
-    for visit, target in _visits(path, problems, texts=texts, on_read=on_read):
+    for visit, target in _visits(path, problems, texts, on_read):
         came_from = waiting.pop(visit.uri, None)
         late = came_from is not None and visit.time - came_from.since > _CHAIN_SECONDS * 1000
         first = came_from.first if came_from is not None and not late else visit.uri
@@ -77,7 +78,10 @@ def sent_headers(headers: Sequence[tuple[str, str]]) -> dict[str, str]:
 
 
 def _visits(
-    path: str | PathLike[str], problems: Problems, *, texts: bool, on_read: Callable[[int], object] | None
+    path: str | PathLike[str],
+    problems: Problems,
+    texts: KnownTexts | None,
+    on_read: Callable[[int], object] | None,
 ) -> Iterator[tuple[Visit, str | None]]:
     """Yield visits, each with where it redirects to."""
     name = fspath(path)
@@ -91,14 +95,16 @@ def _visits(
             if record.type == "resource":
                 continue  # no headers of a server
             try:
-                yield _visit(path, record, texts=texts, damaged=record.offset in damaged)
+                yield _visit(path, record, texts, damaged=record.offset in damaged)
             except DateError as error:
                 problems.add(Problem("bad-date", name, None, record.offset, str(error)))
         if on_read is not None:
             on_read(scanner.position)
 
 
-def _visit(path: str | PathLike[str], record: WarcRecord, *, texts: bool, damaged: bool) -> tuple[Visit, str | None]:
+def _visit(
+    path: str | PathLike[str], record: WarcRecord, texts: KnownTexts | None, *, damaged: bool
+) -> tuple[Visit, str | None]:
     date = record.date or ""
     digits = pad(date) if record.is_arc else from_iso(date)
     time = int(to_datetime(digits).timestamp()) * 1000
@@ -122,9 +128,10 @@ def _visit(path: str | PathLike[str], record: WarcRecord, *, texts: bool, damage
     # One notation for both: what a revisit repeats is the digest that its record says.
     known = normal_digest(digest) if digest else f"body-sha1:{body[0].hex()}"
     text = None
-    if texts and 200 <= status < 300 and body[1] <= MOST_TEXT:
+    if texts is not None and 200 <= status < 300 and body[1] <= MOST_TEXT:
         # The source again: its body is read only once.
         source = WarcBody.open(path, record.offset, record.skip)
         if source is not None:
-            text = text_digest(source.read_undone(MOST_TEXT)[0], record.mime, uri)
+            found = page_text(source.read_undone(MOST_TEXT)[0], record.mime, uri)
+            text = None if found is None else texts.digest(uri, found)
     return replace(visit, digest=known, text_digest=text), None

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from unlost.refresh.page_text import PageText
 from unlost.refresh.visit import Visit
 
 
@@ -33,6 +34,7 @@ class Held:
     size: bytes of the body; None if nobody knows.
     is_ours: whether the digest was made here, of the body without codings. One of another archive that differs proves
         nothing: it may be of a body in gzip.
+    text: what the text of the next one is compared with; None if it has none, or nobody looked.
     """
 
     visit: Visit
@@ -40,6 +42,7 @@ class Held:
     final: str
     size: int | None = None
     is_ours: bool = True
+    text: PageText | None = None
 
     @property
     def validators(self) -> tuple[tuple[str, str], ...]:

@@ -10,7 +10,7 @@ from unlost.formats.warc_writing.digests import digests_of
 from unlost.formats.warc_writing.payload import Payload
 from unlost.refresh.harvest.held import Copy, Held, is_changed
 from unlost.refresh.harvest.visiting import Found
-from unlost.refresh.page_text import MOST_TEXT, text_digest
+from unlost.refresh.page_text import MOST_TEXT, PageText, page_text
 from unlost.refresh.visit import Visit
 
 
@@ -62,14 +62,16 @@ def _answered(found: Found, held: Held | None, warcs: CrawlWarcs, *, by_text: bo
     digest = digests_of(b"", Payload(answer.body).pieces())[0]
     answer.body.seek(0)
     is_success = 200 <= answer.status < 300
-    text = None
+    text: PageText | None = None
     if is_success and answer.size <= MOST_TEXT:
-        text = text_digest(answer.body.read(), contents.mime, answer.uri)
+        text = page_text(answer.body.read(), contents.mime, answer.uri)
         answer.body.seek(0)
+        if text is not None and held is not None and held.text is not None and text.is_like(held.text):
+            text = held.text  # compared with what it was first, so that many small changes are one at last
     is_cut = answer.truncated is not None
     visit = replace(found.visit, weight=found.weight)
     if is_success and not is_cut:
-        visit = replace(visit, digest=digest, text_digest=text)
+        visit = replace(visit, digest=digest, text_digest=text and text.digest)
     is_kept = keep_noarchive or not contents.is_noarchive
     changed = is_changed(held, visit, by_text=by_text) if held is not None and visit.digest else None
     copy = held.copy if held is not None else None
@@ -88,7 +90,7 @@ def _answered(found: Found, held: Held | None, warcs: CrawlWarcs, *, by_text: bo
             is_kept, places = False, []  # no record can have such an address
     if not is_success or is_cut:
         return Kept("cut" if is_success else "no-success", visit, None, tuple(places), None)
-    now = Held(visit_without_weight(visit), copy if is_kept else None, answer.uri, answer.size)
+    now = Held(visit_without_weight(visit), copy if is_kept else None, answer.uri, answer.size, text=text)
     outcome = _outcome(is_kept=is_kept, is_first=held is None, changed=changed, is_same_copy=is_same_copy)
     return Kept(outcome, visit, now, tuple(places), changed)
 

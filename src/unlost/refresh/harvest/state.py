@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from unlost.crawl.warcs import Place
 from unlost.errors import InputError
 from unlost.refresh.harvest.held import Copy, Held
 from unlost.refresh.harvest.treatment import Treatment
+from unlost.refresh.page_text import PageText
 from unlost.refresh.policy import Seen
 from unlost.refresh.visit import Visit, row_of, visit_line
 from unlost.state_file import certain_text, storable, text_of
@@ -31,7 +33,8 @@ CREATE TABLE page (
     given INTEGER NOT NULL DEFAULT 0, listed INTEGER NOT NULL DEFAULT 0, round INTEGER NOT NULL DEFAULT 0,
     pending INTEGER NOT NULL DEFAULT 0, tries INTEGER NOT NULL DEFAULT 0, far INTEGER NOT NULL DEFAULT 0,
     outcome TEXT, looked INTEGER, intervals TEXT NOT NULL DEFAULT '[]',
-    visit TEXT, final TEXT, size INTEGER, ours INTEGER NOT NULL DEFAULT 1, copy TEXT, copy_file TEXT, copy_end INTEGER
+    visit TEXT, final TEXT, size INTEGER, ours INTEGER NOT NULL DEFAULT 1, sketch BLOB,
+    copy TEXT, copy_file TEXT, copy_end INTEGER
 );
 CREATE INDEX page_key ON page (key);
 CREATE INDEX page_host ON page (host, id);
@@ -45,7 +48,7 @@ CREATE TABLE seen (
     host TEXT NOT NULL, grouped INTEGER NOT NULL, changed INTEGER NOT NULL, PRIMARY KEY (host, grouped)
 ) WITHOUT ROWID;
 """
-_PAGE = "id, uri, key, tries, looked, intervals, visit, final, size, ours, copy, outcome, round"
+_PAGE = "id, uri, key, tries, looked, intervals, visit, final, size, ours, sketch, copy, outcome, round"
 
 
 def prepare(connection: sqlite3.Connection, file: Path) -> None:
@@ -126,19 +129,22 @@ class HarvestState(VisitingState):
                 yield self._page(row)
 
     def _page(self, row: tuple[object, ...]) -> Page:
-        number, uri, key, tries, looked, intervals, visit, final, size, ours, copy, outcome, round_ = row
+        number, uri, key, tries, looked, intervals, visit, final, size, ours, sketch, copy, outcome, round_ = row
         try:
             held = None
             if visit is not None:
                 known = None if copy is None else Copy(*json.loads(certain_text(copy)))
                 last = Visit(*row_of(json.loads(certain_text(visit))))  # type: ignore[arg-type]  # each by its field
-                held = Held(last, known, certain_text(final), size, bool(ours))  # type: ignore[arg-type]
+                text = None
+                if isinstance(sketch, bytes) and last.text_digest is not None:
+                    text = PageText(last.text_digest, struct.unpack(f">{len(sketch) // 8}Q", sketch))
+                held = Held(last, known, certain_text(final), size, bool(ours), text)  # type: ignore[arg-type]
             spans = self._intervals(intervals)
             return Page(
                 int(number), certain_text(uri), certain_text(key), int(tries),  # type: ignore[call-overload]
                 None if looked is None else int(looked), spans, held, text_of(outcome), int(round_),  # type: ignore[call-overload]
             )  # fmt: skip
-        except (ValueError, TypeError, OverflowError, RecursionError, InputError) as error:
+        except (ValueError, TypeError, OverflowError, RecursionError, struct.error, InputError) as error:
             message = f"{self._file}: not the state of {WHAT}: a page that nobody here wrote: {str(error)[:100]}"
             raise InputError(message) from error
 
@@ -225,14 +231,15 @@ class HarvestState(VisitingState):
             values = json.dumps(
                 [copy.uri, copy.moment, copy.digest, copy.file, copy.offset, copy.size, copy.mime, copy.status]
             )
-        columns = "visit = ?, final = ?, size = ?, ours = ?, copy = ?, copy_file = ?, copy_end = ?"
+        columns = "visit = ?, final = ?, size = ?, ours = ?, sketch = ?, copy = ?, copy_file = ?, copy_end = ?"
         sql = f"UPDATE page SET {columns} WHERE id = ?"  # noqa: S608
         # Of other archives only what is read from here can be lost from here.
         is_here = copy is not None and held.is_ours and copy.offset is not None and copy.size is not None
         end = copy.offset + copy.size if is_here else None  # type: ignore[union-attr, operator]
         file = copy.file if is_here and copy is not None else None
         line = visit_line(held.visit).decode()
-        self._run(sql, (line, storable(held.final), held.size, held.is_ours, values, file, end, number))
+        sketch = held.text and struct.pack(f">{len(held.text.sketch)}Q", *held.text.sketch)
+        self._run(sql, (line, storable(held.final), held.size, held.is_ours, sketch, values, file, end, number))
 
     def note_record(self, place: Place, number: int) -> None:
         """Keep where a record is that was written for a page."""

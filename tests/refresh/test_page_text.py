@@ -1,0 +1,69 @@
+"""Whether two pages read the same."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from unlost.refresh.page_text import KnownTexts, PageText, page_text
+
+URI = "http://a.example/"
+
+
+def text(*words: str) -> PageText:
+    """Return the text of a page of these words."""
+    found = page_text(f"<p>{' '.join(words)}".encode(), "text/html", URI)
+    assert found is not None
+    return found
+
+
+def named(count: int) -> list[str]:
+    """Return different words without digits."""
+    return ["".join(chr(97 + int(digit)) for digit in str(number)) + "word" for number in range(count)]
+
+
+def test_a_word_more_on_a_long_page_is_no_change_of_text() -> None:
+    """On a short one it is; and so is a paragraph on any."""
+    long, short = named(1_000), named(40)
+    assert text(*long).is_like(text(*long, "advertisement"))
+    assert not text(*short).is_like(text(*short, "advertisement"))
+    assert not text(*long).is_like(text(*long, *(f"{word}x" for word in named(80))))
+    assert text().is_like(text())
+    assert not text().is_like(text("something"))
+
+
+def test_session_ids_and_counters_are_no_text() -> None:
+    """Neither in links, nor where they are shown."""
+    pages = [f"<p>Visitor {n}, session a{n}f <a href='/?sid={n}'>on</a>".encode() for n in (1, 2)]
+    one, other = (page_text(page, "text/html", URI) for page in pages)
+    assert one == other
+    assert page_text(b"\x89PNG", "image/png", URI) is None
+
+
+def test_many_small_changes_are_one_at_last() -> None:
+    """Each is compared with what the text was first, not with the last one."""
+    known, words = KnownTexts(), named(1_000)
+    first = known.digest(URI, text(*words))
+    digests = []
+    for number in range(60):
+        words[number * 10] = "other"
+        digests.append(known.digest(URI, text(*words)))
+    assert digests[0] == first
+    assert digests[-1] != first
+
+
+def test_only_so_many_texts_are_kept() -> None:
+    """Of the others only equal ones are known to be."""
+    known = KnownTexts(most=2)
+    for number in range(9):
+        known.digest(f"{URI}{number}", text("a"))
+    assert len(known._texts) == 2
+
+
+@given(
+    st.lists(st.sampled_from(["a", "b", "c", "d"]), max_size=30),
+    st.lists(st.sampled_from(["a", "b", "c"]), max_size=30),
+)
+def test_likeness_goes_both_ways(first: list[str], second: list[str]) -> None:
+    """And every text is like itself."""
+    one, other = text(*first), text(*second)
+    assert one.is_like(one)
+    assert one.is_like(other) == other.is_like(one)

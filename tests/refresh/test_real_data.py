@@ -1,0 +1,61 @@
+"""Learning from WARCs that others wrote."""
+
+from collections import defaultdict
+from itertools import pairwise
+
+import pytest
+from warcio.archiveiterator import ArchiveIterator
+
+from tests.real_data import DATA
+from unlost.formats.digests import normal_digest
+from unlost.formats.problems import Problems
+from unlost.refresh.history import History
+from unlost.refresh.reading import Reading
+
+WARCS = DATA / "warc"
+
+
+def learned(*names: str) -> tuple[History, Problems]:
+    """Return the history of files."""
+    problems = Problems()
+    reading = Reading(problems)
+    for name in names:
+        reading.read(WARCS / name)
+    return reading.finish(), problems
+
+
+@pytest.mark.real_data
+def test_two_crawls_of_a_site_are_one_history() -> None:
+    """Pairs and changes are those that warcio's records say, revisits by digest among them."""
+    names = ("iana-2020.warc.gz", "iana-2021.warc.gz")
+    visits = defaultdict(set)
+    for name in names:
+        with (WARCS / name).open("rb") as file:
+            for record in ArchiveIterator(file):
+                if record.rec_type in {"response", "revisit"} and record.http_headers.get_statuscode() == "200":
+                    head = record.rec_headers
+                    page = visits[head.get_header("WARC-Target-URI")]
+                    page.add((head.get_header("WARC-Date"), normal_digest(head.get_header("WARC-Payload-Digest"))))
+    pairs = changed = 0
+    for page in visits.values():
+        ordered = sorted(page)
+        pairs += len(ordered) - 1
+        changed += sum(one[1] != other[1] for one, other in pairwise(ordered))
+    history, problems = learned(*names)
+    matrix = history.matrix()
+    assert problems.total == 0
+    assert (history.tally["pages"], matrix.total, matrix.all_changed) == (len(visits), pairs, changed)
+    assert changed > 0
+    assert sum(history.core.bytes_and_text()) > 0
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("path", sorted(WARCS.rglob("*.warc*")), ids=lambda path: path.name)
+def test_whatever_a_file_is_every_visit_is_counted(path: object) -> None:
+    """Odd and broken files give what they have, and say what they have not."""
+    history, _ = learned(str(path))
+    tally = history.tally
+    assert history.visits == sum(
+        tally[name] for name in ("successful", "not_modified", "failed", "without_digest", "without_host")
+    )
+    assert history.visits > 0 or path.name == "ipwb-broken.warc"  # type: ignore[attr-defined]
