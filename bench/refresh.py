@@ -24,8 +24,8 @@ SEED = 101
 """Of the webs that are judged. Nobody had looked at them when the learner was made: what was looked at is said in
 docs/refresh.md."""
 HOSTS = {"study": 12_000, "everything": 12_000}
-"""How large logs are. Misses are rarest in the first, and 67,000 changes are needed to be sure of 0.06 %; in the second,
-hosts whose edits of the same second are missed use up most of these 0.06 %, so that less cannot tell."""
+"""How large logs are. Misses are rarest in the first, and 67,000 changes are needed to be sure of 0.06 %; in the
+second, hosts whose edits of the same second are missed use up most of these 0.06 %, so that less cannot tell."""
 USUAL_HOSTS = 4_000
 VISITS, LATER = 16, 8
 RUNS, RUN_HOSTS, RUN_VISITS = 100, 500, 12
@@ -170,8 +170,8 @@ def report_schedules(report: Report, pool: Pool) -> None:
     report.line("## When to look again")
     report.line("")
     report.line(
-        f"{SCHEDULED_HOSTS:,} hosts. A third of the pages may be visited at each of {2 * LATER} times; rates are those of "
-        f"every third of {VISITS} visits before."
+        f"{SCHEDULED_HOSTS:,} hosts. A third of the pages may be visited at each of {2 * LATER} times; rates are those "
+        f"of every third of {VISITS} visits before."
     )
     report.line("")
     report.line("| mixture | schedule | visits that found a change, % | copies that are those of the page, % |")

@@ -63,15 +63,8 @@ def test_an_archive_is_gone_on_with(site: Living, tmp_path: Path) -> None:
 def test_interrupted_it_says_so_and_goes_on(tmp_path: Path) -> None:
     """Ctrl-C ends it with 130; what was harvested is kept, and each page is visited once."""
     with aside(living(PAGES)) as site:
-        command = [
-            UNLOST,
-            "harvest",
-            *(site.url + path for path in PAGES),
-            "-o",
-            str(tmp_path / "kept"),
-            "--delay",
-            "3600",
-        ]
+        urls = [site.url + path for path in PAGES]
+        command = [str(UNLOST), "harvest", *urls, "-o", str(tmp_path / "kept"), "--delay", "3600"]
         environment = {**os.environ, "UNLOST_HOME": "/nonexistent"}
         with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as process:
             while not any(path == "/robots.txt" for path in site.server.paths):

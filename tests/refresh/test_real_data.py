@@ -28,7 +28,7 @@ def learned(*names: str) -> tuple[History, Problems]:
 def test_two_crawls_of_a_site_are_one_history() -> None:
     """Pairs and changes are those that warcio's records say, revisits by digest among them."""
     names = ("iana-2020.warc.gz", "iana-2021.warc.gz")
-    visits = defaultdict(set)
+    visits: dict[str, set[tuple[str, str]]] = defaultdict(set)
     for name in names:
         with (WARCS / name).open("rb") as file:
             for record in ArchiveIterator(file):

@@ -1,5 +1,6 @@
 """What `unlost refresh learn` does and prints."""
 
+import gc
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -99,7 +100,12 @@ def learned(logs: Sequence[Path], target: float, *, by_text: bool, audit: float,
     asked = list({one.scheme: one for one in [*shown, *candidates, *_obvious(matrix)]})
     spans = dict(zip(asked, history.resampled(asked, seed, by_text=by_text), strict=True))
     chosen = choose(candidates, target, {scheme: both[0].low for scheme, both in spans.items()})
-    policy = learn(history, Wanted(target, by_text=by_text, audit=audit))
+    gc.disable()  # else what is learned of a million hosts is looked through for cycles again and again
+    try:
+        policy = learn(history, Wanted(target, by_text=by_text, audit=audit))
+    finally:
+        gc.freeze()
+        gc.enable()
     policy.scheme = ALL if chosen is None else chosen.scheme
     return Found(matrix, target, shown, chosen, spans, by_text, history, policy, problems, reading.unknown)
 

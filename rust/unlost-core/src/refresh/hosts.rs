@@ -56,9 +56,8 @@ pub(super) struct Hosts {
 }
 
 impl Hosts {
-    /// The number of the host of an address; None if it has none.
-    pub(super) fn number(&mut self, uri: &[u8]) -> Option<u32> {
-        let authority = authority(uri)?;
+    /// The number of a host; None if there are more than numbers.
+    pub(super) fn number(&mut self, authority: &[u8]) -> Option<u32> {
         if self.last.is_some() && self.last_text == authority {
             return self.last;
         }
@@ -111,7 +110,7 @@ impl Hosts {
 }
 
 /// Host and port of an address of the web, as they stand there, without a user's name.
-fn authority(uri: &[u8]) -> Option<&[u8]> {
+pub(super) fn authority(uri: &[u8]) -> Option<&[u8]> {
     let scheme = uri.iter().position(|&byte| byte == b':')?;
     let name = &uri[..scheme];
     if !name.eq_ignore_ascii_case(b"https") && !name.eq_ignore_ascii_case(b"http") {

@@ -1,12 +1,13 @@
 //! From visits to pairs: each successful visit with the one before it to the same page, in bounded memory.
 
 use std::io;
+use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::holdings::spool::Spool;
 
 use super::history::{History, Pair, bit};
-use super::hosts::Hosts;
+use super::hosts::{Hosts, authority};
 use super::row::{LastRead, ROW_BYTES, Row, flag};
 use super::states::cell_of;
 use super::visit::Visit;
@@ -81,24 +82,63 @@ impl Pairing {
 
     /// Takes one visit.
     pub fn add(&mut self, visit: &Visit<'_>) -> io::Result<()> {
-        let Some(host) = self.hosts.number(visit.uri) else {
+        let ready = Ready::of(visit, &mut self.read);
+        self.take(&ready)
+    }
+
+    /// Takes many visits, which are got ready by two threads if there are two processors.
+    pub fn add_many<'a>(
+        &mut self,
+        count: usize,
+        visit: impl Fn(usize) -> Visit<'a> + Sync,
+    ) -> io::Result<()> {
+        let ready = |range: Range<usize>| -> Vec<Ready<'a>> {
+            let mut read = LastRead::default();
+            range
+                .map(|number| Ready::of(&visit(number), &mut read))
+                .collect()
+        };
+        let middle = if threads() > 1 { count / 2 } else { count };
+        let (first, second) = std::thread::scope(|scope| {
+            let other = (middle < count).then(|| scope.spawn(|| ready(middle..count)));
+            let first = ready(0..middle);
+            (first, other.map(std::thread::ScopedJoinHandle::join))
+        });
+        let second = match second {
+            None => Vec::new(),
+            Some(Ok(second)) => second,
+            Some(Err(_)) => return Err(io::Error::other("a thread ended")),
+        };
+        first
+            .iter()
+            .chain(&second)
+            .try_for_each(|ready| self.take(ready))
+    }
+
+    fn take(&mut self, ready: &Ready<'_>) -> io::Result<()> {
+        let host = ready
+            .authority
+            .and_then(|authority| self.hosts.number(authority));
+        let Some(host) = host else {
             self.tally.without_host += 1;
             return Ok(());
         };
-        if !(200..300).contains(&visit.status) {
-            let is_304 = visit.status == 304;
-            *(if is_304 {
-                &mut self.tally.not_modified
-            } else {
-                &mut self.tally.failed
-            }) += 1;
-            return Ok(());
-        }
-        let Some(digest) = visit.digest else {
-            self.tally.without_digest += 1;
-            return Ok(());
+        let mut row = match &ready.kind {
+            Kind::Row(row) => *row,
+            Kind::NotModified => {
+                self.tally.not_modified += 1;
+                return Ok(());
+            }
+            Kind::Failed => {
+                self.tally.failed += 1;
+                return Ok(());
+            }
+            Kind::WithoutDigest => {
+                self.tally.without_digest += 1;
+                return Ok(());
+            }
         };
-        let row = Row::of(visit, digest, host, self.order, &mut self.read);
+        (row.host, row.order) = (host, self.order);
         self.order = self.order.wrapping_add(1);
         self.tally.successful += 1;
         self.tally.tagged += u64::from(row.has(flag::ETAG));
@@ -107,7 +147,7 @@ impl Pairing {
         known.visits = known.visits.saturating_add(1);
         known.tagged = known.tagged.saturating_add(u32::from(row.has(flag::ETAG)));
         known.dated = known.dated.saturating_add(u32::from(row.has(flag::DATE)));
-        if let Some(server) = visit.server {
+        if let Some(server) = ready.server {
             self.hosts.note_server(host, server);
         }
         let heap = usize::try_from(row.page >> 58).unwrap_or_default();
@@ -169,6 +209,37 @@ impl Pairing {
         }
         pairs.truncate(end);
         Ok(History::new(pairs, self.hosts, self.tally))
+    }
+}
+
+/// A visit of which everything is known that can be known without the others.
+struct Ready<'a> {
+    authority: Option<&'a [u8]>,
+    server: Option<&'a [u8]>,
+    kind: Kind,
+}
+
+/// What a visit is.
+enum Kind {
+    Row(Row),
+    NotModified,
+    Failed,
+    WithoutDigest,
+}
+
+impl<'a> Ready<'a> {
+    fn of(visit: &Visit<'a>, read: &mut LastRead) -> Self {
+        let kind = match (visit.status, visit.digest) {
+            (200..300, Some(digest)) => Kind::Row(Row::of(visit, digest, 0, 0, read)),
+            (200..300, None) => Kind::WithoutDigest,
+            (304, _) => Kind::NotModified,
+            _ => Kind::Failed,
+        };
+        Self {
+            authority: authority(visit.uri),
+            server: visit.server,
+            kind,
+        }
     }
 }
 

@@ -64,11 +64,12 @@ impl VisitPairing {
             .map(|column| column.as_ref().map(Numbers::of))
             .collect();
         py.detach(|| {
-            for row in first..first + rows {
+            pairing.add_many(rows, |number| {
+                let row = first + number;
                 let text = |column: usize| texts[column].as_ref().and_then(|all| all.get(row));
-                let number = |column: usize| numbers[column].as_ref().and_then(|all| all.get(row));
-                pairing.add(&visit_of(text, number))?;
-            }
+                let count = |column: usize| numbers[column].as_ref().and_then(|all| all.get(row));
+                visit_of(text, count)
+            })?;
             Ok(())
         })
     }

@@ -71,7 +71,7 @@ def _answered(found: Found, held: Held | None, warcs: CrawlWarcs, *, by_text: bo
     is_cut = answer.truncated is not None
     visit = replace(found.visit, weight=found.weight)
     if is_success and not is_cut:
-        visit = replace(visit, digest=digest, text_digest=text and text.digest)
+        visit = replace(visit, digest=digest, text_digest=None if text is None else text.digest)
     is_kept = keep_noarchive or not contents.is_noarchive
     changed = is_changed(held, visit, by_text=by_text) if held is not None and visit.digest else None
     copy = held.copy if held is not None else None

@@ -14,8 +14,8 @@ _OF_HOST = 500  # intervals that tell how often the pages of a host change
 class ScheduleScore:
     """What visits found that were made at the times of a schedule.
 
-    visits: that were made. found: those that found a change. fresh: at how many times of how many a copy was that of the
-    page as it was then.
+    visits: that were made. found: those that found a change. fresh, times: how often a copy was that of the page as
+    it was then, and of how often.
     """
 
     name: str
