@@ -2,7 +2,8 @@
 
 import random
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,18 @@ def _site() -> dict[str, Page]:
     return pages
 
 
+@contextmanager
+def counted(pages: Mapping[str, Page], killing: Killing) -> Iterator[Living]:
+    """Run a site, and let requests be counted."""
+
+    def page(path: str) -> Page | None:
+        killing.asked()
+        return pages.get(path)
+
+    with aside(living(page)) as found:
+        yield found
+
+
 @pytest.fixture(scope="module")
 def killing() -> Killing:
     """Be ready to kill."""
@@ -46,13 +59,7 @@ def killing() -> Killing:
 @pytest.fixture(scope="module")
 def site(killing: Killing) -> Iterator[Living]:
     """Run the site, and let requests be counted."""
-    pages = _site()
-
-    def page(path: str) -> Page | None:
-        killing.asked()
-        return pages.get(path)
-
-    with aside(living(page)) as found:
+    with counted(_site(), killing) as found:
         yield found
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.archives.sampling.killed import Commands, commands
-from tests.crawl.site import Living, Page, living
-from tests.crawl.test_kill import Killing
-from tests.recover.aside import aside
+from tests.crawl.site import Living, Page
+from tests.crawl.test_kill import counted
+from tests.killing import Killing
 from tests.recover.reading import _members
 from tests.refresh.harvest.site import kinds, log, records
 
@@ -33,12 +33,7 @@ def site(killing: Killing) -> Iterator[Living]:
         f"/{number}": Page(noise.randbytes(150_000 if number % 4 == 0 else 9_000), 200, {"etag": f'"{number}"'})
         for number in range(PAGES)
     }
-
-    def page(path: str) -> Page | None:
-        killing.asked()
-        return pages.get(path)
-
-    with aside(living(page)) as found:
+    with counted(pages, killing) as found:
         yield found
 
 
