@@ -156,3 +156,16 @@ def test_records_that_cannot_be_read_are_counted(tmp_path: Path) -> None:
     assert found.taken == 2
     assert problems.counts == {"no-record": 2}
     assert all(page.held is not None and page.held.visit.digest == digest("A") for page in pages.values())
+
+
+def test_a_capture_of_the_future_does_not_keep_a_page_from_being_visited(tmp_path: Path) -> None:
+    """An index may say anything; with --due, too, the page is looked at."""
+
+    async def run() -> None:
+        async with changing({"/a": Served(LARGE, '"1"')}) as site:
+            fields = {"url": f"{site.server.url}/a", "status": "200", "digest": digest("A")}
+            imported(tmp_path, f"x)/ 29990101000000 {json.dumps(fields)}\n")
+            done = await site.harvest(tmp_path, Policy(), due=0.5)
+            assert done.outcomes == {"changed": 1}
+
+    asyncio.run(run())

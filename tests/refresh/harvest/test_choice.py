@@ -76,3 +76,10 @@ def test_measurements_are_kept_as_they_are() -> None:
     """What is written is read again."""
     measured = Treatment(spared=4, sent=2, unasked=1)
     assert Treatment.of(measured.values) == measured
+
+
+@pytest.mark.parametrize("tag", ['"a\nX: y"', '"\x01"', '"\u20ac"', '"' + "a" * 9_000 + '"', ""])
+def test_tags_that_cannot_be_sent_are_not(tag: str) -> None:
+    """Whatever a server or an index said: the date alone is sent then."""
+    held = replace(TAGGED, visit=replace(TAGGED.visit, etag=tag, last_modified="yesterday"))
+    assert held.validators == (("If-Modified-Since", "yesterday"),)

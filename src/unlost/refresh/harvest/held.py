@@ -1,9 +1,13 @@
 """What is held of a page: the last successful visit to it, and the copy that has its body."""
 
+import re
 from dataclasses import dataclass, replace
 
 from unlost.refresh.page_text import PageText
 from unlost.refresh.visit import Visit
+
+
+_SENDABLE = re.compile(r"[\x20-\x7e\x80-\xff]{1,4096}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +50,12 @@ class Held:
 
     @property
     def validators(self) -> tuple[tuple[str, str], ...]:
-        """The headers that ask whether it changed, verbatim: some servers compare dates as texts."""
-        found = []
-        if self.visit.etag:
-            found.append(("If-None-Match", self.visit.etag))
-        if self.visit.last_modified:
-            found.append(("If-Modified-Since", self.visit.last_modified))
-        return tuple(found)
+        """The headers that ask whether it changed, verbatim: some servers compare dates as texts.
+
+        What cannot be sent is left out: a server, or an index, may have said anything.
+        """
+        told = (("If-None-Match", self.visit.etag), ("If-Modified-Since", self.visit.last_modified))
+        return tuple((name, value) for name, value in told if value and _SENDABLE.fullmatch(value))
 
 
 def is_changed(held: Held, visit: Visit, *, by_text: bool) -> bool | None:

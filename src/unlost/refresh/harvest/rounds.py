@@ -81,8 +81,8 @@ class _Schedule:
 
     def is_due(self, page: Page) -> bool:
         """Return whether a page has likely enough changed; what is not held is always due."""
-        if self._due is None or page.held is None or page.looked is None:
-            return True
+        if self._due is None or page.held is None or page.looked is None or page.looked > self._now:
+            return True  # also what was looked at in the future, as an index may say
         rate = expected_rate(page.intervals, self._usual_of(host_of(page.uri)))
         chance = chance_of_change(rate, (self._now - page.looked) / 1000)
         return chance is None or chance >= self._due
