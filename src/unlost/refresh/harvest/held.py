@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from unlost.refresh.page_text import PageText
 from unlost.refresh.visit import Visit
 
-
 _SENDABLE = re.compile(r"[\x20-\x7e\x80-\xff]{1,4096}")
 
 
