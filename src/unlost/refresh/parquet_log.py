@@ -14,7 +14,7 @@ from unlost.refresh.visit import FIELDS, NUMBER_FIELDS, TEXT_FIELDS
 
 _T = TypeVar("_T")
 
-_BATCH = 32 << 10  # rows: some 8 MB of a log's texts
+_BATCH = 16 << 10  # rows: some 4 MB of a log's texts
 
 
 def add_parquet(

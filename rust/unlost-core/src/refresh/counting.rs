@@ -29,7 +29,7 @@ impl History {
     pub fn host_cells(&self, host: usize, by_text: bool) -> HostCells {
         let mut counts = HostCells::default();
         for pair in self.pairs_of(host) {
-            let count = &mut counts[base_cell(usize::from(pair.cell))];
+            let count = &mut counts[base_cell(usize::from(pair.cell()))];
             add(count, pair, by_text);
         }
         counts
@@ -41,7 +41,7 @@ impl History {
         let mut counts = vec![vec![CellCount::default(); CELLS]; folds.max(1)];
         let projected = Projected::of(fields);
         for pair in &self.pairs {
-            let (cell, _) = projected.get(pair.cell);
+            let (cell, _) = projected.get(pair.cell());
             let count = &mut counts[fold_of(pair.host, folds)][cell];
             add(count, pair, by_text);
         }
@@ -97,7 +97,7 @@ impl History {
     ) -> Vec<(usize, u64, u64)> {
         let mut counts = [(0, 0); GROUPS];
         for pair in self.pairs_of(host) {
-            let count = &mut counts[projected.get(pair.cell).1];
+            let count = &mut counts[projected.get(pair.cell()).1];
             let changed = pair.changed(by_text);
             count.0 += u64::from(changed);
             count.1 += u64::from(changed || pair.time >= since);

@@ -3,14 +3,14 @@
 use super::hosts::{Host, Hosts};
 use super::pairing::{Tally, threads};
 
-/// What a pair is beside its cell.
+/// What a pair is beside its cell, in bits that no cell's number has.
 pub(super) mod bit {
     /// The bytes of the body changed.
-    pub const CHANGED: u8 = 1;
+    pub const CHANGED: u16 = 1 << 11;
     /// Its text is known on both visits.
-    pub const TEXT_KNOWN: u8 = 2;
+    pub const TEXT_KNOWN: u16 = 1 << 12;
     /// The text changed.
-    pub const TEXT_CHANGED: u8 = 4;
+    pub const TEXT_CHANGED: u16 = 1 << 13;
 }
 
 /// Two consecutive visits.
@@ -22,17 +22,22 @@ pub(super) struct Pair {
     /// Seconds between the visits.
     pub interval: u32,
     pub weight: u16,
-    pub cell: u16,
-    pub bits: u8,
+    /// The cell, and in the highest bits those of `bit`: there are tens of millions of pairs.
+    pub told: u16,
 }
 
 impl Pair {
+    /// The cell that it is in.
+    pub(super) fn cell(&self) -> u16 {
+        self.told % bit::CHANGED
+    }
+
     /// Whether the page changed: its bytes, or its text where that is asked for and known.
     pub(super) fn changed(&self, by_text: bool) -> bool {
-        if by_text && self.bits & bit::TEXT_KNOWN != 0 {
-            self.bits & bit::TEXT_CHANGED != 0
+        if by_text && self.told & bit::TEXT_KNOWN != 0 {
+            self.told & bit::TEXT_CHANGED != 0
         } else {
-            self.bits & bit::CHANGED != 0
+            self.told & bit::CHANGED != 0
         }
     }
 }
@@ -41,7 +46,7 @@ impl Pair {
 fn sort(pairs: &mut [Pair]) {
     const MANY: usize = 1 << 17;
     let key = |pair: &Pair| {
-        let rest = (u64::from(pair.cell) << 8) | u64::from(pair.bits);
+        let rest = (pair.cell(), pair.told);
         (pair.host, pair.time, rest, pair.interval, pair.weight)
     };
     if pairs.len() < MANY || threads() < 2 {
@@ -126,7 +131,7 @@ impl History {
     pub fn bytes_and_text(&self) -> [u64; 4] {
         let mut counts = [0; 4];
         for pair in &self.pairs {
-            if pair.bits & bit::TEXT_KNOWN != 0 {
+            if pair.told & bit::TEXT_KNOWN != 0 {
                 let place = usize::from(pair.changed(false)) + 2 * usize::from(pair.changed(true));
                 counts[place] += u64::from(pair.weight);
             }

@@ -322,7 +322,6 @@ fn paired(before: &Row, row: &Row) -> Pair {
         time: seconds(row.time),
         interval: seconds(row.time.saturating_sub(before.time)),
         weight: row.weight,
-        cell: u16::try_from(cell_of(before, row)).unwrap_or_default(),
-        bits,
+        told: u16::try_from(cell_of(before, row)).unwrap_or_default() | bits,
     }
 }

@@ -101,13 +101,13 @@ impl History {
         let half = |time: u32| usize::from(time >= learned.split);
         let mut seen = [[(0.0, 0.0); GROUPS]; 2];
         for pair in pairs {
-            let (_, group) = projected.get(pair.cell);
+            let (_, group) = projected.get(pair.cell());
             let known = &mut seen[half(pair.time)][group];
             known.0 += f64::from(u8::from(pair.changed(learned.by_text)));
             known.1 += 1.0;
         }
         for pair in pairs {
-            let (cell, group) = projected.get(pair.cell);
+            let (cell, group) = projected.get(pair.cell());
             let chance = posterior(
                 means[cell],
                 learned.strengths[group],
