@@ -69,9 +69,10 @@ def _add_groups(
         rows = 0
         try:
             # Read by another thread while this one pairs: neither holds Python's lock for long.
-            for batch in ahead(file.iter_batches(_BATCH, row_groups=[group], columns=columns)):
-                _add(pa, pairing, batch)
-                rows += batch.num_rows
+            batches = file.iter_batches(_BATCH, row_groups=[group], columns=columns)
+            for count, texts, numbers in ahead(_ready(pa, batch) for batch in batches):
+                pairing.add_columns(count, 0, texts, numbers)
+                rows += count
                 if on_read is not None:
                     on_read((read + rows) * size // file.metadata.num_rows)
         except (pa.ArrowException, OSError) as error:
@@ -148,7 +149,8 @@ def _usable(pa: Any, schema: Any, wanted: list[str], name: str, problems: Proble
     return usable
 
 
-def _add(pa: Any, pairing: VisitPairing, batch: Any) -> None:  # noqa: ANN401
+def _ready(pa: Any, batch: Any) -> tuple[int, list[Any], list[Any]]:  # noqa: ANN401
+    """Return how many rows a batch has, and its columns of texts and of numbers as the core reads them."""
     names = batch.schema.names
     columns = {column: batch.column(column) for column in names}
     if "time" in columns and pa.types.is_timestamp(columns["time"].type):
@@ -156,9 +158,8 @@ def _add(pa: Any, pairing: VisitPairing, batch: Any) -> None:  # noqa: ANN401
         columns["time"] = columns["time"].cast(pa.timestamp("ms"), safe=False)
     texts = [_plain(pa, columns.get(column), pa.string()) for column in TEXT_FIELDS]
     numbers = [_plain(pa, columns.get(column), pa.int64()) for column in NUMBER_FIELDS]
-    pairing.add_columns(
+    return (
         batch.num_rows,
-        0,
         [None if column is None else _buffers(column) for column in texts],
         [None if column is None else _buffers(column) for column in numbers],
     )
