@@ -145,13 +145,16 @@ def remove(job: Job, now: float) -> Job:
 def retry(job: Job, now: float, turn: int) -> Job:
     """Queue a job again that has ended: what came back is kept, what failed or is new is asked for.
 
-    Its figures are gone until it is complete again: whoever has some came to a good end.
+    Its figures are gone until it is complete again: whoever has some came to a good end. What was cancelled before it
+    was confirmed is not queued: whoever has the link may not have the mail address.
     """
     if job.state not in ENDED:
         raise JobError(f"it is {job.state}: only what has ended, and is still kept, can be tried again")
+    if job.confirmed is None:
+        raise JobError("it was cancelled before it was confirmed: order it again")
     again = replace(_in_state(job, State.QUEUED, now), ended=None, message="", turn=turn, crashes=0, rounds=0)
     progress = replace(job.progress, stage=Stage.RECOVERING)
-    return replace(again, confirmed=job.confirmed or now, not_before=0.0, progress=progress, figures={})
+    return replace(again, not_before=0.0, progress=progress, figures={})
 
 
 def assign(job: Job, worker: str | None) -> Job:
