@@ -53,6 +53,7 @@ def test_forged_forms(place: Place, key: str, admin: Visitor) -> None:
         assert stranger.post(path, {"token": other.token}).status == 403, path
         assert Visitor(place.service).post(path, {"token": stranger.token}).status == 403, path
         assert stranger.post(path, {}, Sec_Fetch_Site="cross-site").status == 403, path
+        assert stranger.post(path, {"token": "ü"}).status == 403, path
     for path in admin_forms(key):
         assert admin.post(path, {"token": stranger.token}).status == 403, path
         assert admin.post(path, {}, Sec_Fetch_Site="same-site").status == 403, path

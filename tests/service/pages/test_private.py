@@ -49,6 +49,8 @@ def test_other_links_open_nothing(place: Place) -> None:
     for each in wrong:
         for path in (f"/jobs/{each}", f"/jobs/{each}/report", f"/jobs/{each}/preview", f"/preview/{each}/index.html"):
             assert service.ask("GET", path).status == 404, path
+    for each in ("%ff", "%0d%0aX-Evil:%201", "a;script-src%20*"):
+        assert service.ask("GET", f"/preview/{each}/").status == 404, each
     assert service.ask("GET", f"/jobs/confirm/{key}").status == 404
     visitor = Visitor(service)
     visitor.get("/recover")
@@ -91,6 +93,19 @@ def test_letters_in_german(place: Place) -> None:
     link = place.link("deutsch@example.org", "Bitte bestätigen").removeprefix(place.service.base)
     assert link.endswith("?lang=de")
     assert "Ja, anfangen" in stranger.get(link).body.decode()
+
+
+def test_whoever_has_not_the_mail_does_not_confirm(place: Place) -> None:
+    """An order that was cancelled before it was confirmed is not queued by trying it again, by page or by program."""
+    service = place.service
+    key = service.ask("POST", "/api/jobs", {**ORDER, "mail": "bypass@example.org"}).json["key"]
+    visitor = Visitor(service)
+    visitor.get(f"/jobs/{key}")
+    assert visitor.post(f"/jobs/{key}/cancel", {}).status == 303
+    assert f"/jobs/{key}/retry".encode() not in visitor.get(f"/jobs/{key}").body
+    assert visitor.post(f"/jobs/{key}/retry", {}).status == 409
+    assert service.ask("POST", f"/api/jobs/{key}/retry").status == 409
+    assert service.status(key)["state"] == "cancelled"
 
 
 def test_an_owner_deletes_everything(place: Place) -> None:

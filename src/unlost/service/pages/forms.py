@@ -65,7 +65,8 @@ class Forms:
             raise HTTPException(415, "form")
         values = _values(await body_of(request))
         visitor, is_new = self.visitor(request)
-        if is_new or not hmac.compare_digest(self.token(visitor, session), values.text(FIELD)):
+        token = values.text(FIELD).encode()
+        if is_new or not hmac.compare_digest(self.token(visitor, session).encode(), token):
             raise HTTPException(403, "form")
         return values
 

@@ -30,7 +30,7 @@ _LOADS = ("img-src", "font-src", "media-src", "frame-src")
 
 
 def policy(place: str) -> str:
-    """Return what a preview below an address may do: load its own files, and be seen."""
+    """Return what a preview below an address may do: load its own files, and be seen. place: `'none'` for nothing."""
     own = "; ".join(f"{each} {place}" for each in _LOADS)
     return f"sandbox; default-src 'none'; {own}; style-src {place} 'unsafe-inline'; form-action 'none'; base-uri 'none'"
 
@@ -87,13 +87,15 @@ class Preview:
         package = None
         if job is not None and job.state is State.COMPLETE:
             package = next((each for each in job.packages if each.form == "zip"), None)
-        place = f"{terms_of(request.scope, self._places).places.base}/preview/{key}/"
         if job is None or package is None:
-            return self._gone(request, place)
+            return self._gone(request)
+        place = (
+            f"{terms_of(request.scope, self._places).places.base}/preview/{key}/"  # a key that is one: plain letters
+        )
         file = self._desk.folders.of(job.number) / package.file
         found = await self._desk.do(self._packages.entry, file, path)
         if found is None:
-            return self._gone(request, place)
+            return self._gone(request)
         name, entry = found
         if name != path and path and not path.endswith("/"):
             return RedirectResponse(f"/preview/{key}/{name}", 307, self._headers(place))  # so that links fit
@@ -110,7 +112,7 @@ class Preview:
             "cross-origin-resource-policy": "cross-origin",  # the page that asks has no origin
         }
 
-    def _gone(self, request: Request, place: str) -> Response:
+    def _gone(self, request: Request) -> Response:
         text = self._looks.strings(request)("preview.gone")
-        headers = {**self._headers(place), "cache-control": "no-store"}
+        headers = {**self._headers("'none'"), "cache-control": "no-store"}
         return Response(text, 404, {**headers, "content-type": "text/plain; charset=utf-8"})
