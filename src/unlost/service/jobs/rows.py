@@ -17,8 +17,13 @@ _PLAIN = (
 
 
 def customer_of(mail: str) -> str:
-    """Return what the orders of one mail address are counted by: in it, letter case does not matter."""
-    return sha256(mail.lower().encode()).hexdigest() if mail else ""
+    """Return what the orders of one mail address are counted by: neither letter case nor what follows a plus matters.
+
+    >>> customer_of("Me+lost@example.org") == customer_of("me@example.org")
+    True
+    """
+    user, _, domain = mail.lower().rpartition("@")
+    return sha256(f"{user.partition('+')[0] or user}@{domain}".encode()).hexdigest() if mail else ""
 
 
 def values_of(job: Job, terms: Terms) -> dict[str, Any]:

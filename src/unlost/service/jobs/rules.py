@@ -5,19 +5,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from hashlib import sha256
 from typing import Any
-from urllib.parse import urlsplit
 
 from sqlalchemy import Connection, and_, delete, func, insert, select
 
-from unlost.errors import BlockedError, LimitError, UsageError
+from unlost.errors import BlockedError, LimitError, UriError, UsageError
 from unlost.service.jobs.database import Database
 from unlost.service.jobs.order import Order
 from unlost.service.jobs.rows import customer_of
 from unlost.service.jobs.tables import BLOCKED, SETTINGS, TALLIES
+from unlost.uri.naming import name_of
 
 _DAY = 86_400.0
 _NAME = "limits"
 _MOST = 1 << 40  # of anything
+_PORT = re.compile(r":[0-9]+$", re.ASCII)
 _DOMAIN = re.compile(r"(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?", re.ASCII)
 
 
@@ -26,7 +27,7 @@ class Limits:
     """How much may be ordered; 0 is as much as anybody wants.
 
     per_mail, per_client, per_address: orders in 24 hours for one mail address, from one network address, for one host.
-    megabytes: of one recovery, as it is stored. hours: that a worker goes on with one without a break.
+    megabytes: of one recovery, as it is stored. hours: that workers go on with one, all together.
     """
 
     per_mail: int = 10
@@ -46,27 +47,27 @@ class Blocked:
 
 
 def domain_of(text: str) -> str:
-    """Return the domain that somebody means who writes it, or an address at it. Raises UsageError.
+    """Return the domain that somebody means who writes it, or an address at it, without `www`. Raises UsageError.
 
     >>> domain_of(" https://WWW.Example.com./a"), domain_of("bücher.example")
-    ('www.example.com', 'xn--bcher-kva.example')
+    ('example.com', 'xn--bcher-kva.example')
     """
-    try:
-        host = urlsplit(text.strip() if "://" in text else f"//{text.strip()}").hostname or ""
-        name = host.rstrip(".").encode("idna").decode("ascii").lower()
-    except (UnicodeError, ValueError):
-        name = ""
+    name = host_of(text)
     if not _DOMAIN.fullmatch(name) or len(name) > 253:
         raise UsageError("domain: expected one, such as example.com")
     return name
 
 
 def host_of(url: str) -> str:
-    """Return the host of an address that was ordered, as `domain_of` writes it; nothing if it has none."""
+    """Return the host of an address, the same for all spellings by which the same is recovered; nothing if it has none.
+
+    >>> host_of("http://www.%62ücher.example:8080/"), host_of("http://0x7f.1/"), host_of("http://[::1]:80/")
+    ('xn--bcher-kva.example', '127.0.0.1', '[::1]')
+    """
     try:
-        return domain_of(url)
-    except UsageError:  # an IPv6 address, say
-        return (urlsplit(url).hostname or "").lower()
+        return _PORT.sub("", name_of(url).partition("/")[0])
+    except UriError:
+        return ""
 
 
 class Rules:
