@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from starlette.requests import Request
 
 from tests.service.jobs.shelf import ORDER
 from tests.virtual_clock import VirtualClock
 from unlost.errors import DatabaseError
+from unlost.service.clients import Clients
 from unlost.service.jobs import states
 from unlost.service.jobs.database import Database, file_url
 from unlost.service.jobs.folders import JobFolders
@@ -86,3 +88,15 @@ def test_who_looks_after_jobs_survives_what_nobody_thought_of(desk: Desk, monkey
         await asyncio.gather(looking, return_exceptions=True)
 
     asyncio.run(run())
+
+
+def test_whence_a_request_comes_is_what_our_own_proxy_says() -> None:
+    """The last address in the last line counts, whatever a stranger wrote before: also where a proxy adds a line."""
+    clients = Clients(Keys(b"x" * 32), is_behind_proxy=True)
+
+    def code(*lines: bytes) -> str:
+        headers = [(b"x-forwarded-for", line) for line in lines]
+        return clients.code(Request({"type": "http", "headers": headers, "client": ("127.0.0.1", 1)}))
+
+    assert code(b"192.0.2.1") == code(b"6.6.6.6, 192.0.2.1") == code(b"6.6.6.6", b"192.0.2.1")
+    assert code(b"192.0.2.1", b"6.6.6.6") != code(b"192.0.2.1") != code()

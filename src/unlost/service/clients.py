@@ -24,7 +24,8 @@ class Clients:
         found = "" if request.client is None else request.client.host
         if self._is_behind_proxy:
             # The last one is what our own proxy has seen; those before it are what strangers say.
-            found = request.headers.get("x-forwarded-for", found).rpartition(",")[2].strip()
+            # Some proxies write it behind what there is, others add a line of their own.
+            found = ",".join([found, *request.headers.getlist("x-forwarded-for")]).rpartition(",")[2].strip()
         try:
             address = ip_address(found)
         except ValueError:
