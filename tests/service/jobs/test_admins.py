@@ -83,6 +83,16 @@ def test_guessing_is_slow(admins: Admins, clock: VirtualClock) -> None:
         admins.log_in("me", "wrong", "one more machine")
 
 
+def test_trying_many_names_is_no_way_round(admins: Admins, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From one network address, so many are tried for all names together: each takes memory and time."""
+    monkeypatch.setattr("unlost.service.jobs.admins.is_password", lambda *_: False)
+    for number in range(40):
+        assert admins.log_in(f"name {number}", "wrong", "here") is None
+    with pytest.raises(BusyError):
+        admins.log_in("one more", "wrong", "here")
+    assert admins.log_in("one more", "wrong", "elsewhere") is None
+
+
 def test_passwords_that_are_none(admins: Admins) -> None:
     """Too short, too long, and names that nobody could type are refused."""
     for name, password in (("me", "short"), ("me", "x" * 1_001), ("", PASSWORD), ("a\nb", PASSWORD), (" a", PASSWORD)):

@@ -22,6 +22,7 @@ _IDLE_SECONDS = 2 * 3_600.0
 _SEEN_SECONDS = 60.0  # between two notes that a session is used
 _TRY_SECONDS = 900.0
 _MAX_TRIES = 8  # that fail, in that time: for one name from one network address
+_MAX_TRIES_CLIENT = 40  # for all names from one network address: each try takes memory and time of ours
 _MAX_TRIES_NAME = 50  # from wherever; more are no person who has forgotten something
 _MAX_NAME, _MAX_PASSWORD = 200, 1_000
 # What OWASP's cheat sheet for storing passwords has as its least for scrypt: 128 MB and about 0.3 s for one try.
@@ -85,7 +86,11 @@ class Admins:
         anyone = _hash(name.casefold())
         with self._database.writing() as connection:
             now = self._database.now(connection)
-            for kind, code, most in (("login", who, _MAX_TRIES), ("login-name", anyone, _MAX_TRIES_NAME)):
+            bounds = (
+                ("login", who, _MAX_TRIES), ("login-client", client, _MAX_TRIES_CLIENT),
+                ("login-name", anyone, _MAX_TRIES_NAME),
+            )  # fmt: skip
+            for kind, code, most in bounds:
                 if tallied(connection, kind, code, now - _TRY_SECONDS) >= most:
                     raise BusyError("too many attempts to log in", _TRY_SECONDS)
                 # It is counted before it is looked at, so that many at once are no way round.
