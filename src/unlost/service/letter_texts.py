@@ -66,6 +66,8 @@ class LetterTexts:
         message["Message-ID"] = f"<{job.number}.{letter.number}.{letter.kind}@{sender.rpartition('@')[2].strip('>')}>"
         message["Auto-Submitted"] = "auto-generated"  # so that nobody's absence answers
         message.set_content(body)
-        html = self._html.get_template("letters/letter.html").render(subject=subject, parts=parts, language=t.language)
+        html = self._html.get_template("letters/letter.html").render(
+            subject=subject, parts=parts, link=link, language=t.language
+        )
         message.add_alternative(html, subtype="html")
         return message

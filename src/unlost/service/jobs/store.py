@@ -127,6 +127,9 @@ class Jobs:
             connection.execute(update(JOBS).where(JOBS.c.number == before.number).values(values))
             self._write_letter(connection, letter_for(before, after), after, now)
             note_change(connection, before, after, now)
+            if after.state is State.REMOVED:
+                # What mail servers say of an address has it in it.
+                connection.execute(update(LETTERS).where(LETTERS.c.job == after.number).values(due=None, message=""))
         return after
 
     def _write_letter(self, connection: Connection, letter: Letter | None, job: Job, now: float) -> None:
