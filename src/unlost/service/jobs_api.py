@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import ExitStack
 
 from starlette.applications import Starlette
 from starlette.concurrency import iterate_in_threadpool
@@ -15,6 +16,8 @@ from unlost.aggregate.places import Places
 from unlost.errors import BusyError, DatabaseError, InputError, JobError, UnlostError, UsageError
 from unlost.service.asked import terms_of
 from unlost.service.body import body_of
+from unlost.service.events_answer import NO_STORE as _NO_STORE
+from unlost.service.events_answer import EventsAnswer
 from unlost.service.jobs import states
 from unlost.service.jobs.history import MEDIA_TYPES as HISTORIES
 from unlost.service.jobs.history import written
@@ -28,7 +31,6 @@ from unlost.service.package_answer import PackageAnswer
 
 _MAX_LISTED = 1_000
 _MAX_NUMBER = 1 << 60
-_NO_STORE = {"cache-control": "no-store", "referrer-policy": "no-referrer"}
 _STATUSES = {JobError: 409, DatabaseError: 503, UsageError: 400, InputError: 400, BusyError: 429}
 
 Answering = Callable[[Request], Awaitable[Response]]
@@ -149,14 +151,14 @@ class JobsApi:
 
     async def _events(self, request: Request) -> Response:
         number, following = await self._number(request), self._desk.following
-        following.check_room()
-        seen = await following.look_up(number)
-        if seen is None:
-            raise _no_job()
-        link, terms = self._link(request, seen[0]), self._desk.jobs.terms
-        events = following.follow(number, lambda job, place: told(job, place, terms, link), seen)
-        headers = {**_NO_STORE, "x-accel-buffering": "no"}
-        return StreamingResponse(events, media_type="text/event-stream", headers=headers)
+        with ExitStack() as stack:
+            stack.enter_context(following.seat(number, self._desk.clients.code(request)))
+            seen = await following.look_up(number)
+            if seen is None:
+                raise _no_job()
+            link, terms = self._link(request, seen[0]), self._desk.jobs.terms
+            events = following.follow(number, lambda job, place: told(job, place, terms, link), seen)
+            return EventsAnswer(events, stack.pop_all())
 
     async def _confirm(self, request: Request) -> Response:
         body = await _body(request)

@@ -4,6 +4,7 @@ import asyncio
 import json
 import threading
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
@@ -114,19 +115,31 @@ def test_from_the_first_event_to_the_last() -> None:
 
 
 def test_no_more_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever is one too many is sent away; all are let go at the end."""
+    """Whoever is one too many is sent away, also who has many already; who leaves makes room; the end is for all."""
 
     async def run() -> None:
-        monkeypatch.setattr(module, "_MAX_WATCHERS", 2)
-        jobs = Looked((WAITING, 1))
-        following = jobs.following()
-        streams = [following.follow(1, tell, (WAITING, 1)) for _ in range(2)]
-        for each in streams:
-            following.check_room()
-            await anext(each)
-        with pytest.raises(BusyError, match="2 watch already"):
-            following.check_room()
-        following.close()
-        assert [[each async for each in stream] for stream in streams] == [[], []]
+        monkeypatch.setattr(module, "_MAX_WATCHERS", 4)
+        monkeypatch.setattr(module, "_MAX_OF_ONE", 2)
+        following = Looked((WAITING, 1)).following()
+        with ExitStack() as all_:
+            first = all_.enter_context(ExitStack())
+            first.enter_context(following.seat(1, "here"))
+            all_.enter_context(following.seat(2, "here"))
+            for number, client in ((3, "here"), (3, "here")):
+                with pytest.raises(BusyError, match="2 watch this job, or from there"):
+                    all_.enter_context(following.seat(number, client))
+            all_.enter_context(following.seat(2, "there"))
+            with pytest.raises(BusyError, match="2 watch this job, or from there"):
+                all_.enter_context(following.seat(2, "elsewhere"))
+            first.close()
+            all_.enter_context(following.seat(3, "here"))
+            all_.enter_context(following.seat(4, "elsewhere"))
+            with pytest.raises(BusyError, match="4 watch already"):
+                all_.enter_context(following.seat(5, "anywhere"))
+        stream = following.follow(1, tell, (WAITING, 1))
+        await anext(stream)
+        with following.seat(5, "anywhere"):
+            following.close()
+        assert [each async for each in stream] == []
 
     asyncio.run(run())

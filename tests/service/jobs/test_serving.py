@@ -12,6 +12,7 @@ import subprocess
 import time
 import zipfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -31,6 +32,7 @@ from tests.service.pages.visits import Visitor
 from tests.service.test_metrics import samples
 from tests.waiting import wait_until
 from unlost.service import body, jobs_api
+from unlost.service.jobs.following import _MAX_OF_ONE
 
 NEIGHBOURS = Path(__file__).parents[3] / ".neighbours"
 
@@ -97,6 +99,36 @@ def test_progress_is_streamed(service: Service) -> None:
     events = [json.loads(line.removeprefix("data: ")) for line in text.splitlines() if line.startswith("data: ")]
     assert events[-1]["state"] == "complete"
     assert all(one != other for one, other in pairwise(events))
+
+
+def test_nobody_holds_all_streams(service: Service) -> None:
+    """From one network address there is room for so many, whatever they watch; elsewhere there is more."""
+    order = {"url": "http://streams.example/", "mail": "streams@example.org"}
+    keys = [service.ask("POST", "/api/jobs", order).json["key"] for _ in range(2)]
+
+    def stream(key: str, source: str) -> tuple[socket.socket, bytes]:
+        opened = socket.create_connection(("127.0.0.1", service.port), 30, (source, 0))
+        opened.sendall(f"GET /api/jobs/{key}/events HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        return opened, opened.recv(12)
+
+    with ExitStack() as stack:
+        for number in range(_MAX_OF_ONE):
+            opened, said = stream(keys[number % 2], "127.0.0.1")
+            stack.enter_context(opened)
+            assert said == b"HTTP/1.1 200"
+        one_too_many, said = stream(keys[0], "127.0.0.1")
+        one_too_many.close()
+        assert said == b"HTTP/1.1 429"
+        elsewhere, said = stream(keys[0], "127.0.0.2")
+        elsewhere.close()
+        assert said == b"HTTP/1.1 200"
+
+    def has_room() -> bool:
+        again, said = stream(keys[0], "127.0.0.1")
+        again.close()
+        return said == b"HTTP/1.1 200"
+
+    wait_until(has_room)
 
 
 def test_keys_and_tokens(service: Service) -> None:

@@ -3,7 +3,9 @@
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import contextmanager
 
 from unlost.errors import BusyError, DatabaseError
 from unlost.service.jobs.job import UNFINISHED, Job
@@ -11,6 +13,7 @@ from unlost.service.jobs.store import Jobs
 
 _LOOK_SECONDS = 1.0
 _MAX_WATCHERS = 1_000
+_MAX_OF_ONE = 250  # streams of one job, and to one network address: behind one, there may be a whole school
 _SILENT_SECONDS = 15.0  # after which a line is sent that says nothing: proxies close what is silent for half a minute
 _AT_ONCE, _BETWEEN_SECONDS = 5, 0.005  # so many are told together, and so long is between them: 1,000 within a second
 _log = logging.getLogger(__name__)
@@ -36,6 +39,7 @@ class Following:
         self._look = look
         self._watchers: dict[int, set[_Watcher]] = {}
         self._looking: asyncio.Task[None] | None = None
+        self._seats: Counter[object] = Counter()
         self._asked: dict[int, asyncio.Future[Seen | None]] = {}
         self._answering: asyncio.Task[None] | None = None
         self.is_closed = False
@@ -54,10 +58,23 @@ class Following:
             for each in watchers:
                 each.news.set()
 
-    def check_room(self) -> None:
-        """Raise BusyError if nobody else may watch."""
-        if self.is_closed or self.watchers >= _MAX_WATCHERS:
-            raise BusyError(f"{self.watchers} watch already: no more may", 60)
+    @contextmanager
+    def seat(self, number: int, client: str) -> Iterator[None]:
+        """Have room for one who watches a job. client: whence. Raises BusyError if nobody else may watch.
+
+        It is taken before anything is waited for: of many who come at once, none finds room that is another's.
+        """
+        of_job, of_client = ("job", number), ("client", client)
+        if self.is_closed or self._seats["all"] >= _MAX_WATCHERS:
+            raise BusyError(f"{self._seats['all']} watch already: no more may", 60)
+        if max(self._seats[of_job], self._seats[of_client]) >= _MAX_OF_ONE:
+            raise BusyError(f"{_MAX_OF_ONE} watch this job, or from there, already: no more may", 60)
+        self._seats.update(("all", of_job, of_client))
+        try:
+            yield
+        finally:
+            self._seats.subtract(("all", of_job, of_client))
+            self._seats += Counter()  # whoever has none is forgotten
 
     async def look_up(self, number: int) -> Seen | None:
         """Return a job and its place in the queue; None if there is none. Raises DatabaseError.

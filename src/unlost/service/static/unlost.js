@@ -126,7 +126,7 @@ if (faults) faults.focus();
 // How a job gets on: each event has the page asked for again, and what has changed put in its place.
 function follow(live) {
   const events = new EventSource(live.dataset.events);
-  let busy = false, again = false;
+  let busy = false, again = false, timer = 0;
   async function renew() {
     if (busy) {
       again = true;
@@ -137,14 +137,23 @@ function follow(live) {
       again = false;
       const fresh = await part(location.pathname + location.search, "live");
       const open = [...live.querySelectorAll("details[open]")].length > 0;
-      if (fresh.innerHTML !== live.innerHTML && !live.contains(document.activeElement) && !open) {
+      const ended = !fresh.dataset.events; // that is shown whatever one is at
+      if (fresh.innerHTML !== live.innerHTML && (ended || (!live.contains(document.activeElement) && !open))) {
         live.replaceChildren(...fresh.childNodes);
       }
-      if (!fresh.dataset.events) events.close();
+      if (ended) {
+        events.close();
+        clearInterval(timer);
+      }
     } while (again);
     busy = false;
   }
-  events.addEventListener("job", () => renew().catch(() => { busy = false; }));
+  const soon = () => renew().catch(() => { busy = false; });
+  events.addEventListener("job", soon);
+  // Where there is no room for another stream, the page is asked for now and then.
+  events.addEventListener("error", () => {
+    if (events.readyState === EventSource.CLOSED && !timer) timer = setInterval(soon, 10000);
+  });
 }
 
 const live = document.getElementById("live");
