@@ -22,8 +22,11 @@ PAGES = 14
 NAMES = ("a", "b")
 
 
-def village() -> Site:
-    """Return a front page, pages with an image each, and one page that nobody has: half of it in each archive."""
+def village(picture: int = 20_000) -> Site:
+    """Return a front page, pages with an image each, and one page that nobody has: half of it in each archive.
+
+    picture: bytes of an image.
+    """
     site, noise = Site(), random.Random(4)  # noqa: S311
     pages = [f"/{number}.html" for number in range(PAGES)]
     front = (*(a(path) for path in pages), a("/nowhere.html"))
@@ -34,10 +37,10 @@ def village() -> Site:
         body = html(f"Page {number}", *refs, text="<p>words</p>" * 50)
         uri = ROOT.rstrip("/")
         site.add(f"{HOST}{path}", Held(archive, f"201101010000{number:02}", uri + path, body, refs=refs))
-        picture = b"GIF89a" + noise.randbytes(20_000)
+        gif = b"GIF89a" + noise.randbytes(picture)
         site.add(
             f"{HOST}{image}",
-            Held(NAMES[number // 2 % 2], f"201102010000{number:02}", uri + image, picture, "image/gif"),
+            Held(NAMES[number // 2 % 2], f"201102010000{number:02}", uri + image, gif, "image/gif"),
         )
     site.add(f"{HOST}/nowhere.html")
     return site

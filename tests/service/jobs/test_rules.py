@@ -10,9 +10,10 @@ from tests.virtual_clock import VirtualClock
 from unlost.errors import BlockedError, LimitError, UsageError
 from unlost.service.jobs import states
 from unlost.service.jobs.bound import Bound
-from unlost.service.jobs.database import Database
+from unlost.service.jobs.database import Database, file_url
 from unlost.service.jobs.job import State
-from unlost.service.jobs.log import events_of
+from unlost.service.jobs.log import events_of, seconds_worked
+from unlost.service.jobs.order import order_of
 from unlost.service.jobs.rules import Limits, Rules, domain_of, is_below
 from unlost.service.jobs.store import Jobs
 
@@ -52,11 +53,11 @@ def test_blocked_sites(url: str) -> None:
     database = Database(url)
     database.prepare()
     jobs, rules = Jobs(database), Rules(database)
-    assert rules.block("https://WWW.Gone.example./x", "asked") == "www.gone.example"
-    rules.block("gone.example", "asked")
+    assert rules.block("https://WWW.Gone.example./x", "asked") == "gone.example"
+    rules.block("b.gone.example", "asked")
     rules.block("gone.example", "asked again")
     assert [(each.domain, each.reason) for each in rules.blocked()] == [
-        ("gone.example", "asked again"), ("www.gone.example", "asked"),
+        ("b.gone.example", "asked"), ("gone.example", "asked again"),
     ]  # fmt: skip
     for address in ("http://gone.example/", "https://a.b.gone.example:8080/x", "http://GONE.example"):
         assert rules.is_blocked(address)
@@ -66,11 +67,31 @@ def test_blocked_sites(url: str) -> None:
     for address in ("http://notgone.example/", "http://example/", "http://gone.example.org/", "http://[::1]/"):
         assert not rules.is_blocked(address)
     rules.unblock("gone.example")
-    assert rules.is_blocked("http://www.gone.example/")
+    assert rules.is_blocked("http://b.gone.example/")
     assert not rules.is_blocked("http://gone.example/")
-    for wrong in ("", "a b", "x" * 300, "http://[::1]/", "..", "-a.example", "a..b"):
+    for wrong in ("", "a b", "x" * 300, "http://[::1]/", "..", "-a.example"):
         with pytest.raises(UsageError):
             domain_of(wrong)
+    database.close()
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "bücher.example", "http://b%C3%BCcher.example/", "http://xn--bcher-kva.example/", "http://www.bücher.example./",
+        "http://bücher\uff0eexample/", "http://%62ücher.example:99/", "http:///bücher..example/", "http://x@BÜCHER.example/a",
+    ],
+)  # fmt: skip
+def test_no_spelling_goes_round_a_block(tmp_path: Path, address: str) -> None:
+    """However the address of a blocked site is written, it is refused, counted and taken down as that site."""
+    database = Database(file_url(tmp_path / "jobs.sqlite"))
+    database.prepare()
+    jobs = Jobs(database)
+    order = order_of({"url": address, "mail": "me@example.org"}, ())
+    job = jobs.submit(order)
+    assert [each.number for each in jobs.below(jobs.rules.block("bücher.example", "asked"))] == [job.number]
+    with pytest.raises(BlockedError):
+        jobs.submit(order)
     database.close()
 
 
@@ -110,6 +131,33 @@ def test_the_log_of_a_job(url: str) -> None:
     database.close()
 
 
+def test_how_long_a_job_was_worked_on(url: str) -> None:
+    """All workers count, also before it was given back, lost or tried again; waiting does not, nor who is dead."""
+    clock = VirtualClock(1_700_000_000)
+    database = Database(url, clock)
+    database.prepare()
+    jobs = Jobs(database)
+    number = jobs.submit(ORDER, is_confirmed=True).number
+    assert seconds_worked(database, number) == 0
+    jobs.claim("w", 60)
+    clock.advance(50)
+    jobs.change(number, lambda job, now: states.give_back(job, 1, now))
+    clock.advance(DAY)
+    jobs.claim("w", 60)
+    clock.advance(DAY)  # it is lost: a minute counts
+    jobs.claim("other", 60)
+    clock.advance(5)
+    assert seconds_worked(database, number) == 115
+    assert [each.what for each in events_of(database, number)][-3:] == ["processing", "lost", "processing"]
+    jobs.change(number, states.cancel)
+    jobs.retry(number)
+    clock.advance(DAY)
+    jobs.claim("w", 60)
+    clock.advance(1)
+    assert seconds_worked(database, number) == 116
+    database.close()
+
+
 def test_a_recovery_that_becomes_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is stopped at the size or the time that is set, and says which; 0 is no limit."""
     now = 0.0
@@ -126,3 +174,4 @@ def test_a_recovery_that_becomes_too_large(tmp_path: Path, monkeypatch: pytest.M
     now = 7_201.0
     assert (long.is_over(), long.reached) == (True, "it ended after 2 hours, which is the limit here")
     assert not endless.is_over()
+    assert Bound(tmp_path / "nowhere", Limits(hours=2), worked=7_200.0).is_over()

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from tests.neighbours.postgresql import Postgresql
 from tests.neighbours.tcp_relay import relaying
@@ -27,7 +27,8 @@ from unlost.errors import DatabaseError
 from unlost.service.jobs import states
 from unlost.service.jobs.database import Database
 from unlost.service.jobs.job import Job, State
-from unlost.service.jobs.tables import JOBS
+from unlost.service.jobs.rules import Limits
+from unlost.service.jobs.tables import EVENTS, JOBS
 
 FILES = 1 + 2 * PAGES  # the front page, and pages with an image each
 ON_THEIR_WAY = 2 * 3  # questions that a killed worker had asked: to two archives, at two connections and what is ready
@@ -171,6 +172,50 @@ def test_told_to_end_it_gives_its_job_back(jobs: Place, lost: Village) -> None:
     with jobs.worker("second"):
         check(jobs, jobs.ended(job))
     assert len(lost.replays()) <= FILES + ON_THEIR_WAY
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+def test_it_stops_at_the_size_that_is_set(url: str, tmp_path: Path) -> None:
+    """What is there by then is complete, and says so; tried again with more room, the rest comes."""
+    with running(village(picture=1_100_000)) as large, place(tmp_path, url, large.registry(tmp_path)) as jobs:
+        with jobs.worker("first") as first:
+            hold = Hold(large, FILES - 3)  # pages come first: of the images some are there, and some are not
+            job = jobs.order()
+            hold.wait()
+            wait_until(lambda: sum(each.stat().st_size for each in tmp_path.glob("jobs/work/*/g1/warc/*")) > 1_000_000)
+            first.process.terminate()
+            first.process.wait(20)
+            hold.release()
+        jobs.jobs.rules.set_limits(Limits(megabytes=1))
+        with jobs.worker("second"):
+            ended = jobs.ended(job)
+            assert (ended.state, ended.message) == (State.COMPLETE, "it ended at 1 MB, which is the limit here")
+            with zipfile.ZipFile(jobs.file(ended)) as packed:
+                assert 0 < len(packed.namelist()) == ended.progress.recovered < FILES
+            jobs.jobs.rules.set_limits(Limits(megabytes=100))
+            jobs.jobs.retry(job.number)
+            check(jobs, jobs.ended(job))
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+def test_it_stops_after_the_time_that_is_set(jobs: Place, lost: Village) -> None:
+    """All workers count together: what the first one has left no time for is not begun by the second."""
+    jobs.jobs.rules.set_limits(Limits(hours=1))
+    with jobs.worker("first") as first:
+        hold = Hold(lost, FILES // 2)
+        job = jobs.order()
+        hold.wait()
+        first.process.terminate()
+        first.process.wait(20)
+        hold.release()
+    asked = len(lost.replays())
+    with jobs.jobs.database.writing() as connection:  # as if that had been two hours
+        connection.execute(update(EVENTS).where(EVENTS.c.what == "processing").values(at=EVENTS.c.at - 7_200))
+    with jobs.worker("second"):
+        ended = jobs.ended(job)
+    assert (ended.state, ended.message) == (State.COMPLETE, "it ended after 1 hours, which is the limit here")
+    assert 0 < ended.progress.recovered < FILES
+    assert len(lost.replays()) <= asked + ON_THEIR_WAY
 
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)

@@ -1,4 +1,4 @@
-"""How large a recovery may become, and how long a worker goes on with it: beyond that, what there is must do."""
+"""How large a recovery may become, and how long workers go on with it: beyond that, what there is must do."""
 
 import time
 from contextlib import suppress
@@ -12,12 +12,15 @@ _MEGABYTE = 1_000_000
 
 
 class Bound:
-    """Watches a folder of WARCs, and the time. reached: which limit was, in words; nothing if none."""
+    """Watches a folder of WARCs, and the time. reached: which limit was, in words; nothing if none.
 
-    def __init__(self, folder: Path, limits: Limits) -> None:
+    worked: seconds for which it has been worked on before.
+    """
+
+    def __init__(self, folder: Path, limits: Limits, worked: float = 0.0) -> None:
         self._folder = folder
         self._limits = limits
-        self._begun = time.monotonic()
+        self._begun = time.monotonic() - worked
         self._looked = float("-inf")
         self.reached = ""
 

@@ -28,6 +28,7 @@ from unlost.service.jobs.bound import Bound
 from unlost.service.jobs.folders import JobFolders, checkpoint
 from unlost.service.jobs.job import Job, Progress, Stage
 from unlost.service.jobs.keeping import LeaseKeeper
+from unlost.service.jobs.log import seconds_worked
 from unlost.service.jobs.packages import pack
 from unlost.service.jobs.store import Jobs
 from unlost.state_file import NAME
@@ -129,7 +130,9 @@ class Work:
 
     async def _recovered(self, folder: Path, keeper: LeaseKeeper) -> Result:
         tools, order = self._tools, self._job.order
-        self._bound = bound = Bound(folder / "warc", await asyncio.to_thread(tools.jobs.rules.limits))
+        limits = await asyncio.to_thread(tools.jobs.rules.limits)
+        worked = await asyncio.to_thread(seconds_worked, tools.jobs.database, self._job.number)
+        self._bound = bound = Bound(folder / "warc", limits, worked)
         with (
             RecoveryState(folder) as state,
             closing(Warcs(folder / "warc", tools.clock, f"unlost/{VERSION}")) as warcs,
