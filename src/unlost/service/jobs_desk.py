@@ -127,6 +127,7 @@ class Desk:
                     for job in removed:
                         _log.info("job %s removed", job.number, extra={"job": job.number})
                 await self.do(self.sweep)
+                await self.do(partial(self.jobs.database.tidy, is_emptied=True))
             except DatabaseError as error:
                 _log.warning("%s", error)
             except Exception:  # noqa: BLE001  whatever it is, others are still to be reminded

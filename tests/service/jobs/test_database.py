@@ -14,6 +14,7 @@ from tests.service.jobs.shelf import ORDER
 from tests.waiting import wait_until
 from unlost.errors import DatabaseError
 from unlost.service.jobs import database as module
+from unlost.service.jobs import states
 from unlost.service.jobs.database import Database, file_url
 from unlost.service.jobs.job import Job
 from unlost.service.jobs.store import Jobs
@@ -143,3 +144,20 @@ def test_who_never_ends_keeps_nobody_for_ever(file: Path, database: Database, mo
         thread.join()
     assert "locked" in thread_saw[0]
     assert Jobs(database).submit(ORDER).number == 1
+
+
+def test_what_is_removed_is_nowhere_in_the_file(file: Path, database: Database) -> None:
+    """Neither the file nor its log has the mail address of a job that was removed, nor its name."""
+    jobs = Jobs(database)
+
+    def found() -> list[bool]:
+        data = b"".join(each.read_bytes() for each in file.parent.iterdir() if each.is_file())
+        return [text in data for text in (b"forgotten@example.org", b"Forgotten")]
+
+    number = jobs.submit(replace(ORDER, mail="forgotten@example.org", name="Forgotten")).number
+    jobs.submit(replace(ORDER, mail="kept@example.org"))
+    database.tidy()
+    assert found() == [True, True]
+    jobs.change(number, states.remove)
+    database.tidy(is_emptied=True)
+    assert found() == [False, False]

@@ -113,14 +113,23 @@ class Database:
             return self._clock.now()
         return float(connection.execute(text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
 
-    def tidy(self) -> None:
+    def tidy(self, *, is_emptied: bool = False) -> None:
         """Bring what was written lately to its place in SQLite's file; meanwhile everybody may read and write.
 
         Whoever keeps a database open that is durable has to do it now and then, or its log grows.
+        is_emptied: have nothing of what was removed stay in the log, either, if nobody is busy just now.
         """
         if not self.is_shared:
             with self._explained(), closing(self._engine.raw_connection()) as connection:
-                connection.cursor().execute("PRAGMA wal_checkpoint(PASSIVE)")
+                cursor = connection.cursor()
+                if not is_emptied:
+                    cursor.execute("PRAGMA wal_checkpoint(PASSIVE)")
+                    return
+                cursor.execute("PRAGMA busy_timeout = 0")
+                try:
+                    cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                finally:
+                    cursor.execute(_PATIENT)
 
     def close(self) -> None:
         """Close all connections."""
@@ -173,6 +182,7 @@ def _sqlite(address: URL, retry: float, *, is_durable: bool) -> Engine:
         # Python would begin transactions by itself, later than they must, and of the wrong kind.
         connection.isolation_level = None
         connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA secure_delete = ON")  # names and mail addresses that are removed are no more
         connection.execute(f"PRAGMA synchronous = {'FULL' if is_durable else 'NORMAL'}")
         if is_durable:
             connection.execute("PRAGMA wal_autocheckpoint = 0")  # `tidy` does it, so that no order waits for it
