@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
+from tests.service.jobs.serving import ORDER
 from tests.service.jobs.test_worker import FILES
 from tests.service.jobs.workers import Hold
 from tests.service.pages.place import Place, order
@@ -87,3 +88,18 @@ def test_from_the_form_to_the_site(
     opened.close()
     page.reload()
     expect(page.get_by_text("It was downloaded on")).to_be_visible()
+
+
+def test_without_room_for_another_stream(browser: Browser, place: Place) -> None:
+    """Where the stream of progress is refused, the page asks now and then, and shows the end all the same."""
+    job = place.service.ask("POST", "/api/jobs", {**ORDER, "mail": "crowd@example.org"}).json
+    page = browser.new_page()
+    page.clock.install()
+    page.route("**/events", lambda route: route.fulfill(status=429))
+    with page.expect_response("**/events"):
+        page.goto(f"{place.service.base}/jobs/{job['key']}")
+    place.service.ask("POST", f"/api/jobs/{job['key']}/cancel")
+    expect(page.get_by_role("button", name="Cancel")).to_be_visible()
+    page.clock.run_for(11_000)
+    expect(page.get_by_role("heading", name="Cancelled")).to_be_visible()
+    page.close()
