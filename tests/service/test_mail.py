@@ -30,6 +30,7 @@ from unlost.service.jobs.letters import Due, Letters
 from unlost.service.jobs.order import _MAIL, order_of
 from unlost.service.jobs.retention import Letter, Terms
 from unlost.service.jobs.store import Jobs
+from unlost.service.jobs_api import _name
 from unlost.service.letter_texts import LetterTexts
 from unlost.service.mail import MailError, MailServer, mail_server
 from unlost.service.post import Post
@@ -233,3 +234,12 @@ def test_who_was_removed_is_in_no_letter(post: tuple[Jobs, Letters, LetterTexts,
     letters.failed(due, f"550 no such user {ORDER.mail}", is_final=False)
     jobs.change(number, states.remove)
     assert [(each.mail, each.message, each.due) for each in letters.log(number)] == [("", "", None)]
+
+
+def test_a_host_with_letters_beyond_ascii(post: tuple[Jobs, Letters, LetterTexts, VirtualClock]) -> None:
+    """It is written as the network knows it, in letters and in names of files, and not as escaped bytes."""
+    jobs, letters, texts, _ = post
+    job = jobs.submit(order_of({"url": "http://bücher.example/", "mail": "me@example.org"}, ()))
+    (due,) = letters.take()
+    assert "xn--bcher-kva.example" in texts.message(due, "unlost@example.org", 0.0)["Subject"]
+    assert _name(job, "zip") == "xn--bcher-kva.example.zip"

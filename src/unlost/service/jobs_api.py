@@ -24,6 +24,7 @@ from unlost.service.jobs.history import written
 from unlost.service.jobs.job import Job, State
 from unlost.service.jobs.order import Order, order_of
 from unlost.service.jobs.packages import FORMS, MEDIA_TYPES
+from unlost.service.jobs.rules import host_of
 from unlost.service.jobs.statistics import statistics_of
 from unlost.service.jobs.told import told, told_admin, told_worker
 from unlost.service.jobs_desk import Desk
@@ -265,7 +266,7 @@ def _by_method(answers: Mapping[str, Answering]) -> Answering:
 
 def _name(job: Job, form: str) -> str:
     """Return what a package is called when it is saved: its site's host, in letters that every system takes."""
-    host = job.order.url.partition("://")[2].partition("/")[0].rpartition("@")[2]
+    host = host_of(job.order.url)
     plain = "".join(char if char.isascii() and (char.isalnum() or char in ".-") else "_" for char in host)
     return f"{plain.strip('.')[:100] or 'site'}.{form}"
 

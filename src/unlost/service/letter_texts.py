@@ -3,7 +3,6 @@
 from datetime import UTC, datetime
 from email.message import EmailMessage
 from email.utils import format_datetime
-from urllib.parse import urlsplit
 
 import jinja2
 
@@ -12,6 +11,7 @@ from unlost.service.jobs.keys import Keys
 from unlost.service.jobs.letters import Due
 from unlost.service.jobs.order import LANGUAGES
 from unlost.service.jobs.retention import Terms
+from unlost.service.jobs.rules import host_of
 from unlost.service.pages.catalogue import Strings
 
 
@@ -46,7 +46,7 @@ class LetterTexts:
         fields = {
             "t": t,
             "kind": letter.kind.value.replace("-", "_"),
-            "host": urlsplit(job.order.url).hostname or t("letter.a_site"),
+            "host": host_of(job.order.url) or t("letter.a_site"),
             "url": job.order.url,
             "is_page": job.order.page,
             "name": job.order.name,
