@@ -227,12 +227,13 @@ def test_a_service_with_mail(tmp_path: Path) -> None:
 
 
 def test_who_was_removed_is_in_no_letter(post: tuple[Jobs, Letters, LetterTexts, VirtualClock]) -> None:
-    """What a mail server said of an address goes with it."""
+    """What a mail server said of an address goes with it, and what it says of it later is not kept."""
     jobs, letters, *_ = post
     number = jobs.submit(ORDER).number
     (due,) = letters.take()
     letters.failed(due, f"550 no such user {ORDER.mail}", is_final=False)
     jobs.change(number, states.remove)
+    letters.failed(due, f"550 no such user {ORDER.mail}", is_final=True)
     assert [(each.mail, each.message, each.due) for each in letters.log(number)] == [("", "", None)]
 
 

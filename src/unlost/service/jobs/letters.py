@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import func, select, update
+from sqlalchemy import and_, func, select, update
 
 from unlost.service.jobs.database import Database
 from unlost.service.jobs.job import Job, State
@@ -96,7 +96,9 @@ class Letters:
             now = self._database.now(connection)
             later = now + min(_LAST_PAUSE, _FIRST_PAUSE * 2 ** (letter.tries - 1))
             values = {"due": None if is_over else later, "message": message}
-            connection.execute(update(LETTERS).where(LETTERS.c.number == letter.number).values(values))
+            # One that is not due at all any more is of a job that was removed meanwhile.
+            is_it = and_(LETTERS.c.number == letter.number, LETTERS.c.due.is_not(None))
+            connection.execute(update(LETTERS).where(is_it).values(values))
         return not is_over
 
     def log(self, job: int | None = None, limit: int = 200) -> list[Logged]:
