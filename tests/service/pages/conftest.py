@@ -9,9 +9,9 @@ from tests.neighbours import chromium
 from tests.service.pages.place import Place, running_place
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Run Chromium, which reaches nothing but this machine."""
+    """Run Chromium, which reaches nothing but this machine; no longer than a file, since its loop forbids others."""
     with chromium.browser() as started:
         yield started
 
