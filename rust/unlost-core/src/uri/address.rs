@@ -86,6 +86,7 @@ impl<'a> Address<'a> {
 }
 
 /// Cuts an address of which every byte stands for itself. May say no to one that is plain.
+#[allow(clippy::needless_bitwise_bool)]
 fn plain(text: &[u8]) -> Option<Form<'_>> {
     let (scheme, rest) = match text {
         [b'h', b't', b't', b'p', b':', b'/', b'/', rest @ ..] => ("http", rest),
@@ -105,14 +106,23 @@ fn plain(text: &[u8]) -> Option<Form<'_>> {
     }
     let tail = &tail[..memchr::memchr(b'#', tail).unwrap_or(tail.len())];
     // The parser resolves dot segments before escapes are decoded and before empty segments are dropped.
-    let has_dots = tail
-        .windows(2)
-        .any(|pair| matches!(pair[0], b'/' | b'\\') && pair[1] == b'.');
-    let needs_parser = |&byte: &u8| byte == b'%' || !(b' '..0x7f).contains(&byte);
-    if has_dots || tail.iter().any(needs_parser) {
+    // Without branches, so that processors look at many bytes at once.
+    let has_dots = any_pair(tail, |a, b| matches!(a, b'/' | b'\\') & (b == b'.'));
+    let needs_parser = tail.iter().fold(false, |any, &byte| {
+        any | (byte == b'%') | !(b' '..0x7f).contains(&byte)
+    });
+    if has_dots | needs_parser {
         return None;
     }
     Some(Form::Plain { scheme, host, tail })
+}
+
+/// Whether any byte and the one behind it are such. Looks at all of them, many at once.
+#[allow(clippy::needless_bitwise_bool)]
+pub(super) fn any_pair(text: &[u8], is_such: impl Fn(u8, u8) -> bool) -> bool {
+    let behind = text.get(1..).unwrap_or_default();
+    let pairs = text.iter().zip(behind);
+    pairs.fold(false, |any, (&a, &b)| any | is_such(a, b))
 }
 
 fn parse(text: &[u8]) -> Result<Url, UriError> {

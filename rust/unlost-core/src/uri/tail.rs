@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use super::RuleSet;
+use super::address::any_pair;
 use super::escape::{decode_fully, must_escape, push_escape};
 use super::session;
 
@@ -23,15 +24,15 @@ pub(super) enum Use {
 /// The result starts with `/` and reads back as itself.
 pub(super) fn write(raw: &[u8], rules: RuleSet, usage: Use, out: &mut Vec<u8>) {
     let writer = Writer { rules, usage };
-    if raw.iter().all(|&byte| !NEEDS_CARE[usize::from(byte)]) {
-        let (path, query) = split_query(raw);
-        writer.clean_path(path, out);
-        writer.query(query, out);
-    } else {
+    if needs_care(raw) {
         let mut text = Vec::with_capacity(raw.len());
         decode_fully(raw, &mut text);
         let (path, query) = split_query(&text);
         writer.path(path, out);
+        writer.query(query, out);
+    } else {
+        let (path, query) = split_query(raw);
+        writer.clean_path(path, out);
         writer.query(query, out);
     }
 }
@@ -48,6 +49,14 @@ const NEEDS_CARE: [bool; 256] = {
         byte += 1;
     }
 };
+
+/// Whether any byte does. Looks at all of them without branches or tables, so that processors take many at once.
+#[allow(clippy::needless_bitwise_bool)]
+fn needs_care(text: &[u8]) -> bool {
+    text.iter().fold(false, |any, &byte| {
+        any | must_escape(byte) | (byte == b'\\') | (byte == b'(') | (byte == b'*')
+    })
+}
 
 /// Whether a path without a query is in its one form under every rule set, but for a slash at its end.
 pub(super) fn is_plain_path(path: &[u8]) -> bool {
@@ -80,6 +89,7 @@ struct Writer {
 
 impl Writer {
     /// A path of bytes that stand for themselves: nearly always only its case needs care.
+    #[allow(clippy::needless_bitwise_bool)]
     fn clean_path(&self, path: &[u8], out: &mut Vec<u8>) {
         let shortened = match path {
             [b'/', _, .., b'/'] => &path[..path.len() - 1],
@@ -87,7 +97,7 @@ impl Writer {
         };
         let plain = path.first() == Some(&b'/')
             // `//`, `/.` and `/..` are found by their second byte; names that begin with a dot go the slow way too.
-            && !path.windows(2).any(|pair| pair[0] == b'/' && matches!(pair[1], b'/' | b'.'));
+            && !any_pair(path, |a, b| (a == b'/') & matches!(b, b'/' | b'.'));
         if plain {
             let start = out.len();
             out.extend_from_slice(shortened);
@@ -170,7 +180,7 @@ impl Writer {
     }
 
     fn escaped(&self, text: &[u8], out: &mut Vec<u8>) {
-        if text.iter().all(|&byte| !NEEDS_CARE[usize::from(byte)]) {
+        if !needs_care(text) {
             out.extend_from_slice(text);
             return;
         }
@@ -264,6 +274,15 @@ mod tests {
             "/Images/Logo.png?Height=80&sid=0123456789abcdef0123456789abcdef&width=200"
         );
         assert_eq!(tail("/%e2%82%ac", RuleSet::Papers), "/%E2%82%AC");
+    }
+
+    #[test]
+    fn bytes_that_need_care_are_those_of_the_table() {
+        for byte in 0..=u8::MAX {
+            let text = [b'a', byte, b'b'];
+            assert_eq!(needs_care(&text), NEEDS_CARE[usize::from(byte)], "{byte}");
+        }
+        assert!(!needs_care(b""));
     }
 
     #[test]
