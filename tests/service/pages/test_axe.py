@@ -50,7 +50,7 @@ def test_every_page(visitor: BrowserContext, place: Place, jobs: dict[str, str])
     base, done = place.service.base, jobs["complete"]
     mail = place.link("axe@example.org").removeprefix(base)
     paths = ["/recover", "/privacy", "/", "/about", f"/jobs/{done}", f"/jobs/{jobs['pending']}", f"/jobs/{done}/delete"]
-    paths += [f"/jobs/{done}/preview", f"/recover/sent/{jobs['pending']}", mail, "/jobs/1-x"]
+    paths += [f"/jobs/{done}/preview", f"/jobs/{done}/report", f"/recover/sent/{jobs['pending']}", mail, "/jobs/1-x"]
     admin = ("", "?state=complete", "?state=pending", "/workers", "/archives", "/mail", "/history", "/statistics")
     paths += [f"/admin{each}" for each in (*admin, "/limits", "/domains", f"/jobs/{done.partition('-')[0]}")]
     page = visitor.new_page()
