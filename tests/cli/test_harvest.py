@@ -83,7 +83,7 @@ def test_a_host_that_is_not_there_is_left_for_later(tmp_path: Path) -> None:
     """The exit code says that there is more to do."""
     done = unlost("harvest", "http://127.0.0.1:9/", "-o", str(tmp_path / "kept"), *POLITE)
     assert done.returncode == 4, done.stderr
-    assert b"1 pages are still to be visited" in done.stderr
+    assert b"1 page still to be visited" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -232,6 +232,22 @@ def test_convert_writes_to_a_pipe(index: str) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, ROWS, b"")
 
 
+def test_a_dash_is_standard_output(index: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`-o -` prints an index, as CDXJ unless told otherwise, and makes no file of that name."""
+    monkeypatch.chdir(tmp_path)
+    archive = tmp_path / "a.warc.gz"
+    archive.write_bytes(WARC)
+    assert unlost("index", "build", str(archive), "-o", "b.cdxj").returncode == 0
+    for arguments, printed in [
+        (["convert", index], ROWS),
+        (["convert", index, "--to", "cdxj"], ROWS),
+        (["build", str(archive)], Path("b.cdxj").read_bytes()),
+    ]:
+        done = unlost("index", *arguments, "-o", "-")
+        assert (done.returncode, done.stdout, done.stderr) == (0, printed, b"")
+    assert not Path("-").exists()
+
+
 def test_convert_sorts_when_asked(tmp_path: Path) -> None:
     """Only sorted rows can become a ZipNum, and the message says so."""
     file = tmp_path / "a.cdxj"

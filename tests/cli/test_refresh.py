@@ -66,6 +66,15 @@ def test_what_is_not_sure_is_not_done(tmp_path: Path) -> None:
     assert b"download everything" in done.stdout
 
 
+def test_a_log_without_a_visit_is_refused(tmp_path: Path) -> None:
+    """Nothing can be said of nothing: the message says what was expected."""
+    log = tmp_path / "empty.ndjson"
+    log.touch()
+    done = unlost("refresh", "learn", str(log))
+    assert (done.returncode, done.stdout) == (3, b"")
+    assert f"{log}: no visit in it: expected harvest logs (NDJSON or Parquet) or WARCs" in done.stderr.decode()
+
+
 def test_bad_lines_are_told(log: Path, tmp_path: Path) -> None:
     """The rest is learned from, and the exit code is 3."""
     bad = tmp_path / "bad"

@@ -23,6 +23,7 @@ from unlost.refresh.harvest.harvesting import Harvested, Manners, harvest
 from unlost.refresh.harvest.rounds import Round, add_pages, begin_round, visitable
 from unlost.refresh.harvest.state import HarvestState
 from unlost.refresh.policy import Policy, policy_lines, read_policy
+from unlost.shown.words import counted
 
 _WORDS = {
     "new": "new",
@@ -106,7 +107,7 @@ class HarvestRun:
     def _say_begun(self, begun: Round, *, is_listed: bool) -> None:
         say_problems(self._problems)
         if begun.is_resumed:
-            say(f"going on with a round that was interrupted: {begun.wanted:,} pages are left", level="info")
+            say(f"going on with a round that was interrupted: {counted(begun.wanted, 'page')} left", level="info")
         if not begun.wanted and not begun.not_due and not is_listed:
             raise InputError(f"{self._given['output']}: no page is known there: give a URL, --urls or --history")
 
@@ -146,7 +147,7 @@ class HarvestRun:
         for host in done.waiting:
             say(f"{host}: it said to come back later, or does not answer", level="warning")
         if done.pending:
-            say(f"{done.pending:,} pages are still to be visited", level="warning")
+            say(f"{counted(done.pending, 'page')} still to be visited", level="warning")
 
 
 class _Told:

@@ -15,6 +15,7 @@ from unlost import uri
 from unlost.cli.messages import say, shown
 from unlost.cli.problems import say_problems
 from unlost.cli.progress import Bar, progress
+from unlost.cli.target import is_standard_output, writable
 from unlost.errors import InputError, UriError, UsageError
 from unlost.formats import cdx, cdxj, warcindex
 from unlost.formats.capture import Capture
@@ -41,7 +42,13 @@ def command() -> None:
 
 @command.command()
 @click.argument("files", type=_FILE, nargs=-1, required=True, metavar="WARC...")
-@click.option("-o", "--output", type=_FILE, required=True, help="Where to: a CDXJ, or a ZipNum if it ends in .idx.")
+@click.option(
+    "-o",
+    "--output",
+    type=_FILE,
+    required=True,
+    help="Where to: a CDXJ, or a ZipNum if it ends in .idx; `-` is standard output.",
+)
 @click.pass_context
 def build(ctx: click.Context, files: tuple[Path, ...], output: Path) -> None:
     """Make a sorted index of WARC, ARC and WACZ files, in the form that pywb serves.
@@ -159,7 +166,11 @@ def _check_archive(file: Path, problems: Problems) -> dict[str, Any]:
 @command.command()
 @click.argument("file", type=_FILE)
 @click.option(
-    "-o", "--output", type=_FILE, required=True, help="Where to; its ending tells the format unless --to does."
+    "-o",
+    "--output",
+    type=_FILE,
+    required=True,
+    help="Where to; its ending tells the format unless --to does. `-` is standard output, and CDXJ.",
 )
 @click.option("--to", type=click.Choice(["cdx9", "cdx10", "cdx11", "cdxj", "zipnum"]), help="The format to write.")
 @click.option("--sort", is_flag=True, help="Sort the rows by bytes, and keep equal ones once.")
@@ -172,6 +183,8 @@ def convert(ctx: click.Context, file: Path, output: Path, to: str | None, sort: 
     """
     problems = Problems()
     form = to or {".cdx": "cdx11", ".cdxj": "cdxj", ".idx": "zipnum"}.get(output.suffix)
+    if form is None and is_standard_output(output):
+        form = "cdxj"
     if form is None:
         raise UsageError(f"{output}: its ending does not tell the format: expected .cdx, .cdxj or .idx, or give --to")
     if (form == "zipnum") != (output.suffix == ".idx"):
@@ -223,15 +236,14 @@ def _size(file: Path) -> int:
 
 
 def _write(lines: Iterable[bytes], output: Path, *, zipnum: bool) -> None:
-    if not output.parent.is_dir():
-        raise InputError(f"{output}: cannot be written: no such folder")
     if output.suffix in _COMPRESSED:
         raise UsageError(f"{output}: what is written is not compressed: expected a name without {output.suffix}")
-    if zipnum:
-        write_zipnum(lines, output)
-    else:
-        with whole_file(output) as target:
-            target.writelines(lines)
+    with writable(output) as place:
+        if zipnum:
+            write_zipnum(lines, place)
+        else:
+            with whole_file(place) as target:
+                target.writelines(lines)
 
 
 def _filter(text: str) -> tuple[str, str]:

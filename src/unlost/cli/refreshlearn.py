@@ -79,7 +79,7 @@ def of_matrix(text: str, target: float, *, everything: bool) -> Found:
 
 
 def learned(logs: Sequence[Path], target: float, *, by_text: bool, audit: float, seed: int, everything: bool) -> Found:
-    """Learn from logs. Raises InputError, OSError."""
+    """Learn from logs. Raises InputError, also if there is no visit in them, and OSError."""
     problems = Problems()
     reading = Reading(problems)
     for log in logs:
@@ -92,6 +92,10 @@ def learned(logs: Sequence[Path], target: float, *, by_text: bool, audit: float,
                 problems.add(Problem("unreadable", str(log), None, 0, str(error)))
             bar.next_file(log.stat().st_size)
         history = reading.finish()
+    if history.visits == 0:
+        say_problems(problems)
+        names = ", ".join(map(str, logs))
+        raise InputError(f"{names}: no visit in it: expected harvest logs (NDJSON or Parquet) or WARCs")
     matrix = history.matrix(by_text=by_text)
     judged = judge_all(matrix)
     shown = _shown(judged, matrix, everything=everything)

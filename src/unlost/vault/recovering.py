@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from unlost.errors import InputError
+from unlost.shown.words import counted
 from unlost.vault import coding
 from unlost.vault.block import FILES, MANIFEST, Label
 from unlost.vault.gathering import Gathering, Group, Kept
@@ -79,7 +80,7 @@ def recover(gathering: Gathering, target: Path | None, keys: Keys, most: int | N
     Raises InputError if no blocks were found, or keys do not open them.
     """
     if not gathering.groups and not gathering.raw:
-        raise InputError(f"no blocks in {gathering.pages:,} pages: are these pages of a site with a vault?")
+        raise InputError(f"no blocks in {counted(gathering.pages, 'page')}: are these pages of a site with a vault?")
     done = Recovered()
     with tempfile.TemporaryDirectory() as folder:
         contents = _Contents(gathering, Path(folder))
