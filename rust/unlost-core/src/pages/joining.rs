@@ -208,6 +208,7 @@ fn is_dotted(name: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dice::dice;
 
     const BASES: &[&str] = &[
         "http://h.example/",
@@ -279,13 +280,7 @@ mod tests {
     /// Whatever is plain is joined as the parser does; and what pages mostly have is plain.
     #[test]
     fn plain_addresses_are_those_of_the_parser() {
-        let mut state = 3_u64;
-        let mut dice = move |sides: usize| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            usize::try_from(state >> 33).expect("31 bits") % sides
-        };
+        let mut dice = dice(3);
         let mut out = String::new();
         let mut plain = 0;
         for _ in 0..300_000 {

@@ -157,28 +157,23 @@ pub fn ends_name(byte: u8) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dice::dice;
 
     /// Whatever the bytes are and wherever it begins, what is found is what going byte by byte finds.
     #[test]
     fn the_first_is_found() {
-        let mut state = 3_u64;
-        let mut dice = move || {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            state >> 33
-        };
+        let mut dice = dice(3);
         for _ in 0..20_000 {
-            let length = dice() % 60;
+            let length = dice(60);
             // Letters, bytes around those that end names, and some that are no ASCII.
             let bytes: Vec<u8> = (0..length)
-                .map(|_| match dice() % 16 {
-                    0 => b" \t\n\x0c\r/>=<?0-:"[usize::try_from(dice() % 13).expect("small")],
-                    1 => u8::try_from(dice() % 256).expect("a byte"),
-                    _ => b'a' + u8::try_from(dice() % 26).expect("a letter"),
+                .map(|_| match dice(16) {
+                    0 => b" \t\n\x0c\r/>=<?0-:"[dice(13)],
+                    1 => u8::try_from(dice(256)).expect("a byte"),
+                    _ => b'a' + u8::try_from(dice(26)).expect("a letter"),
                 })
                 .collect();
-            let at = usize::try_from(dice() % (length + 1)).expect("small");
+            let at = dice(length + 1);
             let slow = |is: &dyn Fn(u8) -> bool| (at..bytes.len()).find(|&each| is(bytes[each]));
             let is_end = |byte| is_blank(byte) || byte == b'/' || byte == b'>';
             assert_eq!(find(&bytes, at, b'<'), slow(&|byte| byte == b'<'));

@@ -83,6 +83,7 @@ fn ends_token(byte: u8) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dice::dice;
     use crate::pages::spans::css;
 
     const PIECES: &[&str] = &[
@@ -132,13 +133,7 @@ mod tests {
     /// What needs no parser is what the parser finds, in texts of a few pieces at random.
     #[test]
     fn addresses_are_those_of_the_parser() {
-        let mut state = 11_u64;
-        let mut dice = move |sides: usize| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            usize::try_from(state >> 33).expect("31 bits") % sides
-        };
+        let mut dice = dice(11);
         let mut simple = 0;
         for _ in 0..100_000 {
             let text: String = (0..=dice(6)).map(|_| PIECES[dice(PIECES.len())]).collect();

@@ -3,6 +3,7 @@
 use lol_html::{RewriteStrSettings, element, rewrite_str};
 
 use super::*;
+use crate::dice::dice;
 
 type Tag = (String, Vec<(String, String)>);
 
@@ -129,13 +130,7 @@ const PIECES: &[&str] = &[
 /// there the other reads on otherwise than browsers do.
 #[test]
 fn tags_are_those_of_another_parser() {
-    let mut state = 7_u64;
-    let mut dice = move |sides: usize| {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(state >> 33).expect("31 bits") % sides
-    };
+    let mut dice = dice(7);
     for _ in 0..20_000 {
         let length = 1 + dice(12);
         let page: String = (0..length).map(|_| PIECES[dice(PIECES.len())]).collect();
