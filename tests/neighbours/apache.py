@@ -12,8 +12,8 @@ from pathlib import Path
 from tests.neighbours.process import running
 
 _MODULES = Path("/usr/lib/apache2/modules")
-_NEEDED = ("mpm_event", "authz_core", "mime", "dir", "rewrite", "alias")
-_CONFIG = """\
+_ALWAYS = ("mpm_event", "authz_core", "mime", "dir")
+_SERVER = """\
 {modules}
 ServerRoot "{work}"
 ServerName 127.0.0.1
@@ -25,8 +25,10 @@ ErrorLog "/dev/stderr"
 LogLevel crit
 TypesConfig /dev/null
 AddType text/html .html
-Redirect 404 "/ready-{port}"
 DocumentRoot "{folder}"
+"""
+_SITE = """\
+Redirect 404 "/ready-{port}"
 <Directory "{folder}">
     Require all granted
     {rules}
@@ -92,9 +94,15 @@ def complaints(folder: Path, work: Path) -> str:
 
 
 def _config(folder: Path, work: Path, port: int, rules: str) -> Path:
-    modules = "\n".join(f"LoadModule {name}_module {_MODULES}/mod_{name}.so" for name in _NEEDED)
+    config = work / "apache.conf"
+    site = _SITE.format(folder=folder, port=port, rules=rules)
+    config.write_text(server(folder, work, port, ("rewrite", "alias")) + site)
+    return config
+
+
+def server(folder: Path, work: Path, port: int, more: tuple[str, ...]) -> str:
+    """Return settings of a server of a folder with some more modules, to which settings of the site may be added."""
+    modules = "\n".join(f"LoadModule {name}_module {_MODULES}/mod_{name}.so" for name in (*_ALWAYS, *more))
     # It does not serve as root.
     user = "User nobody\nGroup nogroup" if os.getuid() == 0 else ""
-    config = work / "apache.conf"
-    config.write_text(_CONFIG.format(modules=modules, work=work, folder=folder, port=port, rules=rules, user=user))
-    return config
+    return _SERVER.format(modules=modules, work=work, folder=folder, port=port, user=user)

@@ -31,20 +31,8 @@ http {{
 """
 
 _APACHE = """\
-{modules}
-ServerRoot "{work}"
-ServerName 127.0.0.1
-PidFile "{work}/apache.pid"
-DefaultRuntimeDir "{work}"
-{user}
-Listen 127.0.0.1:{port}
-ErrorLog "/dev/stderr"
-LogLevel crit
-TypesConfig /dev/null
-AddType text/html .html
 AddOutputFilterByType DEFLATE text/html
 {extra}
-DocumentRoot "{folder}"
 <Directory "{folder}">
     Require all granted
 </Directory>
@@ -92,11 +80,9 @@ def serving(kind: str, folder: Path, work: Path) -> Iterator[int]:
         if kind == "Caddy":
             config.write_text(_CADDY.format(folder=folder, port=port))
             return [_program("caddy"), "run", "--adapter", "caddyfile", "--config", config]
-        names = ("mpm_event", "authz_core", "mime", "dir", "filter", "deflate")
-        modules = "\n".join(f"LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so" for name in names)
-        user = "User nobody\nGroup nogroup" if os.getuid() == 0 else ""
         extra = "FileETag INode MTime Size" if kind == "Apache with INode" else ""
-        config.write_text(_APACHE.format(modules=modules, work=work, user=user, port=port, extra=extra, folder=folder))
+        server = apache.server(folder, work, port, ("filter", "deflate"))
+        config.write_text(server + _APACHE.format(extra=extra, folder=folder))
         return [apache.program(), "-f", config, "-D", "FOREGROUND"]
 
     # Caddy keeps its own files in the home folder.

@@ -41,7 +41,7 @@ delay_option = click.option(
     default=1,
     show_default=True,
     metavar="SECONDS",
-    help="Between two requests to the site; robots.txt may ask for more.",
+    help="Between two requests to one living site; robots.txt may ask for more.",
 )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from unlost.cli.asking import contact_option
+from unlost.cli.asking import contact_option, delay_option
 from unlost.cli.check import check_writable
 from unlost.errors import InputError, UsageError
 
@@ -39,14 +39,7 @@ _FILE = click.Path(path_type=Path)
     help="Of skips to download nevertheless, in the place of what the scheme says.",
 )
 @click.option("--anew", is_flag=True, help="Begin a round, also if one was interrupted.")
-@click.option(
-    "--delay",
-    type=click.FloatRange(0, 3_600),
-    default=1,
-    show_default=True,
-    metavar="SECONDS",
-    help="Between two requests to one host; robots.txt may ask for more.",
-)
+@delay_option
 @click.option(
     "--hosts", type=click.IntRange(1, 100), default=4, show_default=True, metavar="N", help="To visit at the same time."
 )

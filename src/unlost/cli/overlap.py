@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from unlost.cli.asking import contact_option
+from unlost.cli.asking import contact_option, delay_option
 from unlost.cli.registry_options import archives_option, only_option
 from unlost.cli.sampling import FILE, concurrency_option, patience_option, restart_option, state_option
 from unlost.cli.target import check_new_file
@@ -25,14 +25,7 @@ from unlost.cli.target import check_new_file
     help="How many copies of each archive to fetch, at random, to see whether they are there and what they are like.",
 )
 @click.option("--live", is_flag=True, help="Look at the live pages of these, too, and compare.")
-@click.option(
-    "--delay",
-    type=click.FloatRange(0, 3_600),
-    default=1,
-    show_default=True,
-    metavar="SECONDS",
-    help="Between two requests to one live site; robots.txt may ask for more.",
-)
+@delay_option
 @click.option("--dry-run", is_flag=True, help="Say how many questions it would take, and ask none.")
 @concurrency_option
 @patience_option
