@@ -1,9 +1,11 @@
 """What is rewritten in a page, and how it is written; what else changes with it on request."""
 
 import gzip
+from typing import Unpack
 
 import pytest
 
+from tests.pages.dropping import Dropping
 from unlost.errors import UsageError
 from unlost.pages.link import Use
 from unlost.pages.rewriting import Rewritten, rewrite, script_candidates
@@ -17,7 +19,7 @@ def new(
     answers: dict[str, str],
     mime: str | None = "text/html",
     charset: str | None = None,
-    **options: bool,
+    **options: Unpack[Dropping],
 ) -> Rewritten:
     """Rewrite a page at BASE; answers are by addresses, those in its folder without it."""
     data = body.encode() if isinstance(body, str) else body

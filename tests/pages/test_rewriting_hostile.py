@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from tests.pages.dropping import Dropping
 from tests.pages.test_links_hostile import TRAPS
 from unlost import _core
 from unlost.pages.links import find_links
@@ -41,7 +42,7 @@ def test_traps(name: str) -> None:
     body, mime = (TRAPS | MORE)[name]
     before = time.process_time()
     assert rewrite(body, mime, BASE, None, lambda *_: None).body == body
-    options = {"drop_base": True, "drop_integrity": True, "drop_csp": True}
+    options = Dropping(drop_base=True, drop_integrity=True, drop_csp=True)
     rewrite(body, mime, BASE, None, lambda *_: "http://new.example/", **options)
     rewrite(body, mime, BASE, None, lambda uri, _: "y" if uri.endswith("x") else None, **options)
     script_candidates(body, BASE)

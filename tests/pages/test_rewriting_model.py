@@ -1,9 +1,12 @@
 """The core and the slow models rewrite the same in generated pages of many charsets, and nothing without an answer."""
 
+from typing import Unpack
+
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.models import rewriting as model
+from tests.pages.dropping import Dropping
 from unlost.pages.link import Link, Use
 from unlost.pages.links import find_links, links
 from unlost.pages.rewriting import Rewritten, rewrite, script_candidates
@@ -135,7 +138,9 @@ CHARSETS = {
 CODECS = {"windows-874": "cp874", "euc-kr": "cp949", "shift_jis": "cp932"}
 
 
-def ask(body: bytes, mime: str | None, charset: str | None = None, **options: bool) -> tuple[Rewritten, list[Link]]:
+def ask(
+    body: bytes, mime: str | None, charset: str | None = None, **options: Unpack[Dropping]
+) -> tuple[Rewritten, list[Link]]:
     """Rewrite without an answer, and return what was asked for."""
     asked: list[Link] = []
     return rewrite(body, mime, BASE, charset, lambda uri, use: asked.append(Link(uri, use)), **options), asked

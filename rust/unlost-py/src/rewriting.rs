@@ -1,14 +1,17 @@
 //! Bindings of `unlost_core::pages::rewriting`.
 
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyString};
-use unlost_core::pages::rewriting::{self, Answer, Options, Spotted};
+use pyo3::types::{PyBytes, PyString};
+use unlost_core::pages::rewriting::{self, Answer, Directory, Options, Sign, Spotted};
 use unlost_core::pages::{MAX_ADDRESS_BYTES, Use};
 
 use crate::errors::raise_usage;
 use crate::pages::{aside, is_short};
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<LinkDirectory>()?;
     module.add_class::<SpottedLinks>()?;
     module.add_function(wrap_pyfunction!(spot_links, module)?)
 }
@@ -46,27 +49,10 @@ fn spot_links(
     }
 }
 
+type Spliced = (Py<PyBytes>, bool, usize, usize, Vec<usize>);
+
 #[pymethods]
 impl SpottedLinks {
-    /// The addresses, and what each is for: one of `uses`, which are those for pages, requisites and lists.
-    fn links<'py>(
-        &self,
-        py: Python<'py>,
-        uses: (Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyAny>),
-    ) -> PyResult<(Bound<'py, PyList>, Bound<'py, PyList>)> {
-        let links = self.spotted.links();
-        let uris = PyList::new(py, links.clone().map(|(uri, _)| PyString::new(py, uri)))?;
-        let uses = PyList::new(
-            py,
-            links.map(|(_, purpose)| match purpose {
-                Use::Page => &uses.0,
-                Use::Requisite => &uses.1,
-                Use::List => &uses.2,
-            }),
-        )?;
-        Ok((uris, uses))
-    }
-
     #[getter]
     fn encoding(&self) -> Option<&'static str> {
         self.spotted.encoding
@@ -92,15 +78,61 @@ impl SpottedLinks {
         self.spotted.cut
     }
 
-    /// Answers are in the order of the links. A body of which nothing changes is the one that was given.
+    /// Asks `replace` for each link, with the one of `uses` that it is for: those are for pages, requisites and lists. What
+    /// `directory` knows is not asked for, but written relative to `folder`. A body of which nothing changes is the one that was
+    /// given. Returns it, whether it is new, how many links were replaced and left, and how many of the known belong to each
+    /// group.
+    #[pyo3(signature = (uses, replace, directory, folder))]
     fn splice(
         &self,
         py: Python<'_>,
-        answers: &Bound<'_, PyList>,
-    ) -> PyResult<(Py<PyBytes>, bool, usize, usize)> {
-        // Whoever else has the list may change it meanwhile: what is borrowed from is held here.
-        let answers: Vec<_> = answers.iter().collect();
-        let answers = answers.iter().map(address).collect::<PyResult<Vec<_>>>()?;
+        uses: [Bound<'_, PyAny>; 3],
+        replace: &Bound<'_, PyAny>,
+        directory: Option<&Bound<'_, LinkDirectory>>,
+        folder: &str,
+    ) -> PyResult<Spliced> {
+        let links = self.spotted.links();
+        let mut known: Vec<Option<Sign>> = Vec::new();
+        let mut text = String::new();
+        let mut groups = Vec::new();
+        if let Some(directory) = directory {
+            // Not held while others are asked: they may add to it.
+            let directory = directory.get().read();
+            known.extend(links.clone().map(|link| {
+                let (sign, group) = directory.sign(link, folder, &mut text)?;
+                let group = usize::from(group);
+                if groups.len() <= group {
+                    groups.resize(group + 1, 0);
+                }
+                groups[group] += 1;
+                Some(sign)
+            }));
+        }
+        known.resize(links.len(), None);
+        let asked = links
+            .zip(&known)
+            .filter(|(_, sign)| sign.is_none())
+            .map(|((uri, purpose), _)| {
+                let purpose = match purpose {
+                    Use::Page => &uses[0],
+                    Use::Requisite => &uses[1],
+                    Use::List => &uses[2],
+                };
+                replace.call1((PyString::new(py, uri), purpose))
+            })
+            .collect::<PyResult<Vec<_>>>()?;
+        let mut asked = asked.iter();
+        let answers = known
+            .iter()
+            .map(|sign| match sign {
+                None => asked.next().map_or(Ok(None), address),
+                Some(Sign::Itself) => Ok(None),
+                Some(Sign::Written(span, spelled)) => {
+                    let answer = spelled.answer(&text[span.clone()]);
+                    answer.map_or_else(|| Err(no_address(py)), |answer| Ok(Some(answer)))
+                }
+            })
+            .collect::<PyResult<Vec<_>>>()?;
         let body = self.body.bind(py).as_bytes();
         let (plan, length) = aside(py, is_short(body), || {
             let plan = self.spotted.plan(&answers);
@@ -117,7 +149,46 @@ impl SpottedLinks {
         } else {
             self.body.clone_ref(py)
         };
-        Ok((new, is_new, plan.changed, plan.left))
+        Ok((new, is_new, plan.changed, plan.left, groups))
+    }
+}
+
+/// What links become on all pages of a site.
+#[pyclass(frozen, module = "unlost._core")]
+struct LinkDirectory(RwLock<Directory>);
+
+impl LinkDirectory {
+    fn read(&self) -> RwLockReadGuard<'_, Directory> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl LinkDirectory {
+    #[new]
+    fn new(most: usize) -> Self {
+        Self(RwLock::new(Directory::new(most)))
+    }
+
+    /// Remembers what an address becomes: that of a file, relative to the top of the site, or itself.
+    fn add(
+        &self,
+        py: Python<'_>,
+        uri: &str,
+        purpose: &str,
+        address: Option<&str>,
+        group: u8,
+    ) -> PyResult<()> {
+        let purpose = [Use::Page, Use::Requisite, Use::List]
+            .into_iter()
+            .find(|known| known.name() == purpose)
+            .ok_or_else(|| raise_usage(py, format!("{purpose}: no use of a link")))?;
+        let mut directory = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if directory.add(uri, purpose, address, group) {
+            Ok(())
+        } else {
+            Err(no_address(py))
+        }
     }
 }
 
@@ -132,11 +203,15 @@ fn address<'a>(answer: &'a Bound<'_, PyAny>) -> PyResult<Option<Answer<'a>>> {
     if written.is_some() {
         return Ok(written);
     }
-    Err(raise_usage(
-        answer.py(),
+    Err(no_address(answer.py()))
+}
+
+fn no_address(py: Python<'_>) -> PyErr {
+    raise_usage(
+        py,
         format!(
             "a new address must have 1 to {MAX_ADDRESS_BYTES} characters of ASCII, none of them a blank or control: \
              escape others as %XX"
         ),
-    ))
+    )
 }

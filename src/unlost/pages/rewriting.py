@@ -1,7 +1,7 @@
 """Pages, drawings and style sheets whose links lead elsewhere; every other byte stays as it was."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from unlost import _core
 from unlost.pages.link import Use
@@ -10,8 +10,7 @@ from unlost.pages.told import readable
 _USES = (Use.PAGE, Use.REQUISITE, Use.LIST)
 
 
-@dataclass(frozen=True, slots=True)
-class Rewritten:
+class Rewritten(NamedTuple):
     """A body with other links, and what was done to it.
 
     body: the very bytes that were given, if nothing was to change.
@@ -24,6 +23,7 @@ class Rewritten:
     csp: whether a page says by `<meta>` from where it may load what: a policy for where it once was.
     cut: whether it was longer than what is read of one, or packed and damaged; then it is as it was, and nobody was
         asked.
+    groups: how many of the links were known to the directory, by their groups; each is counted once.
     """
 
     body: bytes
@@ -34,6 +34,36 @@ class Rewritten:
     unpacked: bool
     csp: bool
     cut: bool
+    groups: Sequence[int] = ()
+
+
+class Directory:
+    """What links become on all pages of a site, so that each address is asked for once, not on every page.
+
+    most: bytes of memory that it takes; what comes when it is full is asked for on each page.
+
+    >>> site = Directory(1 << 20)
+    >>> site.add("http://a.example/d/c.png", Use.REQUISITE, "d/c.png")
+    >>> page = b"<img src=/d/c.png>"
+    >>> rewrite(page, "text/html", "http://a.example/", None, lambda *_: None, directory=site, page="x/y.html").body
+    b'<img src=../d/c.png>'
+    """
+
+    __slots__ = ("core",)
+
+    def __init__(self, most: int) -> None:
+        self.core = _core.LinkDirectory(most)
+
+    def add(self, uri: str, use: Use, address: str | None, group: int = 0) -> None:
+        """Remember what an address becomes; of what is known already, the first counts.
+
+        address: of a file, relative to the top of the site, with no colon before its first slash; None leaves the bytes
+            as they are.
+        group: 0 to 255; how many links of a page are of each is counted.
+
+        Raises UsageError for an address as `rewrite` does.
+        """
+        self.core.add(uri, use, address, group)
 
 
 def rewrite(
@@ -46,6 +76,8 @@ def rewrite(
     drop_base: bool = False,
     drop_integrity: bool = False,
     drop_csp: bool = False,
+    directory: Directory | None = None,
+    page: str = "",
 ) -> Rewritten:
     """Return HTML, XHTML, SVG or CSS with other addresses in the places of those that `links` finds in it.
 
@@ -60,6 +92,8 @@ def rewrite(
     drop_integrity: on elements of which an address was replaced, `integrity` and `crossorigin`, by which browsers
         refuse copies, get names with `data-` before.
     drop_csp: a `<meta http-equiv=Content-Security-Policy>` gets `data-http-equiv`, so that it has no effect.
+    directory: what is in it is not asked for; `replace` may add to it.
+    page: where the body will be, relative to the top of the site; what the directory knows is written relative to it.
 
     Raises UsageError for an address that is empty, longer than 8,000 letters, not in ASCII, or has blanks or control
     characters. Limits are in docs/pages.md. May be called from several threads; others run while a long body is read.
@@ -78,8 +112,9 @@ def rewrite(
         drop_integrity=drop_integrity,
         drop_policy=drop_csp,
     )
-    answers = list(map(replace, *spotted.links(_USES)))
-    new, is_new, changed, left = spotted.splice(answers)
+    folder = page[: page.rfind("/") + 1]
+    known = None if directory is None else directory.core
+    new, is_new, changed, left, groups = spotted.splice(_USES, replace, known, folder)
     was = spotted.encoding if is_new and spotted.transcoded else None
     return Rewritten(
         body=new,
@@ -89,6 +124,7 @@ def rewrite(
         charset=spotted.encoding if was is None else "UTF-8",
         unpacked=is_new and spotted.unpacked,
         csp=spotted.has_policy,
+        groups=tuple(groups),
         cut=spotted.cut,
     )
 

@@ -67,7 +67,19 @@ def made(copy: StoredCopy, mime: str | None, links: PageLinks) -> Made:
         clean = cleaned(body, copy.source or copy.capture.urim or "").body
         _note(result, "cleaned", clean != body)
         body = clean
-    new = rewrite(body, mime, copy.capture.uri, told, links, drop_base=True, drop_integrity=True, drop_csp=True)
+    new = rewrite(
+        body,
+        mime,
+        copy.capture.uri,
+        told,
+        links,
+        drop_base=True,
+        drop_integrity=True,
+        drop_csp=True,
+        directory=links.directory,
+        page=links.address,
+    )
+    links.count_known(new.groups)
     result.changed, result.left, result.counts = new.changed, new.left, links.counts
     _note(result, "transcoded", new.transcoded_from is not None)
     _note(result, "too-long", new.cut)

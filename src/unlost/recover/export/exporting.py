@@ -16,7 +16,7 @@ from unlost.recover.export.contents import Contents, nothing_readable, read_cont
 from unlost.recover.export.entry import Entry
 from unlost.recover.export.exported import Exported
 from unlost.recover.export.external import External
-from unlost.recover.export.links import PageLinks
+from unlost.recover.export.links import SiteLinks
 from unlost.recover.export.placed import Placed
 from unlost.recover.export.placing.style import Style
 from unlost.recover.export.site_map import Kind, SiteMap
@@ -76,6 +76,7 @@ class _Export:
         self._target = target
         self._wanted = wanted
         self._site = SiteMap(contents, Style(browsable=wanted.rewrite, windows=wanted.windows))
+        self._links = SiteLinks(self._site, wanted.external)
         self._placed: list[Placed] = []
         self._unread: set[str] = set()  # paths that stay without a file
         self._done = Exported(renamed=dict(sorted(self._site.renamed.items())), redirects=len(contents.redirects))
@@ -105,8 +106,7 @@ class _Export:
             return
         with copy.body:
             if self._wanted.rewrite:
-                links = PageLinks(self._site, path, record.capture, self._wanted.external)
-                result = made(copy, entry.mime, links)
+                result = made(copy, entry.mime, self._links.of_page(path, record.capture))
             else:
                 result = Made(copy.body, told_charset(copy))
             self._done.bytes += _size(result.body)

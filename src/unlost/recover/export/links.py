@@ -1,44 +1,78 @@
 """From a link in a page to what stands in its place in the export."""
 
 from collections import Counter
+from collections.abc import Iterable
 from string import punctuation
 from urllib.parse import quote
 
 from unlost.errors import UriError
 from unlost.formats.capture import Capture
 from unlost.pages.link import Use
+from unlost.pages.rewriting import Directory
 from unlost.recover.export.external import External, outside_address
 from unlost.recover.export.local_address import address_of, relative
 from unlost.recover.export.site_map import Kind, SiteMap
 from unlost.uri.naming import name_of
 
+_REMEMBERED = 32 << 20  # bytes: the navigation of a site is on all of its pages
+_KINDS = tuple(Kind)
+
+
+class SiteLinks:
+    """What the links of all pages become; what is the same on every page is found out once.
+
+    directory: to be given to `rewrite`, with the page, together with what `of_page` returns.
+    """
+
+    def __init__(self, site: SiteMap, external: External) -> None:
+        self.directory = Directory(_REMEMBERED)
+        self._site = site
+        self._external = external
+
+    def of_page(self, path: str, capture: Capture) -> "PageLinks":
+        """Return what `rewrite` asks on one page. path: of the page in the export. capture: of its copy."""
+        return PageLinks(self, path, capture)
+
+    def replaced(self, uri: str, use: Use, page: "PageLinks") -> str | None:
+        """Return what is to stand on a page for an address; None if it stays."""
+        found = self._site.destination(uri, use)
+        page.counts[found.kind] += 1
+        if found.kind is not Kind.OUTSIDE:
+            self.directory.add(uri, use, found.address, _KINDS.index(found.kind))
+            return relative(found.address, page.address)
+        # What is on the page's own host may be written relative to it, and it is no longer there.
+        host = _host(uri)
+        if found.uri == uri and host != page.host:
+            if self._external is External.KEEP and host not in self._site.hosts:
+                self.directory.add(uri, use, None, _KINDS.index(Kind.OUTSIDE))
+            return outside_address(self._external, uri, use, page.date, page.urim)
+        whole = quote(found.uri, safe=punctuation, errors="surrogatepass")
+        return outside_address(self._external, whole, use, page.date, page.urim) or whole
+
 
 class PageLinks:
-    """What `rewrite` asks for each address of one page.
+    """What `rewrite` asks for each address of one page that is not known from other pages.
 
-    path: of the page in the export. capture: of its copy.
+    address: of the page in the export, as it stands in links. host, date, urim: of its copy.
     counts: how many addresses lead where, by `Kind`.
     """
 
-    def __init__(self, site: SiteMap, path: str, capture: Capture, external: External) -> None:
-        self._site = site
-        self._page = address_of(path)
-        self._host = _host(capture.uri)
-        self._date = capture.datetime
-        self._urim = capture.urim
-        self._external = external
+    def __init__(self, links: SiteLinks, path: str, capture: Capture) -> None:
+        self._links = links
+        self.directory = links.directory
+        self.address = address_of(path)
+        self.host = _host(capture.uri)
+        self.date = capture.datetime
+        self.urim = capture.urim
         self.counts: Counter[str] = Counter()
 
     def __call__(self, uri: str, use: Use) -> str | None:
         """Return what is to stand there; None if it stays."""
-        found = self._site.destination(uri, use)
-        self.counts[found.kind] += 1
-        if found.kind is Kind.OUTSIDE:
-            # What is on the page's own host may be written relative to it, and it is no longer there.
-            is_moved = found.uri != uri or _host(uri) == self._host
-            whole = quote(found.uri, safe=punctuation, errors="surrogatepass") if is_moved else None
-            return outside_address(self._external, whole or uri, use, self._date, self._urim) or whole
-        return relative(found.address, self._page)
+        return self._links.replaced(uri, use, self)
+
+    def count_known(self, groups: Iterable[int]) -> None:
+        """Add what was known, as `rewrite` counted it."""
+        self.counts.update(dict(zip(_KINDS, groups, strict=False)))
 
 
 def _host(uri: str) -> str | None:

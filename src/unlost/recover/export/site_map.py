@@ -3,7 +3,6 @@
 from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
 
 from unlost.errors import UriError, UsageError
 from unlost.pages.link import Use
@@ -19,7 +18,6 @@ from unlost.uri import naming
 
 _CHAIN = 20  # redirects that are followed one behind the other; browsers follow as many
 _LONG = 2_000  # letters of an address that a redirect leads to: no browser of that time opened a longer one
-_REMEMBERED = 1 << 14  # addresses: the navigation of a site is on all of its pages
 
 
 class Kind(StrEnum):
@@ -49,7 +47,7 @@ class Destination:
 class SiteMap:
     """Where everything is.
 
-    paths: of files, by the names of resources.
+    paths: of files, by the names of resources. hosts: of these resources.
     renamed: how many files are not called what their addresses say, by the reason.
     """
 
@@ -58,19 +56,18 @@ class SiteMap:
         self._redirects = contents.redirects
         self._aliases = contents.aliases
         self._scope = _scope(contents.plan)
-        self._hosts: set[str] = set()
+        self.hosts: set[str] = set()
         self._mapped = Paths(style, None if self._scope is None else self._scope.host)
         self.renamed: Counter[str] = Counter()
         self._places = Places(self._wishes(contents))
         self.renamed += self._places.renamed
         self.paths = self._places.paths
-        self._remembered = lru_cache(_REMEMBERED)(self._destination)
 
     def _wishes(self, contents: Contents) -> list[Wish]:
         wishes: list[Wish] = []
         defaults: list[tuple[str, str, str | None]] = []
         for entry in contents.files:
-            self._hosts.add(_host(entry.name))
+            self.hosts.add(_host(entry.name))
             if is_default_page(entry.name):
                 defaults.append((entry.name, entry.record.capture.uri, entry.mime))
             else:
@@ -91,9 +88,6 @@ class SiteMap:
         What is on the site, and is not there, is where its file would be. On the site is what a recovery would have
         taken for a part of it; parts of pages may also be on other hosts, if anything was recovered from these.
         """
-        return self._remembered(uri, use)
-
-    def _destination(self, uri: str, use: Use) -> Destination:
         try:
             name = naming.name_of(uri, ignore_case=self._ignore_case)
         except UriError:
@@ -125,11 +119,11 @@ class SiteMap:
         return first
 
     def _is_inside(self, name: str, uri: str, use: Use) -> bool:
-        if use is Use.REQUISITE and _host(name) in self._hosts:
+        if use is Use.REQUISITE and _host(name) in self.hosts:
             return True
         scope = self._scope
         if scope is None:
-            return _host(name) in self._hosts
+            return _host(name) in self.hosts
         if not scope.is_own(uri):
             return False
         is_elsewhere = _host(name) != scope.host or scope.folder is None or use is not Use.PAGE

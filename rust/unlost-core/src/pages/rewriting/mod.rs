@@ -5,6 +5,7 @@
 
 mod css_token;
 mod declared;
+mod directory;
 mod raw;
 mod splicing;
 mod spots;
@@ -22,8 +23,9 @@ use super::place::Place;
 use super::{Use, elements, html, xhtml};
 use spots::{Guarded, Spots};
 
+pub use directory::{Directory, Sign};
 pub use splicing::{Plan, Spliced};
-pub use writing::Answer;
+pub use writing::{Answer, Spelled};
 
 /// What else is to change in a page that is opened elsewhere.
 #[derive(Debug, Clone, Copy, Default)]

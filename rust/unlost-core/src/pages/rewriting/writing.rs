@@ -35,17 +35,33 @@ impl<'a> Answer<'a> {
     /// them a blank.
     #[must_use]
     pub fn of(address: &'a str) -> Option<Self> {
-        let bytes = address.as_bytes();
-        let kinds = bytes
-            .iter()
-            .fold(0, |kinds, &byte| kinds | KINDS[usize::from(byte)]);
-        // One that begins with `url` is not written as it is in a refresh.
-        let may_be_named = matches!(bytes, [b'u' | b'U', ..]);
-        let is_written = kinds & NEVER == 0 && (1..=MAX_ADDRESS_BYTES).contains(&bytes.len());
-        is_written.then_some(Self {
+        Spelled::of(address)?.answer(address)
+    }
+}
+
+/// What there is to know of an address by all of its letters; it holds for each part of it, too.
+#[derive(Debug, Clone, Copy)]
+pub struct Spelled(u8);
+
+impl Spelled {
+    /// `None` if it has letters that may not be written.
+    #[must_use]
+    pub fn of(address: &str) -> Option<Self> {
+        let bytes = address.bytes();
+        let kinds = bytes.fold(0, |kinds, byte| kinds | KINDS[usize::from(byte)]);
+        (kinds & NEVER == 0).then_some(Self(kinds))
+    }
+
+    /// An address of such letters; `None` if it is empty or too long.
+    #[must_use]
+    pub fn answer(self, address: &str) -> Option<Answer<'_>> {
+        // One that begins with `url` is not written as it is in a refresh, and none that begins with `=`.
+        let may_differ = matches!(address.as_bytes(), [b'u' | b'U' | b'=', ..]);
+        let is_written = (1..=MAX_ADDRESS_BYTES).contains(&address.len());
+        is_written.then_some(Answer {
             address,
-            is_plain: kinds & SPELLED == 0 && bytes.first() != Some(&b'=') && !may_be_named,
-            has_fragment: kinds & FRAGMENT != 0,
+            is_plain: self.0 & SPELLED == 0 && !may_differ,
+            has_fragment: self.0 & FRAGMENT != 0,
         })
     }
 }
