@@ -12,7 +12,7 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint const
 RUST_SOURCES := Cargo.toml $(shell find rust/unlost-core rust/unlost-py -name '*.rs' -o -name Cargo.toml)
 export PYTHONDONTWRITEBYTECODE ?= 1
 
-.PHONY: help build demo test test-long check bench docs screenshots fuzz clean
+.PHONY: help build demo test test-long check bench docs screenshots fuzz dist clean
 
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1: \2/p' $(MAKEFILE_LIST)
@@ -98,15 +98,23 @@ bench: bytecode $(VENV)/.tools $(NEIGHBOURS) ## Speeds as ratios to a baseline o
 bench-%: bytecode $(VENV)/.tools $(NEIGHBOURS) ## One of them: bench-holdings
 	LC_ALL=C $(BIN)/python -m bench.$*
 
+# Wheels bring it to share/man: that is what the folder around it says.
+MAN_PAGE := packaging/data/share/man/man1/unlost.1
+
 docs: $(VENV)/.built ## Write the generated pages anew
 	$(BIN)/python scripts/cli_reference.py > docs/cli.md.new
 	mv docs/cli.md.new docs/cli.md
+	$(BIN)/python -m scripts.man_page > $(MAN_PAGE).new
+	mv $(MAN_PAGE).new $(MAN_PAGE)
 
 screenshots: $(VENV)/.built $(VENV)/.tools ## Take the pictures of pages in docs/images anew
 	$(BIN)/python scripts/screenshots.py docs/images
 
 fuzz: ## Run each fuzz target for FUZZ_SECONDS (default 60)
 	scripts/fuzz
+
+dist: $(VENV)/.built ## Wheel and source archive, checked, and tried with every Python from 3.11 that is here
+	scripts/dist
 
 clean: ## Remove everything that was built
 	rm -rf $(VENV) .neighbours target rust/fuzz/target dist

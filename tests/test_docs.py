@@ -4,11 +4,13 @@ import doctest
 import importlib
 import re
 import shlex
+import subprocess
 from pathlib import Path
 
 import click
 import pytest
 from scripts.cli_reference import commands, reference
+from scripts.man_page import man_page
 
 from tests.cli.run import unlost
 from unlost.cli.main import app
@@ -105,3 +107,11 @@ def test_readme_names_only_targets_that_exist() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     for page in PAGES:
         assert set(re.findall(r"`make ([a-z-]+)", page.read_text())) <= targets, page.name
+
+
+def test_the_man_page_is_fresh_and_sound() -> None:
+    """It is what `make docs` would write, and nothing in it is a command that roff does not know."""
+    page = ROOT / "packaging" / "data" / "share" / "man" / "man1" / "unlost.1"
+    assert page.read_text() == man_page(), "stale: run `make docs`"
+    read = subprocess.run(["groff", "-man", "-ww", "-z", "-Tutf8", page], capture_output=True, check=True)
+    assert read.stderr == b""

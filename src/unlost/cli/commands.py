@@ -18,6 +18,7 @@ COMMANDS = {
     "compare": Command(
         "unlost.cli.compare", "Say how much of a site came back: what is identical, changed, missing and added."
     ),
+    "completion": Command("unlost.cli.completion", "Print what makes a shell complete commands and options."),
     "evaluate": Command(
         "unlost.cli.evaluate", "Say how well maps, budgets and filters of an index tell which pages it holds."
     ),
