@@ -1,0 +1,51 @@
+"""The guide of harvests shows what is printed: its examples are run, one after the other, on a site that changes."""
+
+import re
+from pathlib import Path
+
+from tests.cli.test_guides import assert_shown, examples, run
+from tests.crawl.site import Page, living
+from tests.recover.aside import aside
+from unlost.refresh.policy import read_policy
+
+PAGES = 30
+ROUNDS = 8
+SAME = "downloaded and found the same"
+QUICK = ["--delay", "0", "--contact", "me@example.org"]
+
+
+def unaudited(printed: str) -> str:
+    """Return what is printed as if no skip had been audited: which of them are goes by the time of the visit."""
+    counts = {words: int(count) for count, words in re.findall(r"^(\d+) (.+)$", printed, re.MULTILINE)}
+    skipped = counts["skipped, as the scheme says"]
+    assert skipped >= 12, printed
+    return f"{counts['changed']} changed\n{skipped + counts.get(SAME, 0)} skipped, as the scheme says\n"
+
+
+def test_harvests_learn_and_go_on(tmp_path: Path) -> None:
+    """Everything at first, then a scheme of what was seen, then only what changed, then what is due."""
+    edited = 0
+
+    def answer(path: str) -> Page | None:
+        number = path.removeprefix("/")
+        if not number.isdigit():
+            return None
+        version = (edited + int(number)) // 3  # a third of the pages changes each time
+        return Page(f"<p>{version} {number}".encode() + b" word" * 4_000, 200, {"etag": f'"{version}"'})
+
+    first, learn, again, due = examples("harvest.md")
+    with aside(living(answer)) as site:
+        (tmp_path / "pages.txt").write_text("".join(f"{site.url}/{number}\n" for number in range(PAGES)))
+        assert_shown(first[1], run(tmp_path, [*first[0], *QUICK]))
+        for _ in range(1, ROUNDS):
+            edited += 1
+            assert run(tmp_path, [*first[0], *QUICK]) == f"10 changed\n20 {SAME}\n"
+        assert_shown(learn[1], run(tmp_path, learn[0]))
+        assert read_policy(tmp_path / "scheme").stated is not None
+        edited += 1
+        assert_shown(again[1], unaudited(run(tmp_path, [*again[0], *QUICK])))
+        # How much is due depends on how long the rounds took; each page is visited or said to be left out.
+        counted = re.findall(
+            r"^(\d+) (?:changed|not due|skipped|downloaded|new)", run(tmp_path, due[0] + QUICK), re.MULTILINE
+        )
+        assert sum(map(int, counted)) == PAGES
