@@ -2,6 +2,7 @@
 
 import math
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -12,6 +13,7 @@ from unlost.refresh.intervals import Clustered, wilson
 from unlost.refresh.learning import Wanted, learn
 from unlost.refresh.liars import liars_of
 from unlost.refresh.policy import Policy, host_of, read_policy, write_policy
+from unlost.refresh.schemes import NAMED
 from unlost.refresh.simulation.mixtures import MIXTURES
 from unlost.refresh.simulation.scoring import history_of
 from unlost.refresh.simulation.web import visits_of
@@ -30,6 +32,13 @@ def test_a_habit_is_told_from_an_accident() -> None:
     found = liars_of(History.of(visits + frozen("good.example", 16, lies=False)))
     assert [(one.host, one.indicator, one.lies, one.claims) for one in found] == [("liar.example", "date", 15, 15)]
     assert found[0].always
+
+
+def moving(host: str, visits: int, page: str = "", *, lies: bool = False) -> list[Visit]:
+    """Return visits to a page that changes each time, and whose date says so unless it lies."""
+    dates = [f"Mon, 10 Feb 2014 00:00:{0 if lies else time:02d} GMT" for time in range(visits)]
+    address = f"http://{host}/{page}"
+    return [Visit(address, str(time), last_modified=dates[time], time=time * 10**8) for time in range(visits)]
 
 
 @pytest.fixture(scope="module")
@@ -114,6 +123,59 @@ def test_pairs_of_one_host_count_less() -> None:
     together = Clustered(50, 10_000, 50 * 50, 50 * 60, 1000 * 100, 1000)
     assert together.interval().width > 2 * spread.interval().width
     assert spread.interval().width < 1.2 * wilson(50, 10_000).width
+
+
+def test_few_hosts_with_all_misses_leave_more_doubt_than_their_number_says() -> None:
+    """Student's interval is wider for fewer and for more unequal hosts, and becomes the usual one for many."""
+    many = Clustered(1000, 10_000, 1000, 10_000, 100_000, 1000).by_student()
+    assert many.low < 0.1 < many.high
+    assert many.width == pytest.approx(wilson(1000, 10_000).width, rel=0.02)
+    alike = Clustered(60, 10_000, 6 * 10 * 10, 60 * 10, 100_000, 1000)
+    unequal = Clustered(60, 10_000, 50 * 50 + 5 * 2 * 2, 60 * 10, 100_000, 1000)
+    assert (round(alike.worth), round(unequal.worth)) == (6, 1)
+    assert many.width < alike.by_student().width < unequal.by_student().width
+
+
+def test_where_no_host_lied_a_host_is_one_case() -> None:
+    """Two hundred hosts without a miss are no proof of more than two hundred cases, however many pages they have."""
+    honest = Clustered(0, 200 * 50, 0, 0, 200 * 50 * 50, 200)
+    assert honest.by_draws((0.0, 0.0)) == wilson(0, 200)
+    visits = [visit for number in range(200) for visit in moving(f"h{number}.example", 4)]
+    [by_host] = History.of(visits).resampled([NAMED["Scheme 1"]], 1)
+    assert by_host.high == 1
+    assert by_host.low == pytest.approx(1 - wilson(0, 200).high)
+
+
+def test_the_hosts_of_one_site_tell_nothing_of_others() -> None:
+    """With fewer than 20 hosts, pages count as if they were independent."""
+    [by_host] = History.of(moving("a.example", 40)).resampled([NAMED["Scheme 1"]], 1)
+    assert by_host.low == pytest.approx(1 - wilson(0, 39).high)
+
+
+def test_intervals_by_host_hold_the_truth_where_few_hosts_lie() -> None:
+    """Of forty logs of 150 hosts, a tenth of which lies, each with one page or many, at most four are wrong."""
+    random = Random(11)  # noqa: S311  a test
+    wrong = 0
+    for run in range(40):
+        visits: list[Visit] = []
+        for number in range(150):
+            lies = random.random() < 0.1
+            for page in range(min(20, 1 + int(random.expovariate(0.4)))):
+                host = f"h{number}.example"
+                visits += moving(host, 4, f"{page}", lies=lies)
+        [by_host] = History.of(visits).resampled([NAMED["Scheme 1"]], run)
+        wrong += not by_host.holds(0.9)
+    assert wrong <= 4
+
+
+def test_lies_of_the_whole_log_are_known_when_a_part_is_tried() -> None:
+    """A host that lied in one half is known in the other, and in the rest of its own half."""
+    honest = [visit for number in range(60) for visit in moving(f"h{number}.example", 31)]
+    honest += [visit for number in range(60) for visit in frozen(f"still{number}.example", 31, lies=False)]
+    stated = learn(History.of(honest + frozen("liar.example", 31, lies=True)), Wanted(0.9)).stated
+    assert stated is not None
+    assert stated.missed <= 1
+    assert stated.usefulness == 1.0
 
 
 def test_hosts_are_named_as_in_histories() -> None:

@@ -53,7 +53,7 @@ class Found:
     target: float
     shown: list[Judged]
     chosen: Judged | None
-    spans: dict[int, tuple[Interval, Interval]] = field(default_factory=dict)
+    spans: dict[int, Interval] = field(default_factory=dict)
     by_text: bool = False
     history: History | None = None
     policy: Policy | None = None
@@ -103,7 +103,7 @@ def learned(logs: Sequence[Path], target: float, *, by_text: bool, audit: float,
     candidates = points(front(judged), matrix.used)
     asked = list({one.scheme: one for one in [*shown, *candidates, *_obvious(matrix)]})
     spans = dict(zip(asked, history.resampled(asked, seed, by_text=by_text), strict=True))
-    chosen = choose(candidates, target, {scheme: both[0].low for scheme, both in spans.items()})
+    chosen = choose(candidates, target, {scheme: span.low for scheme, span in spans.items()})
     gc.disable()  # else what is learned of a million hosts is looked through for cycles again and again
     try:
         policy = learn(history, Wanted(target, by_text=by_text, audit=audit))
@@ -193,7 +193,7 @@ def print_json(found: Found, *, schedule: bool) -> None:
 
 
 def _object(one: Judged, found: Found | None) -> dict[str, object]:
-    spans = found.spans.get(one.scheme) if found is not None else None
+    by_host = found.spans.get(one.scheme) if found is not None else None
     low = one.reliability_interval
     result: dict[str, object] = {
         "name": name_of(one.scheme, found.matrix.used if found is not None else ALL),
@@ -204,8 +204,8 @@ def _object(one: Judged, found: Found | None) -> dict[str, object]:
         "usefulness": one.usefulness,
         "wilson": [low.low, low.high],
     }
-    if spans is not None:
-        result["by_host"] = [spans[0].low, spans[0].high]
+    if by_host is not None:
+        result["by_host"] = [by_host.low, by_host.high]
     return result
 
 
@@ -261,8 +261,8 @@ def scheme_rows(found: Found, judged: Sequence[Judged]) -> list[str]:
             percent(one.usefulness),
         ]
         if found.spans:
-            both = found.spans.get(one.scheme)
-            row.insert(6, "" if both is None else f"{percent(both[0].low)}-{percent(both[0].high)}")
+            span = found.spans.get(one.scheme)
+            row.insert(6, "" if span is None else f"{percent(span.low)}-{percent(span.high)}")
         rows.append(row)
     return aligned(heads, rows)
 

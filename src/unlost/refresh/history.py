@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from itertools import islice
 
 from unlost._core import VisitHistory, VisitPairing
-from unlost.refresh.intervals import Interval
+from unlost.refresh.intervals import Clustered, Interval, wilson
 from unlost.refresh.matrix import Matrix
 from unlost.refresh.scheduling import ChangeRate, change_rate
 from unlost.refresh.visit import Row, Visit
 
 _AT_ONCE = 4096
 _TIMES = 500  # hosts are drawn anew: the ends of 95 % then lie on the 12 outermost draws
+FEWEST_HOSTS = 20  # with fewer, some kinds of hosts are not there, and a host has nobody to be compared with
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ class History:
         for first in range(0, self.tally["hosts"], _AT_ONCE):
             for name, groups in self.core.seen(first, first + _AT_ONCE, by_text, bits, since):
                 if groups:
-                    yield name, {group: (changed, pairs) for group, changed, pairs in groups}
+                    yield name, dict(groups)
 
     def rates(self, *, by_text: bool = False) -> Iterator[ChangeRate | None]:
         """Yield how often the pages of each host change, in the order of `hosts`; None where no page was seen twice."""
@@ -99,10 +100,18 @@ class History:
 
     def resampled(
         self, schemes: Iterable[int], seed: int, *, by_text: bool = False, times: int = _TIMES
-    ) -> list[tuple[Interval, Interval]]:
-        """Return reliability and usefulness of schemes if other hosts had been visited: a bootstrap by host."""
-        found = self.core.resample(by_text, list(schemes), times, seed)
-        return [(Interval(*reliable), Interval(*useful)) for reliable, useful in found]
+    ) -> list[Interval]:
+        """Return between which shares the reliability of schemes lies if other hosts are visited: a bootstrap by host.
+
+        With fewer than 20 hosts, which tell nothing of others, it is as if pages were independent.
+        """
+        found = []
+        for one in self.core.resample(by_text, list(schemes), times, seed):
+            part, whole, part_squared, product, whole_squared, hosts, deviations = one
+            missed = Clustered(part, whole, part_squared, product, whole_squared, hosts)
+            span = missed.by_draws(deviations) if hosts >= FEWEST_HOSTS else wilson(missed.part, missed.whole)
+            found.append(Interval(1 - span.high, 1 - span.low))
+        return found
 
     def tags_by_server(self) -> list[tuple[str | None, tuple[int, int, int]]]:
         """Return how many hosts of each server send a tag always, sometimes and never; the most frequent server first.

@@ -1,10 +1,30 @@
 """Between which shares the true one lies, with 95 % confidence."""
 
 from dataclasses import dataclass
-from math import sqrt
+from math import exp, log, sqrt
 
 Z = 1.959963984540054
 """How many standard deviations of a normal variable 95 % lie within."""
+
+
+_FEWEST_FREE = 3.0  # degrees of freedom: with fewer, Student's distribution says anything
+
+
+def student(free: float) -> float:
+    """Return how many standard errors 95 % lie within if they are estimated with so many degrees of freedom.
+
+    By the expansion of Cornish and Fisher, to 1 % from three degrees on; fewer count as three.
+
+    >>> f"{student(4):.2f} {student(10):.2f} {student(1e9):.2f}"
+    '2.77 2.23 1.96'
+    """
+    free = max(free, _FEWEST_FREE)
+    terms = (
+        (Z**3 + Z) / 4,
+        (5 * Z**5 + 16 * Z**3 + 3 * Z) / 96,
+        (3 * Z**7 + 19 * Z**5 + 17 * Z**3 - 15 * Z) / 384,
+    )
+    return Z + sum(term / free ** (at + 1) for at, term in enumerate(terms))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +93,11 @@ class Clustered:
         variance = squares / self.whole**2 * self.hosts / (self.hosts - 1)
         return max(1.0, variance / (share * (1 - share) / self.whole))
 
+    @property
+    def worth(self) -> float:
+        """How many hosts of one size what was counted is worth: a few with most of it are hardly more than a few."""
+        return self.part**2 / self.part_squared if self.part_squared > 0 else 0.0
+
     def interval(self, at_least: float = 1.0, z: float = Z) -> Interval:
         """Return Wilson's interval with as many cases as the pairs are worth, hosts being drawn and not pairs.
 
@@ -85,3 +110,42 @@ class Clustered:
         """
         effect = max(self.design_effect, at_least)
         return wilson(self.part / effect, self.whole / effect, z)
+
+    def by_student(self) -> Interval:
+        """Return the interval of Student's distribution, on the scale of log-odds.
+
+        Few hosts of very different size make up what was counted: how uncertain it is, is then uncertain itself. Its
+        degrees of freedom are those of as many hosts as it is worth. All of 0 to 1 if nothing or all was counted.
+        """
+        reach = student(self.worth - 1)
+        return self._within(reach, reach)
+
+    def by_draws(self, deviations: tuple[float, float]) -> Interval:
+        """Return the interval of draws of hosts, never narrower than Student's, nor than if cases were independent.
+
+        deviations: between which values 95 % of the log-odds of draws lie, from those of all, in standard errors of the
+            draw. Where nothing was counted, no draw has it either: then a host is one case, for all its pairs.
+        """
+        if self.part <= 0 or self.part >= self.whole:
+            return wilson(self.part / self.mean_size, self.whole / self.mean_size)
+        student, drawn, plain = self.by_student(), self._within(deviations[1], -deviations[0]), self.interval()
+        return Interval(min(student.low, drawn.low, plain.low), max(student.high, drawn.high, plain.high))
+
+    @property
+    def mean_size(self) -> float:
+        """The mean number of cases of the host that a case is of: the design effect if hosts are all or nothing."""
+        return max(1.0, self.whole_squared / self.whole) if self.whole > 0 else 1.0
+
+    def _within(self, below: float, above: float) -> Interval:
+        """Return the interval that reaches so many standard errors of the log-odds to both sides."""
+        if self.part <= 0 or self.part >= self.whole:
+            return Interval(0.0, 1.0)
+        share = self.part / self.whole
+        odds = log(share / (1 - share))
+        error = sqrt(self.design_effect / (self.whole * share * (1 - share)))
+        return Interval(_share(odds - below * error), _share(odds + above * error))
+
+
+def _share(odds: float) -> float:
+    """Return the share that has these log-odds."""
+    return 1 / (1 + exp(-odds)) if odds >= 0 else exp(odds) / (1 + exp(odds))

@@ -5,8 +5,8 @@ the cells in which a page is least likely to have changed; so cells are sorted b
 chosen. The same sorting takes in hosts: where a host has been seen to lie, its pages are more likely to have changed.
 
 Nothing is promised of pairs that were learned from: the probabilities of a host's cells come from the other hosts (five
-folds), and what is known of the host from the other half of the log. A harvest then knows of each host as much as was
-tried: half of the log, and lies of all of it.
+folds), and what is known of the host from other parts of the log: what changed from all the others, what did not from
+the other half. A harvest then knows of each host as much as was tried: half of the log, and lies of all of it.
 """
 
 import math
@@ -14,19 +14,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from unlost.refresh.cells import ALL_INDICATORS, COUNT, GROUPS, bits_of, projected
-from unlost.refresh.history import History
+from unlost.refresh.history import FEWEST_HOSTS, History
 from unlost.refresh.intervals import Clustered, Interval
 from unlost.refresh.matrix import CELLS
 from unlost.refresh.policy import Policy, Stated
 from unlost.refresh.schemes import ALL, choose, judge_all
 
 _FOLDS = 5
-_FEWEST_HOSTS = 20  # with fewer, a fold would have none of some kinds of hosts, and a host nobody to be compared with
+_PARTS = 32  # of the log, each tried with the others known: about a visit each, for as many visits
 _DRAWN = 1.0  # pairs that the mean of a wider class is worth against its own: one of each, as if seen once before
 _STRENGTHS = (0.2, 50.0)  # between these, what hosts have in common is worth so many visits: never nothing, never all
 _UNKNOWN_STRENGTH = 5.0  # where no page changed, and nobody can tell how much hosts differ
 _STEP = 8  # steps an octave, as the core divides probabilities
-_SURE = 2.576  # standard deviations: 99 %, as the best of many steps is chosen, and the luckiest looks best
 _UNKNOWN_EFFECT = 2.0  # as if misses came in pairs
 _HOSTS_TO_TELL = 5  # with a miss, before they tell how much misses of one host go together
 
@@ -48,13 +47,13 @@ class Wanted:
 
 
 def learn(history: History, wanted: Wanted | None = None) -> Policy:
-    """Return the most useful policy whose reliability is at least the one wanted, with 99.5 % confidence.
+    """Return the most useful policy whose reliability is at least the one wanted, with 97.5 % confidence.
 
     If there is none, the policy downloads everything, and `stated` is None.
     """
     wanted = wanted or Wanted()
     bits = bits_of(wanted.indicators)
-    folds = _FOLDS if history.tally["hosts"] >= _FEWEST_HOSTS else 1
+    folds = _FOLDS if history.tally["hosts"] >= FEWEST_HOSTS else 1
     counts = history.core.cells(wanted.by_text, bits, folds)
     everything = _sums(counts)
     if folds == 1:
@@ -62,8 +61,8 @@ def learn(history: History, wanted: Wanted | None = None) -> Policy:
     else:
         means = [_means(_sums(counts[:fold] + counts[fold + 1 :]), bits) for fold in range(folds)]
     strengths = _strengths(history, wanted)
-    split = history.core.time_at(0.5)
-    replay = history.core.replay([_filled(mean) for mean in means], strengths, bits, wanted.by_text, split)
+    splits = history.core.splits(_PARTS)
+    replay = history.core.replay([_filled(mean) for mean in means], strengths, bits, wanted.by_text, splits)
     step, stated = _chosen(replay, wanted.reliability)
     best = choose(judge_all(history.matrix(by_text=wanted.by_text)), wanted.reliability)
     policy = Policy(
@@ -78,7 +77,7 @@ def learn(history: History, wanted: Wanted | None = None) -> Policy:
         stated=stated,
     )
     if wanted.hosts and step is not None:
-        policy.seen.update(history.seen(bits, split, by_text=wanted.by_text))
+        policy.seen.update(history.seen(bits, splits[_PARTS // 2 - 1], by_text=wanted.by_text))
     return policy
 
 
@@ -154,9 +153,10 @@ def _chosen(replay: _Replay, target: float) -> tuple[int | None, Stated | None]:
             continue
         cluster = Clustered(missed, changed, squared, product, changed_squared, hosts)
         # Where hardly a host has a miss, nobody can tell how many come together.
-        effect = 1.0 if missed_hosts >= _HOSTS_TO_TELL else _UNKNOWN_EFFECT
-        if 1 - cluster.interval(effect, _SURE).high >= target:
-            interval = cluster.interval(effect)
+        can_tell = missed_hosts >= _HOSTS_TO_TELL
+        effect = 1.0 if can_tell else _UNKNOWN_EFFECT
+        if 1 - cluster.interval(effect).high >= target:
+            interval = cluster.by_student() if can_tell else cluster.interval(effect)
             reliability = Interval(1 - interval.high, 1 - interval.low)
             stated = Stated(1 - missed / changed, saved / unchanged, reliability, round(changed), round(missed), hosts)
             return number, stated

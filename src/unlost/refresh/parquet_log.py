@@ -13,8 +13,11 @@ from unlost.formats.problems import Problem, Problems
 from unlost.refresh.visit import FIELDS, NUMBER_FIELDS, TEXT_FIELDS
 
 _T = TypeVar("_T")
+_Batch = tuple[int, list[Any], list[Any]]
+"""How many rows it has, and its columns of texts and of numbers as the core reads them."""
 
 _BATCH = 16 << 10  # rows: some 4 MB of a log's texts
+_REPEATED = ("last_modified", "date", "cache_control", "expires", "server")  # headers that many answers have in common
 
 
 def add_parquet(
@@ -38,7 +41,8 @@ def add_parquet(
         raise UsageError(f"{fspath(path)}: Parquet needs pyarrow: pip install 'unlost[parquet]'") from None
     name = fspath(path)
     try:
-        file = parquet.ParquetFile(name, pre_buffer=False)
+        meta = parquet.read_metadata(name)
+        file = parquet.ParquetFile(name, metadata=meta, pre_buffer=False, read_dictionary=_shared(meta))
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{name}: no Parquet that can be read: {str(error)[:200]}") from error
     with file:
@@ -65,20 +69,29 @@ def _add_groups(
     on_read: Callable[[int], object] | None,
 ) -> None:
     read, size = 0, sum(_sizes(file))
+    # Read by another thread while this one pairs: neither holds Python's lock for long.
+    for found in ahead(_batches(pa, file, columns, name)):
+        if isinstance(found, Problem):
+            problems.add(found)
+            continue
+        count, texts, numbers = found
+        pairing.add_columns(count, 0, texts, numbers)
+        read += count
+        if on_read is not None:
+            on_read(read * size // file.metadata.num_rows)
+
+
+def _batches(pa: Any, file: Any, columns: list[str], name: str) -> Iterator[_Batch | Problem]:  # noqa: ANN401
+    """Yield all batches, of one row group after the other, and what is lost of those that are damaged."""
     for group in range(file.metadata.num_row_groups):
         rows = 0
         try:
-            # Read by another thread while this one pairs: neither holds Python's lock for long.
-            batches = file.iter_batches(_BATCH, row_groups=[group], columns=columns)
-            for count, texts, numbers in ahead(_ready(pa, batch) for batch in batches):
-                pairing.add_columns(count, 0, texts, numbers)
-                rows += count
-                if on_read is not None:
-                    on_read((read + rows) * size // file.metadata.num_rows)
+            for batch in file.iter_batches(_BATCH, row_groups=[group], columns=columns):
+                yield _ready(pa, batch)
+                rows += batch.num_rows
         except (pa.ArrowException, OSError) as error:
             message = f"behind {rows} rows of row group {group}, the rest of which is lost: {str(error)[:200]}"
-            problems.add(Problem("damaged", name, None, 0, message))
-        read += file.metadata.row_group(group).num_rows
+            yield Problem("damaged", name, None, 0, message)
 
 
 def ahead(source: Iterator[_T]) -> Iterator[_T]:
@@ -130,6 +143,21 @@ def _sizes(file: Any) -> list[int]:  # noqa: ANN401
     ]
 
 
+def _shared(meta: Any) -> list[str]:  # noqa: ANN401
+    """Return the texts that the file has once for all rows that share them; the core reads them as they are there.
+
+    Those of a column of which any part is without a dictionary would have to be looked up one by one.
+    """
+    found = []
+    for at in range(meta.num_columns):
+        column = meta.schema.column(at)
+        if column.path in _REPEATED and column.physical_type == "BYTE_ARRAY":
+            parts = (meta.row_group(group).column(at) for group in range(meta.num_row_groups))
+            if all(part.has_dictionary_page for part in parts):
+                found.append(column.path)
+    return found
+
+
 def _usable(pa: Any, schema: Any, wanted: list[str], name: str, problems: Problems) -> list[str]:  # noqa: ANN401
     usable = []
     for column in wanted:
@@ -149,20 +177,29 @@ def _usable(pa: Any, schema: Any, wanted: list[str], name: str, problems: Proble
     return usable
 
 
-def _ready(pa: Any, batch: Any) -> tuple[int, list[Any], list[Any]]:  # noqa: ANN401
-    """Return how many rows a batch has, and its columns of texts and of numbers as the core reads them."""
+def _ready(pa: Any, batch: Any) -> _Batch:  # noqa: ANN401
     names = batch.schema.names
     columns = {column: batch.column(column) for column in names}
     if "time" in columns and pa.types.is_timestamp(columns["time"].type):
         # Dates without a zone are UTC, as everywhere here.
         columns["time"] = columns["time"].cast(pa.timestamp("ms"), safe=False)
-    texts = [_plain(pa, columns.get(column), pa.string()) for column in TEXT_FIELDS]
+    texts = [_texts(pa, columns.get(column)) for column in TEXT_FIELDS]
     numbers = [_plain(pa, columns.get(column), pa.int64()) for column in NUMBER_FIELDS]
-    return (
-        batch.num_rows,
-        [None if column is None else _buffers(column) for column in texts],
-        [None if column is None else _buffers(column) for column in numbers],
-    )
+    return batch.num_rows, texts, [None if column is None else _buffers(column) for column in numbers]
+
+
+def _texts(pa: Any, column: Any) -> Any:  # noqa: ANN401
+    """Return a column of texts as the core reads it, as a dictionary if it is one; None if nothing is in it."""
+    if column is None or column.null_count == len(column):
+        return None
+    if not pa.types.is_dictionary(column.type):
+        return *_buffers(_plain(pa, column, pa.string())), None
+    places = _plain(pa, column.indices, pa.int32())
+    if places is None or column.dictionary.null_count:  # which say in two ways that a text is missing
+        return *_buffers(_plain(pa, column, pa.string())), None
+    _, ends, texts = _buffers(_plain(pa, column.dictionary, pa.string()))
+    valid, places = _buffers(places)
+    return valid, ends, texts, places
 
 
 def _plain(pa: Any, column: Any, kind: Any) -> Any:  # noqa: ANN401

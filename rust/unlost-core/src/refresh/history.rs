@@ -32,6 +32,13 @@ impl Pair {
         self.told % bit::CHANGED
     }
 
+    /// By host and time; then whatever makes the order the same each time. As one number, which is compared at once.
+    fn key(&self) -> u128 {
+        let [host, time, interval] = [self.host, self.time, self.interval].map(u128::from);
+        let [weight, told] = [self.weight, self.told].map(u128::from);
+        host << 96 | time << 64 | interval << 32 | weight << 16 | told
+    }
+
     /// Whether the page changed: its bytes, or its text where that is asked for and known.
     pub(super) fn changed(&self, by_text: bool) -> bool {
         if by_text && self.told & bit::TEXT_KNOWN != 0 {
@@ -45,20 +52,16 @@ impl Pair {
 /// Sorts pairs, both halves at once if there are many.
 fn sort(pairs: &mut [Pair]) {
     const MANY: usize = 1 << 17;
-    let key = |pair: &Pair| {
-        let rest = (pair.cell(), pair.told);
-        (pair.host, pair.time, rest, pair.interval, pair.weight)
-    };
     if pairs.len() < MANY || threads() < 2 {
-        pairs.sort_unstable_by_key(key);
+        pairs.sort_unstable_by_key(Pair::key);
         return;
     }
     let middle = pairs.len() / 2;
-    pairs.select_nth_unstable_by_key(middle, key);
+    pairs.select_nth_unstable_by_key(middle, Pair::key);
     let (low, high) = pairs.split_at_mut(middle);
     std::thread::scope(|scope| {
-        scope.spawn(|| low.sort_unstable_by_key(key));
-        high.sort_unstable_by_key(key);
+        scope.spawn(|| low.sort_unstable_by_key(Pair::key));
+        high.sort_unstable_by_key(Pair::key);
     });
 }
 
@@ -139,20 +142,24 @@ impl History {
         counts
     }
 
-    /// The time by which this share of the pairs is over, in seconds since 1970.
+    /// The times at which the log is cut into so many parts, each with as many pairs, in seconds since 1970.
     #[must_use]
-    pub fn time_at(&self, share: f64) -> u32 {
-        if self.pairs.is_empty() {
-            return 0;
-        }
+    pub fn splits(&self, parts: usize) -> Vec<u32> {
         let mut times: Vec<u32> = self.pairs.iter().map(|pair| pair.time).collect();
-        #[allow(
-            clippy::cast_precision_loss,
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss
-        )]
-        let place = ((times.len() as f64 * share) as usize).min(times.len() - 1);
-        *times.select_nth_unstable(place).1
+        let mut first = 0;
+        (1..parts)
+            .map(|part| {
+                let place = times.len() * part / parts;
+                let rest = times.get_mut(first..).unwrap_or_default();
+                if rest.is_empty() {
+                    return 0;
+                }
+                // What lies before is earlier already.
+                let split = *rest.select_nth_unstable(place - first).1;
+                first = place;
+                split
+            })
+            .collect()
     }
 
     /// Seconds between visits, and whether the page had changed, for each pair of a host.

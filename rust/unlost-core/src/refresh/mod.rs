@@ -18,6 +18,6 @@ pub use history::History;
 pub use hosts::{Host, Presence};
 pub use pairing::{Pairing, Tally};
 pub use replay::{BUCKETS, Learned, Replay, Step};
-pub use resampling::Span;
+pub use resampling::Resampled;
 pub use states::{BASE_CELLS, CELLS, Fields, GROUPS, base_cell, cell_of_visits, group_of};
 pub use visit::Visit;

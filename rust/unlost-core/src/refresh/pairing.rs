@@ -175,13 +175,13 @@ impl Pairing {
         let done = Mutex::new(vec![0; counts.len()]);
         let tally = Mutex::new(&mut self.tally);
         let each = || -> io::Result<()> {
-            let mut rows = Vec::new();
+            let mut rows = Heap::default();
             loop {
                 let Some((number, (heap, part))) = locked(&work).next() else {
                     return Ok(());
                 };
                 let mut found = Paired::new(part);
-                read_rows(heap, &mut rows)?;
+                rows.read(heap)?;
                 found.pair(&rows);
                 locked(&done)[number] = found.count;
                 locked(&tally).add(&found.tally);
@@ -253,16 +253,30 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn read_rows(heap: Spool, rows: &mut Vec<Row>) -> io::Result<()> {
-    rows.clear();
-    let mut reader = heap.into_reader()?;
-    let mut bytes = [0; ROW_BYTES];
-    while !reader.fill_buf()?.is_empty() {
-        reader.read_exact(&mut bytes)?;
-        rows.push(Row::read(&bytes));
+/// The rows of one heap, page by page.
+#[derive(Default)]
+struct Heap {
+    bytes: Vec<u8>,
+    /// The page of each row, then the row's number: sorted, both halves of one number at once. Rows are far larger.
+    places: Vec<u128>,
+}
+
+impl Heap {
+    fn read(&mut self, heap: Spool) -> io::Result<()> {
+        self.bytes.clear();
+        heap.into_reader()?.read_to_end(&mut self.bytes)?;
+        self.places.clear();
+        let rows = self.bytes.chunks_exact(ROW_BYTES).zip(0_u128..);
+        self.places
+            .extend(rows.map(|(row, number)| u128::from(Row::page_of(row)) << 64 | number));
+        self.places.sort_unstable();
+        Ok(())
     }
-    rows.sort_unstable_by_key(|row| (row.page, row.time, row.order));
-    Ok(())
+
+    fn row(&self, place: u128) -> Row {
+        let number = usize::try_from(place & u128::from(u64::MAX)).unwrap_or_default();
+        Row::read(&self.bytes[number * ROW_BYTES..][..ROW_BYTES])
+    }
 }
 
 /// The pairs of one heap, and what was counted meanwhile.
@@ -281,16 +295,24 @@ impl<'a> Paired<'a> {
         }
     }
 
-    fn pair(&mut self, rows: &[Row]) {
-        let mut last: Option<&Row> = None;
-        let mut latest = 0;
-        for row in rows {
-            let Some(before) = last.filter(|before| before.page == row.page) else {
-                self.tally.pages += 1;
-                (last, latest) = (Some(row), row.order);
-                continue;
-            };
-            if row.time == before.time {
+    fn pair(&mut self, heap: &Heap) {
+        let mut rows = Vec::new();
+        for page in heap.places.chunk_by(|one, other| one >> 64 == other >> 64) {
+            rows.clear();
+            rows.extend(page.iter().map(|&place| heap.row(place)));
+            if !rows.is_sorted_by_key(|row: &Row| row.time) {
+                rows.sort_by_key(|row| row.time); // and then as they came
+            }
+            self.pair_page(&rows);
+        }
+    }
+
+    fn pair_page(&mut self, rows: &[Row]) {
+        self.tally.pages += 1;
+        let mut last = &rows[0];
+        let mut latest = last.order;
+        for row in &rows[1..] {
+            if row.time == last.time {
                 self.tally.duplicate += 1;
                 continue;
             }
@@ -298,9 +320,9 @@ impl<'a> Paired<'a> {
                 self.tally.out_of_order += 1;
             }
             latest = latest.max(row.order);
-            self.pairs[self.count] = paired(before, row);
+            self.pairs[self.count] = paired(last, row);
             self.count += 1;
-            last = Some(row);
+            last = row;
         }
     }
 }

@@ -1,7 +1,10 @@
-//! What would have become of the pairs of a log if each had been decided by what the other half of the log tells.
+//! What would have become of the pairs of a log if each had been decided by what the rest of the log tells.
+
+use std::ops::Range;
 
 use super::counting::fold_of;
 use super::history::History;
+use super::pairing::threads;
 use super::states::{Fields, GROUPS, Projected};
 
 /// Into how many steps probabilities of change are divided: an eighth of an octave each, from 1 down to 2^-32.
@@ -18,8 +21,9 @@ pub struct Learned<'a> {
     pub fields: Fields,
     /// Whether a change is one of the text.
     pub by_text: bool,
-    /// Where the log is cut in two, in seconds since 1970: what a host did in one half decides about the other.
-    pub split: u32,
+    /// Where the log is cut into parts, in seconds since 1970: changes of a host in the others decide about one, and
+    /// what stayed the same in the other half, as both are known to a harvest.
+    pub splits: &'a [u32],
 }
 
 /// What becomes of the pairs if those are skipped whose step is at least this one.
@@ -69,49 +73,73 @@ pub(super) fn bucket_of(probability: f64) -> usize {
 }
 
 impl History {
-    /// Decides every pair by its cell and by what its host did in the other half of the log.
+    /// Decides every pair by its cell and by what its host did in the rest of the log.
     #[must_use]
     pub fn replay(&self, learned: &Learned<'_>) -> Replay {
-        let mut replay = Replay {
-            steps: vec![Step::default(); BUCKETS + 1],
-            ..Replay::default()
-        };
-        let folds = learned.means.len().max(1);
         let projected = Projected::of(learned.fields);
-        let mut counts = [(0.0, 0.0); BUCKETS];
-        for host in 0..self.hosts().len() {
-            let number = u32::try_from(host).unwrap_or(u32::MAX);
-            let means = &learned.means[fold_of(number, folds)];
-            counts.fill((0.0, 0.0));
-            self.replay_host(host, means, learned, &projected, &mut counts);
-            replay.add_host(&counts);
-        }
+        let hosts = self.hosts().len();
+        let share = hosts.div_ceil(threads()).max(1);
+        let some = |hosts: Range<usize>| {
+            let mut replay = Replay::nothing();
+            let mut counts = [(0.0, 0.0); BUCKETS];
+            let mut known = Vec::new();
+            for host in hosts {
+                counts.fill((0.0, 0.0));
+                self.replay_host(host, learned, &projected, &mut known, &mut counts);
+                replay.add_host(&counts);
+            }
+            replay
+        };
+        // Sums of whole numbers: the same, however they are shared out.
+        let mut replay = Replay::nothing();
+        std::thread::scope(|scope| {
+            let firsts = (0..hosts).step_by(share);
+            let ranges = firsts.map(|first| first..(first + share).min(hosts));
+            let work: Vec<_> = ranges.map(|range| scope.spawn(|| some(range))).collect();
+            for part in work.into_iter().filter_map(|thread| thread.join().ok()) {
+                replay.add(&part);
+            }
+        });
         replay
     }
 
     fn replay_host(
         &self,
         host: usize,
-        means: &[f64],
         learned: &Learned<'_>,
         projected: &Projected,
+        known: &mut Vec<[u32; GROUPS]>,
         counts: &mut [(f64, f64)],
     ) {
+        let number = u32::try_from(host).unwrap_or(u32::MAX);
+        let means = &learned.means[fold_of(number, learned.means.len())];
         let pairs = self.pairs_of(host);
-        let half = |time: u32| usize::from(time >= learned.split);
-        let mut seen = [[(0.0, 0.0); GROUPS]; 2];
+        let parts = learned.splits.len() + 1;
+        let part_of = |time: u32| learned.splits.partition_point(|&split| split <= time);
+        let half_of = |part: usize| usize::from(part >= parts / 2);
+        known.clear();
+        known.resize(parts, [0; GROUPS]);
+        let mut lied = [0; GROUPS];
+        let mut same = [[0; GROUPS]; 2];
         for pair in pairs {
             let (_, group) = projected.get(pair.cell());
-            let known = &mut seen[half(pair.time)][group];
-            known.0 += f64::from(u8::from(pair.changed(learned.by_text)));
-            known.1 += 1.0;
+            let part = part_of(pair.time);
+            if pair.changed(learned.by_text) {
+                known[part][group] += 1;
+                lied[group] += 1;
+            } else {
+                same[half_of(part)][group] += 1;
+            }
         }
         for pair in pairs {
             let (cell, group) = projected.get(pair.cell());
+            let part = part_of(pair.time);
+            let changed = lied[group] - known[part][group];
+            let all = changed + same[1 - half_of(part)][group];
             let chance = posterior(
                 means[cell],
                 learned.strengths[group],
-                seen[1 - half(pair.time)][group],
+                (f64::from(changed), f64::from(all)),
             );
             let count = &mut counts[bucket_of(chance)];
             *(if pair.changed(learned.by_text) {
@@ -133,6 +161,27 @@ fn posterior(mean: f64, strength: f64, (changed, all): (f64, f64)) -> f64 {
 }
 
 impl Replay {
+    fn nothing() -> Self {
+        Self {
+            steps: vec![Step::default(); BUCKETS + 1],
+            ..Self::default()
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.changed += other.changed;
+        self.unchanged += other.unchanged;
+        self.changed_squared += other.changed_squared;
+        self.hosts += other.hosts;
+        for (step, more) in self.steps.iter_mut().zip(&other.steps) {
+            step.missed += more.missed;
+            step.saved += more.saved;
+            step.missed_squared += more.missed_squared;
+            step.missed_changed += more.missed_changed;
+            step.missed_hosts += more.missed_hosts;
+        }
+    }
+
     fn add_host(&mut self, counts: &[(f64, f64)]) {
         let changed: f64 = counts.iter().map(|count| count.0).sum();
         let unchanged: f64 = counts.iter().map(|count| count.1).sum();

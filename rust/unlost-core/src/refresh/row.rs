@@ -185,12 +185,12 @@ impl Row {
         out.extend_from_slice(&bytes);
     }
 
-    pub(super) fn read(bytes: &[u8; ROW_BYTES]) -> Self {
-        fn part<const N: usize>(bytes: &[u8; ROW_BYTES], at: usize) -> [u8; N] {
-            let mut out = [0; N];
-            out.copy_from_slice(&bytes[at..at + N]);
-            out
-        }
+    /// The page of a row that is not read yet.
+    pub(super) fn page_of(bytes: &[u8]) -> u64 {
+        u64::from_le_bytes(part(bytes, 0))
+    }
+
+    pub(super) fn read(bytes: &[u8]) -> Self {
         Self {
             page: u64::from_le_bytes(part(bytes, 0)),
             digest: u64::from_le_bytes(part(bytes, 8)),
@@ -208,6 +208,12 @@ impl Row {
             flags: u16::from_le_bytes(part(bytes, 74)),
         }
     }
+}
+
+fn part<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
+    let mut out = [0; N];
+    out.copy_from_slice(&bytes[at..at + N]);
+    out
 }
 
 /// What caches are told.

@@ -7,11 +7,13 @@ use unlost_core::refresh::Visit;
 
 use crate::texts::text;
 
-/// Texts of a column: which are there, where each ends, all of them behind each other.
+/// Texts of a column: which are there, where each ends, all of them behind each other; then, where rows share texts,
+/// which of them each row has.
 pub type TextColumn<'py> = (
     Option<Bound<'py, PyBytes>>,
     Bound<'py, PyBytes>,
     Bound<'py, PyBytes>,
+    Option<Bound<'py, PyBytes>>,
 );
 /// Whole numbers of 64 bits of a column: which are there, and all of them.
 pub type NumberColumn<'py> = (Option<Bound<'py, PyBytes>>, Bound<'py, PyBytes>);
@@ -82,15 +84,17 @@ pub struct Texts<'a> {
     valid: Option<&'a [u8]>,
     ends: &'a [u8],
     bytes: &'a [u8],
+    places: Option<&'a [u8]>,
 }
 
 impl<'a> Texts<'a> {
     pub fn of(column: &'a TextColumn<'_>) -> Self {
-        let (valid, ends, bytes) = column;
+        let (valid, ends, bytes, places) = column;
         Self {
             valid: valid.as_ref().map(|bits| bits.as_bytes()),
             ends: ends.as_bytes(),
             bytes: bytes.as_bytes(),
+            places: places.as_ref().map(|places| places.as_bytes()),
         }
     }
 
@@ -98,11 +102,12 @@ impl<'a> Texts<'a> {
         if !is_valid(self.valid, row) {
             return None;
         }
-        let end = |place: usize| {
-            let bytes = self.ends.get(place * 4..place * 4 + 4)?;
-            usize::try_from(i32::from_le_bytes(bytes.try_into().ok()?)).ok()
+        let place = match self.places {
+            Some(places) => number(places, row)?,
+            None => row,
         };
-        self.bytes.get(end(row)?..end(row + 1)?)
+        self.bytes
+            .get(number(self.ends, place)?..number(self.ends, place.checked_add(1)?)?)
     }
 }
 
@@ -127,6 +132,13 @@ impl<'a> Numbers<'a> {
         let bytes = self.bytes.get(row * 8..row * 8 + 8)?;
         Some(i64::from_le_bytes(bytes.try_into().ok()?))
     }
+}
+
+/// A number of 32 bits that is not negative.
+fn number(numbers: &[u8], place: usize) -> Option<usize> {
+    let first = place.checked_mul(4)?;
+    let bytes = numbers.get(first..first.checked_add(4)?)?;
+    usize::try_from(i32::from_le_bytes(bytes.try_into().ok()?)).ok()
 }
 
 fn is_valid(bits: Option<&[u8]>, row: usize) -> bool {

@@ -2,15 +2,17 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use unlost_core::refresh::{CELLS, CellCount, Fields, GROUPS, History, Learned, Presence, Span};
+use unlost_core::refresh::{CELLS, CellCount, Fields, GROUPS, History, Learned, Presence};
 
 /// Missed, saved, missed squared, missed times changed, hosts with a missed one.
 type StepFields = (f64, f64, f64, f64, u32);
+/// Missed, changed, missed squared, missed times changed, changed squared, hosts, deviations.
+type ResampledFields = (f64, f64, f64, f64, f64, u32, (f64, f64));
 /// Name, visits, with a tag, with a date, server, the nine cells.
 type HostFields = (String, u32, u32, u32, Option<String>, Vec<CellCount>);
 
 /// Name; then group, changed and all pairs of each group.
-type HostSeen = (String, Vec<(usize, u64, u64)>);
+type HostSeen = (String, Vec<(usize, (u64, u64))>);
 
 /// All pairs of a log.
 #[pyclass(frozen, module = "unlost._core")]
@@ -81,7 +83,11 @@ impl VisitHistory {
         all[first..end]
             .iter()
             .zip(groups)
-            .map(|(host, groups)| (host.name.to_string(), groups))
+            .map(|(host, groups)| {
+                let groups = groups.into_iter();
+                let pairs = groups.map(|(group, changed, all)| (group, (changed, all)));
+                (host.name.to_string(), pairs.collect())
+            })
             .collect()
     }
 
@@ -94,8 +100,9 @@ impl VisitHistory {
         self.0.bytes_and_text()
     }
 
-    fn time_at(&self, py: Python<'_>, share: f64) -> u32 {
-        py.detach(|| self.0.time_at(share))
+    /// The times at which the log is cut into so many parts, each with as many pairs.
+    fn splits(&self, py: Python<'_>, parts: usize) -> Vec<u32> {
+        py.detach(|| self.0.splits(parts))
     }
 
     fn intervals(&self, host: usize, by_text: bool) -> Vec<(u32, bool)> {
@@ -106,6 +113,8 @@ impl VisitHistory {
         }
     }
 
+    /// For each scheme: missed, changed, the sums of missed squared, of missed times changed, of changed squared, hosts
+    /// with a change, and between which values 95 % of the deviations lie.
     fn resample(
         &self,
         py: Python<'_>,
@@ -113,8 +122,20 @@ impl VisitHistory {
         schemes: Vec<u16>,
         times: usize,
         seed: u64,
-    ) -> Vec<(Span, Span)> {
-        py.detach(|| self.0.resample(by_text, &schemes, times, seed))
+    ) -> Vec<ResampledFields> {
+        let found = py.detach(|| self.0.resample(by_text, &schemes, times, seed));
+        let fields = found.into_iter().map(|one| {
+            (
+                one.missed,
+                one.changed,
+                one.missed_squared,
+                one.missed_changed,
+                one.changed_squared,
+                one.hosts,
+                one.deviations,
+            )
+        });
+        fields.collect()
     }
 
     /// All steps; then changed, unchanged, the sum of changed squared, and hosts.
@@ -126,7 +147,7 @@ impl VisitHistory {
         strengths: Vec<f64>,
         fields: u8,
         by_text: bool,
-        split: u32,
+        splits: Vec<u32>,
     ) -> PyResult<(Vec<StepFields>, f64, f64, f64, u32)> {
         if strengths.len() != GROUPS
             || means.is_empty()
@@ -141,7 +162,7 @@ impl VisitHistory {
             strengths: &strengths,
             fields: Fields(fields),
             by_text,
-            split,
+            splits: &splits,
         };
         let replay = py.detach(|| self.0.replay(&learned));
         let steps = replay.steps.iter().map(|step| {
