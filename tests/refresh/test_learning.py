@@ -13,7 +13,7 @@ from unlost.refresh.intervals import Clustered, wilson
 from unlost.refresh.learning import Wanted, learn
 from unlost.refresh.liars import liars_of
 from unlost.refresh.policy import Policy, host_of, read_policy, write_policy
-from unlost.refresh.schemes import NAMED
+from unlost.refresh.schemes import NAMED, judge
 from unlost.refresh.simulation.mixtures import MIXTURES
 from unlost.refresh.simulation.scoring import history_of
 from unlost.refresh.simulation.web import visits_of
@@ -144,6 +144,33 @@ def test_where_no_host_lied_a_host_is_one_case() -> None:
     [by_host] = History.of(visits).resampled([NAMED["Scheme 1"]], 1)
     assert by_host.high == 1
     assert by_host.low == pytest.approx(1 - wilson(0, 200).high)
+
+
+def test_what_hosts_miss_is_summed_as_their_matrices_say() -> None:
+    """Missed and changed, their squares and products; the same seed makes the same draws."""
+    history = history_of(visits_of(MIXTURES["everything"], 60, 8, 5), 8)
+    scheme = NAMED["Scheme 1 variant"]
+    of_hosts = [(judge(host.matrix, scheme).missed, host.matrix.all_changed) for host in history.hosts()]
+    [found] = history.core.resample(False, [scheme], 50, 3)
+    assert found[:6] == (
+        sum(missed for missed, _ in of_hosts),
+        sum(changed for _, changed in of_hosts),
+        sum(missed**2 for missed, _ in of_hosts),
+        sum(missed * changed for missed, changed in of_hosts),
+        sum(changed**2 for _, changed in of_hosts),
+        sum(changed > 0 for _, changed in of_hosts),
+    )
+    low, high = found[6]
+    assert low < 0 < high
+    assert history.core.resample(False, [scheme], 50, 3) == [found]
+    assert history.core.resample(False, [scheme], 50, 4) != [found]
+
+
+def test_parts_of_a_log_have_as_many_pairs() -> None:
+    """Ten times, cut in five: two in each."""
+    history = History.of([Visit("http://a.example/", "x", time=time * 1000) for time in range(11)])
+    assert history.core.splits(5) == [3, 5, 7, 9]
+    assert History.of([]).core.splits(3) == [0, 0]
 
 
 def test_the_hosts_of_one_site_tell_nothing_of_others() -> None:

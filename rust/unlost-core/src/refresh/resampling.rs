@@ -155,8 +155,8 @@ impl History {
 
 /// The draw of this number.
 fn drawn(groups: &[(Alike, u32)], seed: u64, number: usize) -> Sums {
-    let mut random = Random(seed.wrapping_add(number as u64));
-    random = Random(random.next()); // far from those of the other draws
+    // Mixed twice, so that neither draws nor seeds that follow each other have anything in common.
+    let mut random = Random(Random(Random(seed).next().wrapping_add(number as u64)).next());
     let mut sums = Sums::default();
     for (alike, hosts) in groups {
         let times = random.poisson(f64::from(*hosts));
