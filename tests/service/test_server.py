@@ -74,6 +74,39 @@ def test_it_says_where_it_listens_and_ends_when_told(tmp_path: Path, number: int
             pass
 
 
+SETTLED = """
+import gc, os, signal, uvloop
+from tests.service import prepared
+from unlost.clock import SystemClock
+from unlost.service import server
+from unlost.service.metrics import Metrics
+from unlost.service.monitor import Monitor
+from unlost.service.parts import Parts
+from unlost.service.telling import Telling
+
+def ready():
+    print(gc.get_freeze_count(), len(gc.get_objects()), flush=True)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+async def main():
+    metrics, monitor = Metrics(), Monitor()
+    finds = prepared.Prepared(Telling(metrics, monitor))
+    parts = Parts(finds, prepared.PreparedCopies(), finds, SystemClock(), metrics, monitor)
+    with server.listen("127.0.0.1", 0) as listening:
+        await server.serve(parts, listening, ready, 5.0)
+
+uvloop.run(main())
+"""
+
+
+def test_garbage_is_not_looked_for_in_what_stays() -> None:
+    """Once it is ready, the collector passes over what was loaded: nobody waits while all of that is looked at."""
+    found = subprocess.run([sys.executable, "-c", SETTLED], capture_output=True, text=True, check=True)
+    passed_over, looked_at = map(int, found.stdout.split())
+    assert passed_over > 10_000
+    assert looked_at < passed_over / 20
+
+
 def test_rubbish_of_strangers_is_not_logged(tmp_path: Path) -> None:
     """Whoever sends what is no request gets an answer, and no line in a log that somebody must read."""
     with started(*serving(tmp_path)) as process:

@@ -157,9 +157,11 @@ class JobsApi:
             seen = await following.look_up(number)
             if seen is None:
                 raise _no_job()
-            link, terms = self._link(request, seen[0]), self._desk.jobs.terms
-            events = following.follow(number, lambda job, place: told(job, place, terms, link), seen)
-            return EventsAnswer(events, stack.pop_all())
+            watch = stack.enter_context(following.watch(number, self._tell, self._link(request, seen[0]), seen))
+            return EventsAnswer(watch, stack.pop_all())
+
+    def _tell(self, job: Job, place: int | None, link: str) -> dict[str, object]:
+        return told(job, place, self._desk.jobs.terms, link)
 
     async def _confirm(self, request: Request) -> Response:
         body = await _body(request)

@@ -46,20 +46,21 @@ class Looked:
         return Following(cast("Jobs", self), look=0.0)
 
 
-def tell(job: Job, place: int | None) -> dict[str, object]:
-    """Say how a job stands."""
-    return {"state": job.state.value, "place": place}
+def tell(job: Job, place: int | None, link: str) -> dict[str, object]:
+    """Say how a job stands, and where."""
+    return {"state": job.state.value, "place": place, "link": link}
 
 
-def event(state: str, place: int | None) -> bytes:
+def event(state: str, place: int | None, link: str = "here") -> bytes:
     """Return what is sent of it."""
-    return f"event: job\ndata: {json.dumps({'state': state, 'place': place})}\n\n".encode()
+    return f"event: job\ndata: {json.dumps({'state': state, 'place': place, 'link': link})}\n\n".encode()
 
 
-def test_a_crowd_asks_once() -> None:
+def test_a_crowd_asks_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """All who ask while a look is under way are answered by the next, together, each with what it asked for."""
 
     async def run() -> None:
+        monkeypatch.setattr(module, "_APART_SECONDS", 0.0)
         jobs = Looked(*((replace(WAITING, number=number), number) for number in range(1, 100)))
         jobs.gate.clear()
         following = jobs.following()
@@ -103,13 +104,76 @@ def test_from_the_first_event_to_the_last() -> None:
     async def run() -> None:
         jobs = Looked((WAITING, 2))
         following = jobs.following()
-        events = following.follow(1, tell, (WAITING, 2))
-        assert await anext(events) == event("queued", 2)
-        jobs.found[1] = (WAITING, 1)
-        assert await anext(events) == event("queued", 1)
-        jobs.found[1] = (DONE, None)
-        assert [each async for each in events] == [event("complete", None)]
+        with following.watch(1, tell, "here", (WAITING, 2)) as watch:
+            events = watch.events()
+            assert await anext(events) == event("queued", 2)
+            jobs.found[1] = (WAITING, 1)
+            assert await anext(events) == event("queued", 1)
+            jobs.found[1] = (DONE, None)
+            assert [each async for each in events] == [event("complete", None)]
         assert following.watchers == 0
+
+    asyncio.run(run())
+
+
+def test_what_others_know_is_not_looked_up_again() -> None:
+    """Who joins others is told at once what they know, in the words made for them; who knows another link, its own."""
+
+    async def run() -> None:
+        jobs = Looked((WAITING, 2))
+        following = Following(cast("Jobs", jobs), look=3_600.0)
+        told: list[str] = []
+
+        def count(job: Job, place: int | None, link: str) -> dict[str, object]:
+            told.append(link)
+            return tell(job, place, link)
+
+        with ExitStack() as stack:
+            for link in ("here", "here", "there", "here"):
+                seen = await following.look_up(1)
+                watch = stack.enter_context(following.watch(1, count, link, seen))
+                assert await anext(watch.events()) == event("queued", 2, link)
+            assert told == ["here", "there"]
+            while len(jobs.asked) < 2:
+                await asyncio.sleep(0)
+            assert jobs.asked == [[1], [1]]  # by the first, and for all
+        jobs.found[1] = (WAITING, 1)
+        assert await following.look_up(1) == (WAITING, 1)  # nobody watches any more
+        following.close()
+
+    asyncio.run(run())
+
+
+def test_of_a_crowd_one_after_the_other_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many who come at once, the first goes on, and each of the others waits for its turn; so others have theirs."""
+
+    async def run() -> None:
+        monkeypatch.setattr(module, "_APART_SECONDS", 3_600.0)
+        following = Looked((WAITING, 1)).following()
+        crowd = [asyncio.create_task(following.look_up(1)) for _ in range(3)]
+        assert await crowd[0] == (WAITING, 1)
+        assert not any(each.done() for each in crowd[1:])
+        for each in crowd:
+            each.cancel()
+
+    asyncio.run(run())
+
+
+def test_who_leaves_has_no_more_events() -> None:
+    """A client that goes away ends its events alone, whatever happens to the job."""
+
+    async def run() -> None:
+        jobs = Looked((WAITING, 1))
+        following = jobs.following()
+        with following.watch(1, tell, "here", (WAITING, 1)) as stays:
+            with following.watch(1, tell, "here", (WAITING, 1)) as leaves:
+                events = leaves.events()
+                assert await anext(events) == event("queued", 1)
+                leaves.leave()
+                assert [each async for each in events] == []
+            assert following.watchers == 1
+            jobs.found[1] = (DONE, None)
+            assert [each async for each in stays.events()][-1] == event("complete", None)
 
     asyncio.run(run())
 
@@ -136,10 +200,11 @@ def test_no_more_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None
             all_.enter_context(following.seat(4, "elsewhere"))
             with pytest.raises(BusyError, match="4 watch already"):
                 all_.enter_context(following.seat(5, "anywhere"))
-        stream = following.follow(1, tell, (WAITING, 1))
-        await anext(stream)
-        with following.seat(5, "anywhere"):
-            following.close()
-        assert [each async for each in stream] == []
+        with following.watch(1, tell, "here", (WAITING, 1)) as watch:
+            stream = watch.events()
+            await anext(stream)
+            with following.seat(5, "anywhere"):
+                following.close()
+            assert [each async for each in stream] == []
 
     asyncio.run(run())
