@@ -10,6 +10,7 @@ from unlost.errors import BusyError, UsageError
 from unlost.service.jobs import admins as module
 from unlost.service.jobs.admins import Admins, hashed, is_password
 from unlost.service.jobs.database import Database, file_url
+from unlost.service.jobs.rules import Rules
 
 PASSWORD = "a long enough password"
 
@@ -77,10 +78,33 @@ def test_guessing_is_slow(admins: Admins, clock: VirtualClock) -> None:
     assert admins.log_in("me", PASSWORD, "elsewhere") is not None
     clock.advance(901)
     assert admins.log_in("me", PASSWORD, "here") is not None
-    for number in range(49):
+
+
+def test_strangers_lock_nobody_out(admins: Admins, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many machines guess, each has few tries, all together few a day; who is true gets in from elsewhere."""
+    assert admins.log_in("me", PASSWORD, "home") is not None
+    for number in range(50):
         assert admins.log_in("me", "wrong", f"machine {number}") is None
     with pytest.raises(BusyError):
-        admins.log_in("me", "wrong", "one more machine")
+        admins.log_in("me", "wrong", "machine 49")
+    assert admins.log_in("me", "wrong", "a hotel") is None
+    with pytest.raises(BusyError):
+        admins.log_in("me", PASSWORD, "a hotel")
+    assert admins.log_in("me", PASSWORD, "a station") is not None
+    assert admins.log_in("me", "wrong", "home") is None
+    assert admins.log_in("me", PASSWORD, "home") is not None
+    clock.advance(40 * 86_400)
+    with admins._database.writing() as connection:
+        Rules(admins._database).forget(connection, clock.now())
+    monkeypatch.setattr(module, "_MAX_TRIES_DAY", 60)
+    for number in range(60):
+        assert admins.log_in("me", "wrong", f"machine {number}") is None
+        clock.advance(60)
+    with pytest.raises(BusyError):
+        admins.log_in("me", PASSWORD, "somewhere new")
+    assert admins.log_in("me", PASSWORD, "home") is not None
+    clock.advance(86_400)
+    assert admins.log_in("me", PASSWORD, "somewhere new") is not None
 
 
 def test_trying_many_names_is_no_way_round(admins: Admins, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 
 from unlost.errors import BusyError, UsageError
 from unlost.service.jobs.database import Database
-from unlost.service.jobs.rules import tallied
+from unlost.service.jobs.rules import KNOWN, KNOWN_SECONDS, tallied
 from unlost.service.jobs.tables import ADMINS, SESSIONS, TALLIES
 
 SESSION_SECONDS = 12 * 3_600.0
@@ -23,7 +23,9 @@ _SEEN_SECONDS = 60.0  # between two notes that a session is used
 _TRY_SECONDS = 900.0
 _MAX_TRIES = 8  # that fail, in that time: for one name from one network address
 _MAX_TRIES_CLIENT = 40  # for all names from one network address: each try takes memory and time of ours
-_MAX_TRIES_NAME = 50  # from wherever; more are no person who has forgotten something
+_MAX_TRIES_NAME = 50  # from wherever; after more, one try from each network address, so that nobody locks us out
+_MAX_TRIES_DAY = 1_000  # for one name from wherever, in a day; after more, only from where it was right before
+_DAY = 86_400.0
 _MAX_NAME, _MAX_PASSWORD = 200, 1_000
 # What OWASP's cheat sheet for storing passwords has as its least for scrypt: 128 MB and about 0.3 s for one try.
 _N, _R, _P = 1 << 17, 8, 1
@@ -86,14 +88,10 @@ class Admins:
         anyone = _hash(name.casefold())
         with self._database.writing() as connection:
             now = self._database.now(connection)
-            bounds = (
-                ("login", who, _MAX_TRIES), ("login-client", client, _MAX_TRIES_CLIENT),
-                ("login-name", anyone, _MAX_TRIES_NAME),
-            )  # fmt: skip
-            for kind, code, most in bounds:
-                if tallied(connection, kind, code, now - _TRY_SECONDS) >= most:
-                    raise BusyError("too many attempts to log in", _TRY_SECONDS)
-                # It is counted before it is looked at, so that many at once are no way round.
+            if self._is_too_many(connection, who, client, anyone, now):
+                raise BusyError("too many attempts to log in", _TRY_SECONDS)
+            # It is counted before it is looked at, so that many at once are no way round.
+            for kind, code in (("login", who), ("login-client", client), ("login-name", anyone)):
                 connection.execute(insert(TALLIES).values(kind=kind, who=code, at=now))
             chosen = select(ADMINS.c.password).where(ADMINS.c.name == name)
             kept = connection.execute(chosen).scalar_one_or_none()
@@ -104,9 +102,24 @@ class Admins:
         with self._database.writing() as connection:
             now = self._database.now(connection)
             self._end_old(connection, now)
-            connection.execute(delete(TALLIES).where(TALLIES.c.kind == "login", TALLIES.c.who == who))
+            connection.execute(delete(TALLIES).where(TALLIES.c.kind.in_(("login", KNOWN)), TALLIES.c.who == who))
+            connection.execute(insert(TALLIES).values(kind=KNOWN, who=who, at=now))
             connection.execute(insert(SESSIONS).values(hash=_hash(secret), admin=name, begun=now, seen=now))
         return secret
+
+    def _is_too_many(self, connection: Connection, who: str, client: str, anyone: str, now: float) -> bool:
+        """Return whether nothing is tried any more. who: a name from a network address. anyone: the name alone.
+
+        What strangers do elsewhere never keeps out somebody whose name was right from here before, and at first nobody
+        else, either: from each network address there is one try.
+        """
+        mine = tallied(connection, "login", who, now - _TRY_SECONDS)
+        if mine >= _MAX_TRIES or tallied(connection, "login-client", client, now - _TRY_SECONDS) >= _MAX_TRIES_CLIENT:
+            return True
+        if tallied(connection, KNOWN, who, now - KNOWN_SECONDS):
+            return False
+        is_pressed = tallied(connection, "login-name", anyone, now - _TRY_SECONDS) >= _MAX_TRIES_NAME
+        return (is_pressed and mine > 0) or tallied(connection, "login-name", anyone, now - _DAY) >= _MAX_TRIES_DAY
 
     def name_of(self, secret: str) -> str | None:
         """Return whose session it is; None if it has ended, or is none."""

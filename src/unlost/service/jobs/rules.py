@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, fields
 from hashlib import sha256
 from typing import Any
 
-from sqlalchemy import Connection, and_, delete, func, insert, select
+from sqlalchemy import Connection, and_, delete, func, insert, or_, select
 
 from unlost.errors import BlockedError, LimitError, UriError, UsageError
 from unlost.service.jobs.database import Database
@@ -16,6 +16,8 @@ from unlost.service.jobs.tables import BLOCKED, SETTINGS, TALLIES
 from unlost.uri.naming import name_of
 
 _DAY = 86_400.0
+KNOWN, KNOWN_SECONDS = "login-known", 90 * _DAY
+"""The kind of a note that an administrator's password was right from somewhere, and for how long that is remembered."""
 _NAME = "limits"
 _MOST = 1 << 40  # of anything
 _PORT = re.compile(r":[0-9]+$", re.ASCII)
@@ -112,8 +114,9 @@ class Rules:
                 connection.execute(insert(TALLIES).values(kind=kind, who=who, at=now))
 
     def forget(self, connection: Connection, now: float) -> None:
-        """Remove what was counted before the last 24 hours."""
-        connection.execute(delete(TALLIES).where(TALLIES.c.at < now - _DAY))
+        """Remove what was counted before the last 24 hours, and what is remembered for longer after its time."""
+        is_over = and_(TALLIES.c.at < now - _DAY, or_(TALLIES.c.kind != KNOWN, TALLIES.c.at < now - KNOWN_SECONDS))
+        connection.execute(delete(TALLIES).where(is_over))
 
     # Sites that are not recovered
 
