@@ -7,6 +7,7 @@ from dataclasses import replace
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from email.utils import getaddresses
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,37 @@ def post(tmp_path: Path) -> Iterator[tuple[Jobs, Letters, LetterTexts, VirtualCl
     texts = LetterTexts(Keys(kept_secret(tmp_path / "secret")), jobs.terms, "https://recover.example.org")
     yield jobs, Letters(database), texts, clock
     database.close()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "evil.example", "www.evil.example", "Win: http://evil.example", "me@evil.example", "Call 0800 1234",
+        "Me\u202egro",         "evil\uff0eexample", "<b>Me</b>", "Your account is locked please log in",
+        "x" * 51, "A\u200bB", "Me, click here!",
+    ],
+)  # fmt: skip
+def test_strangers_say_nothing_in_our_name(
+    post: tuple[Jobs, Letters, LetterTexts, VirtualClock], name: str
+) -> None:  # fmt: skip
+    """What may be more than a name, a link or a message to whom the mail address belongs, is not in the letter."""
+    jobs, letters, texts, clock = post
+    for typed in (name, "Dr. Zoë O'Neill-Smith", "अनिता शर्मा"):
+        try:
+            order = order_of({"url": "http://lost.example/", "mail": "me@example.org", "name": typed}, ())
+        except UsageError:
+            assert typed == name
+            continue
+        jobs.submit(order)
+    *evil, latin, other = letters.take()
+    for due, is_greeted in ((latin, True), (other, True), *((each, False) for each in evil)):
+        message = texts.message(due, "unlost@example.org", clock.now())
+        for kind in ("plain", "html"):
+            body = message.get_body((kind,))
+            assert body is not None
+            text = unescape(body.get_content())
+            assert (due.job.order.name in text) is is_greeted
+            assert "Hello" in text
 
 
 def test_what_letters_say(post: tuple[Jobs, Letters, LetterTexts, VirtualClock], tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """What letters to owners say: as text, and the same as HTML."""
 
+import re
+import unicodedata
 from datetime import UTC, datetime
 from email.message import EmailMessage
 from email.utils import format_datetime
@@ -13,6 +15,31 @@ from unlost.service.jobs.order import LANGUAGES
 from unlost.service.jobs.retention import Terms
 from unlost.service.jobs.rules import host_of
 from unlost.service.pages.catalogue import Strings
+
+_MAX_WORDS, _MAX_LETTERS = 5, 50  # of a name in a greeting: more is a message
+_JOINTS = re.compile("['\u2019-]")
+
+
+def greeted(name: str) -> str:
+    """Return the name that a letter may greet; nothing if what was typed may be more than a name.
+
+    Whoever orders something types the name and the mail address, which may be a stranger's: a letter in our name must
+    not say what they want.
+
+    >>> greeted("Dr. Ana-María O'Neill"), greeted("Win at evil.example"), greeted("call 0800 1234"), greeted("a@b")
+    ("Dr. Ana-María O'Neill", '', '', '')
+    """
+    plain = unicodedata.normalize("NFC", name)
+    words = plain.split(" ")
+    is_short = len(plain) <= _MAX_LETTERS and len(words) <= _MAX_WORDS
+    return plain if is_short and all(map(_is_part_of_a_name, words)) else ""
+
+
+def _is_part_of_a_name(word: str) -> bool:
+    # A point only where no address goes on behind it; no digits, which are numbers to call, and nothing that mail
+    # programs make a link of.
+    parts = _JOINTS.split(word.removesuffix("."))
+    return all(part and all(unicodedata.category(char)[0] in "LM" for char in part) for part in parts)
 
 
 class LetterTexts:
@@ -49,7 +76,7 @@ class LetterTexts:
             "host": host_of(job.order.url) or t("letter.a_site"),
             "url": job.order.url,
             "is_page": job.order.page,
-            "name": job.order.name,
+            "name": greeted(job.order.name),
             "files": t("count.files", job.progress.recovered),
             "remark": job.message,
             "day": t.day(self._terms.until(job)),
