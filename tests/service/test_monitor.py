@@ -1,17 +1,20 @@
 """Server-sent events: everybody who watches is told; whoever reads slowly loses events, and nobody else anything."""
 
+import asyncio
 import json
 import re
 import socket
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.service.client import Client, prepared
+from unlost.service.answers import Message
+from unlost.service.monitor import Monitor
 
 REQUEST = b"GET /monitor HTTP/1.1\r\nHost: a\r\n\r\n"
 
@@ -96,6 +99,52 @@ def test_readers_that_go_are_forgotten(service: Client) -> None:
     deadline = time.monotonic() + 20
     while _readers(service):  # it is noticed with the next heartbeat, a fifth of a second later
         assert time.monotonic() < deadline
+
+
+def test_nobody_has_all_places() -> None:
+    """From one network address there are so many readers and no more; others find room, and who leaves makes some."""
+
+    async def run() -> None:
+        monitor, sent = Monitor(), list[Message]()
+        gone = [asyncio.Event() for _ in range(26)]
+
+        async def send(message: Message) -> None:
+            sent.append(message)
+
+        def following(number: int, client: str) -> "asyncio.Task[int]":
+            async def receive() -> Message:
+                await gone[number].wait()
+                return {"type": "http.disconnect"}
+
+            return asyncio.create_task(monitor.follow("GET", receive, send, client))
+
+        crowd = [following(number, "here") for number in range(25)]
+        while monitor.readers < 25:
+            await asyncio.sleep(0)
+        assert await following(25, "here") == 429
+        other = following(25, "elsewhere")
+        while monitor.readers < 26:
+            await asyncio.sleep(0)
+        gone[0].set()
+        assert await crowd[0] == 200
+        again = following(1, "here")
+        while monitor.readers < 26:
+            await asyncio.sleep(0)
+        for each in gone:
+            each.set()
+        assert set(await asyncio.gather(*crowd, other, again)) == {200}
+        assert monitor.readers == 0
+
+    asyncio.run(run())
+
+
+def test_readers_are_counted_by_address(service: Client) -> None:
+    """The service tells a reader too many from one machine to come later."""
+    with ExitStack() as stack:
+        for _ in range(25):
+            stack.enter_context(watching(service))
+        answer = service.ask("/monitor")
+        assert (answer.status, answer.headers["retry-after"]) == (429, "60")
 
 
 def _readers(service: Client) -> int:

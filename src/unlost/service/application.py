@@ -27,6 +27,7 @@ from unlost.service.answers import (
 from unlost.service.asked import SHAPES, Asked, Terms, asked_in, terms_of
 from unlost.service.jobs_router import JobsRouter
 from unlost.service.lists import VARY, Lists
+from unlost.service.network import network_of
 from unlost.service.others import Others
 from unlost.service.parts import Parts
 from unlost.service.preferences import FRESH_ENOUGH, accepted_date
@@ -88,7 +89,7 @@ class Application:
             status = await self._page(endpoint, rest, scope, send)
         elif name == b"monitor" and not rest:
             endpoint = "monitor"
-            status = await self._monitor.follow(method, receive, send)
+            status = await self._monitor.follow(method, receive, send, self._client(scope))
         else:
             status, endpoint = await self._other(scope, receive, send)
         seconds = self._clock.now() - begun
@@ -98,6 +99,14 @@ class Application:
             told = (path, scope["query_string"]) if not about_jobs else (b"/jobs",)
             asked = b"?".join(part for part in told if part).decode("latin-1")
             self._monitor.publish("request", endpoint=endpoint or "other", path=asked, status=status, seconds=seconds)
+
+    def _client(self, scope: Scope) -> str:
+        """Return whence a request comes; behind a proxy that is only told where recoveries are ordered."""
+        if self._parts.desk is not None:
+            from starlette.requests import HTTPConnection  # noqa: PLC0415  only where there are jobs
+
+            return self._parts.desk.clients.code(HTTPConnection(scope))
+        return network_of(scope["client"][0] if scope.get("client") else "")
 
     async def _page(self, endpoint: str, rest: bytes, scope: Scope, send: Send) -> int:
         """Answer a request that has a page's address in its path; return the status."""

@@ -6,12 +6,13 @@ Whoever reads slowly loses events and is told how many; nobody else notices.
 import asyncio
 import contextlib
 import json
-from collections import deque
+from collections import Counter, deque
 
 from unlost.service.answers import COMMON, Receive, Send, deliver, text_answer
 
 _QUEUE = 256  # events that wait for one reader: some seconds of a busy service
 _MAX_READERS = 100
+_MAX_OF_ONE = 25  # from one network address: nobody has all places
 _HEARTBEAT_SECONDS = 15.0  # less than the half minute after which proxies close what is silent
 _HEADERS = (
     (b"content-type", b"text/event-stream; charset=utf-8"),
@@ -54,6 +55,7 @@ class Monitor:
     def __init__(self, heartbeat: float = _HEARTBEAT_SECONDS) -> None:
         self._heartbeat = heartbeat
         self._readers: set[_Reader] = set()
+        self._clients: Counter[str] = Counter()
         self._closed = False
         self.lost = 0
 
@@ -75,10 +77,10 @@ class Monitor:
         for reader in self._readers:
             reader.news.set()
 
-    async def follow(self, method: str, receive: Receive, send: Send) -> int:
+    async def follow(self, method: str, receive: Receive, send: Send, client: str = "") -> int:
         """Answer a request with everything that happens from now on, until the reader or the service ends.
 
-        Returns the status.
+        client: whence it comes. Returns the status.
         """
         if method == "HEAD":
             await send({"type": "http.response.start", "status": 200, "headers": [*COMMON, *_HEADERS]})
@@ -91,14 +93,24 @@ class Monitor:
                 send,
             )
             return 503
+        if self._clients[client] >= _MAX_OF_ONE:
+            await deliver(
+                text_answer(429, f"{_MAX_OF_ONE} readers watch from there: no more may", (b"retry-after", b"60")),
+                method,
+                send,
+            )
+            return 429
         reader = _Reader()
         self._readers.add(reader)
+        self._clients[client] += 1
         gone = asyncio.ensure_future(_gone(receive))
         try:
             await send({"type": "http.response.start", "status": 200, "headers": [*COMMON, *_HEADERS]})
             await self._tell(reader, gone, send)
         finally:
             self._readers.discard(reader)
+            self._clients[client] -= 1
+            self._clients += Counter()  # whoever has no reader is forgotten
             gone.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await gone
