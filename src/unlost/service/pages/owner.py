@@ -26,6 +26,7 @@ _REPORT_POLICY = (
     "frame-ancestors 'none'"
 )
 """Of the report, which has its style in itself, and no script."""
+_LIVING_SECONDS = 120.0  # since a worker was last heard of; they say three times a minute that they are there
 _STEPS = (State.PENDING, State.QUEUED, State.PROCESSING, State.COMPLETE)
 
 
@@ -81,8 +82,10 @@ class Owner:
         begin = done = None
         if job.state is State.QUEUED and place is not None:
             counts, workers = await desk.do(desk.jobs.counts), await desk.do(desk.jobs.workers)
-            durations = await desk.do(desk.jobs.durations)
-            begin = until_begun(place, counts[State.PROCESSING], len(workers), durations)
+            durations, now = await desk.do(desk.jobs.durations), await desk.do(desk.jobs.now)
+            # Those that were killed never said that they end.
+            living = sum(now - each.seen <= _LIVING_SECONDS for each in workers)
+            begin = until_begun(place, counts[State.PROCESSING], living, durations)
         if job.state is State.PROCESSING:
             now = await desk.do(desk.jobs.now)
             done = until_done(now - job.changed, job.progress.share)

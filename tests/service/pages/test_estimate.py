@@ -1,0 +1,65 @@
+"""What visitors are told of the time until their job begins, held against queues that are played through."""
+
+import heapq
+import random
+from collections.abc import Callable
+
+import pytest
+
+from unlost.service.pages.estimate import until_begun
+
+Draw = Callable[[random.Random], float]
+
+KINDS: dict[str, Draw] = {
+    "alike": lambda chance: chance.uniform(50, 70),
+    "like calls": lambda chance: chance.expovariate(1 / 60),
+    "like sites": lambda chance: chance.lognormvariate(4, 1.5),  # few very large ones take most of the time
+}
+
+
+def queue(draw: Draw, workers: int, waiting: int, seed: int) -> list[tuple[float, float, float]]:
+    """Play a queue through; return, for each that waits, when it begins, and between what it was told to."""
+    chance = random.Random(seed)  # noqa: S311
+    past = [draw(chance) for _ in range(50)]
+    # It was busy for long: each worker is somewhere within its job, in long ones more likely than in short ones.
+    free = []
+    for _ in range(workers):
+        longest = max((draw(chance) for _ in range(20)), key=lambda seconds: chance.random() ** (1 / seconds))
+        free.append(chance.uniform(0, longest))
+    heapq.heapify(free)
+    found = []
+    for place in range(1, waiting + 1):
+        told = until_begun(place, workers, workers, past)
+        assert told is not None
+        begins = heapq.heappop(free)
+        heapq.heappush(free, begins + draw(chance))
+        found.append((begins, *told))
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("workers", [1, 4])
+def test_estimates_are_honest(kind: str, workers: int) -> None:
+    """Most jobs begin within what was told, at every place, whatever jobs are like; and that is not just anything."""
+    played = [queue(KINDS[kind], workers, 20, seed) for seed in range(300)]
+    for place in range(20):
+        at_place = [each[place] for each in played]
+        within = sum(low <= begins <= high for begins, low, high in at_place) / len(at_place)
+        assert within >= 0.6, (place + 1, within)
+    last = [each[-1] for each in played]
+    assert all(0 < low < high for _, low, high in last)
+    means = [sum(values) / len(last) for values in zip(*last, strict=True)]
+    assert means[1] < means[0] < means[2], "it is neither always early nor always late"
+
+
+def test_a_worker_that_does_several_at_once() -> None:
+    """Where more jobs are running than there are workers, as many end at a time."""
+    assert until_begun(1, 4, 1, [60.0] * 9) == (0.0, 60.0)
+    assert until_begun(9, 4, 1, [60.0] * 9) == (120.0, 180.0)
+
+
+def test_nobody_knows() -> None:
+    """Without workers, or with too few jobs to go by, nothing is told; with free workers it begins at once."""
+    assert until_begun(1, 0, 0, [60.0] * 9) is None
+    assert until_begun(1, 0, 1, [60.0] * 4) is None
+    assert until_begun(2, 1, 3, [60.0] * 9) == (0.0, 0.0)
