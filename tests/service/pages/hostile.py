@@ -22,10 +22,17 @@ FORM = """
 <form id="f" action="/stolen/form" method="post"><input name="a" value="b"><button id="send">Go</button></form>
 <script>document.getElementById("f").submit();</script>
 """
+# The first is made by a script, since addresses in markup are rewritten: it reads the page of whoever is logged in.
 FRAME = """
-<iframe id="i" src="/admin" onload="try { new Image().src = '/stolen/frame?' +
-  encodeURIComponent(this.contentDocument.title) } catch (error) {}"></iframe>
-<iframe src="/recover"></iframe><object data="/admin"></object><embed src="/admin">
+<script>
+const frame = document.createElement("iframe");
+frame.onload = () => {
+  if (frame.contentDocument?.querySelector("form[action='/admin/logout']")) new Image().src = "/stolen/frame";
+};
+frame.src = "/admin";
+document.body.append(frame);
+</script>
+<iframe src="/admin"></iframe><iframe src="/recover"></iframe><object data="/admin"></object><embed src="/admin">
 """
 HOST_OF_OTHERS = """
 <img src="//127.0.0.1:OTHER/stolen/host.png"><link rel="stylesheet" href="//127.0.0.1:OTHER/stolen/host.css">

@@ -13,6 +13,8 @@ from tests.service.pages.place import ADMIN, ADMIN_PASSWORD, Place, log_in, runn
 
 pytestmark = pytest.mark.browser
 
+_POLICIES = ("content-security-policy", "x-frame-options", "cross-origin-resource-policy", "cross-origin-opener-policy")
+
 
 class _Others(BaseHTTPRequestHandler):
     """A host of others, which notes what it is asked for."""
@@ -63,10 +65,13 @@ def operator(browser: Browser, evil: tuple[Place, str]) -> Iterator[BrowserConte
         yield context
 
 
-def visited(context: BrowserContext, preview: str, *, unsafely: bool) -> tuple[set[str], list[str]]:
+def visited(
+    context: BrowserContext, preview: str, *, unsafely: bool = False, lets_frame: bool = False
+) -> tuple[set[str], list[str]]:
     """Look at every page of the preview; return what pages got, and what was asked for outside of the preview.
 
-    unsafely: with the policies of the preview taken away, as if we had forgotten them.
+    unsafely: with the policies of the preview taken away, as if we had forgotten them. lets_frame: with those of the
+    pages of administrators taken away, by which nobody may frame them.
     """
     page = context.new_page()
     reached: list[str] = []
@@ -74,13 +79,15 @@ def visited(context: BrowserContext, preview: str, *, unsafely: bool) -> tuple[s
 
     def bare(route: Route) -> None:
         answer = route.fetch()
-        headers = {name: value for name, value in answer.headers.items() if name != "content-security-policy"}
+        headers = {name: value for name, value in answer.headers.items() if name not in _POLICIES}
         route.fulfill(response=answer, headers=headers)
 
     # What the browser itself refuses has no answer: the policy keeps it from being sent.
     page.on("response", lambda answer: reached.append(urlsplit(answer.url).path))
     if unsafely:
         page.route(f"**{folder}**", bare)
+    if lets_frame:
+        page.route("**/admin", bare)
     for name in PAGES:
         page.goto("about:blank")
         page.goto(f"{preview}{name}.html", wait_until="commit")
@@ -108,12 +115,14 @@ def test_a_hostile_site_reaches_nothing(operator: BrowserContext, evil: tuple[Pl
     place, address = evil
     preview = preview_of(operator.new_page(), address)
     _Others.asked.clear()
-    stolen, outside = visited(operator, preview, unsafely=False)
-    assert (stolen, outside, _Others.asked) == (set(), [], [])
+    for lets_frame in (False, True):
+        stolen, outside = visited(operator, preview, lets_frame=lets_frame)
+        assert (stolen, outside, _Others.asked) == (set(), [], [])
     assert place.service.ask("GET", "/health").status == 200
     # The control: the same pages, without the policy, do all of that.
-    stolen, outside = visited(operator, preview, unsafely=True)
+    stolen, outside = visited(operator, preview, unsafely=True, lets_frame=True)
     assert {"script", "cookie", "admin", "worker", "form", "refresh"} <= stolen
+    assert "frame" in stolen, "the page of an administrator who is logged in was read in a frame"
     assert "/admin" in outside
     assert {each.partition("?")[0] for each in _Others.asked} >= {"/stolen/host.png", "/stolen/host.js"}
 
