@@ -1,6 +1,6 @@
 """The page on which recoveries are ordered: checked as one types, with what archives hold, and without scripts, too."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from starlette.requests import Request
@@ -8,12 +8,14 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from unlost.aggregate.found import Finds, Found
+from unlost.aggregate.wish import Wish
 from unlost.archives.spelling import asked
 from unlost.errors import BusyError, InputError, NotKeptError, UsageError
 from unlost.service.address import page_in
 from unlost.service.jobs.order import FORMS, order_of
 from unlost.service.jobs_desk import Desk
 from unlost.service.pages.forms import Forms, Values
+from unlost.service.pages.look_limit import LookLimit
 from unlost.service.pages.looks import HEADERS, Looks
 
 FIELDS = ("url", "mail", "name", "what", "when", "at", "from", "to", "windows", "format")
@@ -64,11 +66,13 @@ def holdings_of(found: Found) -> Holdings:
 
 
 class Ordering:
-    """The pages below `/recover`."""
+    """The pages below `/recover`. limit: how often one visitor may have archives asked."""
 
-    def __init__(self, desk: Desk, finds: Finds, looks: Looks, forms: Forms) -> None:
+    def __init__(self, desk: Desk, finds: Finds, looks: Looks, forms: Forms, limit: LookLimit) -> None:
         self._desk = desk
         self._finds = finds
+        self._kept: Callable[[str, Wish], Found | None] = getattr(finds, "kept", lambda _uri, _wish: None)
+        self._limit = limit
         self._looks = looks
         self._forms = forms
         self.routes = [
@@ -87,7 +91,7 @@ class Ordering:
         shown = {name: values.text(name)[:_SHOWN] for name in FIELDS}
         shown |= {name: _EMPTY[name] for name, known in _CHOICES.items() if shown[name] not in known}
         if "look" in values:
-            return self._form(request, shown, archives, look=await self._look(shown["url"]), is_looked=True)
+            return self._form(request, shown, archives, look=await self._look(request, shown["url"]))
         sent = object_of(values, self._looks.strings(request).language)
         faults = await self._faults(sent)
         if faults:
@@ -105,15 +109,14 @@ class Ordering:
         archives: Collection[str],
         *,
         faults: Mapping[str, str] | None = None,
-        look: Holdings | None = None,
-        is_looked: bool = False,
+        look: Holdings | str | None = None,
         status: int = 200,
     ) -> Response:
         t = self._looks.strings(request)
         told = {name: t(f"fault.{fault}") for name, fault in (faults or {}).items()}
         return self._looks.page(
             request, "order/submit.html", status, values=values, chosen=archives, faults=told,
-            archives=sorted(self._desk.archives), holdings=look, is_looked=is_looked,
+            archives=sorted(self._desk.archives), holdings=look,
         )  # fmt: skip
 
     async def _faults(self, sent: Mapping[str, object]) -> dict[str, str]:
@@ -123,12 +126,21 @@ class Ordering:
             faults["url"] = "blocked"
         return faults
 
-    async def _look(self, address: str) -> Holdings | None:
-        """Return what archives hold of a page; None if they cannot be asked, or if it is none."""
+    async def _look(self, request: Request, address: str) -> Holdings | str:
+        """Return what archives hold of a page; the name of a text if they cannot be asked, or if it is none.
+
+        What is known already is told to everybody; archives are asked for one visitor only so often.
+        """
         try:
-            return holdings_of(await self._finds.find(page_in(address)))
+            uri = page_in(address)
+            found = self._kept(uri, Wish())
+            if found is None:
+                if not self._limit.takes(self._desk.clients.code(request)):
+                    return "later"
+                found = await self._finds.find(uri)
+            return holdings_of(found)
         except (InputError, UsageError, NotKeptError, BusyError):
-            return None
+            return "problem"
 
     async def _check(self, request: Request) -> Response:
         """Say what is wrong with each field, for a script that asks while somebody types."""
@@ -138,7 +150,7 @@ class Ordering:
         return JSONResponse({name: t(f"fault.{fault}") for name, fault in faults.items()}, headers=HEADERS)
 
     async def _holdings(self, request: Request) -> Response:
-        look = await self._look(request.query_params.get("url", "")[:_SHOWN])
+        look = await self._look(request, request.query_params.get("url", "")[:_SHOWN])
         return self._looks.page(request, "order/holdings.html", holdings=look)
 
     async def _sent(self, request: Request) -> Response:

@@ -23,6 +23,7 @@ from unlost.service.pages.admin_jobs import AdminJobs
 from unlost.service.pages.admin_pages import AdminPages
 from unlost.service.pages.admin_sessions import AdminSessions
 from unlost.service.pages.forms import Forms
+from unlost.service.pages.look_limit import LookLimit
 from unlost.service.pages.looks import Looks
 from unlost.service.pages.ordering import Ordering
 from unlost.service.pages.owner import Owner
@@ -52,7 +53,7 @@ class PagesRouter:
         owner = Owner(desk, self._looks, forms)
         sessions = AdminSessions(desk, self._looks, forms)
         routes = [
-            *Ordering(desk, parts.finds, self._looks, forms).routes,
+            *Ordering(desk, parts.finds, self._looks, forms, LookLimit(parts.clock)).routes,
             *owner.routes,
             *Preview(desk, self._looks, places).routes,
             *sessions.routes,

@@ -1,0 +1,65 @@
+"""Archives are other people's servers: one visitor has them asked only so often."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.recover.village import running, village
+from tests.service.jobs.serving import serving
+from tests.service.pages.visits import Visitor
+from tests.virtual_clock import VirtualClock
+from unlost.service.pages import look_limit as module
+from unlost.service.pages.look_limit import LookLimit
+
+
+def test_so_many_and_then_later() -> None:
+    """After thirty within ten minutes nothing is asked for somebody; for others it is, and later for them, too."""
+    clock = VirtualClock()
+    limit = LookLimit(clock)
+    for _ in range(30):
+        assert limit.takes("here")
+        clock.advance(10)
+    assert not limit.takes("here")
+    assert limit.takes("elsewhere")
+    clock.advance(300)
+    assert limit.takes("here"), "the first of them is ten minutes ago"
+    assert not limit.takes("here")
+    clock.advance(600)
+    assert all(limit.takes("here") for _ in range(30))
+
+
+def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of very many visitors, those are forgotten who were here longest ago."""
+    monkeypatch.setattr(module, "_MAX_CLIENTS", 10)
+    monkeypatch.setattr(module, "_MOST", 1)
+    limit = LookLimit(VirtualClock())
+    assert all(limit.takes(f"client {number}") for number in range(15))
+    assert not limit.takes("client 14")
+    assert limit.takes("client 0")
+
+
+def test_archives_are_spared_and_what_is_known_is_told(tmp_path: Path) -> None:
+    """Who has asked too often is told so, and no archive is asked; known answers are shown, and others have theirs."""
+    with (
+        running(village()) as lost,
+        serving(tmp_path, lost.registry(tmp_path), "--workers", "0", "--behind-proxy") as service,
+    ):
+        here, elsewhere = Visitor(service), Visitor(service)
+
+        def look(visitor: Visitor, name: str) -> str:
+            address = "192.0.2.1" if visitor is here else "192.0.2.2"
+            answer = visitor.get(f"/recover/holdings?url=http://{name}.example/", X_Forwarded_For=address)
+            assert answer.status == 200
+            return answer.body.decode()
+
+        for number in range(30):
+            assert "very often" not in look(here, f"lost{number}")
+        asked = len(lost.asked)
+        assert "very often" in look(here, "lost")
+        assert "very often" not in look(here, "lost7")
+        here.get("/recover", X_Forwarded_For="192.0.2.1")
+        form = {"look": "yes", "url": "http://lost.example/"}
+        assert b"very often" in here.post("/recover", form, X_Forwarded_For="192.0.2.1").body
+        assert len(lost.asked) == asked
+        assert "What archives hold" in look(elsewhere, "lost")
+        assert len(lost.asked) > asked
