@@ -92,3 +92,9 @@ async def deliver(answer: Answer, method: str, send: Send) -> None:
         headers.append((b"content-length", b"%d" % len(answer.body)))
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     await send({"type": "http.response.body", "body": b"" if method == "HEAD" else answer.body})
+
+
+async def gone_away(receive: Receive) -> None:
+    """Wait until a client has closed its connection."""
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -6,6 +6,7 @@ from contextlib import ExitStack, suppress
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from unlost.service.answers import gone_away
 from unlost.service.jobs.following import Watch
 
 NO_STORE = {"cache-control": "no-store", "referrer-policy": "no-referrer"}
@@ -45,6 +46,5 @@ class EventsAnswer(Response):
 
 
 async def _leave(watch: Watch, receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
+    await gone_away(receive)
     watch.leave()

@@ -8,7 +8,7 @@ import contextlib
 import json
 from collections import Counter, deque
 
-from unlost.service.answers import COMMON, Receive, Send, deliver, text_answer
+from unlost.service.answers import COMMON, Receive, Send, deliver, gone_away, text_answer
 
 _QUEUE = 256  # events that wait for one reader: some seconds of a busy service
 _MAX_READERS = 100
@@ -103,7 +103,7 @@ class Monitor:
         reader = _Reader()
         self._readers.add(reader)
         self._clients[client] += 1
-        gone = asyncio.ensure_future(_gone(receive))
+        gone = asyncio.ensure_future(gone_away(receive))
         try:
             await send({"type": "http.response.start", "status": 200, "headers": [*COMMON, *_HEADERS]})
             await self._tell(reader, gone, send)
@@ -128,11 +128,6 @@ class Monitor:
             await asyncio.wait((news, gone), timeout=self._heartbeat, return_when=asyncio.FIRST_COMPLETED)
             news.cancel()
             data = reader.taken() or b":\n\n"
-
-
-async def _gone(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
 
 
 def _event(name: str, fields: dict[str, object]) -> bytes:
