@@ -5,5 +5,5 @@ Each module is one chapter, run by `make study-NAME` or with all others by `make
 alone. `study.page` puts the sections together in the order of `CHAPTERS`.
 """
 
-CHAPTERS = ("policies", "maps", "ageing", "ranking")
+CHAPTERS = ("policies", "maps", "ageing", "ranking", "recoveries", "weeks")
 """By the names of their modules, in the order in which docs/study.md has them."""
