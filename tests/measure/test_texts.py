@@ -1,6 +1,7 @@
 """How much text two versions of a resource have in common, through all formats."""
 
 import pytest
+from study.lost import bodies
 
 from tests.measure.made_sites import MadeSite, resource
 from unlost.measure import texts as glue
@@ -22,25 +23,7 @@ def pdf(text: str) -> bytes:
     """Return a small PDF with these words, ten a line."""
     words = text.split()
     lines = [" ".join(words[at : at + 10]) for at in range(0, len(words), 10)]
-    shown = " ".join(f"({line}) Tj T*" for line in lines)
-    stream = f"BT /F1 8 Tf 12 TL 20 700 Td {shown} ET".encode()
-    objects = [
-        b"<</Type/Catalog/Pages 2 0 R>>",
-        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
-        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R/Resources<</Font<</F1 5 0 R>>>>>>",
-        b"<</Length " + str(len(stream)).encode() + b">>stream\n" + stream + b"\nendstream",
-        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
-    ]
-    out, places = b"%PDF-1.4\n", []
-    for number, each in enumerate(objects, start=1):
-        places.append(len(out))
-        out += f"{number} 0 obj".encode() + each + b"endobj\n"
-    table = b"".join(f"{place:010d} 00000 n \n".encode() for place in places)
-    size = str(len(objects) + 1).encode()
-    end = str(len(out)).encode()
-    return out + b"xref\n0 " + size + b"\n0000000000 65535 f \n" + table + (
-        b"trailer<</Size " + size + b"/Root 1 0 R>>\nstartxref\n" + end + b"\n%%EOF\n"
-    )  # fmt: skip
+    return bodies.pdf(lines)
 
 
 def likeness(first: bytes, first_mime: str | None, second: bytes, second_mime: str | None, end: str = "") -> Likeness:

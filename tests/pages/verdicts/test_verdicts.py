@@ -142,6 +142,27 @@ def test_nobody_can_tell_a_hijacked_site_without_its_past() -> None:
     assert not is_suspect(a_page("<p>The old mill and its pond</p>"))
 
 
+def test_pages_from_before_are_read_once() -> None:
+    """All pages of a site are compared with the same few, whose words are counted for the first of them."""
+    from unlost.pages.verdicts import hijacked
+
+    before = tuple(
+        Known(
+            f"http://mill.example/{place}",
+            "20080102030405",
+            f"The old mill, wheel number {place}, pond and bridge. " * 4,
+        )
+        for place in range(4)
+    )
+    pages = [
+        a_page(f"<p>The miller of {year} kept the wheel, the pond and the bridge.</p>" * 3)
+        for year in range(1900, 1910)
+    ]
+    hijacked._words_before.cache_clear()
+    assert [verdict_of(page, Context(earlier=before)) for page in pages] == [None] * 10
+    assert hijacked._words_before.cache_info().misses == 5  # the four, and all of them together
+
+
 ESTATE = "<h1>Domaine à vendre</h1><p>Quatorze hectares de vignes au nord de la vallée, avec un chai et une maison.</p>"
 
 

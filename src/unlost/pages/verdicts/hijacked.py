@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 
 from unlost.pages.verdicts.answer import Known, place_of
 from unlost.pages.verdicts.seen import Seen, quoted
@@ -21,6 +22,9 @@ _MARK_OF_PRIDE = re.compile(
     r"\b(hacked|defaced|owned|pwned) by\b|has been hacked|hacked by|h4ck3d|\bgreetz\b", re.IGNORECASE
 )
 _DEFACED = 1500  # letters of such a page
+
+# Most pages of a site are compared with the same few from before, whose words need not be counted each time.
+_words_before = lru_cache(32)(words_of)
 
 
 def is_spam(seen: Seen) -> bool:
@@ -54,7 +58,7 @@ def _defaced(seen: Seen, text: str, before: Sequence[Known]) -> str | None:
 def _shifted(seen: Seen, text: str, before: Sequence[Known]) -> str | None:
     """Compare what a page is about with what the site was about."""
     past = "\n".join(known.text for known in before)
-    now, then = words_of(text), words_of(past)
+    now, then = words_of(text), _words_before(past)
     few = min(sum(now.values()), sum(then.values()))
     if few < _LITTLE:
         return None
@@ -76,7 +80,7 @@ def _shifted(seen: Seen, text: str, before: Sequence[Known]) -> str | None:
 
 def _kept(before: Sequence[Known], now: Counter[str]) -> set[str]:
     """Return the words that all pages had before, and this one has: the site's name, above all."""
-    constant = set.intersection(*(set(words_of(known.text)) for known in before))
+    constant = set.intersection(*(set(_words_before(known.text)) for known in before))
     return {word for word in constant & now.keys() if len(word) != 3} - common_words()
 
 

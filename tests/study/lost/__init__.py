@@ -1,0 +1,1 @@
+"""Made-up sites that are lost and recovered."""

@@ -1,0 +1,43 @@
+"""Recoveries that were never done, with numbers that are easily added up by hand."""
+
+from study.lost.experiments import ALL
+from study.lost.outcome import Outcome
+
+from unlost.measure.difference import Counts
+
+
+def outcome(
+    site: str,
+    policy: str = "naive",
+    archives: tuple[str, ...] = ALL,
+    *,
+    week: int = 0,
+    identical: int = 0,
+    changed: int = 0,
+    missing: int = 0,
+    added: int = 0,
+    similar: int = 0,
+    held: int = 0,
+    requests: int = 10,
+) -> Outcome:
+    """Return a recovery of pages alone: the first archive gave three quarters, the last one the rest."""
+    counts = Counts(identical, changed, missing, added)
+    back = counts.recovered
+    most = back if len(archives) == 1 else back * 3 // 4
+    given = {archives[-1]: back - most, archives[0]: most}
+    tally = (counts.original, counts.back)
+    return Outcome(
+        site,
+        week,
+        policy,
+        archives,
+        counts,
+        similar,
+        changed,
+        held,
+        {"HTML": tally},
+        {"without ?": tally},
+        {"up to 3": tally, "deeper": (0, 0)},
+        given,
+        dict.fromkeys(archives, requests),
+    )

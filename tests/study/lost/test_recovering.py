@@ -1,0 +1,168 @@
+"""Made-up sites are recovered by the real thing: what is planted comes out, in numbers that were counted by hand."""
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from study.lost.experiments import SETS, life_of, lost_once, lost_weekly
+from study.lost.habits import ARCHIVE, BROAD, FRESH, PATCHY, Held, Keeping
+from study.lost.items import Item, Kind
+from study.lost.outcome import Outcome
+from study.lost.profiles import Pace, Profile
+from study.lost.recovering import Shelf, recovered, write_copies, write_original
+from study.lost.site import File, MadeSite, moment
+
+from unlost.archives.archive import Archive
+from unlost.archives.archive import Kind as ArchiveKind
+from unlost.archives.local.files import ArchiveFiles
+from unlost.clock import SystemClock
+from unlost.measure.difference import Counts
+from unlost.measure.sites.opening import open_site
+from unlost.recover.plan import Plan, Policy
+from unlost.recover.recovery import Recovery
+from unlost.recover.state.reading import StateReading
+from unlost.recover.state.state import State
+from unlost.recover.warcs import Warcs
+
+SITE = Profile("tiny", 5, 3, 2, 5, Pace.STILL, documents=1.0)
+SMALL = Profile("small", 12, 8, 3, 6, Pace.LIVELY, documents=0.0)
+
+
+class Planted:
+    """A still site of five pages, three images and two documents, and what repositories have of it.
+
+    The broad engine has four of its pages, one of them in another version, and a fifth page that is gone and that
+    nothing leads to; the archive has two images; the patchy engine has a document as a page, and lists the other, which
+    it does not have; the fresh engine has nothing.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.site = MadeSite(SITE, 4)
+        self.original = open_site(write_original(self.site, 0, folder / "original.warc"))
+        self._folder = folder
+        there = self.site.at(0)
+        pages, images, documents = (
+            [each for each in there if each.kind is kind] for kind in (Kind.PAGE, Kind.IMAGE, Kind.DOCUMENT)
+        )
+        leaves = [each for each in pages if not any(below.is_there(0) for below in each.below)]
+        self.missing, self.changed = leaves[0], leaves[1]
+        other = File("text/html", b"<p>quite another page than the one that is there now")
+        gone = Held("http://tiny.example/gone.html", moment(-9), other, migrated=False, missed=False)
+        self.shelves: list[Shelf] = [
+            (ARCHIVE, [self._held(each) for each in images[:2]]),
+            (BROAD, [*(self._held(each) for each in pages if each is not self.missing), gone]),
+            (FRESH, []),
+            (PATCHY, [self._held(documents[0]), replace(self._held(documents[1]), missed=True)]),
+        ]
+        page = next(each for each in self.shelves[1][1] if each.uri == self.site.uri(self.changed))
+        self.shelves[1] = (BROAD, [replace(each, file=other) if each is page else each for each in self.shelves[1][1]])
+
+    def _held(self, item: Item) -> Held:
+        is_document = item.kind is Kind.DOCUMENT
+        file = self.site.kept_by_engine(item, 0) if is_document else self.site.file(item, 0)
+        return Held(self.site.uri(item), moment(-1), file, migrated=is_document, missed=False)
+
+    def recovered(self, policy: Policy) -> Outcome:
+        """Recover it."""
+        return recovered(self.site, 0, policy, self.shelves, self.original, self._folder / policy.value)
+
+
+@pytest.fixture
+def planted(tmp_path: Path) -> Planted:
+    """Return the planted site."""
+    return Planted(tmp_path)
+
+
+def test_what_is_planted_comes_out(planted: Planted) -> None:
+    """Five of ten files are identical, two changed, of which one says the same; three missing, one of them a miss."""
+    found = planted.recovered(Policy.KNOWLEDGEABLE)
+    assert found.counts == Counts(identical=5, changed=2, missing=3, added=0)
+    assert (found.texts, found.similar) == (2, 1)
+    assert found.groups == {"HTML": (5, 4), "images": (3, 2), "other": (2, 1)}
+    assert found.given == {"broad": 4, "archive": 2, "patchy": 1}
+    assert found.recovered == 0.7
+    # A miss was asked for, and is not there: nobody holds it, and s5 is s4.
+    assert [round(level, 3) for level in found.levels] == [0.5, 0.5, 0.4, 0.3, 0.3]
+
+
+def test_lists_and_copies_are_counted(planted: Planted) -> None:
+    """A list of each repository, a copy of each file, and one more for the miss."""
+    found = planted.recovered(Policy.KNOWLEDGEABLE)
+    assert found.requests == {"archive": 1 + 2, "broad": 1 + 4, "fresh": 1, "patchy": 1 + 2}
+    assert found.total_requests == 12
+    assert found.efficiency == found.efficiency_without_added == 7 / 12
+
+
+def test_the_exhaustive_policy_adds_what_nothing_leads_to(planted: Planted) -> None:
+    """The page that is gone comes back, for one request more."""
+    found = planted.recovered(Policy.EXHAUSTIVE)
+    assert found.counts == Counts(identical=5, changed=2, missing=3, added=1)
+    assert found.total_requests == 13
+    assert (found.efficiency, found.efficiency_without_added) == (8 / 13, 7 / 13)
+
+
+def test_the_naive_policy_asks_everywhere(planted: Planted) -> None:
+    """Pages are asked for in all four, images until one has them; and so are the two lists that any site may have."""
+    found = planted.recovered(Policy.NAIVE)
+    assert found.counts == Counts(identical=5, changed=2, missing=3, added=0)
+    pages, documents, lists = 5, 2, 2
+    asked = {"archive": 3, "broad": 1, "fresh": 1, "patchy": 1}  # for images: two are in the first
+    copies = {"archive": 2, "broad": 4, "fresh": 0, "patchy": 2}
+    assert found.requests == {name: pages + documents + lists + asked[name] + copies[name] for name in asked}
+
+
+def test_nothing_comes_back_from_who_has_nothing(planted: Planted) -> None:
+    """A repository without a copy leaves everything missing."""
+    found = recovered(
+        planted.site, 0, Policy.KNOWLEDGEABLE, planted.shelves[2:3], planted.original, planted._folder / "none"
+    )
+    assert found.counts == Counts(missing=10)
+    assert (found.given, found.requests) == ({}, {"fresh": 1})
+
+
+def test_real_archive_files_bring_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A made-up archive in memory and the same copies in a WARC, asked as a local archive is, give the same site."""
+    monkeypatch.setenv("UNLOST_HOME", str(tmp_path / "home"))
+    site = MadeSite(SMALL, 4)
+    held = Keeping(replace(ARCHIVE, misses=0.0), site, 4).held(0)
+    assert len(held) > 20
+    original = open_site(write_original(site, 0, tmp_path / "original.warc"))
+    recovered(site, 0, Policy.EXHAUSTIVE, [(ARCHIVE, held)], original, tmp_path / "ours")
+    warc = write_copies(((each.uri, each.datetime, each.file) for each in held), tmp_path / "archive.warc")
+    files = ArchiveFiles(Archive("archive", "files", ArchiveKind.FILES, folder=str(warc)))
+    clock = SystemClock()
+    (tmp_path / "theirs").mkdir()
+    with State(tmp_path / "theirs") as state:
+        warcs = Warcs(tmp_path / "theirs" / "warc", clock, "test")
+        plan = Plan(site.url, policy=Policy.EXHAUSTIVE)
+        asyncio.run(Recovery(plan, state, warcs, {"archive": files}, clock, lambda *_: None).run())
+        warcs.close()
+    with StateReading(tmp_path / "theirs") as theirs, StateReading(tmp_path / "ours") as ours:
+        found = {(each.name, each.datetime, each.digest) for each in ours.chosen()}
+        assert found == {(each.name, each.datetime, each.digest) for each in theirs.chosen()}
+    assert len(found) == len({each.uri for each in held})
+
+
+def test_a_short_study_is_the_same_twice() -> None:
+    """Each repository alone and all together, under three policies: the same numbers in every run."""
+    found = lost_once(SMALL, 5)
+    assert [(each.policy, each.archives) for each in found] == [(p.value, names) for p in Policy for names in SETS]
+    assert found == lost_once(SMALL, 5)
+    together = [each for each in found if each.archives == SETS[-1]]
+    for each in found:
+        best = next(other for other in together if other.policy == each.policy)
+        assert each.counts.back <= best.counts.back
+
+
+def test_weeks_follow_the_site() -> None:
+    """Each week is compared with the site of that week, and its life is counted from the same files."""
+    site = MadeSite(SMALL, 5)
+    found = lost_weekly(SMALL, 5, weeks=3)
+    assert [each.week for each in found.outcomes] == [1, 2, 3]
+    assert [each.counts.original for each in found.outcomes] == [len(site.at(week)) for week in (1, 2, 3)]
+    assert found.life == life_of(site, range(1, 4))
+    first = {each.path for each in site.at(1)}
+    assert found.life.left == len(first & {each.path for each in site.at(3)})
+    new = len({each.path for each in site.at(2)} - first)
+    assert found.life.born[0] == new / len(site.at(2))

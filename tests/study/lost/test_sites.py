@@ -1,0 +1,93 @@
+"""Made-up sites: as large as they should be, linked, and the same in every run."""
+
+import pytest
+from study.lost.items import BEGINNING, LAST, Item, Kind, items_of
+from study.lost.profiles import SITES, Pace, Profile
+from study.lost.site import MadeSite
+
+from unlost.pages.shingles import resemblance
+from unlost.pages.text import text_of
+
+LIVELY = Profile("lively", 40, 30, 12, 5, Pace.LIVELY, breadth=5, dynamic=0.2)
+STILL = Profile("still", 12, 9, 4, 5, Pace.STILL)
+
+
+def words(site: MadeSite, item: Item, week: int) -> str:
+    """Return the text of a page in a week."""
+    found = text_of(site.file(item, week).body, "text/html", site.uri(item), None)
+    assert found is not None
+    return found.text
+
+
+def test_there_are_small_medium_and_large_ones() -> None:
+    """Eight of each, as the dissertation divides them."""
+    sizes = [profile.size for profile in SITES]
+    assert len(sizes) == 24
+    assert [sum(size < 150 for size in sizes), sum(size >= 500 for size in sizes)] == [8, 8]
+    assert len({profile.host for profile in SITES}) == 24
+
+
+@pytest.mark.parametrize("profile", SITES, ids=lambda profile: profile.name)
+def test_a_site_has_what_its_profile_says(profile: Profile) -> None:
+    """In week 0 there are as many pages, images and others as told, each at an address of its own."""
+    items = [each for each in items_of(profile, 1) if each.is_there(0)]
+    kinds = [each.kind for each in items]
+    assert kinds.count(Kind.PAGE) == profile.pages
+    assert kinds.count(Kind.IMAGE) == profile.images
+    assert len(items) == profile.size
+    assert len({each.path for each in items}) == profile.size
+
+
+@pytest.mark.parametrize("profile", [LIVELY, SITES[14]], ids=lambda profile: profile.name)
+def test_whatever_is_there_is_linked(profile: Profile) -> None:
+    """In every week a page that is there leads to each file, so that links alone lead to all of them."""
+    site = MadeSite(profile, 3)
+    for week in (BEGINNING, -40, -4, -3, 0, 7, LAST):
+        there = site.at(week)
+        for each in there:
+            assert each.above is None or each.above.is_there(week)
+            if each.above is not None:
+                page = site.file(each.above, week).body.decode()
+                assert f'"{each.path}"' in page
+        paths = {each.path for each in there}
+        gone = [each.path for each in site.items if each.path not in paths]
+        home = site.file(site.items[0], week).body.decode()
+        assert not [path for path in gone if f'"{path}"' in home]
+
+
+def test_the_same_seed_makes_the_same_site() -> None:
+    """And another seed makes another."""
+    first, again, other = (MadeSite(LIVELY, seed) for seed in (1, 1, 2))
+    assert [first.file(each, 3) for each in first.at(3)] == [again.file(each, 3) for each in again.at(3)]
+    assert [each.path for each in first.items] != [each.path for each in other.items]
+
+
+def test_a_still_site_does_not_change() -> None:
+    """In the weeks that are looked at, all its files are as they were."""
+    site = MadeSite(STILL, 1)
+    assert {(site.uri(each), site.file(each, 1)) for each in site.at(1)} == {
+        (site.uri(each), site.file(each, LAST)) for each in site.at(LAST)
+    }
+
+
+def test_restless_pages_say_almost_the_same() -> None:
+    """They are other bytes every week, and three quarters of their text stay."""
+    site = MadeSite(LIVELY, 1)
+    restless = [
+        each
+        for each in site.at(1)
+        if each.restless and each.is_there(2) and all(below.is_there(1) == below.is_there(2) for below in each.below)
+    ]
+    assert len(restless) > 2
+    for each in restless:
+        assert site.file(each, 1).body != site.file(each, 2).body
+        assert 0.7 < resemblance(words(site, each, 1), words(site, each, 2)) < 1
+
+
+def test_a_redesign_takes_all_addresses_but_the_first() -> None:
+    """The pages from before are gone, and none of the new ones was there."""
+    site = MadeSite(SITES[14], 1)
+    before = {each.path for each in site.at(-4) if each.kind is Kind.PAGE}
+    after = {each.path for each in site.at(-3) if each.kind is Kind.PAGE}
+    assert before & after == {"/"}
+    assert len(before) > 100

@@ -1,0 +1,105 @@
+"""The chapter about recoveries: its tables say what was planted, and its findings follow from them."""
+
+from study import recoveries
+from study.chapter import Chapter
+from study.lost.experiments import ALL, SETS
+from study.lost.outcome import Outcome
+from study.lost.profiles import SITES
+
+from tests.study.lost.planted import outcome
+from unlost.recover.plan import Policy
+
+NAMES = [profile.name for profile in SITES[:12]]
+ADDED = {"naive": 0, "knowledgeable": 1, "exhaustive": 20}
+REQUESTS = {"naive": 100, "knowledgeable": 10, "exhaustive": 30}
+
+
+def planted(*, together: int = 8) -> list[Outcome]:
+    """Return sites of ten pages: each archive alone brings two, all together so many, of which two are changed."""
+    found = []
+    for place, name in enumerate(NAMES):
+        for policy in Policy:
+            for archives in SETS:
+                back = together if archives == ALL else 2
+                found.append(
+                    outcome(
+                        name,
+                        policy.value,
+                        archives,
+                        identical=back - 2,
+                        changed=2,
+                        missing=10 - back,
+                        added=ADDED[policy.value],
+                        similar=1,
+                        requests=REQUESTS[policy.value] + place,
+                    )
+                )
+    return found
+
+
+def told(outcomes: list[Outcome]) -> Chapter:
+    """Return the chapter, of which nothing is written."""
+    chapter = Chapter("recoveries", "Recoveries")
+    recoveries.told(chapter, outcomes)
+    return chapter
+
+
+def finding(chapter: Chapter, words: str) -> tuple[object, object]:
+    """Return what was found about a claim with these words, and whether it holds."""
+    found = [each for each in chapter.findings if words in str(each["claim"])]
+    assert len(found) == 1
+    return found[0]["found"], found[0]["holds"]
+
+
+def test_tables_have_what_was_planted() -> None:
+    """Rows of sites, archives, policies and tests are those of the numbers."""
+    chapter = told(planted())
+    lines = chapter._lines
+    vector = "(0.200, 0.200, 0.000)"
+    assert f"| school | 4 | 10/8 80.0 % | 10/8 80.0 % | 0 | 0 | {vector} | 50.0 % |" in lines
+    alone = "20.0 % | 20.0 % | 20.0 % | 20.0 % | 0.0 % | 0.0 %"
+    # Requests of the twelve sites are 10 to 21, of each archive.
+    assert f"| the archive | {alone} | 16 | < 0.001 |" in lines
+    assert "| all together | 80.0 % | 80.0 % | 80.0 % | 80.0 % | 0.0 % | 0.0 % | 62 |  |" in lines
+    assert "| the archive | 75.0 % | 75.0 % | 75.0 % | 19.0 % |" in lines
+    three = f"{vector} [400] | (0.200, 0.200, 0.111) [40] | (0.200, 0.200, 0.714) [120]"
+    assert f"| school | 10 | {three} |" in lines
+    assert "| requests | naive | 422.0 | 422.0 | 14.4 | 400.0 | 444.0 | 1,711.7 |" in lines
+    assert "| efficiency | exhaustive | knowledgeable | 12 | 78 | 0 | < 0.001 |" in lines
+    assert "| efficiency without added | exhaustive | knowledgeable | 12 | 0 | 78 | < 0.001 |" in lines
+    assert "| recovered | knowledgeable | naive | 0 | 0 | 0 | 1.000 |" in lines
+    assert "| requests | knowledgeable | naive | 12 | 0 | 78 | < 0.001 |" in lines
+
+
+def test_findings_follow_from_the_numbers() -> None:
+    """What the planted numbers say holds, and what they contradict does not."""
+    chapter = told(planted())
+    assert finding(chapter, "no repository alone")[1] is True
+    assert finding(chapter, "less than half of the requests") == ("422.0 / 62.0 / 142.0", True)
+    assert finding(chapter, "adds far more") == ("0.0 % / 11.1 % / 71.4 %", True)
+    assert finding(chapter, "about as much")[1] is True
+    assert finding(chapter, "68 %")[0] == "80.0 %, median 80.0 %, by what was put in"
+    assert finding(chapter, "68 %")[1] is False
+    assert finding(chapter, "MSN (30 %)")[1] is False
+    # Nothing has a `?` and nothing is deep: nobody can tell.
+    assert finding(chapter, "with `?`")[1] is False
+    assert finding(chapter, "deeper than three")[1] is False
+
+
+def test_archives_that_are_no_better_together_are_seen() -> None:
+    """If one alone brings as much as all of them, the claim that all are needed does not hold."""
+    chapter = told(planted(together=2))
+    assert finding(chapter, "no repository alone")[1] is False
+
+
+def test_every_number_of_a_table_is_kept() -> None:
+    """The file has the recoveries of each site and the tests, for those who want to count themselves."""
+    chapter = told(planted())
+    policies = chapter.figures["policies"]
+    assert isinstance(policies, dict)
+    assert [len(found) for found in policies.values()] == [12, 12, 12]
+    assert policies["exhaustive"][0]["counts"] == [6, 2, 2, 20]
+    assert policies["exhaustive"][0]["requests"] == dict.fromkeys(ALL, 30)
+    tests = chapter.figures["wilcoxon"]
+    assert isinstance(tests, list)
+    assert len(tests) == 15
