@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from os import PathLike
-from typing import ClassVar, Final, TypeAlias, TypeVar, final, overload
+from typing import Any, ClassVar, Final, TypeAlias, TypeVar, final, overload
 
 from unlost.errors import UriError
 from unlost.formats.frequency import Frequency
@@ -346,6 +346,26 @@ class MapBuilder:
     def write(
         self, path: str | PathLike[str], headers: bytes, compaction: CompactionCurves | None, progress: Progress
     ) -> MapShape | None: ...
+
+@final
+class StatisticsGatherer:
+    def __new__(
+        cls,
+        *,
+        rules: str,
+        line_limit: int,
+        status: Sequence[bytes] = (),
+        mime: Sequence[bytes] = (),
+        exclude: Sequence[str] = (),
+        threads: int | None = None,
+        memory: int | None = None,
+        block: int | None = None,
+    ) -> StatisticsGatherer: ...
+    def add_file(
+        self, path: str | PathLike[str], progress: Progress, urls: bool = False, column: int | None = None
+    ) -> tuple[Tally, str | None]: ...
+    def add_rows(self, rows: list[RowColumns]) -> Tally: ...
+    def finish(self) -> dict[str, Any]: ...
 
 @final
 class FilterBuilder:

@@ -55,6 +55,9 @@ COMMANDS = {
         "Say what a recovery brought back, from where and from when, what is missing, what was rejected.",
     ),
     "serve": Command("unlost.cli.serve", "Serve TimeMaps, TimeGates and a page for people, from all archives at once."),
+    "stats": Command(
+        "unlost.cli.stats", "Describe what an archive holds, from its index, or what it is asked for, from its logs."
+    ),
     "synth": Command(
         "unlost.cli.synth", "Make up indexes of any size, the same ones everywhere, for benches and tests."
     ),

@@ -9,11 +9,12 @@ from unlost.shown.words import printable, share
 
 _MOST_LETTERS = 500  # of an address
 _LONGEST_LINK = 4_000  # characters; browsers and archives refuse longer ones sooner or later
+_SHARED = ("page.html", "tables.html")
 _OF_ADDRESSES = "%/:?#[]@!$&'()*+,;=~"  # what an address may have beside letters and digits
 
 
 def templates(package: str) -> jinja2.Environment:
-    """Return what renders the templates of a package, which extend `page.html` here.
+    """Return what renders the templates of a package, which extend `page.html` here, and may take `tables.html`.
 
     Everything that is put into them is escaped; `plain` is the filter for text of others, `web` for their addresses.
     """
@@ -32,7 +33,7 @@ def templates(package: str) -> jinja2.Environment:
 
 
 def _template(package: str, name: str) -> str:
-    place = "unlost.shown" if name == "page.html" else package
+    place = "unlost.shown" if name in _SHARED else package
     return files(place).joinpath("templates", name).read_text(encoding="utf-8")
 
 

@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::{is_header, member};
+use super::is_header;
+use super::object::visit_members;
 
 /// How the lines of an index are made up.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +28,7 @@ pub struct Columns {
     url: Option<usize>,
     mime: Option<usize>,
     status: Option<usize>,
+    size: Option<usize>,
 }
 
 /// Without a header, files of 9, 10 and 11 columns begin alike.
@@ -37,7 +39,11 @@ const USUAL: Columns = Columns {
     url: Some(2),
     mime: Some(3),
     status: Some(4),
+    size: Some(8),
 };
+
+/// Only with so many columns they have the size of records.
+const USUAL_WITH_SIZE: usize = 11;
 
 /// The columns of a row that holdings are counted by. What a row does not have is empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -52,6 +58,8 @@ pub struct Row<'a> {
     pub mime: Cow<'a, [u8]>,
     /// The HTTP status.
     pub status: Cow<'a, [u8]>,
+    /// How many bytes the record takes in its file.
+    pub size: Cow<'a, [u8]>,
 }
 
 impl Layout {
@@ -122,7 +130,7 @@ impl Layout {
         url.starts_with(b"http:") || url.starts_with(b"https:")
     }
 
-    /// Reads a row, its media type and status only if `details` are wanted. `None` if it is none: too few columns, or
+    /// Reads a row, its media type, status and size only if `details` are wanted. `None` if it is none: too few columns, or
     /// something else in place of the date.
     #[must_use]
     pub fn row<'a>(&self, line: &'a [u8], details: bool) -> Option<Row<'a>> {
@@ -151,21 +159,23 @@ fn cdxj_row(line: &[u8], details: bool) -> Option<Row<'_>> {
     let date = &rest[..date_end];
     // OpenWayback has the record's type in between.
     let object = &rest[memchr::memchr(b'{', rest)?..];
-    let value = |names: &[&[u8]]| member(object, names).unwrap_or_default();
-    let detail = |names| {
-        if details {
-            value(names)
-        } else {
-            Cow::default()
-        }
-    };
-    is_date(date).then(|| Row {
+    if !is_date(date) {
+        return None;
+    }
+    let bare = || Row {
         key: &line[..key_end],
         date,
-        url: value(&[b"url", b"uri", b"original_uri"]),
-        mime: detail(&[b"mime", b"mct", b"mime_type", b"mimetype"]),
-        status: detail(&[b"status", b"hsc", b"status_code", b"statuscode"]),
-    })
+        ..Row::default()
+    };
+    let mut row = bare();
+    let is_read = visit_members(object, |name, value| match name {
+        b"url" | b"uri" | b"original_uri" => row.url = value,
+        b"mime" | b"mct" | b"mime_type" | b"mimetype" if details => row.mime = value,
+        b"status" | b"hsc" | b"status_code" | b"statuscode" if details => row.status = value,
+        b"length" if details => row.size = value,
+        _ => {}
+    });
+    Some(if is_read.is_some() { row } else { bare() })
 }
 
 /// Digits, or an ISO date.
@@ -190,6 +200,7 @@ impl Columns {
             url: column(b"a"),
             mime: column(b"m"),
             status: column(b"s"),
+            size: column(b"S"),
         })
     }
 
@@ -202,12 +213,14 @@ impl Columns {
         let date = value(Some(self.date));
         let (key, url) = (value(self.key), value(self.url));
         let is_row = is_date(date) && !(key.is_empty() && url.is_empty());
+        let has_size = columns.len() >= USUAL_WITH_SIZE || *self != USUAL;
         is_row.then(|| Row {
             key,
             date,
             url: Cow::Borrowed(url),
             mime: Cow::Borrowed(value(self.mime)),
             status: Cow::Borrowed(value(self.status)),
+            size: Cow::Borrowed(value(self.size.filter(|_| has_size))),
         })
     }
 }

@@ -6,8 +6,22 @@ use std::borrow::Cow;
 /// escapes, anything else as it stands. `None` if there is no such member, or the object cannot be read that far.
 #[must_use]
 pub fn member<'a>(object: &'a [u8], names: &[&[u8]]) -> Option<Cow<'a, [u8]>> {
-    let mut rest = object.trim_ascii_start().strip_prefix(b"{")?;
     let mut found = None;
+    visit_members(object, |name, value| {
+        if names.contains(&name) {
+            found = Some(value);
+        }
+    })?;
+    found
+}
+
+/// Calls `visit` with the name and the value of each member, in their order; values are as in [`member`]. `None` if the
+/// object cannot be read: what was visited until then counts for nothing.
+pub(super) fn visit_members<'a>(
+    object: &'a [u8],
+    mut visit: impl FnMut(&[u8], Cow<'a, [u8]>),
+) -> Option<()> {
+    let mut rest = object.trim_ascii_start().strip_prefix(b"{")?;
     loop {
         rest = rest.trim_ascii_start();
         let (name, after) = text(rest)?;
@@ -25,13 +39,11 @@ pub fn member<'a>(object: &'a [u8], names: &[&[u8]]) -> Option<Cow<'a, [u8]>> {
             rest = &rest[length..];
             Cow::Borrowed(value.trim_ascii_end())
         };
-        if names.contains(&name.as_ref()) {
-            found = Some(value);
-        }
+        visit(&name, value);
         rest = rest.trim_ascii_start();
         match rest.first() {
             Some(b',') => rest = &rest[1..],
-            _ => return found,
+            _ => return Some(()),
         }
     }
 }

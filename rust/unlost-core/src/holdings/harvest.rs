@@ -4,9 +4,13 @@ use std::ops::Range;
 
 use super::totals::Totals;
 use super::{Entry, Frequency, HoldingsError, Table};
+use crate::formats::Row;
 
 /// What the rows of a block become.
 pub(super) trait Harvest: Default + Send {
+    /// Whether every row is looked at, with all that is known of it, and not only its key.
+    const READS_ROWS: bool = false;
+
     fn clear(&mut self);
 
     /// Takes a key, of which so many rows followed each other.
@@ -14,6 +18,15 @@ pub(super) trait Harvest: Default + Send {
 
     /// Takes the date of a row that is counted. Maps keep none.
     fn see_date(&mut self, _date: &[u8]) {}
+
+    /// Takes how long a block is.
+    fn see_text(&mut self, _bytes: usize) {}
+
+    /// Takes a row that is counted, if rows are read. Its key comes when the last row of that key was seen.
+    fn see_row(&mut self, _row: &Row<'_>) {}
+
+    /// Takes the scheme of a row that is no web page.
+    fn see_foreign(&mut self, _scheme: &str) {}
 
     /// The block has ended.
     fn finish(&mut self) -> Result<(), HoldingsError> {

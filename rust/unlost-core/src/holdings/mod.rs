@@ -33,6 +33,7 @@ mod runs;
 mod scan;
 mod sorter;
 pub(crate) mod spool;
+pub mod stats;
 pub mod synth;
 mod table;
 mod tally;

@@ -156,7 +156,9 @@ impl Scanner<'_> {
         out.unsorted = None;
         out.first.clear();
         out.last.clear();
-        let fast = self.wanted.only_keys() && self.layout.begins_with_key();
+        out.harvest.see_text(block.text().len());
+        let fast =
+            !H::READS_ROWS && self.wanted.only_keys() && self.layout.begins_with_key();
         let mut current = Current::default();
         let mut start = 0;
         for end in memchr::memchr_iter(b'\n', block.text()) {
@@ -246,7 +248,8 @@ impl Scanner<'_> {
             }
             return Ok(());
         }
-        let details = !(self.wanted.status.is_empty() && self.wanted.mime.is_empty());
+        let details =
+            H::READS_ROWS || !(self.wanted.status.is_empty() && self.wanted.mime.is_empty());
         let Some(row) = self.layout.row(line, details) else {
             out.tally.problem("bad-row", offset, line);
             return Ok(());
@@ -274,15 +277,27 @@ impl Scanner<'_> {
     }
 
     /// Makes a row the current one, if it is wanted. Returns what is wrong with it.
-    fn take(
+    fn take<H: Harvest>(
         &self,
         row: &Row<'_>,
         current: &mut Current,
-        harvest: &mut impl Harvest,
+        harvest: &mut H,
         tally: &mut Tally,
     ) -> Result<Option<&'static str>, HoldingsError> {
         if !self.wanted.has(row) {
             tally.filtered += 1;
+            return Ok(None);
+        }
+        // The key says nothing about the scheme: that of every row is looked at.
+        let is_repeated = H::READS_ROWS
+            && current.count > 0
+            && current.stem == row.key
+            && !current.stem.is_empty()
+            && (row.url.starts_with(b"http:") || row.url.starts_with(b"https:"));
+        if is_repeated {
+            current.count += 1;
+            tally.counted += 1;
+            harvest.see_row(row);
             return Ok(None);
         }
         current.flush(harvest)?;
@@ -298,8 +313,14 @@ impl Scanner<'_> {
                 current.count = 1;
                 tally.counted += 1;
                 harvest.see_date(row.date);
+                if H::READS_ROWS {
+                    harvest.see_row(row);
+                }
             }
-            Err(UriError::Foreign { .. }) => tally.foreign += 1,
+            Err(UriError::Foreign { scheme }) => {
+                tally.foreign += 1;
+                harvest.see_foreign(&scheme);
+            }
             Err(error) => {
                 // What was written of its key until then must not be gone on with.
                 current.stem.clear();

@@ -85,6 +85,7 @@ pub fn row((key, url, date, mime, status): &RowColumns) -> Row<'_> {
         url: url.into(),
         mime: mime.into(),
         status: status.into(),
+        ..Row::default()
     }
 }
 

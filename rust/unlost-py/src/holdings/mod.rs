@@ -10,6 +10,7 @@ mod lookup;
 mod merge;
 mod panel;
 mod profile;
+mod stats;
 mod synth;
 
 use pyo3::prelude::*;
@@ -24,5 +25,6 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     merge::add_to(module)?;
     panel::add_to(module)?;
     profile::add_to(module)?;
+    stats::add_to(module)?;
     synth::add_to(module)
 }

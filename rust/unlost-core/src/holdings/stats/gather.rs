@@ -1,0 +1,262 @@
+//! Drives it: blocks are scanned by many threads, and what they come to is put together in their order.
+
+use std::ops::Range;
+
+use super::host_tree::HostTree;
+use super::path_tree::{HostTotals, PathTree};
+use super::rows::RowCounts;
+use super::runs::{NO_MONTH, Runs};
+use super::statistics::{PathCounts, Statistics};
+use crate::formats::{Damage, Input, Layout, Row};
+use crate::holdings::collect::{Collect, collect_file};
+use crate::holdings::harvest::Harvest;
+use crate::holdings::scan::{Scanned, Scanner, Wanted};
+use crate::holdings::{Effort, HoldingsError, Progress, Tally};
+
+/// A host of a block that begins and ends in it.
+#[derive(Debug, Clone, Copy)]
+struct InnerHost {
+    /// Its first run.
+    start: usize,
+    totals: HostTotals,
+}
+
+/// What a block came to.
+#[derive(Default)]
+struct Gathered {
+    rows: RowCounts,
+    runs: Runs,
+    paths: PathCounts,
+    tree: PathTree,
+    inner: Vec<InnerHost>,
+    /// Where the first host ends, and where the last begins.
+    first_end: usize,
+    last_start: usize,
+    /// Of the run that goes on.
+    years: u64,
+    first_month: u16,
+}
+
+impl Harvest for Gathered {
+    const READS_ROWS: bool = true;
+
+    fn clear(&mut self) {
+        self.rows.clear();
+        self.runs.clear();
+        self.paths.clear();
+        self.inner.clear();
+        self.first_end = 0;
+        self.last_start = 0;
+        self.years = 0;
+        self.first_month = NO_MONTH;
+    }
+
+    fn see_text(&mut self, bytes: usize) {
+        self.rows.text_bytes += bytes as u64;
+    }
+
+    fn see_row(&mut self, row: &Row<'_>) {
+        let month = self.rows.see(row);
+        if month != NO_MONTH {
+            self.years |= 1 << (month / 12);
+            self.first_month = self.first_month.min(month);
+        }
+    }
+
+    fn see_foreign(&mut self, scheme: &str) {
+        self.rows.see_foreign(scheme, 1);
+    }
+
+    fn push(&mut self, key: &[u8], count: u64) -> Result<(), HoldingsError> {
+        self.runs.push(key, count, self.years, self.first_month);
+        self.years = 0;
+        self.first_month = NO_MONTH;
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<(), HoldingsError> {
+        let all = self.runs.len();
+        if all == 0 {
+            return Ok(());
+        }
+        self.first_end = self.runs.host_end(0);
+        let mut start = self.first_end;
+        self.last_start = start;
+        while start < all {
+            let end = self.runs.host_end(start);
+            if end == all {
+                break;
+            }
+            let totals = self.tree.count(&mut self.runs, start..end, &mut self.paths);
+            self.inner.push(InnerHost { start, totals });
+            start = end;
+        }
+        self.last_start = start;
+        Ok(())
+    }
+}
+
+/// Gathers what is told of indexes.
+pub struct Gatherer {
+    wanted: Wanted,
+    effort: Effort,
+    out: Statistics,
+    hosts: HostTree,
+    tree: PathTree,
+    /// The host that goes on, its runs, and what those came to that were counted already, since they were too many.
+    host: Vec<u8>,
+    pending: Runs,
+    totals: HostTotals,
+}
+
+impl Gatherer {
+    /// Begins. Keys keep their queries, and years make no difference to them.
+    #[must_use]
+    pub fn new(wanted: Wanted, effort: Effort) -> Self {
+        Self {
+            wanted: Wanted {
+                queries: true,
+                by_year: false,
+                ..wanted
+            },
+            effort,
+            out: Statistics::default(),
+            hosts: HostTree::default(),
+            tree: PathTree::default(),
+            host: Vec::new(),
+            pending: Runs::default(),
+            totals: HostTotals::default(),
+        }
+    }
+
+    /// Takes the rows of a file. Without a layout it is told by the first lines. Hosts must come in their order, over all
+    /// files, each in one piece: [`HoldingsError::Unsorted`] if one does not.
+    pub fn add_file<R: Input + Send + Sync>(
+        &mut self,
+        file: R,
+        layout: Option<Layout>,
+        progress: &Progress,
+    ) -> Result<(Tally, Option<Damage>), HoldingsError> {
+        let (wanted, effort) = (self.wanted.clone(), self.effort.clone());
+        let mut collector = Collector {
+            gatherer: self,
+            tally: Tally::default(),
+        };
+        let damage = collect_file(file, layout, &wanted, &effort, &mut collector, progress)?;
+        Ok((collector.tally, damage))
+    }
+
+    /// Takes a row that was read elsewhere. The order matters as it does in files.
+    pub fn add_row(&mut self, row: &Row<'_>, tally: &mut Tally) -> Result<(), HoldingsError> {
+        let layout = Layout::Cdxj;
+        let scanner = Scanner {
+            layout: &layout,
+            wanted: &self.wanted,
+            line_limit: self.effort.line_limit,
+        };
+        let mut scanned = Scanned::<Gathered>::default();
+        scanned.harvest.clear();
+        tally.lines += 1;
+        scanner.row(row, tally, &mut scanned.harvest)?;
+        scanned.harvest.finish()?;
+        self.take(&mut scanned.harvest, tally.lines)
+    }
+
+    /// Everything that was counted.
+    pub fn finish(mut self) -> Result<Statistics, HoldingsError> {
+        self.end_host(0)?;
+        self.hosts.finish(&mut self.out);
+        Ok(self.out)
+    }
+
+    /// Takes what a block came to, which ends with so many lines.
+    fn take(&mut self, block: &mut Gathered, lines: u64) -> Result<(), HoldingsError> {
+        self.out.rows.append(&block.rows);
+        self.out.paths.append(&mut block.paths);
+        let all = block.runs.len();
+        if all == 0 {
+            return Ok(());
+        }
+        self.go_on(&block.runs, 0..block.first_end, lines)?;
+        for host in &block.inner {
+            self.end_host(lines)?;
+            let name = block.runs.host(host.start);
+            self.push(name, host.totals, lines)?;
+        }
+        if block.last_start < all {
+            self.go_on(&block.runs, block.last_start..all, lines)?;
+        }
+        Ok(())
+    }
+
+    /// Takes runs of one host, of which more may come.
+    fn go_on(
+        &mut self,
+        runs: &Runs,
+        part: Range<usize>,
+        lines: u64,
+    ) -> Result<(), HoldingsError> {
+        let host = runs.host(part.start);
+        if self.host != host {
+            self.end_host(lines)?;
+            self.host.extend_from_slice(host);
+        }
+        self.pending.append(runs, part);
+        if self.pending.size() > self.effort.memory {
+            self.count_pending();
+            self.out.cuts += 1;
+        }
+        Ok(())
+    }
+
+    /// Counts what there is of the host that goes on.
+    fn count_pending(&mut self) {
+        let all = 0..self.pending.len();
+        if all.is_empty() {
+            return;
+        }
+        let more = self.tree.count(&mut self.pending, all, &mut self.out.paths);
+        self.totals.captures += more.captures;
+        self.totals.uris += more.uris;
+        self.totals.pages += more.pages;
+        self.pending.clear();
+    }
+
+    fn end_host(&mut self, lines: u64) -> Result<(), HoldingsError> {
+        if self.host.is_empty() {
+            return Ok(());
+        }
+        self.count_pending();
+        let host = std::mem::take(&mut self.host);
+        let totals = std::mem::take(&mut self.totals);
+        self.push(&host, totals, lines)
+    }
+
+    fn push(&mut self, host: &[u8], totals: HostTotals, lines: u64) -> Result<(), HoldingsError> {
+        if self.hosts.push(host, totals, &mut self.out) {
+            Ok(())
+        } else {
+            Err(HoldingsError::Unsorted { line: lines })
+        }
+    }
+}
+
+/// Takes what blocks came to, in the order of the blocks.
+struct Collector<'a> {
+    gatherer: &'a mut Gatherer,
+    tally: Tally,
+}
+
+impl Collect for Collector<'_> {
+    type Harvest = Gathered;
+
+    fn collect(&mut self, scanned: &mut Scanned<Gathered>) -> Result<(), HoldingsError> {
+        self.tally.append(std::mem::take(&mut scanned.tally));
+        let lines = self.tally.lines;
+        self.gatherer.take(&mut scanned.harvest, lines)
+    }
+
+    fn lines(&self) -> u64 {
+        self.tally.lines
+    }
+}

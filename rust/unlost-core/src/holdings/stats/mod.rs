@@ -1,0 +1,25 @@
+//! What an archive's holdings are like: everything that is told of an index in one pass.
+//!
+//! ```text
+//! blocks ─ rows ─┬─ counts of rows (types, statuses, dates)          added up
+//!                └─ runs of one URI-R ─ hosts ─┬─ inner hosts: trees of paths, in many threads
+//!                                              └─ hosts at the edges of blocks, joined by who collects
+//!                                                        └─ one line a host ─ tree of hosts
+//! ```
+//!
+//! What is counted by URI-R, page or host is exact if every host's rows stand together, which sorting sees to.
+
+mod gather;
+mod histogram;
+mod host_tree;
+mod path_tree;
+mod rows;
+mod runs;
+mod statistics;
+mod top;
+
+pub use gather::Gatherer;
+pub use histogram::Histogram;
+pub use rows::{FIRST_YEAR, KindCount, MONTHS, RowCounts, YEARS};
+pub use statistics::{Domain, Level, Statistics};
+pub use top::{BusyHost, BusyPage};

@@ -1,0 +1,328 @@
+//! What is counted row by row: types, statuses, dates, sizes, and some rows to look at.
+
+use std::hash::BuildHasher;
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+
+use super::runs::NO_MONTH;
+use crate::formats::Row;
+
+/// The first year that has a place of its own: the web has no older pages, and those of the first paper begin in 1992.
+pub const FIRST_YEAR: u64 = 1990;
+
+/// How many years have one: as many as a word has bits.
+pub const YEARS: usize = 64;
+
+/// How many months that is.
+pub const MONTHS: usize = YEARS * 12;
+
+/// Classes of statuses: none or odd, then 1xx to 5xx.
+pub(super) const CLASSES: usize = 6;
+
+/// More kinds than these are counted together: somebody makes them up.
+const MOST_KINDS: usize = 20_000;
+
+/// How much is kept of a type or status that is too long to be one.
+const KIND_BYTES: usize = 100;
+
+/// How many rows are kept to look at.
+const SAMPLES: usize = 10;
+
+/// How much of an address is kept: longer ones are no examples.
+const SAMPLE_BYTES: usize = 2000;
+
+/// A media type and status as they stand, and how many rows have them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KindCount {
+    /// The media type.
+    pub mime: Vec<u8>,
+    /// The status.
+    pub status: Vec<u8>,
+    /// Rows.
+    pub count: u64,
+}
+
+/// A row that was drawn by lot: its lot, date and address.
+type Sample = (u64, u64, Vec<u8>);
+
+/// Counts of rows, which add up.
+#[derive(Debug, Clone)]
+pub struct RowCounts {
+    /// Bytes of text, and rows that were counted.
+    pub text_bytes: u64,
+    /// See above.
+    pub captures: u64,
+    /// Bytes that records take, and of how many records that is known.
+    pub record_bytes: u64,
+    /// See above.
+    pub sized: u64,
+    /// The first and the last date of 14 digits; 0 if there is none.
+    pub first: u64,
+    /// See above.
+    pub last: u64,
+    /// Rows whose date is no date, or of no year that the web had.
+    pub odd_dates: u64,
+    /// Rows by month.
+    pub months: Vec<u64>,
+    /// Rows by year and class of status: none or odd, 1xx to 5xx.
+    pub classes: Vec<[u64; CLASSES]>,
+    /// Rows that are no web pages, by scheme.
+    pub schemes: HashMap<String, u64, FixedState>,
+    /// Rows of kinds that there are too many of.
+    pub further_kinds: u64,
+    places: HashMap<Vec<u8>, usize, FixedState>,
+    kinds: Vec<KindCount>,
+    last_kind: usize,
+    word: Vec<u8>,
+    samples: Vec<Sample>,
+    hasher: FixedState,
+}
+
+impl Default for RowCounts {
+    fn default() -> Self {
+        Self {
+            text_bytes: 0,
+            captures: 0,
+            record_bytes: 0,
+            sized: 0,
+            first: 0,
+            last: 0,
+            odd_dates: 0,
+            months: vec![0; MONTHS],
+            classes: vec![[0; CLASSES]; YEARS],
+            schemes: HashMap::default(),
+            further_kinds: 0,
+            places: HashMap::default(),
+            kinds: Vec::new(),
+            last_kind: 0,
+            word: Vec::new(),
+            samples: Vec::new(),
+            hasher: FixedState::with_seed(1),
+        }
+    }
+}
+
+impl RowCounts {
+    /// Counts a row; returns its month, or [`NO_MONTH`].
+    pub(super) fn see(&mut self, row: &Row<'_>) -> u16 {
+        self.captures += 1;
+        let (date, month) = read_date(row.date);
+        let class = class_of(&row.status);
+        if month == NO_MONTH {
+            self.odd_dates += 1;
+        } else {
+            self.months[usize::from(month)] += 1;
+            self.classes[usize::from(month) / 12][class] += 1;
+            if self.first == 0 || date < self.first {
+                self.first = date;
+            }
+            self.last = self.last.max(date);
+        }
+        if let Some(size) = read_number(&row.size) {
+            self.record_bytes = self.record_bytes.saturating_add(size);
+            self.sized += 1;
+        }
+        let kind = self.place(&row.mime, &row.status);
+        match kind {
+            Some(at) => self.kinds[at].count += 1,
+            None => self.further_kinds += 1,
+        }
+        if *row.status == *b"200" && is_html(&row.mime) && month != NO_MONTH {
+            self.draw(date, &row.url);
+        }
+        month
+    }
+
+    /// Where a kind is counted, if it is.
+    fn place(&mut self, mime: &[u8], status: &[u8]) -> Option<usize> {
+        let (mime, status) = (cut(mime, KIND_BYTES), cut(status, KIND_BYTES));
+        let last = self.kinds.get(self.last_kind);
+        if last.is_some_and(|last| last.mime == mime && last.status == status) {
+            return Some(self.last_kind);
+        }
+        self.word.clear();
+        self.word.extend_from_slice(mime);
+        self.word.push(0);
+        self.word.extend_from_slice(status);
+        if let Some(&at) = self.places.get(&self.word) {
+            self.last_kind = at;
+            return Some(at);
+        }
+        if self.kinds.len() == MOST_KINDS {
+            return None;
+        }
+        self.last_kind = self.kinds.len();
+        self.places.insert(self.word.clone(), self.last_kind);
+        self.kinds.push(KindCount {
+            mime: mime.to_vec(),
+            status: status.to_vec(),
+            count: 0,
+        });
+        Some(self.last_kind)
+    }
+
+    /// Keeps the rows with the lowest lots, which are hashes: so the same are kept whoever reads them in whatever order.
+    fn draw(&mut self, date: u64, url: &[u8]) {
+        if url.len() > SAMPLE_BYTES {
+            return;
+        }
+        let lot = self.hasher.hash_one((date, url));
+        if self.samples.len() == SAMPLES && self.samples[SAMPLES - 1].0 <= lot {
+            return;
+        }
+        self.keep((lot, date, url.to_vec()));
+    }
+
+    fn keep(&mut self, sample: Sample) {
+        if let Err(at) = self.samples.binary_search(&sample) {
+            self.samples.insert(at, sample);
+            self.samples.truncate(SAMPLES);
+        }
+    }
+
+    /// Adds what was counted elsewhere.
+    pub(super) fn append(&mut self, other: &Self) {
+        self.text_bytes += other.text_bytes;
+        self.captures += other.captures;
+        self.record_bytes = self.record_bytes.saturating_add(other.record_bytes);
+        self.sized += other.sized;
+        if other.first > 0 && (self.first == 0 || other.first < self.first) {
+            self.first = other.first;
+        }
+        self.last = self.last.max(other.last);
+        self.odd_dates += other.odd_dates;
+        self.further_kinds += other.further_kinds;
+        for (into, more) in self.months.iter_mut().zip(&other.months) {
+            *into += more;
+        }
+        for (into, more) in self.classes.iter_mut().zip(&other.classes) {
+            for (into, more) in into.iter_mut().zip(more) {
+                *into += more;
+            }
+        }
+        for (scheme, count) in &other.schemes {
+            self.see_foreign(scheme, *count);
+        }
+        for kind in &other.kinds {
+            match self.place(&kind.mime, &kind.status) {
+                Some(at) => self.kinds[at].count += kind.count,
+                None => self.further_kinds += kind.count,
+            }
+        }
+        for sample in &other.samples {
+            self.keep(sample.clone());
+        }
+    }
+
+    pub(super) fn see_foreign(&mut self, scheme: &str, count: u64) {
+        let scheme = if scheme.len() <= KIND_BYTES && self.schemes.len() < MOST_KINDS {
+            scheme
+        } else {
+            "…"
+        };
+        if let Some(known) = self.schemes.get_mut(scheme) {
+            *known += count;
+        } else {
+            self.schemes.insert(scheme.to_owned(), count);
+        }
+    }
+
+    /// Forgets everything but the memory that it took.
+    pub(super) fn clear(&mut self) {
+        let mut months = std::mem::take(&mut self.months);
+        let mut classes = std::mem::take(&mut self.classes);
+        months.fill(0);
+        classes.fill([0; CLASSES]);
+        let mut places = std::mem::take(&mut self.places);
+        let mut kinds = std::mem::take(&mut self.kinds);
+        // Kinds come again and again: their places stay, unless there are too many.
+        if kinds.len() > MOST_KINDS / 4 {
+            places.clear();
+            kinds.clear();
+        }
+        for kind in &mut kinds {
+            kind.count = 0;
+        }
+        *self = Self {
+            months,
+            classes,
+            places,
+            kinds,
+            word: std::mem::take(&mut self.word),
+            ..Self::default()
+        };
+    }
+
+    /// All kinds that occurred.
+    pub fn kinds(&self) -> impl Iterator<Item = &KindCount> {
+        self.kinds.iter().filter(|kind| kind.count > 0)
+    }
+
+    /// Dates and addresses of some rows with status 200 and HTML, drawn by lot.
+    pub fn samples(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        self.samples
+            .iter()
+            .map(|(_, date, url)| (*date, url.as_slice()))
+    }
+}
+
+fn cut(text: &[u8], most: usize) -> &[u8] {
+    &text[..text.len().min(most)]
+}
+
+fn is_html(mime: &[u8]) -> bool {
+    mime.get(..9)
+        .is_some_and(|start| start.eq_ignore_ascii_case(b"text/html"))
+}
+
+fn class_of(status: &[u8]) -> usize {
+    match status {
+        [first @ b'1'..=b'5', second, third]
+            if second.is_ascii_digit() && third.is_ascii_digit() =>
+        {
+            usize::from(first - b'0')
+        }
+        _ => 0,
+    }
+}
+
+fn read_number(text: &[u8]) -> Option<u64> {
+    if !(1..=18).contains(&text.len()) {
+        return None;
+    }
+    text.iter().try_fold(0_u64, |number, byte| {
+        byte.is_ascii_digit()
+            .then(|| number * 10 + u64::from(byte - b'0'))
+    })
+}
+
+/// A date as a number of 14 digits, and its month. Dates that were cut stand for their beginning.
+fn read_date(date: &[u8]) -> (u64, u16) {
+    const NONE: (u64, u16) = (0, NO_MONTH);
+    if date.len() != 14 {
+        return read_short_date(date);
+    }
+    let Some(number) = read_number(date) else {
+        return NONE;
+    };
+    let (year, month) = (number / 10_000_000_000, number / 100_000_000 % 100);
+    month_of(year, month).map_or(NONE, |at| (number, at))
+}
+
+fn read_short_date(date: &[u8]) -> (u64, u16) {
+    if date.len() > 14 || date.len() < 4 {
+        return (0, NO_MONTH);
+    }
+    let mut whole = *b"00000101000000";
+    whole[..date.len()].copy_from_slice(date);
+    read_date(&whole)
+}
+
+fn month_of(year: u64, month: u64) -> Option<u16> {
+    let at = year.checked_sub(FIRST_YEAR)?;
+    if at >= YEARS as u64 || !(1..=12).contains(&month) {
+        return None;
+    }
+    u16::try_from(at * 12 + month - 1).ok()
+}

@@ -1,0 +1,111 @@
+//! Rows of one URI-R that followed each other, as one.
+
+use std::ops::Range;
+
+/// No date that could be read.
+pub(super) const NO_MONTH: u16 = u16::MAX;
+
+/// Captures of one URI-R.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Run {
+    start: usize,
+    len: usize,
+    /// How many.
+    pub(super) captures: u64,
+    /// The years they are of, a bit each.
+    pub(super) years: u64,
+    /// The month of the first, or [`NO_MONTH`].
+    pub(super) first: u16,
+}
+
+/// Runs with their keys in one piece of memory.
+#[derive(Debug, Default)]
+pub(super) struct Runs {
+    bytes: Vec<u8>,
+    runs: Vec<Run>,
+}
+
+impl Runs {
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+        self.runs.clear();
+    }
+
+    pub(super) fn push(&mut self, key: &[u8], captures: u64, years: u64, first: u16) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(key);
+        self.runs.push(Run {
+            start,
+            len: key.len(),
+            captures,
+            years,
+            first,
+        });
+    }
+
+    pub(super) fn append(&mut self, other: &Self, part: Range<usize>) {
+        for run in &other.runs[part] {
+            self.push(other.key(run), run.captures, run.years, run.first);
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.runs.len()
+    }
+
+    pub(super) fn key(&self, run: &Run) -> &[u8] {
+        &self.bytes[run.start..run.start + run.len]
+    }
+
+    pub(super) fn get(&self, at: usize) -> &Run {
+        &self.runs[at]
+    }
+
+    /// The host of a run, with the `)`.
+    pub(super) fn host(&self, at: usize) -> &[u8] {
+        host_of(self.key(&self.runs[at]))
+    }
+
+    /// How much memory they take.
+    pub(super) fn size(&self) -> usize {
+        self.bytes.len() + self.runs.len() * size_of::<Run>()
+    }
+
+    /// Where the runs of the host end whose first run is this.
+    pub(super) fn host_end(&self, start: usize) -> usize {
+        let host = self.host(start);
+        let rest = self.runs[start..].iter();
+        start + rest.take_while(|run| self.key(run).starts_with(host)).count()
+    }
+
+    /// Puts some runs into the order of their keys, each key once: the first of them are these, of which it says how many
+    /// there are. The order of the others is anything.
+    pub(super) fn join(&mut self, part: Range<usize>) -> usize {
+        let bytes = &self.bytes;
+        let runs = &mut self.runs[part];
+        let key = |run: &Run| &bytes[run.start..run.start + run.len];
+        if runs.is_sorted_by(|a, b| key(a) < key(b)) {
+            return runs.len();
+        }
+        runs.sort_unstable_by(|a, b| key(a).cmp(key(b)));
+        let mut kept = 0;
+        for at in 1..runs.len() {
+            let run = runs[at];
+            if key(&runs[kept]) == key(&run) {
+                let into = &mut runs[kept];
+                into.captures += run.captures;
+                into.years |= run.years;
+                into.first = into.first.min(run.first);
+            } else {
+                kept += 1;
+                runs[kept] = run;
+            }
+        }
+        kept + 1
+    }
+}
+
+/// The host of a key, with the `)`: all of it if there is none.
+pub(super) fn host_of(key: &[u8]) -> &[u8] {
+    &key[..memchr::memchr(b')', key).map_or(key.len(), |end| end + 1)]
+}

@@ -1,0 +1,97 @@
+"""`unlost stats index`: an index in tables, curves and one page."""
+
+from json import dumps
+from os import fspath
+from pathlib import Path
+
+import click
+
+from unlost.cli.addresses import write
+from unlost.cli.messages import say
+from unlost.cli.problems import say_problems
+from unlost.cli.progress import progress, size_of
+from unlost.cli.table import table_lines
+from unlost.errors import InputError, UsageError
+from unlost.holdings.build import EXCLUDABLE
+from unlost.holdings.inputs import KINDS
+from unlost.uri import DEFAULT_RULES, RULE_SETS
+
+_FILE = click.Path(path_type=Path)
+_KINDS = tuple(kind for kind in KINDS if kind != "map")
+
+
+@click.command()
+@click.argument("files", type=_FILE, nargs=-1, required=True, metavar="INDEX...")
+@click.option("-o", "--output", type=_FILE, help="A folder for the page, the CSV files and the JSON.")
+@click.option("--study", is_flag=True, help="Only HTML with status 200, without robots.txt and sitemaps.")
+@click.option("--status", multiple=True, metavar="CODE", help="Only rows with this status; may be repeated.")
+@click.option("--mime", multiple=True, metavar="TYPE", help="Only rows of this media type; may be repeated.")
+@click.option("--exclude", metavar="KINDS", help=f"Without {' and '.join(EXCLUDABLE)}, with a comma between.")
+@click.option("--name", help="What the index is called on the page; the file's name if not given.")
+@click.option("--rules", type=click.Choice(RULE_SETS), default=DEFAULT_RULES, help="How keys are made.")
+@click.option("--input", type=click.Choice(_KINDS), help="What the files are, if looking at them does not tell.")
+@click.option("--column", type=click.IntRange(min=1), help="The column of the addresses in a table with tabs.")
+@click.option("--host", help="Whose access log it is, if its lines do not tell.")
+@click.option("--threads", type=click.IntRange(min=1), help="How many threads read; all processors if not given.")
+@click.option("--json", is_flag=True, help="The result as JSON.")
+@click.pass_context
+def index(
+    ctx: click.Context,
+    files: tuple[Path, ...],
+    output: Path | None,
+    study: bool,
+    status: tuple[str, ...],
+    mime: tuple[str, ...],
+    exclude: str | None,
+    name: str | None,
+    rules: str,
+    input: str | None,  # noqa: A002  options are named after their flags
+    column: int | None,
+    host: str | None,
+    threads: int | None,
+    json: bool,
+) -> None:
+    """Describe an index of any size in one pass: what, when, how often, how deep, and what is odd about it.
+
+    INDEX is CDX, CDXJ, ZipNum (its `.idx`), WARC, ARC, WACZ, a list of addresses or an access log; plain, gzip or zstd.
+    What cannot be read is counted by kind, and the exit code is 3 then.
+    """
+    from unlost.holdings.statistics.figures import Figures  # noqa: PLC0415  start-up
+    from unlost.holdings.statistics.gathering import (  # noqa: PLC0415
+        STUDY_EXCLUDE,
+        STUDY_MIME,
+        STUDY_STATUS,
+        GatherOptions,
+        gather,
+    )
+    from unlost.holdings.statistics.tables import tables  # noqa: PLC0415
+    from unlost.holdings.statistics.writing import statistics_object, write_report  # noqa: PLC0415
+
+    excluded = frozenset(exclude.split(",")) if exclude else frozenset()
+    if unknown := excluded - set(EXCLUDABLE):
+        raise UsageError(f"{min(unknown)}: cannot be left out: expected {' or '.join(EXCLUDABLE)}")
+    if output is not None and output.exists() and not output.is_dir():
+        raise InputError(f"{output}: cannot be written: it is no folder")
+    options = GatherOptions(
+        status=frozenset(status) | ({STUDY_STATUS} if study else set()),
+        mime=frozenset(mime) | ({STUDY_MIME} if study else set()),
+        exclude=excluded | (set(STUDY_EXCLUDE) if study else set()),
+        rules=rules,
+        kind=next((kind for kind in KINDS if kind == input), None),
+        column=column,
+        host=host,
+        threads=threads,
+    )
+    with progress("counting", size_of(files)) as bar:
+        counted, report = gather(files, options, bar.at)
+    figures = Figures(counted)
+    if json:
+        click.echo(dumps(statistics_object(figures)))
+    else:
+        write(f"{line}\n" for line in table_lines(tables(figures).values()))
+    if output is not None:
+        called = name or ", ".join(Path(fspath(file)).name for file in files[:3]) + (" …" if len(files) > 3 else "")
+        written = write_report(figures, output, called)
+        say(f"{len(written)} files in {output}; open {output / 'index.html'}", level="info")
+    say_problems(report.problems)
+    ctx.exit(InputError.exit_code if report.problems.total else 0)

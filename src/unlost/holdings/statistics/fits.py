@@ -1,0 +1,169 @@
+"""Numbers about distributions and growth: summaries, inequality, and fits of two laws."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import exp, log, sqrt
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Of some numbers: how many there are, their sum, the largest, mean, median and standard deviation (of all)."""
+
+    count: int
+    sum: int
+    max: int
+    mean: float
+    median: float
+    deviation: float
+
+
+def summary(counts: Mapping[int, int]) -> Summary:
+    """Return what numbers are like, from how often each occurs.
+
+    >>> summary({1: 3, 5: 1})
+    Summary(count=4, sum=8, max=5, mean=2.0, median=1.0, deviation=1.7320508075688772)
+    """
+    count = sum(counts.values())
+    if not count:
+        return Summary(0, 0, 0, 0.0, 0.0, 0.0)
+    total = sum(number * times for number, times in counts.items())
+    mean = total / count
+    variance = sum(times * (number - mean) ** 2 for number, times in counts.items()) / count
+    return Summary(count, total, max(counts), mean, _median(counts, count), sqrt(variance))
+
+
+def _median(counts: Mapping[int, int], count: int) -> float:
+    wanted = {(count - 1) // 2, count // 2}
+    found, before = [], 0
+    for number in sorted(counts):
+        after = before + counts[number]
+        found += [number] * sum(before <= place < after for place in wanted)
+        before = after
+    return sum(found) / len(found)
+
+
+def gini(counts: Mapping[int, int]) -> float:
+    """Return how unequal numbers are: 0 if all are the same, towards 1 if one has everything.
+
+    >>> gini({3: 10}), round(gini({0: 3, 1: 1}), 2)
+    (0.0, 0.75)
+    """
+    if not any(number * times for number, times in counts.items()):
+        return 0.0
+    # Twice the area below the Lorenz curve, which is straight where numbers are equal.
+    area = sum((b[0] - a[0]) * (a[1] + b[1]) for a, b in _steps(lorenz(counts)))
+    return max(0.0, 1 - area)
+
+
+def lorenz(counts: Mapping[int, int]) -> list[tuple[float, float]]:
+    """Return the Lorenz curve: what share of the sum the smallest so many have, from (0, 0) to (1, 1)."""
+    count = sum(counts.values())
+    total = sum(number * times for number, times in counts.items())
+    points, people, wealth = [(0.0, 0.0)], 0, 0
+    for number in sorted(counts):
+        people += counts[number]
+        wealth += number * counts[number]
+        points.append((people / count, wealth / total if total else 0.0))
+    return points
+
+
+def pareto_break(counts: Mapping[int, int]) -> float:
+    """Return the share x of the largest numbers that has the share 1 - x of the sum: 0.3 is written 70/30.
+
+    >>> pareto_break({1: 4, 16: 1})
+    0.2
+    """
+    if not any(number * times for number, times in counts.items()):
+        return 0.5
+    # From the top: (1 - people, 1 - wealth); the place where both add to one.
+    points = [(1 - people, 1 - wealth) for people, wealth in reversed(lorenz(counts))]
+    for (x0, y0), (x1, y1) in _steps(points):
+        if x1 + y1 >= 1:
+            rise = (x1 - x0) + (y1 - y0)
+            part = (1 - x0 - y0) / rise if rise else 0.0
+            return round(x0 + part * (x1 - x0), 12)
+    return 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """A curve y = a·x^b that was fitted, and how much of the variance (of logarithms) it explains."""
+
+    a: float
+    b: float
+    r_squared: float
+
+
+def fit_law(points: Iterable[tuple[float, float]]) -> Law | None:
+    """Return the curve a·x^b through points, by least squares of logarithms; None if fewer than two can be used.
+
+    >>> law = fit_law([(x, 3 * x**0.5) for x in (1, 10, 100)])
+    >>> round(law.a, 6), round(law.b, 6), round(law.r_squared, 6)
+    (3.0, 0.5, 1.0)
+    """
+    logs = [(log(x), log(y)) for x, y in points if x > 0 and y > 0]
+    if len({x for x, _ in logs}) < 2:
+        return None
+    mean_x, mean_y = (sum(each[at] for each in logs) / len(logs) for at in (0, 1))
+    slope = sum((x - mean_x) * (y - mean_y) for x, y in logs) / sum((x - mean_x) ** 2 for x, _ in logs)
+    spread = sum((y - mean_y) ** 2 for _, y in logs)
+    rest = sum((y - mean_y - slope * (x - mean_x)) ** 2 for x, y in logs)
+    return Law(exp(mean_y - slope * mean_x), slope, 1 - rest / spread if spread else 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class PowerLaw:
+    """Of numbers: how fast large ones become rare.
+
+    exponent: of p(n) ∝ n^-exponent for all n from `least` on. error: its standard error. count: numbers from there on.
+    """
+
+    exponent: float
+    least: int
+    error: float
+    count: int
+
+
+def fit_power_law(counts: Mapping[int, int], least: int = 1) -> PowerLaw | None:
+    """Return the exponent that makes the numbers most likely (discrete, from `least` on); None if all are the same.
+
+    >>> fit = fit_power_law({1: 6079, 2: 1520, 3: 675, 4: 380, 5: 243, 6: 169, 7: 124, 8: 95, 9: 75, 10: 61})
+    >>> 2.0 < fit.exponent < 2.3
+    True
+    """
+    used = {number: times for number, times in counts.items() if number >= least}
+    count = sum(used.values())
+    if len(used) < 2:
+        return None
+    mean_log = sum(times * log(number) for number, times in used.items()) / count
+    low, high = 1.0001, 30.0
+    for _ in range(60):  # the likelihood has one peak: where the slope is 0, found by halving
+        middle = (low + high) / 2
+        if _mean_log(middle, least) > mean_log:
+            low = middle
+        else:
+            high = middle
+    exponent = (low + high) / 2
+    step = 1e-4
+    bend = (_mean_log(exponent - step, least) - _mean_log(exponent + step, least)) / (2 * step)
+    return PowerLaw(exponent, least, 1 / sqrt(count * bend) if bend > 0 else 0.0, count)
+
+
+_TERMS = 2000  # summed one by one; what is beyond is an integral
+
+
+def _mean_log(exponent: float, least: int) -> float:
+    """Return the mean of log n under the law: that of the numbers themselves is the same where it fits best."""
+    total = weighted = 0.0
+    for n in range(least, least + _TERMS):
+        weight = n**-exponent
+        total += weight
+        weighted += weight * log(n)
+    # From the middle between the last term and the next on, which is nearly the sum.
+    start, slope = least + _TERMS - 0.5, exponent - 1
+    tail = start**-slope / slope
+    return (weighted + tail * (log(start) + 1 / slope)) / (total + tail)
+
+
+def _steps(points: Sequence[tuple[float, float]]) -> Iterable[tuple[tuple[float, float], tuple[float, float]]]:
+    return zip(points, points[1:], strict=False)
