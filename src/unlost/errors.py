@@ -7,6 +7,7 @@ UnlostError
 │   ├── UriError            a text that is no address of a web page
 │   │   └── ForeignSchemeError   an address of something else: `dns:`, `mailto:`, `ftp:` …
 │   ├── DateError           a text that is no date in the form expected
+│   ├── UnsortedError       an index whose lines are not in the order that was promised or is needed
 │   ├── DocumentError       a PDF, PostScript or Office document whose text cannot be had; `kind` says why
 │   ├── ArchiveFileError    an archive file, or a place in one, that is not what it should be
 │   └── SuffixListError     a file that is no Public Suffix List
@@ -99,6 +100,10 @@ class SuffixListError(InputError):
 
 class ArchiveFileError(InputError):
     """An archive file, or a place in one, that is not what it should be. Check the name and the offset."""
+
+
+class UnsortedError(InputError):
+    """An index whose lines are not in the order that was promised or is needed: sort it, or do without."""
 
 
 class DocumentError(InputError):

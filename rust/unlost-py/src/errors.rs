@@ -9,6 +9,7 @@ static URI_ERROR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 static FOREIGN_SCHEME_ERROR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 static USAGE_ERROR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 static INPUT_ERROR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+static UNSORTED_ERROR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 static DATE_ERROR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 static SUFFIX_LIST_ERROR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 
@@ -36,6 +37,10 @@ pub fn raise_usage(py: Python<'_>, message: String) -> PyErr {
 
 pub fn raise_input(py: Python<'_>, message: String) -> PyErr {
     raise(py, &INPUT_ERROR, "InputError", message)
+}
+
+pub fn raise_unsorted(py: Python<'_>, message: String) -> PyErr {
+    raise(py, &UNSORTED_ERROR, "UnsortedError", message)
 }
 
 pub fn raise_date(py: Python<'_>, message: String) -> PyErr {

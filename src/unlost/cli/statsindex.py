@@ -1,8 +1,8 @@
 """`unlost stats index`: an index in tables, curves and one page."""
 
 from json import dumps
-from os import fspath
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,12 +11,19 @@ from unlost.cli.messages import say
 from unlost.cli.problems import say_problems
 from unlost.cli.progress import progress, size_of
 from unlost.cli.table import table_lines
-from unlost.errors import InputError, UsageError
+from unlost.errors import InputError, UnsortedError, UsageError
 from unlost.holdings.build import EXCLUDABLE
 from unlost.holdings.inputs import KINDS
 from unlost.uri import DEFAULT_RULES, RULE_SETS
 
 _FILE = click.Path(path_type=Path)
+
+if TYPE_CHECKING:
+    from unlost.cli.progress import Bar
+    from unlost.holdings.report import Report
+    from unlost.holdings.statistics.gathering import GatherOptions
+    from unlost.holdings.statistics.partial import Partial
+
 _KINDS = tuple(kind for kind in KINDS if kind != "map")
 
 
@@ -33,6 +40,7 @@ _KINDS = tuple(kind for kind in KINDS if kind != "map")
 @click.option("--column", type=click.IntRange(min=1), help="The column of the addresses in a table with tabs.")
 @click.option("--host", help="Whose access log it is, if its lines do not tell.")
 @click.option("--threads", type=click.IntRange(min=1), help="How many threads read; all processors if not given.")
+@click.option("--estimate", is_flag=True, help="The rows are in no order: estimate at once what needs one.")
 @click.option("--json", is_flag=True, help="The result as JSON.")
 @click.pass_context
 def index(
@@ -49,12 +57,14 @@ def index(
     column: int | None,
     host: str | None,
     threads: int | None,
+    estimate: bool,
     json: bool,
 ) -> None:
     """Describe an index of any size in one pass: what, when, how often, how deep, and what is odd about it.
 
     INDEX is CDX, CDXJ, ZipNum (its `.idx`), WARC, ARC, WACZ, a list of addresses or an access log; plain, gzip or zstd.
-    What cannot be read is counted by kind, and the exit code is 3 then.
+    Sorted indexes are counted exactly; of others, numbers of URI-Rs and what follows from them are estimated, with
+    their errors. What cannot be read is counted by kind, and the exit code is 3 then.
     """
     from unlost.holdings.statistics.figures import Figures  # noqa: PLC0415  start-up
     from unlost.holdings.statistics.gathering import (  # noqa: PLC0415
@@ -62,7 +72,6 @@ def index(
         STUDY_MIME,
         STUDY_STATUS,
         GatherOptions,
-        gather,
     )
     from unlost.holdings.statistics.tables import tables  # noqa: PLC0415
     from unlost.holdings.statistics.writing import statistics_object, write_report  # noqa: PLC0415
@@ -83,15 +92,35 @@ def index(
         threads=threads,
     )
     with progress("counting", size_of(files)) as bar:
-        counted, report = gather(files, options, bar.at)
+        counted, report = _gathered(files, options, bar, estimated=estimate)
     figures = Figures(counted)
     if json:
         click.echo(dumps(statistics_object(figures)))
     else:
-        write(f"{line}\n" for line in table_lines(tables(figures).values()))
+        write([f"{line}\n" for line in table_lines(tables(figures).values())])
     if output is not None:
-        called = name or ", ".join(Path(fspath(file)).name for file in files[:3]) + (" …" if len(files) > 3 else "")
-        written = write_report(figures, output, called)
+        written = write_report(figures, output, report_name(name, files))
         say(f"{len(written)} files in {output}; open {output / 'index.html'}", level="info")
     say_problems(report.problems)
     ctx.exit(InputError.exit_code if report.problems.total else 0)
+
+
+def report_name(name: str | None, files: tuple[Path, ...]) -> str:
+    """Return what a page calls the files that it is about."""
+    return name or ", ".join(file.name for file in files[:3]) + (" …" if len(files) > 3 else "")
+
+
+def _gathered(
+    files: tuple[Path, ...], options: "GatherOptions", bar: "Bar", *, estimated: bool
+) -> "tuple[Partial, Report]":
+    """Return exact numbers if the order allows it, else estimates. Raises InputError for pipes, which are read once."""
+    from unlost.holdings.statistics.gathering import estimate, gather  # noqa: PLC0415  start-up
+
+    if not estimated:
+        try:
+            return gather(files, options, bar.at)
+        except UnsortedError as error:
+            if not all(file.is_file() for file in files):
+                raise InputError(f"{error}: give --estimate, since a pipe cannot be read twice") from error
+            say(f"{error}: what is told of URI-Rs, keys and hosts is estimated", level="info")
+    return estimate(files, options, bar.at)

@@ -7,7 +7,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, get_args
 
-from unlost.errors import InputError
+from unlost.errors import InputError, UnsortedError
 from unlost.formats.lines import MAX_LINE_BYTES
 from unlost.formats.output import NO_ROOM
 from unlost.formats.problems import Problems
@@ -128,7 +128,10 @@ def count_inputs(
                 raise
             raise InputError(f"{name}: cannot be read: {error.strerror or error}") from error
         except InputError as error:
-            raise InputError(str(error) if str(error).startswith(name) else f"{name}: {error}") from error
+            if str(error).startswith(name):
+                raise
+            kind = UnsortedError if isinstance(error, UnsortedError) else InputError
+            raise kind(f"{name}: {error}") from error
 
 
 def _count(

@@ -157,7 +157,8 @@ class _Frame:
         shapes.append(f'<path class="axis" d="M{_LEFT} {_TOP}V{bottom}H{right}" fill="none" stroke="#77777f"/>')
         middle = _TOP + _TALL / 2
         shapes.append(
-            f'<text x="{_LEFT + _WIDE / 2}" y="{bottom + 38}" text-anchor="middle" {_FONT}>{escape(self.x.label)}</text>'
+            f'<text x="{_LEFT + _WIDE / 2}" y="{bottom + 38}" text-anchor="middle" {_FONT}>{escape(self.x.label)}'
+            "</text>"
             f'<text transform="translate(14 {middle}) rotate(-90)" text-anchor="middle" {_FONT}>{escape(self.y.label)}'
             "</text>"
         )

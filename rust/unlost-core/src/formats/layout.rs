@@ -168,11 +168,18 @@ fn cdxj_row(line: &[u8], details: bool) -> Option<Row<'_>> {
         ..Row::default()
     };
     let mut row = bare();
-    let is_read = visit_members(object, |name, value| match name {
-        b"url" | b"uri" | b"original_uri" => row.url = value,
-        b"mime" | b"mct" | b"mime_type" | b"mimetype" if details => row.mime = value,
-        b"status" | b"hsc" | b"status_code" | b"statuscode" if details => row.status = value,
-        b"length" if details => row.size = value,
+    // By the first letter, then by all of them: this is done for every member of every row.
+    let is_read = visit_members(object, |name, value| match name.first() {
+        Some(b'u') if matches!(name, b"url" | b"uri") => row.url = value,
+        Some(b'o') if name == b"original_uri" => row.url = value,
+        Some(b'm') if details && matches!(name, b"mime" | b"mct" | b"mime_type" | b"mimetype") => {
+            row.mime = value;
+        }
+        Some(b's') if details && matches!(name, b"status" | b"status_code" | b"statuscode") => {
+            row.status = value;
+        }
+        Some(b'h') if details && name == b"hsc" => row.status = value,
+        Some(b'l') if details && name == b"length" => row.size = value,
         _ => {}
     });
     Some(if is_read.is_some() { row } else { bare() })

@@ -19,6 +19,11 @@ pub enum HoldingsError {
         /// Which line, from 1.
         line: u64,
     },
+    /// The rows of a host do not stand together.
+    Scattered {
+        /// The host, as keys have it.
+        host: Vec<u8>,
+    },
     /// Something in a file makes everything behind it unreadable.
     Unreadable {
         /// Which line, from 1.
@@ -61,6 +66,11 @@ impl fmt::Display for HoldingsError {
             Self::Unsorted { line } => write!(
                 f,
                 "line {line} belongs before the one above it: sort the file by bytes (LC_ALL=C sort), or leave out the promise that it is sorted"
+            ),
+            Self::Scattered { host } => write!(
+                f,
+                "not sorted: the host {} has its place before another that came already",
+                String::from_utf8_lossy(&host[..host.len().min(100)])
             ),
             Self::Unreadable { line, message } => write!(f, "line {line}: {message}"),
             Self::Wildcard { key } => write!(

@@ -157,8 +157,7 @@ impl Scanner<'_> {
         out.first.clear();
         out.last.clear();
         out.harvest.see_text(block.text().len());
-        let fast =
-            !H::READS_ROWS && self.wanted.only_keys() && self.layout.begins_with_key();
+        let fast = !H::READS_ROWS && self.wanted.only_keys() && self.layout.begins_with_key();
         let mut current = Current::default();
         let mut start = 0;
         for end in memchr::memchr_iter(b'\n', block.text()) {
@@ -293,7 +292,7 @@ impl Scanner<'_> {
             && current.count > 0
             && current.stem == row.key
             && !current.stem.is_empty()
-            && (row.url.starts_with(b"http:") || row.url.starts_with(b"https:"));
+            && is_web(&row.url);
         if is_repeated {
             current.count += 1;
             tally.counted += 1;
@@ -332,7 +331,11 @@ impl Scanner<'_> {
 
     /// Brings a row's key to its one form.
     fn write_key(&self, row: &Row<'_>, current: &mut Current) -> Result<(), UriError> {
-        key_of_row(row.key, &row.url, self.wanted.rules, &mut current.key)?;
+        // Most keys are normal already, and most addresses those of web pages.
+        match plain_page(row.key) {
+            Some(plain) if is_web(&row.url) => current.key.extend_from_slice(plain),
+            _ => key_of_row(row.key, &row.url, self.wanted.rules, &mut current.key)?,
+        }
         current.any_query = false;
         if speaks_for_itself(row.key) {
             current.stem.extend_from_slice(row.key);
@@ -348,6 +351,11 @@ impl Scanner<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether an address is a web page's for sure.
+fn is_web(url: &[u8]) -> bool {
+    url.starts_with(b"http:") || url.starts_with(b"https:")
 }
 
 /// Keeps what tells whether the file is sorted.

@@ -7,7 +7,7 @@ use unlost_core::holdings::{
 };
 use unlost_core::uri::RuleSet;
 
-use crate::errors::raise_input;
+use crate::errors::{raise_input, raise_unsorted};
 
 /// Errors of files stay `OSError`, so that whoever called can say which file.
 pub fn raise(py: Python<'_>, error: HoldingsError) -> PyErr {
@@ -18,6 +18,9 @@ pub fn raise(py: Python<'_>, error: HoldingsError) -> PyErr {
             None => error.into(),
         },
         HoldingsError::Cancelled => PyKeyboardInterrupt::new_err(()),
+        HoldingsError::Unsorted { .. } | HoldingsError::Scattered { .. } => {
+            raise_unsorted(py, error.to_string())
+        }
         other => raise_input(py, other.to_string()),
     }
 }

@@ -8,25 +8,37 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use unlost_core::formats::{Damage, Layout};
-use unlost_core::holdings::stats::{Domain, FIRST_YEAR, Gatherer, Statistics};
-use unlost_core::holdings::{HoldingsError, Tally};
+use unlost_core::holdings::HoldingsError;
+use unlost_core::holdings::stats::{
+    Distinct, Domain, Estimates, Estimator, FIRST_YEAR, Frequent, Gatherer, Histogram, MONTHS,
+    RowCounts, Statistics, YEARS,
+};
 
 use super::build::{Progress, RowColumns, row};
 use super::convert::{self, PyTally, raise};
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<StatisticsGatherer>()
+    module.add_class::<StatisticsGatherer>()?;
+    module.add_class::<FrequentTexts>()?;
+    module.add_class::<DistinctTexts>()
 }
 
-/// Gathers what is told of indexes, then gives it once.
+/// Gathers what is told of indexes, then gives it once: exactly from those in order, estimated from others.
 #[pyclass(frozen, module = "unlost._core")]
-struct StatisticsGatherer(Mutex<Option<Gatherer>>);
+struct StatisticsGatherer(Mutex<Option<Work>>);
+
+enum Work {
+    Exact(Box<Gatherer>),
+    Estimated(Box<Estimator>),
+}
+
+const GIVEN: &str = "the statistics were given already";
 
 impl StatisticsGatherer {
     fn with<T: Send>(
         &self,
         py: Python<'_>,
-        work: impl FnOnce(&mut Gatherer) -> Result<T, HoldingsError> + Send,
+        work: impl FnOnce(&mut Work) -> Result<T, HoldingsError> + Send,
     ) -> PyResult<T> {
         let result = py.detach(|| {
             let mut gatherer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -34,7 +46,7 @@ impl StatisticsGatherer {
         });
         match result {
             Some(result) => result.map_err(|error| raise(py, error)),
-            None => Err(PyValueError::new_err("the statistics were given already")),
+            None => Err(PyValueError::new_err(GIVEN)),
         }
     }
 }
@@ -42,11 +54,12 @@ impl StatisticsGatherer {
 #[pymethods]
 impl StatisticsGatherer {
     #[new]
-    #[pyo3(signature = (*, rules, line_limit, status=Vec::new(), mime=Vec::new(), exclude=Vec::new(), threads=None, memory=None, block=None))]
+    #[pyo3(signature = (*, rules, line_limit, is_estimated=false, status=Vec::new(), mime=Vec::new(), exclude=Vec::new(), threads=None, memory=None, block=None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         rules: &str,
         line_limit: usize,
+        is_estimated: bool,
         status: Vec<Vec<u8>>,
         mime: Vec<Vec<u8>>,
         exclude: Vec<String>,
@@ -56,7 +69,12 @@ impl StatisticsGatherer {
     ) -> PyResult<Self> {
         let wanted = convert::wanted(rules, true, false, status, mime, &exclude)?;
         let effort = convert::effort(line_limit, threads, memory, block);
-        Ok(Self(Mutex::new(Some(Gatherer::new(wanted, effort)))))
+        let work = if is_estimated {
+            Work::Estimated(Box::new(Estimator::new(wanted, effort)))
+        } else {
+            Work::Exact(Box::new(Gatherer::new(wanted, effort)))
+        };
+        Ok(Self(Mutex::new(Some(work))))
     }
 
     /// Takes the rows of an index, or with `urls` the addresses of a list.
@@ -70,34 +88,99 @@ impl StatisticsGatherer {
         column: Option<usize>,
     ) -> PyResult<(PyTally, Option<&'static str>)> {
         let layout = urls.then_some(Layout::Urls { column });
-        let (tally, damage) = self.with(py, |gatherer| {
-            gatherer.add_file(File::open(path)?, layout, &progress.0)
+        let (tally, damage) = self.with(py, |work| {
+            let file = File::open(path)?;
+            match work {
+                Work::Exact(work) => work.add_file(file, layout, &progress.0),
+                Work::Estimated(work) => work.add_file(file, layout, &progress.0),
+            }
         })?;
         Ok((convert::tally(tally), damage.map(Damage::kind)))
     }
 
     /// Takes rows that were read elsewhere: key, address, date, media type, status.
     fn add_rows(&self, py: Python<'_>, rows: Vec<RowColumns>) -> PyResult<PyTally> {
-        let tally = self.with(py, |gatherer| {
-            let mut tally = Tally::default();
-            for columns in &rows {
-                gatherer.add_row(&row(columns), &mut tally)?;
-            }
-            Ok(tally)
+        let tally = self.with(py, |work| match work {
+            Work::Exact(work) => work.add_rows(rows.iter().map(row)),
+            Work::Estimated(work) => work.add_rows(rows.iter().map(row)),
         })?;
         Ok(convert::tally(tally))
     }
 
     /// Everything that was counted.
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let gatherer = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(gatherer) = gatherer else {
-            return Err(PyValueError::new_err("the statistics were given already"));
-        };
-        let found = py
-            .detach(|| gatherer.finish())
-            .map_err(|error| raise(py, error))?;
-        given(py, &found)
+        let work = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match work {
+            None => Err(PyValueError::new_err(GIVEN)),
+            Some(Work::Exact(work)) => {
+                let found = py
+                    .detach(|| work.finish())
+                    .map_err(|error| raise(py, error))?;
+                given(py, &found)
+            }
+            Some(Work::Estimated(work)) => estimated(py, &work.finish()),
+        }
+    }
+}
+
+/// Texts that occur most often, in bounded memory.
+#[pyclass(frozen, module = "unlost._core")]
+struct FrequentTexts(Mutex<Frequent>);
+
+#[pymethods]
+impl FrequentTexts {
+    #[new]
+    fn new(size: usize) -> Self {
+        Self(Mutex::new(Frequent::new(size)))
+    }
+
+    #[pyo3(signature = (text, times=1))]
+    fn see(&self, text: String, times: u64) {
+        self.lock().see(text, times);
+    }
+
+    /// Texts, and between which numbers they occurred.
+    fn first(&self, most: usize) -> Vec<(String, u64, u64)> {
+        self.lock().first(most)
+    }
+
+    #[getter]
+    fn error(&self) -> u64 {
+        self.lock().error()
+    }
+}
+
+impl FrequentTexts {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Frequent> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How many different texts there are, about.
+#[pyclass(frozen, module = "unlost._core")]
+#[derive(Default)]
+struct DistinctTexts(Mutex<Distinct>);
+
+#[pymethods]
+impl DistinctTexts {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    fn see(&self, text: &str) {
+        self.lock().see_text(text.as_bytes());
+    }
+
+    /// The number, and between which it lies in 95 of 100 cases.
+    fn estimate(&self) -> (u64, u64, u64) {
+        self.lock().estimate()
+    }
+}
+
+impl DistinctTexts {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Distinct> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -114,17 +197,9 @@ fn domain(domain: &Domain) -> (u64, u64, u64, u64, u64) {
 
 fn given<'py>(py: Python<'py>, found: &Statistics) -> PyResult<Bound<'py, PyDict>> {
     let bytes = |bytes: &[u8]| PyBytes::new(py, bytes).unbind();
-    let rows = &found.rows;
     let out = PyDict::new(py);
+    set_rows(&out, &found.rows)?;
     for (name, number) in [
-        ("text_bytes", rows.text_bytes),
-        ("captures", rows.captures),
-        ("record_bytes", rows.record_bytes),
-        ("sized", rows.sized),
-        ("first", rows.first),
-        ("last", rows.last),
-        ("odd_dates", rows.odd_dates),
-        ("further_kinds", rows.further_kinds),
         ("uris", found.uris),
         ("pages", found.pages),
         ("hosts", found.hosts),
@@ -132,32 +207,10 @@ fn given<'py>(py: Python<'py>, found: &Statistics) -> PyResult<Bound<'py, PyDict
     ] {
         out.set_item(name, number)?;
     }
-    let years = FIRST_YEAR..;
-    let classes: Vec<_> = years
-        .clone()
-        .zip(rows.classes.iter().zip(found.year_uris()))
-        .filter(|(_, (classes, uris))| classes.iter().sum::<u64>() > 0 || **uris > 0)
-        .map(|(year, (classes, uris))| (year, *uris, classes.to_vec()))
-        .collect();
-    out.set_item("years", classes)?;
-    let months: Vec<_> = (FIRST_YEAR * 12..)
-        .zip(rows.months.iter().zip(found.new_uris()))
-        .filter(|(_, (captures, uris))| **captures > 0 || **uris > 0)
-        .map(|(at, (captures, uris))| (at / 12 * 100 + at % 12 + 1, *captures, *uris))
-        .collect();
-    out.set_item("months", months)?;
-    let kinds: Vec<_> = rows
-        .kinds()
-        .map(|kind| (bytes(&kind.mime), bytes(&kind.status), kind.count))
-        .collect();
-    out.set_item("kinds", kinds)?;
-    let schemes: Vec<_> = rows.schemes.iter().collect();
-    out.set_item("schemes", schemes)?;
-    let samples: Vec<_> = rows
-        .samples()
-        .map(|(date, url)| (date, bytes(url)))
-        .collect();
-    out.set_item("samples", samples)?;
+    let years: Vec<_> = with_years(found.year_uris()).collect();
+    out.set_item("year_uris", years)?;
+    let new: Vec<_> = with_months(found.new_uris()).collect();
+    out.set_item("new_uris", new)?;
     out.set_item("captures_by_uri", found.captures().counts())?;
     out.set_item("path_query", found.path_query())?;
     out.set_item("page_depths", found.page_depths())?;
@@ -196,4 +249,110 @@ fn given<'py>(py: Python<'py>, found: &Statistics) -> PyResult<Bound<'py, PyDict
         .collect();
     out.set_item("busy_hosts", hosts)?;
     Ok(out)
+}
+
+fn estimated<'py>(py: Python<'py>, found: &Estimates) -> PyResult<Bound<'py, PyDict>> {
+    let out = PyDict::new(py);
+    set_rows(&out, &found.rows)?;
+    for (name, sketch) in [
+        ("uris", &found.uris),
+        ("pages", &found.pages),
+        ("hosts", &found.hosts),
+        ("ips", &found.ips),
+    ] {
+        out.set_item(name, sketch.estimate())?;
+    }
+    out.set_item("ip_captures", found.ip_captures)?;
+    let domains: Vec<_> = found
+        .domains
+        .iter()
+        .map(|(name, captures)| (PyBytes::new(py, name), *captures))
+        .collect();
+    out.set_item("domains", domains)?;
+    out.set_item("path_query", &found.path_query[..])?;
+    for (name, top) in [
+        ("busy_pages", &found.top_uris),
+        ("busy_hosts", &found.top_hosts),
+    ] {
+        out.set_item(name, top.first(100))?;
+        out.set_item(format!("{name}_error"), top.error())?;
+    }
+    let levels: Vec<_> = Estimates::level_names()
+        .zip(&found.levels)
+        .map(|(name, level)| {
+            (
+                name,
+                level.prefixes.estimate().0,
+                level.pages.estimate().0,
+                level.parents.estimate().0,
+            )
+        })
+        .collect();
+    out.set_item("levels", levels)?;
+    let (share, sample) = found.sample();
+    out.set_item("sampled", share)?;
+    let mut by_captures = Histogram::default();
+    let (mut years, mut new) = (vec![0; YEARS], vec![0; MONTHS]);
+    for uri in sample {
+        by_captures.add(uri.captures, 1);
+        for (year, count) in years.iter_mut().enumerate() {
+            *count += uri.years >> year & 1;
+        }
+        if let Some(count) = new.get_mut(usize::from(uri.first)) {
+            *count += 1;
+        }
+    }
+    out.set_item("captures_by_uri", by_captures.counts())?;
+    out.set_item("year_uris", with_years(&years).collect::<Vec<_>>())?;
+    out.set_item("new_uris", with_months(&new).collect::<Vec<_>>())?;
+    Ok(out)
+}
+
+/// What is counted by row, whatever the order.
+fn set_rows(out: &Bound<'_, PyDict>, rows: &RowCounts) -> PyResult<()> {
+    let bytes = |bytes: &[u8]| PyBytes::new(out.py(), bytes).unbind();
+    for (name, number) in [
+        ("text_bytes", rows.text_bytes),
+        ("captures", rows.captures),
+        ("record_bytes", rows.record_bytes),
+        ("sized", rows.sized),
+        ("first", rows.first),
+        ("last", rows.last),
+        ("odd_dates", rows.odd_dates),
+        ("further_kinds", rows.further_kinds),
+    ] {
+        out.set_item(name, number)?;
+    }
+    let classes: Vec<_> = (FIRST_YEAR..)
+        .zip(&rows.classes)
+        .filter(|(_, classes)| classes.iter().any(|count| *count > 0))
+        .map(|(year, classes)| (year, classes.to_vec()))
+        .collect();
+    out.set_item("years", classes)?;
+    out.set_item("months", with_months(&rows.months).collect::<Vec<_>>())?;
+    let kinds: Vec<_> = rows
+        .kinds()
+        .map(|kind| (bytes(&kind.mime), bytes(&kind.status), kind.count))
+        .collect();
+    out.set_item("kinds", kinds)?;
+    out.set_item("schemes", rows.schemes.iter().collect::<Vec<_>>())?;
+    let samples: Vec<_> = rows
+        .samples()
+        .map(|(date, url)| (date, bytes(url)))
+        .collect();
+    out.set_item("samples", samples)
+}
+
+/// Years with a count, such as 2014.
+fn with_years(counts: &[u64]) -> impl Iterator<Item = (u64, u64)> + '_ {
+    let years = (FIRST_YEAR..).zip(counts.iter().copied());
+    years.filter(|(_, count)| *count > 0)
+}
+
+/// Months with a count, such as 201401.
+fn with_months(counts: &[u64]) -> impl Iterator<Item = (u64, u64)> + '_ {
+    let months = (FIRST_YEAR * 12..).zip(counts.iter().copied());
+    months
+        .filter(|(_, count)| *count > 0)
+        .map(|(at, count)| (at / 12 * 100 + at % 12 + 1, count))
 }

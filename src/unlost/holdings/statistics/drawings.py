@@ -20,7 +20,8 @@ class Drawing:
 def drawings(figures: Figures) -> dict[str, Drawing]:
     """Return all charts that have anything to show, by name."""
     made = {
-        "growth": _growth(figures), "heaps": _heaps(figures), "years": _years(figures), "popularity": _popularity(figures),
+        "growth": _growth(figures), "heaps": _heaps(figures), "years": _years(figures),
+        "popularity": _popularity(figures),
         "power-law": _power_law(figures), "domains": _domains(figures),
         **{f"reduction-{kind}": _reduction(figures, kind) for kind in ("H", "P")},
         **{f"children-{kind}": _children(figures, kind) for kind in ("H", "P")},
@@ -37,7 +38,10 @@ def _growth(figures: Figures) -> Drawing:
     first = min((at for at, _, _ in points), default=0.0)
     shifted = [Series(each.name, [(at - int(first), value) for at, value in each.points]) for each in series]
     svg = line_chart(
-        "Growth: mementos and URI-Rs, month by month", shifted, Axis(f"years since the beginning of {int(first)}"), Axis("")
+        "Growth: mementos and URI-Rs, month by month",
+        shifted,
+        Axis(f"years since the beginning of {int(first)}"),
+        Axis(""),
     )
     return Drawing(svg, "Mementos and different URI-Rs that were there at the end of each month.")
 
@@ -86,9 +90,7 @@ def _power_law(figures: Figures) -> Drawing:
     caption = "The share of URI-Rs with so many mementos or more."
     if figures.power_law:
         caption += f" As a power law its exponent is {figures.power_law.exponent:.2f}."
-    svg = line_chart(
-        "URI-Rs with many mementos", series, Axis("mementos", log=True), Axis("share of URI-Rs", log=True)
-    )
+    svg = line_chart("URI-Rs with many mementos", series, Axis("mementos", log=True), Axis("share of URI-Rs", log=True))
     return Drawing(svg, caption)
 
 
@@ -96,7 +98,8 @@ def _domains(figures: Figures) -> Drawing:
     order = sorted(figures.counted.domains.items(), key=lambda item: (-item[1].captures, item[0]))[:14]
     bars = [(name[:12], float(each.captures)) for name, each in order]
     return Drawing(
-        bar_chart("Top-level domains", bars, Axis("mementos", log=True)), "Mementos of the largest domains (powers of ten)."
+        bar_chart("Top-level domains", bars, Axis("mementos", log=True)),
+        "Mementos of the largest domains (powers of ten).",
     )
 
 
@@ -123,7 +126,8 @@ def _children(figures: Figures, kind: str) -> Drawing:
             series.append(Series(name, [(float(nodes), saved) for nodes, saved in curve]))
     what = "hosts" if kind == "H" else "paths"
     svg = line_chart(
-        f"Children saved by rolling up parents of {what}", series[:6], Axis("parents rolled up, largest first", log=True),
+        f"Children saved by rolling up parents of {what}", series[:6],
+        Axis("parents rolled up, largest first", log=True),
         Axis("share of children saved", is_share=True),
     )  # fmt: skip
     return Drawing(svg, "The same for immediate children, as parents with most of them are rolled up.")

@@ -7,6 +7,7 @@ from functools import cached_property
 
 from unlost.holdings.statistics.fits import Law, PowerLaw, Summary, fit_law, fit_power_law, gini, pareto_break, summary
 from unlost.holdings.statistics.kinds import CLASSES, GROUPS, class_of, group_of, is_status, is_type
+from unlost.holdings.statistics.numbers import ratio
 from unlost.holdings.statistics.partial import BusyPage, Counts, Partial
 
 DEEPEST_HOST, DEEPEST_PATH = 10, 11
@@ -84,11 +85,6 @@ class Bias:
     page: BusyPage
     times: float
     excess: float
-
-
-def ratio(part: float, whole: float) -> float:
-    """Return a share, 0 of nothing."""
-    return part / whole if whole else 0.0
 
 
 def reduction(keys: int, prefixes: int, total: int) -> float:
@@ -217,6 +213,8 @@ class Figures:
     @cached_property
     def depths(self) -> list[DepthFigures]:
         """Every depth of the tree that has keys."""
+        if self.counted.is_estimated:
+            return self._estimated_depths()
         rows = []
         for name, (prefixes, children) in self.levels.items():
             about, below = summary(prefixes), summary(children)
@@ -225,6 +223,15 @@ class Figures:
             saved = reduction(about.sum, about.count, self.counted.pages)
             shown = f"{name}+" if name in (f"H{DEEPEST_HOST}", f"P{DEEPEST_PATH}") else name
             rows.append(DepthFigures(shown, about, saved, below.count, below.sum))
+        return rows
+
+    def _estimated_depths(self) -> list[DepthFigures]:
+        """Return what sketches tell of depths: neither the largest, nor medians or deviations."""
+        rows = []
+        for name, (prefixes, keys, parents) in self.counted.estimated_depths.items():
+            about = Summary(prefixes, keys, 0, ratio(keys, prefixes), 0.0, 0.0)
+            saved = max(0.0, reduction(keys, prefixes, self.counted.pages))
+            rows.append(DepthFigures(name, about, saved, parents, prefixes))
         return rows
 
     @cached_property

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import exp, log, sqrt
 
 
@@ -166,4 +167,4 @@ def _mean_log(exponent: float, least: int) -> float:
 
 
 def _steps(points: Sequence[tuple[float, float]]) -> Iterable[tuple[tuple[float, float], tuple[float, float]]]:
-    return zip(points, points[1:], strict=False)
+    return pairwise(points)

@@ -99,6 +99,9 @@ class Partial:
     page_depths: pages by depth of their path. hosts_by_depth, pages_by_host_depth: by labels of the host.
     domains, ip: top-level domains by name, and IP addresses. levels: by name, H2 to H10 and P0 to P11.
     busy_pages, busy_hosts: the most archived. samples: date and address of some captures with status 200 and HTML.
+    errors: of what is estimated, between which numbers it lies, in 95 of 100 cases; of the most archived, by how much
+        their numbers may be too low. sampled: the share of URI-Rs that the others are scaled up from.
+    estimated_depths: of each depth, prefixes, keys that reach it, and nodes above with children.
     """
 
     files: int = 0
@@ -132,13 +135,23 @@ class Partial:
     busy_pages: tuple[BusyPage, ...] = ()
     busy_hosts: tuple[BusyHost, ...] = ()
     samples: tuple[tuple[str, str], ...] = ()
+    errors: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    sampled: float = 1.0
+    estimated_depths: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)
+
+    @property
+    def is_estimated(self) -> bool:
+        """Whether the index was in no order, so that sketches and a sample had to do."""
+        return bool(self.errors)
 
     def merge(self, other: "Partial") -> "Partial":
-        """Return what both parts come to together.
+        """Return what both parts come to together. Raises InputError for estimates, which do not add up.
 
         >>> Partial(captures=3, kinds={("a", "b"): 3}).merge(Partial(captures=4, kinds={("a", "b"): 4})).kinds
         {('a', 'b'): 7}
         """
+        if self.is_estimated or other.is_estimated:
+            raise InputError("estimates do not add up: sort the index, or gather all of it at once")
         dates = [each.first for each in (self, other) if each.first]
         return Partial(
             **{name: getattr(self, name) + getattr(other, name) for name in _SUMS},
@@ -256,5 +269,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "levels": lambda pairs: {name: Level(dict(prefixes), dict(children)) for name, (prefixes, children) in pairs},
     "busy_pages": lambda rows: tuple(BusyPage(*row) for row in rows),
     "busy_hosts": lambda rows: tuple(BusyHost(*row) for row in rows),
+    "errors": lambda pairs: {name: (low, high) for name, (low, high) in pairs},
+    "estimated_depths": lambda pairs: {name: tuple(counts) for name, counts in pairs},
     "samples": lambda rows: tuple((date, uri) for date, uri in rows),
 }

@@ -1,13 +1,19 @@
 """The statistics of an index as tables, for people, CSV files and pages."""
 
-from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from unlost.holdings.statistics.figures import DEEPEST_HOST, DEEPEST_PATH, Figures, YearFigures, ratio
+from unlost.holdings.statistics.figures import DEEPEST_HOST, DEEPEST_PATH, Figures, YearFigures
 from unlost.holdings.statistics.kinds import CLASSES
+from unlost.holdings.statistics.numbers import Shown, ratio
 from unlost.shown.table import Table
 
-_MOST_ROWS = 15  # of a table for people whose rows are without end; files have more
-_MOST_IN_FILES = 10_000
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_ESTIMATED = {
+    "uris": "URI-Rs", "pages": "HxPx keys", "hosts": "hosts", "ips": "IP addresses",
+    "busy_pages": "mementos of the most archived URI-Rs", "busy_hosts": "mementos of hosts",
+}  # fmt: skip
 
 
 def tables(figures: Figures, *, whole: bool = False) -> dict[str, Table]:
@@ -15,8 +21,8 @@ def tables(figures: Figures, *, whole: bool = False) -> dict[str, Table]:
 
     whole: with all rows, for programs; numbers are then without commas.
     """
-    show = _Shown(whole)
-    made: dict[str, Callable[[Figures, _Shown], Table]] = {
+    show = Shown(whole=whole)
+    made: dict[str, Callable[[Figures, Shown], Table]] = {
         "summary": _summary, "tlds": _tlds, "captures-by-urir": _spread, "most-archived": _busy, "bias": _biases,
         "years": _years, "months": _months, "types-and-statuses": _groups, "types": _types, "statuses": _statuses,
         "malformed": _malformed, "schemes": _schemes, "paths-and-queries": _path_query, "hosts": _hosts,
@@ -26,26 +32,7 @@ def tables(figures: Figures, *, whole: bool = False) -> dict[str, Table]:
     return {name: table for name, table in found.items() if table.rows}
 
 
-class _Shown:
-    """How numbers are written: for people, or for programs."""
-
-    def __init__(self, whole: bool) -> None:
-        self.is_whole = whole
-
-    def number(self, value: float) -> str:
-        return str(value) if self.is_whole else f"{value:,}"
-
-    def real(self, value: float, digits: int = 2) -> str:
-        return repr(float(value)) if self.is_whole else f"{value:,.{digits}f}"
-
-    def percent(self, part: float, whole: float) -> str:
-        return repr(100 * ratio(part, whole)) if self.is_whole else f"{100 * ratio(part, whole):.2f}"
-
-    def cut(self, rows: Sequence[tuple[str, ...]], most: int = _MOST_ROWS) -> Sequence[tuple[str, ...]]:
-        return rows[: _MOST_IN_FILES if self.is_whole else most]
-
-
-def _summary(figures: Figures, show: _Shown) -> Table:
+def _summary(figures: Figures, show: Shown) -> Table:
     counted, law, tail = figures.counted, figures.heaps, figures.power_law
     break_point = round(100 * figures.pareto)
     rows = [
@@ -84,16 +71,24 @@ def _summary(figures: Figures, show: _Shown) -> Table:
             ("power law, exponent", show.real(tail.exponent, 3)),
             ("power law, standard error", show.real(tail.error, 4)),
         ]
+    for name, (low, high) in counted.errors.items():
+        what = _ESTIMATED[name]
+        if name.startswith("busy"):
+            rows.append((f"{what}: too low by at most", show.number(high)))
+        else:
+            rows.append((f"{what}: estimated, in 95 of 100 cases", f"{show.number(low)} to {show.number(high)}"))
+    if counted.is_estimated:
+        rows.append(("share of URI-Rs in the sample", show.real(counted.sampled, 4)))
     if counted.cuts:
         rows.append(("hosts counted in parts", show.number(counted.cuts)))
     note = (
-        "Heaps' law: URI-Rs = K · mementos^β, fitted to the months. Power law: how fast URI-Rs with many mementos become "
-        "rare. Pareto 70/30: 30 % of URI-Rs have 70 % of mementos."
+        "Heaps' law: URI-Rs = K · mementos^β, fitted to the months. Power law: how fast URI-Rs with many mementos "
+        "become rare. Pareto 70/30: 30 % of URI-Rs have 70 % of mementos."
     )
     return Table("Summary", ("of the index", "value"), rows, note)
 
 
-def _tlds(figures: Figures, show: _Shown) -> Table:
+def _tlds(figures: Figures, show: Shown) -> Table:
     counted = figures.counted
     named = dict(counted.domains)
     if counted.ip.hosts:
@@ -110,7 +105,7 @@ def _tlds(figures: Figures, show: _Shown) -> Table:
     return Table("Top-level domains", heads, show.cut(rows))
 
 
-def _spread(figures: Figures, show: _Shown) -> Table:
+def _spread(figures: Figures, show: Shown) -> Table:
     counts = figures.counted.captures_by_uri
     rows = [
         (show.number(number), show.number(counts[number]), show.percent(counts[number], figures.counted.uris))
@@ -119,7 +114,7 @@ def _spread(figures: Figures, show: _Shown) -> Table:
     return Table("Mementos for each URI-R", ("mementos", "URI-Rs", "% of all"), show.cut(rows, 10))
 
 
-def _busy(figures: Figures, show: _Shown) -> Table:
+def _busy(figures: Figures, show: Shown) -> Table:
     rows = [
         (each.key, show.number(each.captures), show.percent(each.captures, figures.counted.captures))
         for each in figures.counted.busy_pages
@@ -127,7 +122,7 @@ def _busy(figures: Figures, show: _Shown) -> Table:
     return Table("The most archived URI-Rs", ("URI-R", "mementos", "% of all"), show.cut(rows, 10))
 
 
-def _biases(figures: Figures, show: _Shown) -> Table:
+def _biases(figures: Figures, show: Shown) -> Table:
     rows = [
         (
             each.page.key, show.number(each.page.captures), show.real(each.times, 0), show.real(each.excess, 0),
@@ -137,21 +132,36 @@ def _biases(figures: Figures, show: _Shown) -> Table:
     ]  # fmt: skip
     heads = ("URI-R", "mementos", "times the usual", "beyond the usual", "mementos of its host", "URI-Rs of its host")
     note = (
-        "Ten times as often as other URI-Rs of the same host, or more, and by more than 0.01 % of all mementos: a trap, "
-        "a mistake in the rules of a crawler, or a page that somebody cares for."
+        "Ten times as often as other URI-Rs of the same host, or more, and by more than 0.01 % of all mementos: a "
+        "trap, a mistake in the rules of a crawler, or a page that somebody cares for."
     )
     return Table("Archived out of proportion", heads, show.cut(rows), note)
 
 
-def _years(figures: Figures, show: _Shown) -> Table:
+def _years(figures: Figures, show: Shown) -> Table:
     def row(year: YearFigures) -> tuple[str, ...]:
         return (
             year.year, show.number(year.uris), show.number(year.new), show.number(year.all_uris),
             show.number(year.captures), show.number(year.all_captures), show.percent(year.uris - year.new, year.uris),
-            show.real(year.gamma), show.real(year.all_gamma), *(show.percent(each, year.captures) for each in year.classes),
+            show.real(year.gamma), show.real(year.all_gamma),
+            *(show.percent(each, year.captures) for each in year.classes),
         )  # fmt: skip
 
-    heads = ("year", "URI-R", "new", "URI-R⁺", "URI-M", "URI-M⁺", "dup. %", "γ", "γ⁺", "2xx %", "3xx %", "4xx %", "5xx %")
+    heads = (
+        "year",
+        "URI-R",
+        "new",
+        "URI-R⁺",
+        "URI-M",
+        "URI-M⁺",
+        "dup. %",
+        "γ",
+        "γ⁺",
+        "2xx %",
+        "3xx %",
+        "4xx %",
+        "5xx %",
+    )
     note = (
         "URI-Rs with mementos of the year, those of them that were never archived before, all to its end (⁺), the same "
         "for mementos; the share of the year's URI-Rs that had been archived before; mementos for each URI-R; statuses."
@@ -159,7 +169,7 @@ def _years(figures: Figures, show: _Shown) -> Table:
     return Table("Years", heads, [row(year) for year in figures.years], note)
 
 
-def _months(figures: Figures, show: _Shown) -> Table:
+def _months(figures: Figures, show: Shown) -> Table:
     years: dict[str, list[int]] = {}
     for month, (captures, _) in figures.counted.months.items():
         years.setdefault(month[:4], [0] * 12)[int(month[4:]) - 1] += captures
@@ -170,7 +180,7 @@ def _months(figures: Figures, show: _Shown) -> Table:
     return Table("Mementos by month", heads, rows)
 
 
-def _groups(figures: Figures, show: _Shown) -> Table:
+def _groups(figures: Figures, show: Shown) -> Table:
     rows = [
         (group, *(show.number(counts[name]) for name in CLASSES), show.number(sum(counts.values())))
         for group, counts in figures.groups.items()
@@ -179,15 +189,15 @@ def _groups(figures: Figures, show: _Shown) -> Table:
     return Table("Types and statuses", ("type", *CLASSES, "all"), rows)
 
 
-def _types(figures: Figures, show: _Shown) -> Table:
+def _types(figures: Figures, show: Shown) -> Table:
     return _counted("Media types", "type", figures.types, figures, show)
 
 
-def _statuses(figures: Figures, show: _Shown) -> Table:
+def _statuses(figures: Figures, show: Shown) -> Table:
     return _counted("Statuses", "status", figures.statuses, figures, show)
 
 
-def _counted(title: str, head: str, counts: dict[str, int], figures: Figures, show: _Shown) -> Table:
+def _counted(title: str, head: str, counts: dict[str, int], figures: Figures, show: Shown) -> Table:
     order = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     rows = [
         (name or "(none)", show.number(count), show.percent(count, figures.counted.captures)) for name, count in order
@@ -195,20 +205,20 @@ def _counted(title: str, head: str, counts: dict[str, int], figures: Figures, sh
     return Table(title, (head, "mementos", "% of all"), show.cut(rows))
 
 
-def _malformed(figures: Figures, show: _Shown) -> Table:
+def _malformed(figures: Figures, show: Shown) -> Table:
     both = [("type", figures.malformed_types), ("status", figures.malformed_statuses)]
     rows = [(what, name, show.number(count)) for what, counts in both for name, count in counts.most_common()]
     note = "What stands in the place of a media type or status and is none, as it stands."
     return Table("Malformed types and statuses", ("what", "value", "mementos"), show.cut(rows), note, frozenset({0, 1}))
 
 
-def _schemes(figures: Figures, show: _Shown) -> Table:
+def _schemes(figures: Figures, show: Shown) -> Table:
     order = sorted(figures.counted.foreign.items(), key=lambda item: (-item[1], item[0]))
     rows = [(scheme, show.number(count)) for scheme, count in order]
     return Table("Rows that are no web pages", ("scheme", "rows"), show.cut(rows), "They are in no other table.")
 
 
-def _path_query(figures: Figures, show: _Shown) -> Table:
+def _path_query(figures: Figures, show: Shown) -> Table:
     cells = figures.counted.path_query
     rows = []
     for path in range(6):
@@ -220,14 +230,12 @@ def _path_query(figures: Figures, show: _Shown) -> Table:
     return Table("Mementos by segments of the path (P) and parameters (Q)", heads, rows)
 
 
-def _hosts(figures: Figures, show: _Shown) -> Table:
-    rows = [
-        (each.host, show.number(each.captures), show.number(each.uris)) for each in figures.counted.busy_hosts
-    ]
+def _hosts(figures: Figures, show: Shown) -> Table:
+    rows = [(each.host, show.number(each.captures), show.number(each.uris)) for each in figures.counted.busy_hosts]
     return Table("Hosts with most mementos", ("host", "mementos", "URI-Rs"), show.cut(rows, 10))
 
 
-def _exact_depths(figures: Figures, show: _Shown) -> Table:
+def _exact_depths(figures: Figures, show: Shown) -> Table:
     counted = figures.counted
     rows = []
     for depth in range(max(DEEPEST_HOST, DEEPEST_PATH) + 1):
@@ -239,25 +247,40 @@ def _exact_depths(figures: Figures, show: _Shown) -> Table:
     return Table("Hosts and keys with exactly so many labels or segments", heads, rows)
 
 
-def _depths(figures: Figures, show: _Shown) -> Table:
+def _depths(figures: Figures, show: Shown) -> Table:
+    estimated = figures.counted.is_estimated
     rows = [
         (
-            each.name, show.number(each.prefixes.count), show.number(each.prefixes.sum), show.number(each.prefixes.max),
-            show.real(each.prefixes.mean), show.real(each.prefixes.median, 1), show.real(each.prefixes.deviation),
+            each.name, show.number(each.prefixes.count), show.number(each.prefixes.sum),
+            "" if estimated else show.number(each.prefixes.max), show.real(each.prefixes.mean),
+            "" if estimated else show.real(each.prefixes.median, 1),
+            "" if estimated else show.real(each.prefixes.deviation),
             show.real(each.reduction, 5), show.number(each.parents), show.number(each.children),
             show.real(each.mean_children),
         )
         for each in figures.depths
     ]  # fmt: skip
-    heads = ("depth", "count", "sum", "max", "mean", "median", "deviation", "RedQ", "parents", "children", "mean children")
+    heads = (
+        "depth",
+        "count",
+        "sum",
+        "max",
+        "mean",
+        "median",
+        "deviation",
+        "RedQ",
+        "parents",
+        "children",
+        "mean children",
+    )
     note = (
-        "Prefixes of the keys at each depth of hosts (H) and paths (P), the keys below them, and what of all keys would "
-        "be saved if they were cut there (RedQ)."
+        "Prefixes of the keys at each depth of hosts (H) and paths (P), the keys below them, and what of all keys "
+        "would be saved if they were cut there (RedQ)."
     )
     return Table("Depths of the tree of keys", heads, rows, note)
 
 
-def _samples(figures: Figures, show: _Shown) -> Table:
+def _samples(figures: Figures, show: Shown) -> Table:
     rows = [(date, uri) for date, uri in figures.counted.samples]
     note = "Drawn by lot from those with status 200 and HTML, the same ones every time."
     return Table("Some mementos", ("date", "address"), show.cut(rows), note, frozenset({0, 1}))

@@ -1,13 +1,11 @@
 """The statistics of an index as JSON, as CSV files and as one page."""
 
-import csv
-from io import StringIO
 from json import dumps
 from pathlib import Path
 
-from unlost.formats.output import whole_file
 from unlost.holdings.statistics.drawings import drawings
 from unlost.holdings.statistics.figures import Figures, reduction_curve
+from unlost.holdings.statistics.files import csv_text, table_objects, write_folder
 from unlost.holdings.statistics.tables import tables
 from unlost.shown.charts import STYLE
 from unlost.shown.page import templates
@@ -48,48 +46,14 @@ def statistics_object(figures: Figures) -> dict[str, object]:
             "gini": figures.gini,
             "pareto": figures.pareto,
         },
-        "growth": [
-            {"month": month, "mementos": captures, "uri_rs": uris} for month, captures, uris in figures.growth
-        ],
+        "growth": [{"month": month, "mementos": captures, "uri_rs": uris} for month, captures, uris in figures.growth],
         "reduction": {
             name: reduction_curve(prefixes, counted.pages) for name, (prefixes, _) in figures.levels.items() if prefixes
         },
-        "tables": {name: _objects(table) for name, table in tables(figures, whole=True).items() if name != "summary"},
+        "tables": {
+            name: table_objects(table) for name, table in tables(figures, whole=True).items() if name != "summary"
+        },
     }
-
-
-def _objects(table: Table) -> list[dict[str, object]]:
-    return [
-        {
-            head: cell if at in table.words and at else _value(cell) if at not in table.words else cell
-            for at, (head, cell) in enumerate(zip(table.heads, row, strict=True))
-        }
-        for row in table.rows
-    ]
-
-
-def _value(cell: str) -> object:
-    try:
-        return int(cell)
-    except ValueError:
-        try:
-            return float(cell)
-        except ValueError:
-            return cell
-
-
-def csv_text(table: Table) -> str:
-    """Return a table as CSV, its heads first."""
-    text = StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(table.heads)
-    writer.writerows([_harmless(cell) for cell in row] for row in table.rows)
-    return text.getvalue()
-
-
-def _harmless(cell: str) -> str:
-    """Return a cell that no spreadsheet takes for a formula: what others wrote may begin like one."""
-    return f"'{cell}" if cell[:1] in ("=", "+", "@", "\t", "\r") else cell
 
 
 def statistics_page(figures: Figures, name: str) -> str:
@@ -113,14 +77,10 @@ def write_report(figures: Figures, folder: Path, name: str) -> list[Path]:
 
     Files appear whole or not at all. Raises OSError.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     made = {"statistics.json": dumps(statistics_object(figures), ensure_ascii=False, indent=1) + "\n"}
     made |= {f"{each}.csv": csv_text(table) for each, table in tables(figures, whole=True).items()}
     made["growth.csv"] = csv_text(
         Table("", ("month", "URI-Ms", "URI-Rs"), [(a, str(b), str(c)) for a, b, c in figures.growth])
     )
     made["index.html"] = statistics_page(figures, name)
-    for each, text in made.items():
-        with whole_file(folder / each) as file:
-            file.write(text.encode("utf-8", "backslashreplace"))
-    return [folder / each for each in made]
+    return write_folder(folder, made)

@@ -4,8 +4,7 @@ use std::ops::Range;
 
 use super::host_tree::HostTree;
 use super::path_tree::{HostTotals, PathTree};
-use super::rows::RowCounts;
-use super::runs::{NO_MONTH, Runs};
+use super::runs::{RunHarvest, Runs};
 use super::statistics::{PathCounts, Statistics};
 use crate::formats::{Damage, Input, Layout, Row};
 use crate::holdings::collect::{Collect, collect_file};
@@ -24,70 +23,58 @@ struct InnerHost {
 /// What a block came to.
 #[derive(Default)]
 struct Gathered {
-    rows: RowCounts,
-    runs: Runs,
+    found: RunHarvest,
     paths: PathCounts,
     tree: PathTree,
     inner: Vec<InnerHost>,
     /// Where the first host ends, and where the last begins.
     first_end: usize,
     last_start: usize,
-    /// Of the run that goes on.
-    years: u64,
-    first_month: u16,
 }
 
 impl Harvest for Gathered {
     const READS_ROWS: bool = true;
 
     fn clear(&mut self) {
-        self.rows.clear();
-        self.runs.clear();
+        self.found.clear();
         self.paths.clear();
         self.inner.clear();
         self.first_end = 0;
         self.last_start = 0;
-        self.years = 0;
-        self.first_month = NO_MONTH;
     }
 
     fn see_text(&mut self, bytes: usize) {
-        self.rows.text_bytes += bytes as u64;
+        self.found.see_text(bytes);
     }
 
     fn see_row(&mut self, row: &Row<'_>) {
-        let month = self.rows.see(row);
-        if month != NO_MONTH {
-            self.years |= 1 << (month / 12);
-            self.first_month = self.first_month.min(month);
-        }
+        self.found.see_row(row);
     }
 
     fn see_foreign(&mut self, scheme: &str) {
-        self.rows.see_foreign(scheme, 1);
+        self.found.see_foreign(scheme);
     }
 
     fn push(&mut self, key: &[u8], count: u64) -> Result<(), HoldingsError> {
-        self.runs.push(key, count, self.years, self.first_month);
-        self.years = 0;
-        self.first_month = NO_MONTH;
-        Ok(())
+        self.found.push(key, count)
     }
 
     fn finish(&mut self) -> Result<(), HoldingsError> {
-        let all = self.runs.len();
+        let all = self.found.runs.len();
         if all == 0 {
             return Ok(());
         }
-        self.first_end = self.runs.host_end(0);
+        self.first_end = self.found.runs.host_end(0);
         let mut start = self.first_end;
         self.last_start = start;
         while start < all {
-            let end = self.runs.host_end(start);
+            let end = self.found.runs.host_end(start);
             if end == all {
                 break;
             }
-            let totals = self.tree.count(&mut self.runs, start..end, &mut self.paths);
+            let totals = self
+                .tree
+                .count(&mut self.found.runs, start..end, &mut self.paths);
             self.inner.push(InnerHost { start, totals });
             start = end;
         }
@@ -130,7 +117,7 @@ impl Gatherer {
     }
 
     /// Takes the rows of a file. Without a layout it is told by the first lines. Hosts must come in their order, over all
-    /// files, each in one piece: [`HoldingsError::Unsorted`] if one does not.
+    /// files, each in one piece: [`HoldingsError::Scattered`] if one does not.
     pub fn add_file<R: Input + Send + Sync>(
         &mut self,
         file: R,
@@ -146,59 +133,59 @@ impl Gatherer {
         Ok((collector.tally, damage))
     }
 
-    /// Takes a row that was read elsewhere. The order matters as it does in files.
-    pub fn add_row(&mut self, row: &Row<'_>, tally: &mut Tally) -> Result<(), HoldingsError> {
+    /// Takes rows that were read elsewhere. The order matters as it does in files.
+    pub fn add_rows<'a>(
+        &mut self,
+        rows: impl Iterator<Item = Row<'a>>,
+    ) -> Result<Tally, HoldingsError> {
         let layout = Layout::Cdxj;
         let scanner = Scanner {
             layout: &layout,
             wanted: &self.wanted,
             line_limit: self.effort.line_limit,
         };
-        let mut scanned = Scanned::<Gathered>::default();
-        scanned.harvest.clear();
-        tally.lines += 1;
-        scanner.row(row, tally, &mut scanned.harvest)?;
-        scanned.harvest.finish()?;
-        self.take(&mut scanned.harvest, tally.lines)
+        let (mut tally, mut block) = (Tally::default(), Gathered::default());
+        for row in rows {
+            tally.lines += 1;
+            scanner.row(&row, &mut tally, &mut block)?;
+        }
+        block.finish()?;
+        self.take(&mut block)?;
+        Ok(tally)
     }
 
     /// Everything that was counted.
     pub fn finish(mut self) -> Result<Statistics, HoldingsError> {
-        self.end_host(0)?;
+        self.end_host()?;
         self.hosts.finish(&mut self.out);
         Ok(self.out)
     }
 
-    /// Takes what a block came to, which ends with so many lines.
-    fn take(&mut self, block: &mut Gathered, lines: u64) -> Result<(), HoldingsError> {
-        self.out.rows.append(&block.rows);
+    /// Takes what a block came to.
+    fn take(&mut self, block: &mut Gathered) -> Result<(), HoldingsError> {
+        self.out.rows.append(&block.found.rows);
         self.out.paths.append(&mut block.paths);
-        let all = block.runs.len();
+        let all = block.found.runs.len();
         if all == 0 {
             return Ok(());
         }
-        self.go_on(&block.runs, 0..block.first_end, lines)?;
+        self.go_on(&block.found.runs, 0..block.first_end)?;
         for host in &block.inner {
-            self.end_host(lines)?;
-            let name = block.runs.host(host.start);
-            self.push(name, host.totals, lines)?;
+            self.end_host()?;
+            let name = block.found.runs.host(host.start);
+            self.push(name, host.totals)?;
         }
         if block.last_start < all {
-            self.go_on(&block.runs, block.last_start..all, lines)?;
+            self.go_on(&block.found.runs, block.last_start..all)?;
         }
         Ok(())
     }
 
     /// Takes runs of one host, of which more may come.
-    fn go_on(
-        &mut self,
-        runs: &Runs,
-        part: Range<usize>,
-        lines: u64,
-    ) -> Result<(), HoldingsError> {
+    fn go_on(&mut self, runs: &Runs, part: Range<usize>) -> Result<(), HoldingsError> {
         let host = runs.host(part.start);
         if self.host != host {
-            self.end_host(lines)?;
+            self.end_host()?;
             self.host.extend_from_slice(host);
         }
         self.pending.append(runs, part);
@@ -222,21 +209,23 @@ impl Gatherer {
         self.pending.clear();
     }
 
-    fn end_host(&mut self, lines: u64) -> Result<(), HoldingsError> {
+    fn end_host(&mut self) -> Result<(), HoldingsError> {
         if self.host.is_empty() {
             return Ok(());
         }
         self.count_pending();
         let host = std::mem::take(&mut self.host);
         let totals = std::mem::take(&mut self.totals);
-        self.push(&host, totals, lines)
+        self.push(&host, totals)
     }
 
-    fn push(&mut self, host: &[u8], totals: HostTotals, lines: u64) -> Result<(), HoldingsError> {
+    fn push(&mut self, host: &[u8], totals: HostTotals) -> Result<(), HoldingsError> {
         if self.hosts.push(host, totals, &mut self.out) {
             Ok(())
         } else {
-            Err(HoldingsError::Unsorted { line: lines })
+            Err(HoldingsError::Scattered {
+                host: host.to_vec(),
+            })
         }
     }
 }
@@ -252,8 +241,7 @@ impl Collect for Collector<'_> {
 
     fn collect(&mut self, scanned: &mut Scanned<Gathered>) -> Result<(), HoldingsError> {
         self.tally.append(std::mem::take(&mut scanned.tally));
-        let lines = self.tally.lines;
-        self.gatherer.take(&mut scanned.harvest, lines)
+        self.gatherer.take(&mut scanned.harvest)
     }
 
     fn lines(&self) -> u64 {

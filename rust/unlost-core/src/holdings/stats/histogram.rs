@@ -16,7 +16,8 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    pub(super) fn add(&mut self, number: u64, times: u64) {
+    /// Counts a number, so many times.
+    pub fn add(&mut self, number: u64, times: u64) {
         match usize::try_from(number) {
             Ok(at) if at < SMALL => {
                 if self.small.is_empty() {

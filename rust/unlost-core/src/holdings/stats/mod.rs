@@ -9,17 +9,21 @@
 //!
 //! What is counted by URI-R, page or host is exact if every host's rows stand together, which sorting sees to.
 
+mod estimate;
 mod gather;
 mod histogram;
 mod host_tree;
 mod path_tree;
 mod rows;
 mod runs;
+mod sketches;
 mod statistics;
 mod top;
 
+pub use estimate::{Estimates, Estimator, LevelSketch, Sampled};
 pub use gather::Gatherer;
 pub use histogram::Histogram;
 pub use rows::{FIRST_YEAR, KindCount, MONTHS, RowCounts, YEARS};
+pub use sketches::{Distinct, Frequent};
 pub use statistics::{Domain, Level, Statistics};
 pub use top::{BusyHost, BusyPage};

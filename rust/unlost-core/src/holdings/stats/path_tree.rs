@@ -52,7 +52,8 @@ impl PathTree {
             self.pages.push((at, path.len()));
             last = path;
         }
-        let path_of = |&(at, len): &(usize, usize)| &runs.key(runs.get(at))[host_len..host_len + len];
+        let path_of =
+            |&(at, len): &(usize, usize)| &runs.key(runs.get(at))[host_len..host_len + len];
         if !is_ordered {
             self.pages
                 .sort_unstable_by(|a, b| tree_order(path_of(a), path_of(b)));

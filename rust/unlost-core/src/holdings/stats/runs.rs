@@ -2,6 +2,11 @@
 
 use std::ops::Range;
 
+use super::rows::RowCounts;
+use crate::formats::Row;
+use crate::holdings::HoldingsError;
+use crate::holdings::harvest::Harvest;
+
 /// No date that could be read.
 pub(super) const NO_MONTH: u16 = u16::MAX;
 
@@ -75,7 +80,10 @@ impl Runs {
     pub(super) fn host_end(&self, start: usize) -> usize {
         let host = self.host(start);
         let rest = self.runs[start..].iter();
-        start + rest.take_while(|run| self.key(run).starts_with(host)).count()
+        start
+            + rest
+                .take_while(|run| self.key(run).starts_with(host))
+                .count()
     }
 
     /// Puts some runs into the order of their keys, each key once: the first of them are these, of which it says how many
@@ -108,4 +116,58 @@ impl Runs {
 /// The host of a key, with the `)`: all of it if there is none.
 pub(super) fn host_of(key: &[u8]) -> &[u8] {
     &key[..memchr::memchr(b')', key).map_or(key.len(), |end| end + 1)]
+}
+
+/// Rows of a block, counted, and as runs.
+pub(super) struct RunHarvest {
+    pub(super) rows: RowCounts,
+    pub(super) runs: Runs,
+    /// Of the run that goes on.
+    years: u64,
+    first_month: u16,
+}
+
+impl Default for RunHarvest {
+    fn default() -> Self {
+        Self {
+            rows: RowCounts::default(),
+            runs: Runs::default(),
+            years: 0,
+            first_month: NO_MONTH,
+        }
+    }
+}
+
+impl Harvest for RunHarvest {
+    const READS_ROWS: bool = true;
+
+    fn clear(&mut self) {
+        self.rows.clear();
+        self.runs.clear();
+        self.years = 0;
+        self.first_month = NO_MONTH;
+    }
+
+    fn see_text(&mut self, bytes: usize) {
+        self.rows.text_bytes += bytes as u64;
+    }
+
+    fn see_row(&mut self, row: &Row<'_>) {
+        let month = self.rows.see(row);
+        if month != NO_MONTH {
+            self.years |= 1 << (month / 12);
+            self.first_month = self.first_month.min(month);
+        }
+    }
+
+    fn see_foreign(&mut self, scheme: &str) {
+        self.rows.see_foreign(scheme, 1);
+    }
+
+    fn push(&mut self, key: &[u8], count: u64) -> Result<(), HoldingsError> {
+        self.runs.push(key, count, self.years, self.first_month);
+        self.years = 0;
+        self.first_month = NO_MONTH;
+        Ok(())
+    }
 }

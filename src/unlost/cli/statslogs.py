@@ -1,0 +1,65 @@
+"""`unlost stats logs`: what an archive or an aggregator is asked for."""
+
+from json import dumps
+from pathlib import Path
+
+import click
+
+from unlost.cli.addresses import write
+from unlost.cli.messages import say
+from unlost.cli.problems import say_problems
+from unlost.cli.progress import progress, size_of
+from unlost.cli.statsindex import report_name
+from unlost.cli.table import table_lines
+from unlost.errors import InputError
+
+_FILE = click.Path(path_type=Path)
+_KINDS = ("access", "upstream", "memgator")
+
+
+@click.command()
+@click.argument("files", type=_FILE, nargs=-1, required=True, metavar="LOG...")
+@click.option("-o", "--output", type=_FILE, help="A folder for the page, the CSV files and the JSON.")
+@click.option("--index", "indexes", type=_FILE, multiple=True, help="What the archive holds; may be repeated.")
+@click.option("--input", type=click.Choice(_KINDS), help="What the logs are, if looking at them does not tell.")
+@click.option("--name", help="What the logs are called on the page; the file's name if not given.")
+@click.option("--json", is_flag=True, help="The result as JSON.")
+@click.pass_context
+def logs(
+    ctx: click.Context,
+    files: tuple[Path, ...],
+    output: Path | None,
+    indexes: tuple[Path, ...],
+    input: str | None,  # noqa: A002  options are named after their flags
+    name: str | None,
+    json: bool,
+) -> None:
+    """Count requests, hits, misses and errors by archive, and find what is wanted most and missing.
+
+    LOG is an archive's access log (common or combined format), the aggregator's own log of upstream answers, or one of
+    MemGator; plain, gzip or zstd. With --index, what is archived is compared with what is asked for.
+    """
+    from unlost.formats.problems import Problems  # noqa: PLC0415  start-up
+    from unlost.holdings.accesses.gathering import LOG_KINDS, gather_accesses  # noqa: PLC0415
+    from unlost.holdings.accesses.matrix import counted_requests, held_by  # noqa: PLC0415
+    from unlost.holdings.accesses.tables import access_object, access_tables, write_access_report  # noqa: PLC0415
+
+    problems = Problems()
+    kind = next((each for each in LOG_KINDS if each == input), None)
+    matrix = None
+    with progress("reading logs", size_of(files)):
+        if indexes:
+            with counted_requests() as requests:
+                accesses = gather_accesses(files, problems, kind=kind, see=requests.see)
+                matrix = held_by(indexes, problems, requests.against)
+        else:
+            accesses = gather_accesses(files, problems, kind=kind)
+    if json:
+        click.echo(dumps(access_object(accesses, matrix)))
+    else:
+        write([f"{line}\n" for line in table_lines(access_tables(accesses, matrix).values())])
+    if output is not None:
+        written = write_access_report(accesses, matrix, output, report_name(name, files))
+        say(f"{len(written)} files in {output}; open {output / 'index.html'}", level="info")
+    say_problems(problems)
+    ctx.exit(InputError.exit_code if problems.total else 0)
