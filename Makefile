@@ -81,6 +81,7 @@ bench: bytecode $(VENV)/.tools $(NEIGHBOURS) ## Speeds as ratios to a baseline o
 	LC_ALL=C $(BIN)/python -m bench.lookup
 	LC_ALL=C $(BIN)/python -m bench.holdings
 	LC_ALL=C $(BIN)/python -m bench.profile
+	LC_ALL=C $(BIN)/python -m bench.stats
 	LC_ALL=C $(BIN)/python -m bench.filter
 	LC_ALL=C $(BIN)/python -m bench.budget
 	LC_ALL=C $(BIN)/python -m bench.ageing

@@ -1,6 +1,7 @@
 """The papers' own figures come out of the formulas."""
 
 import random
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -65,7 +66,7 @@ def test_laws_are_found_again() -> None:
     law = fit_law([(x, 2.686 * x**0.911) for x in (10, 1e4, 1e6, 1.7e9)])
     assert law is not None
     assert (law.a, law.b, law.r_squared) == pytest.approx((2.686, 0.911, 1.0))
-    dice, counts = random.Random(1), dict[int, int]()
+    dice, counts = random.Random(1), dict[int, int]()  # noqa: S311
     weights = [n**-2.5 for n in range(1, 2000)]
     for number in dice.choices(range(1, 2000), weights, k=50_000):
         counts[number] = counts.get(number, 0) + 1
@@ -81,7 +82,7 @@ def test_reduction_curves_rise_to_all_that_can_be_saved(counts: dict[int, int]) 
     points = reduction_curve(counts, total)
     assert points[-1][0] == sum(counts.values())
     assert points[-1][1] == pytest.approx((total - sum(counts.values())) / total)
-    assert all(a[0] < b[0] and a[1] <= b[1] + 1e-12 for a, b in zip(points, points[1:], strict=False))
+    assert all(a[0] < b[0] and a[1] <= b[1] + 1e-12 for a, b in pairwise(points))
 
 
 def test_what_is_archived_out_of_proportion_is_found() -> None:

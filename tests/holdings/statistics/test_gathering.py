@@ -83,7 +83,7 @@ def test_parts_merge_to_the_whole(rows: list[Row], cuts: int, tmp_path_factory: 
         Partial.from_json(gather([_written(folder, _sorted(part), f"{number}.cdxj")])[0].to_json())
         for number, part in parts.items()
     ]
-    random.Random(len(rows)).shuffle(found)
+    random.Random(len(rows)).shuffle(found)  # noqa: S311
     together = merged(found)
     for name in ("captures", "uris", "pages", "hosts", "captures_by_uri", "kinds", "page_depths", "domains", "ip"):
         assert getattr(together, name) == getattr(whole, name), name
@@ -141,7 +141,7 @@ def test_a_host_too_large_for_memory_is_counted_in_parts(tmp_path: Path) -> None
 
 def test_an_index_in_no_order_is_refused_and_estimated(tmp_path: Path) -> None:
     """Estimates of URI-Rs lie within their bounds, and what is counted by row is exact."""
-    dice = random.Random(7)
+    dice = random.Random(7)  # noqa: S311
     rows = []
     for _ in range(30_000):
         host, page = dice.randrange(300), int(dice.paretovariate(0.7))

@@ -1,0 +1,94 @@
+"""The page of statistics, looked at in a real browser; every look is shown the fault that it is there for."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
+from playwright.sync_api import Browser
+
+from tests.shown.looking import EVIL, HIDDEN, LONG, RIGHT_TO_LEFT, Visit, chromium, phone
+from unlost.holdings.statistics.figures import Figures
+from unlost.holdings.statistics.gathering import gather
+from unlost.holdings.statistics.partial import BusyHost, BusyPage, Domain, Partial
+from unlost.holdings.statistics.writing import csv_text, statistics_page, write_report
+from unlost.shown.table import Table
+
+_NAMES = (EVIL, HIDDEN, RIGHT_TO_LEFT, LONG, "com,a)/")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Run Chromium, which reaches nothing at all."""
+    with chromium() as started:
+        yield started
+
+
+def _figures(folder: Path) -> Figures:
+    """Return something of everything, with names that nobody should meet."""
+    lines = [
+        f"com,h{n % 5})/a/b{n % 17}?q={n % 3} {2000 + n % 9}{n % 12 + 1:02}0203040506 "
+        f"http://h{n % 5}.com/a text/html 200 X - - 5 6 f\n"
+        for n in range(500)
+    ]
+    file = folder / "a.cdx"
+    file.write_text("".join(sorted(lines)))
+    counted, _ = gather([file])
+    evil = Partial(
+        captures=5,
+        foreign=dict.fromkeys(_NAMES, 1),
+        kinds=dict.fromkeys([(name, name) for name in _NAMES], 1),
+        domains={name: Domain(1, 1, 1, 1, 1) for name in _NAMES},
+        busy_pages=tuple(BusyPage(name, 10**6, 10**6 + 10, 10) for name in _NAMES),
+        busy_hosts=tuple(BusyHost(name, 1, 1) for name in _NAMES),
+        samples=tuple(("20140101000000", name) for name in _NAMES),
+    )
+    return Figures(counted.merge(evil))
+
+
+@pytest.mark.browser
+def test_it_stands_alone(browser: Browser, tmp_path: Path) -> None:
+    """Nothing is asked for, nothing is complained about, it fits a phone, and what others wrote is text."""
+    figures = _figures(tmp_path)
+    with phone(browser) as page:
+        visit = Visit(page, tmp_path / "page.html", statistics_page(figures, EVIL))
+        assert visit.faults == []
+        assert visit.asked_for() == []
+        assert not visit.overflows()
+        assert not visit.is_harmed()
+        assert page.locator("figure svg").count() >= 6
+        assert page.get_by_text("505 mementos").count() == 1
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_everybody_can_read_it(browser: Browser, tmp_path: Path, scheme: str) -> None:
+    """axe-core objects to nothing, and does object to a button without a name and to pale words."""
+    text = statistics_page(_figures(tmp_path), "a.cdx")
+    found = []
+    planted = text.replace("<main>", '<main><button></button><p style="color: #999; background: #aaa">pale</p>')
+    for shown in (text, planted):
+        # Its policy would keep axe out, too.
+        context = browser.new_context(bypass_csp=True, color_scheme="dark" if scheme == "dark" else "light")
+        page = context.new_page()
+        Visit(page, tmp_path / "page.html", shown)
+        found.append(Axe().run(page).response["violations"])
+        context.close()
+    assert found[0] == []
+    assert found[1] != []
+
+
+def test_files_are_the_same_every_time(tmp_path: Path) -> None:
+    """JSON, a CSV for each table and the page: the same numbers make the same bytes."""
+    figures = _figures(tmp_path)
+    first = write_report(figures, tmp_path / "one", "x")
+    write_report(figures, tmp_path / "two", "x")
+    assert {"statistics.json", "index.html", "years.csv", "depths.csv", "growth.csv"} <= {file.name for file in first}
+    for file in first:
+        assert file.read_bytes() == (tmp_path / "two" / file.name).read_bytes()
+
+
+def test_no_spreadsheet_takes_a_cell_for_a_formula() -> None:
+    """What others wrote and begins like a formula gets a quote in front."""
+    table = Table("", ("type", "mementos"), [('=HYPERLINK("http://evil")', "1"), ("text/html", "-5")])
+    assert csv_text(table).splitlines()[1:] == ['"\'=HYPERLINK(""http://evil"")",1', "text/html,-5"]
