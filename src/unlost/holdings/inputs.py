@@ -130,8 +130,9 @@ def count_inputs(
         except InputError as error:
             if str(error).startswith(name):
                 raise
-            kind = UnsortedError if isinstance(error, UnsortedError) else InputError
-            raise kind(f"{name}: {error}") from error
+            if isinstance(error, UnsortedError):
+                raise UnsortedError(f"{name}: {error}") from error
+            raise InputError(f"{name}: {error}") from error
 
 
 def _count(

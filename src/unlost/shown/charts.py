@@ -60,9 +60,9 @@ class Axis:
             return [(power, short(10.0**power)) for power in range(int(low), int(high) + 1, step)]
         if self.is_share:
             return [(share / 100, f"{share} %") for share in (0, 25, 50, 75, 100)]
-        step = _round_step((high - low) / 5)
-        first = ceil(low / step)
-        return [(each * step, short(each * step)) for each in range(first, int(high / step) + 1)]
+        width = _round_step((high - low) / 5)
+        first = ceil(low / width)
+        return [(each * width, short(each * width)) for each in range(first, int(high / width) + 1)]
 
 
 def short(value: float) -> str:

@@ -5,12 +5,13 @@ import random
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from unlost.formats.problems import Problems
-from unlost.formats.upstream import Answer, answer_line
-from unlost.holdings.accesses.gathering import Accesses, Answers, gather_accesses, log_kind
+from unlost.formats.upstream import Answer, Outcome, answer_line
+from unlost.holdings.accesses.gathering import LOG_KINDS, Accesses, Answers, gather_accesses, log_kind
 from unlost.holdings.accesses.matrix import counted_requests, group_of, held_by
 from unlost.holdings.accesses.tables import access_object, access_page, access_tables, write_access_report
 
@@ -48,15 +49,16 @@ def test_table_3_adds_up() -> None:
 
 def test_answers_of_the_aggregator(tmp_path: Path) -> None:
     """Hits, misses and errors by archive; what came from the cache was not asked."""
+    told: list[tuple[str, str, Outcome, bool]] = [
+        ("ia", "http://a.com/", "hit", False),
+        ("ia", "http://b.com/", "miss", False),
+        ("pt", "http://b.com/", "miss", False),
+        ("pt", "http://c.com/", "timeout", False),
+        ("pt", "http://c.com/", "hit", True),
+    ]
     answers = [
         Answer("2026-01-31T12:00:00Z", archive, uri, "timemap", outcome, "routed", from_cache=cached)
-        for archive, uri, outcome, cached in [
-            ("ia", "http://a.com/", "hit", False),
-            ("ia", "http://b.com/", "miss", False),
-            ("pt", "http://b.com/", "miss", False),
-            ("pt", "http://c.com/", "timeout", False),
-            ("pt", "http://c.com/", "hit", True),
-        ]
+        for archive, uri, outcome, cached in told
     ]
     log = tmp_path / "upstream.ndjson"
     log.write_bytes(b"".join(map(answer_line, answers)) + b"{rubbish\n")
@@ -156,14 +158,14 @@ def test_frequent_pages_are_found_in_bounded_memory(tmp_path: Path) -> None:
 
 
 @given(text=st.binary(max_size=2000))
-def test_anything_can_be_a_log(text: bytes, tmp_path_factory: "object") -> None:
+def test_anything_can_be_a_log(text: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Whatever stands in a log is counted or told as a problem."""
-    folder = tmp_path_factory.mktemp("logs")  # type: ignore[attr-defined]
+    folder = tmp_path_factory.mktemp("logs")
     log = Path(folder, "x.log")
     log.write_bytes(text)
-    for kind in ("access", "upstream", "memgator"):
+    for kind in LOG_KINDS:
         problems = Problems()
-        accesses = gather_accesses([log], problems, kind=kind)  # type: ignore[arg-type]
+        accesses = gather_accesses([log], problems, kind=kind)
         assert json.dumps(access_object(accesses))
         assert "<html" in access_page(accesses, None, "x")
 

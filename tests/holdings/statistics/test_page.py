@@ -9,9 +9,10 @@ from playwright.sync_api import Browser
 
 from tests.shown.looking import EVIL, HIDDEN, LONG, RIGHT_TO_LEFT, Visit, chromium, phone
 from unlost.holdings.statistics.figures import Figures
+from unlost.holdings.statistics.files import csv_text
 from unlost.holdings.statistics.gathering import gather
 from unlost.holdings.statistics.partial import BusyHost, BusyPage, Domain, Partial
-from unlost.holdings.statistics.writing import csv_text, statistics_page, write_report
+from unlost.holdings.statistics.writing import statistics_page, write_report
 from unlost.shown.table import Table
 
 _NAMES = (EVIL, HIDDEN, RIGHT_TO_LEFT, LONG, "com,a)/")
@@ -27,7 +28,7 @@ def browser() -> Iterator[Browser]:
 def _figures(folder: Path) -> Figures:
     """Return something of everything, with names that nobody should meet."""
     lines = [
-        f"com,h{n % 5})/a/b{n % 17}?q={n % 3} {2000 + n % 9}{n % 12 + 1:02}0203040506 "
+        f"com,h{n % 5})/a/b{n % 17}?q={n % 3} {2000 + n % 9}{n % 12 + 1:02}02030405 "
         f"http://h{n % 5}.com/a text/html 200 X - - 5 6 f\n"
         for n in range(500)
     ]

@@ -157,12 +157,12 @@ def _mean_log(exponent: float, least: int) -> float:
     """Return the mean of log n under the law: that of the numbers themselves is the same where it fits best."""
     total = weighted = 0.0
     for n in range(least, least + _TERMS):
-        weight = n**-exponent
+        weight = float(n) ** -exponent
         total += weight
         weighted += weight * log(n)
     # From the middle between the last term and the next on, which is nearly the sum.
     start, slope = least + _TERMS - 0.5, exponent - 1
-    tail = start**-slope / slope
+    tail = exp(-slope * log(start)) / slope
     return (weighted + tail * (log(start) + 1 / slope)) / (total + tail)
 
 

@@ -153,10 +153,13 @@ class Partial:
         if self.is_estimated or other.is_estimated:
             raise InputError("estimates do not add up: sort the index, or gather all of it at once")
         dates = [each.first for each in (self, other) if each.first]
-        return Partial(
+        alike: dict[str, Any] = {
             **{name: getattr(self, name) + getattr(other, name) for name in _SUMS},
             **{name: _added(getattr(self, name), getattr(other, name)) for name in _TALLIES},
             **{name: _paired(getattr(self, name), getattr(other, name)) for name in _ROWS},
+        }
+        return Partial(
+            **alike,
             first=min(dates, default=""),
             last=max(self.last, other.last),
             months=_joined(self.months, other.months, lambda a, b: (a[0] + b[0], a[1] + b[1])),
