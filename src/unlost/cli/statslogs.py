@@ -8,7 +8,7 @@ import click
 from unlost.cli.addresses import write
 from unlost.cli.messages import say
 from unlost.cli.problems import say_problems
-from unlost.cli.progress import progress, size_of
+from unlost.cli.progress import progress
 from unlost.cli.statsindex import report_name
 from unlost.cli.table import table_lines
 from unlost.errors import InputError
@@ -47,13 +47,13 @@ def logs(
     problems = Problems()
     kind = next((each for each in LOG_KINDS if each == input), None)
     matrix = None
-    with progress("reading logs", size_of(files)):
+    with progress("reading logs") as bar:
         if indexes:
             with counted_requests() as requests:
-                accesses = gather_accesses(files, problems, kind=kind, see=requests.see)
+                accesses = gather_accesses(files, problems, kind=kind, see=requests.see, passing=bar.lines)
                 matrix = held_by(indexes, problems, requests.against)
         else:
-            accesses = gather_accesses(files, problems, kind=kind)
+            accesses = gather_accesses(files, problems, kind=kind, passing=bar.lines)
     if json:
         click.echo(dumps(access_object(accesses, matrix)))
     else:

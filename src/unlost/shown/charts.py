@@ -19,8 +19,10 @@ figure svg { max-width: 100%; height: auto; }
 figure text { fill: var(--ink); }
 .axis { stroke: var(--line); } .grid { stroke: color-mix(in srgb, var(--line) 30%, var(--paper)); }
 .bar { fill: var(--dark); }
+.figures { display: flex; flex-wrap: wrap; gap: .5rem 2.5rem; margin: 1rem 0; padding: 0; list-style: none; }
+.figures b { display: block; font-size: 2rem; font-weight: 600; line-height: 1.1; }
 """
-"""What pages with charts have in their styles."""
+"""What pages with charts have in their styles, and with a few large figures above them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Counts what logs tell of requests, in one pass and bounded memory."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from os import PathLike, fspath
@@ -96,14 +96,17 @@ def gather_accesses(
     *,
     kind: LogKind | None = None,
     see: Callable[[str], object] | None = None,
+    passing: Callable[[Iterator[str]], Iterable[str]] = iter,
 ) -> Accesses:
     """Return what logs tell. see: called with the address of every page that was asked for.
+
+    passing: what the addresses of each log pass through, so that somebody can count them.
 
     What cannot be read is counted in `problems`. Raises InputError for a log that cannot be read at all.
     """
     accesses = Accesses()
     for log in logs:
-        for uri in _read(log, kind or log_kind(log), accesses, problems):
+        for uri in passing(_read(log, kind or log_kind(log), accesses, problems)):
             accesses.asked += 1
             accesses.pages.see(uri)
             if see is not None:
