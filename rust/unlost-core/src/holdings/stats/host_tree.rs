@@ -31,8 +31,8 @@ impl HostTree {
         let segments = Segments::of(key);
         if segments.is_ip() {
             let is_new = self.ips.len() >= MOST_IPS || self.ips.insert(host.to_vec());
-            self.push_ip(totals, out);
-            self.see_host(host, totals, out);
+            push_ip(totals, out);
+            see_host(host, totals, out);
             return is_new;
         }
         if key <= self.last.as_slice() {
@@ -64,30 +64,8 @@ impl HostTree {
         self.labels = depth;
         out.hosts_by_depth[labels.len().min(HOST_LEVELS + 1)] += 1;
         out.pages_by_host_depth[labels.len().min(HOST_LEVELS + 1)] += totals.pages;
-        self.see_host(host, totals, out);
+        see_host(host, totals, out);
         true
-    }
-
-    /// An address is one label, which is its own top-level domain: in the list of these, all are one line.
-    fn push_ip(&self, totals: HostTotals, out: &mut Statistics) {
-        out.ip.captures += totals.captures;
-        out.ip.uris += totals.uris;
-        out.ip.pages += totals.pages;
-        out.ip.hosts += 1;
-        out.host_prefixes[1].add(totals.pages, 1);
-        out.hosts_by_depth[1] += 1;
-        out.pages_by_host_depth[1] += totals.pages;
-    }
-
-    fn see_host(&self, host: &[u8], totals: HostTotals, out: &mut Statistics) {
-        out.hosts += 1;
-        out.uris += totals.uris;
-        out.pages += totals.pages;
-        out.top_hosts.see(totals.captures, || BusyHost {
-            host: kept_key(host),
-            captures: totals.captures,
-            uris: totals.uris,
-        });
     }
 
     /// Ends the nodes below a level; a top-level domain becomes a line of its own.
@@ -98,7 +76,7 @@ impl HostTree {
             let own = std::mem::take(&mut self.children[level]);
             if level == 1 {
                 self.domain.children = own;
-                out.add_domain(std::mem::take(&mut self.domain));
+                out.add_domain(&std::mem::take(&mut self.domain));
                 self.below[0] = 0;
                 self.children[0] = 0;
             } else {
@@ -116,4 +94,26 @@ impl HostTree {
         self.close(0, out);
         self.last.clear();
     }
+}
+
+/// An address is one label, which is its own top-level domain: in the list of these, all are one line.
+fn push_ip(totals: HostTotals, out: &mut Statistics) {
+    out.ip.captures += totals.captures;
+    out.ip.uris += totals.uris;
+    out.ip.pages += totals.pages;
+    out.ip.hosts += 1;
+    out.host_prefixes[1].add(totals.pages, 1);
+    out.hosts_by_depth[1] += 1;
+    out.pages_by_host_depth[1] += totals.pages;
+}
+
+fn see_host(host: &[u8], totals: HostTotals, out: &mut Statistics) {
+    out.hosts += 1;
+    out.uris += totals.uris;
+    out.pages += totals.pages;
+    out.top_hosts.see(totals.captures, || BusyHost {
+        host: kept_key(host),
+        captures: totals.captures,
+        uris: totals.uris,
+    });
 }

@@ -1,4 +1,4 @@
-//! Sketches of the Apache DataSketches library: different things counted, and frequent ones found, in bounded memory.
+//! Sketches of the Apache `DataSketches` library: different things counted, and frequent ones found, in bounded memory.
 
 use std::cmp::Reverse;
 

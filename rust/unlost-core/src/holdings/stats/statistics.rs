@@ -160,7 +160,7 @@ impl Default for Statistics {
 }
 
 impl Statistics {
-    pub(super) fn add_domain(&mut self, domain: Domain) {
+    pub(super) fn add_domain(&mut self, domain: &Domain) {
         let is_full = self.domains.len() >= MOST_DOMAINS;
         let name = if is_full && !self.domains.contains_key(&domain.name) {
             "…".as_bytes().to_vec()
