@@ -161,7 +161,7 @@ mod tests {
             |most: usize| -> String { (0..dice(most)).map(|_| names[dice(names.len())]).collect() };
         for nth in 0..2_000 {
             let (folder, mut address) = (path(5), path(5));
-            if nth % 8 > 0 {
+            if nth % 8 > 0 || address.is_empty() {
                 address.push_str(names[nth % names.len()].trim_end_matches('/'));
             }
             let mut directory = Directory::new(1 << 10);
