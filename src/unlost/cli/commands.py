@@ -20,7 +20,7 @@ COMMANDS = {
     ),
     "completion": Command("unlost.cli.completion", "Print what makes a shell complete commands and options."),
     "evaluate": Command(
-        "unlost.cli.evaluate", "Say how well maps, budgets and filters of an index tell which pages it holds."
+        "unlost.cli.evaluate", "Say how well profiles, maps, budgets and filters of an index tell which pages it holds."
     ),
     "export": Command(
         "unlost.cli.export",
