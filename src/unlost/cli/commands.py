@@ -56,7 +56,8 @@ COMMANDS = {
     ),
     "serve": Command("unlost.cli.serve", "Serve TimeMaps, TimeGates and a page for people, from all archives at once."),
     "synth": Command(
-        "unlost.cli.synth", "Make up indexes of any size, the same ones everywhere, for benches and tests."
+        "unlost.cli.synth",
+        "Make up indexes of any size, and questions for them, the same ones everywhere, for benches and tests.",
     ),
     "timegate": Command(
         "unlost.cli.timegate", "Print the address and the date of the copy of a page that is closest to a date."
