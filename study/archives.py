@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from study.lists import read_hosts, read_links
@@ -21,12 +21,13 @@ HELD, NEAR = 0.05, 0.35  # of the questions; fewer than one in twenty were held 
 class Archive:
     """An index, and questions: some for what it holds, some for held-out pages, some for the other archive's.
 
-    held, hidden: the two parts of the list.
+    held, hidden: the two parts of the list. strangers: questions without any for held-out pages.
     """
 
     name: str
     index: Path
     queries: Path
+    strangers: Path
     held: Sequence[str]
     hidden: Sequence[str]
 
@@ -58,4 +59,6 @@ def archive(name: str, listed: Sequence[str], others: Sequence[str], folder: Pat
         count=QUESTIONS, held=HELD, near=NEAR, seed=SEED, hidden=files["hidden"], strangers=files["others"]
     )
     write_queries([index], plan, queries, Problems())
-    return Archive(name, index, queries, held, hidden)
+    strangers = folder / f"{name}-strangers.txt"
+    write_queries([index], replace(plan, near=0.0), strangers, Problems())
+    return Archive(name, index, queries, strangers, held, hidden)

@@ -18,6 +18,9 @@ from unlost.uri import POLICIES, key_many
 CHEAP = 0.05
 """The relative cost below which the paper looks for precision."""
 
+NEARLY = 0.9
+"""So much of what a paper says counts as the same."""
+
 GROWING = ("H1P0", "H3P0", "HxP1", "HxPx", "DDom", "DIni", "URIR")
 
 
@@ -38,6 +41,8 @@ def main() -> None:
             chapter.line()
             found = evaluate([archive.index], [archive.queries], tried)
             judge(chapter, archive.name, found)
+            alone = evaluate([archive.index], [archive.strangers], configurations(policies=("H1P0", "DDom", "HxP1")))
+            ratios(chapter, f"{archive.name}, asked for strangers alone", alone)
         growth(chapter, folder)
     chapter.finish()
 
@@ -63,13 +68,7 @@ def judge(chapter: Chapter, name: str, found: Evaluation) -> None:
         ),
     )
     precision = {policy: one.precision.value or 0.0 for policy, one in by_policy.items()}
-    for policy, times, words in (("DDom", 2.0, "doubles"), ("HxP1", 5.0, "is five times")):
-        ratio = precision[policy] / precision["H1P0"]
-        chapter.finding(
-            f"{policy} {words} the precision of TLDs alone ({name})",
-            f"{precision['H1P0']:.2%} to {precision[policy]:.2%}: {ratio:.1f} times",
-            holds=ratio >= times * 0.9,
-        )
+    ratios(chapter, name, found)
     cheap = {policy: value for policy, value in precision.items() if by_policy[policy].cost < CHEAP}
     best = max(cheap, key=lambda policy: cheap[policy])
     chapter.finding(
@@ -84,6 +83,18 @@ def judge(chapter: Chapter, name: str, found: Evaluation) -> None:
     )
     chapter.gate(f"{name}: held pages that were denied", len(found.missed), at_most=0)
     chapter.line()
+
+
+def ratios(chapter: Chapter, name: str, found: Evaluation) -> None:
+    """Say whether registered domains, and hosts with a segment, are as much more precise as the paper has them."""
+    precision = {one.configuration.policy: one.precision.value or 0.0 for one in found.results}
+    for policy, times, words in (("DDom", 2.0, "doubles"), ("HxP1", 5.0, "is five times")):
+        ratio = precision[policy] / precision["H1P0"]
+        chapter.finding(
+            f"{policy} {words} the precision of TLDs alone ({name})",
+            f"{precision['H1P0']:.2%} to {precision[policy]:.2%}: {ratio:.1f} times",
+            holds=ratio >= times * NEARLY,
+        )
 
 
 def growth(chapter: Chapter, folder: Path) -> None:
@@ -122,13 +133,18 @@ def growth(chapter: Chapter, folder: Path) -> None:
         ),
     )
     straight = {policy: found.straightness(policy) or 0.0 for policy in policies}
-    least = min(straight, key=lambda policy: straight[policy])
     chapter.keep("straightness", straight)
     chapter.keep("heaps", heaps)
+    chapter.line("R² of a straight line through keys by URI-Rs:")
+    chapter.line()
+    chapter.table(GROWING, [[f"{value:.4f}" for value in straight.values()]])
+    below_hosts = {policy: value for policy, value in straight.items() if policy != "policy H1P0"}
+    least = min(below_hosts, key=lambda policy: below_hosts[policy])
     chapter.finding(
         "keys grow linearly with URI-Rs",
-        f"R² of a straight line is {straight[least]:.4f} ({least.removeprefix('policy ')}) or more",
-        holds=straight[least] >= 0.95,
+        f"R² {below_hosts[least]:.4f} ({least.removeprefix('policy ')}) or more; TLDs alone, of which there is an end, "
+        f"{straight['policy H1P0']:.4f}",
+        holds=below_hosts[least] >= 0.95,
     )
     if heaps is not None:
         chapter.finding(

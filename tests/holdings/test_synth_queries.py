@@ -86,4 +86,4 @@ def test_the_command(index: Path) -> None:
     done = unlost("synth", "queries", "--index", str(index), "--count", "8", "--held", "0.5", "--near", "0.25", "-o", "-")
     assert done.returncode == 0
     assert len(done.stdout.splitlines()) == 8
-    assert done.stderr == b"unlost: 4 held, 2 beside those, 2 strangers\n"
+    assert done.stderr == b"unlost: 4 held, 2 beside those, 2 of strangers\n"

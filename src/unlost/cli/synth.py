@@ -103,6 +103,6 @@ def queries(
     plan = QueryPlan(count=count, held=held, near=near, seed=seed, hidden=hidden, strangers=strangers)
     with writable(output) as path:
         made = write_queries(indexes, plan, path, problems)
-    say(f"{made.held} held, {made.near} beside those, {made.strangers} strangers")
+    say(f"{made.held} held, {made.near} beside those, {made.strangers} of strangers")
     say_problems(problems)
     ctx.exit(InputError.exit_code if problems.total else 0)
