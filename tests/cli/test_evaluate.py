@@ -21,6 +21,8 @@ QUERIES = "docs/examples/asked.txt"
         (["--index", INDEX, "--queries", QUERIES, "--policies", "H1P7x"], "H1P7x"),
         (["--index", INDEX, "--queries", QUERIES, "--weights", "1"], "expected a pair of weights"),
         (["--index", INDEX, "--queries", QUERIES, "--bits", "99"], "expected bits a key"),
+        (["--index", INDEX, "--queries", QUERIES, "--min-probability", "1.5"], "expected a probability"),
+        (["--index", INDEX, "--queries", QUERIES, "--min-probability", "nan"], "expected a probability"),
         (["--index", INDEX, "--slices", "2", "--by", "year"], "give one of them"),
         (["--archive", f"a={INDEX}", "--archive", f"b={INDEX}", "--by", "year"], "growth is that of one archive"),
         (["--index", INDEX, "--queries", QUERIES, "-o", INDEX], "a report is a folder"),

@@ -83,7 +83,9 @@ def test_what_cannot_be_made_is_refused(tmp_path: Path) -> None:
 
 def test_the_command(index: Path) -> None:
     """Questions on standard output, what they are on the other."""
-    done = unlost("synth", "queries", "--index", str(index), "--count", "8", "--held", "0.5", "--near", "0.25", "-o", "-")
+    done = unlost(
+        "synth", "queries", "--index", str(index), "--count", "8", "--held", "0.5", "--near", "0.25", "-o", "-"
+    )
     assert done.returncode == 0
     assert len(done.stdout.splitlines()) == 8
     assert done.stderr == b"unlost: 4 held, 2 beside those, 2 of strangers\n"

@@ -1,5 +1,6 @@
 """`unlost evaluate`: how well profiles, maps, budgets and filters of an index route."""
 
+import re
 from collections.abc import Sequence
 from json import dumps
 from pathlib import Path
@@ -34,6 +35,7 @@ from unlost.uri import POLICIES, policy_name
 
 _FILE = click.Path(path_type=Path)
 _WANTING = 1
+_PROBABILITY = re.compile(r"\d?\.?\d{1,9}", re.ASCII)
 _TRUTHS: tuple[Truth, ...] = get_args(Truth)
 
 
@@ -49,6 +51,11 @@ _TRUTHS: tuple[Truth, ...] = get_args(Truth)
 @click.option("--budgets", metavar="S[,S]", help="Maps of these sizes, in lines or bytes: `100000,50MB`.")
 @click.option("--with-filter", is_flag=True, help="Divide the bytes of budgets between map and filter.")
 @click.option("--learn", type=_FILE, multiple=True, help="Other questions, for budgets to learn from.")
+@click.option(
+    "--min-probability",
+    metavar="P[,P]",
+    help="Profiles and maps again, asked only where that likely, by frequencies; recall may fall below 1.",
+)
 @click.option(
     "--truth",
     type=click.Choice(_TRUTHS),
@@ -74,6 +81,7 @@ def command(
     budgets: str | None,
     with_filter: bool,
     learn: tuple[Path, ...],
+    min_probability: str | None,
     truth: Truth | None,
     slices: int | None,
     by: str | None,
@@ -99,7 +107,12 @@ def command(
     if output is not None and output.exists() and not output.is_dir():
         raise UsageError(f"{output}: a report is a folder, and this is a file: give another name")
     tried = configurations(
-        _weights(weights), _bits(bits), _budgets(budgets), with_filter=with_filter, policies=_policies(policies)
+        _weights(weights),
+        _bits(bits),
+        _budgets(budgets),
+        with_filter=with_filter,
+        policies=_policies(policies),
+        min_probabilities=_probabilities(min_probability),
     )
     kind = next((kind for kind in QUERY_KINDS if kind == query_input), None)
     options = QueryOptions(kind=kind, column=query_column, host=query_host)
@@ -162,6 +175,14 @@ def _bits(text: str | None) -> list[int]:
 
 def _budgets(text: str | None) -> list[Budget]:
     return [Budget.parse(one) for one in text.split(",")] if text else []
+
+
+def _probabilities(text: str | None) -> list[float]:
+    found = [one.strip() for one in text.split(",")] if text else []
+    for one in found:
+        if not _PROBABILITY.fullmatch(one) or not 0 < float(one) <= 1:
+            raise UsageError(f"{one[:40]}: expected a probability above 0, at most 1, such as 0.05")
+    return [float(one) for one in found]
 
 
 def _print(found: Sequence[Evaluation], growth: Growth | None, *, as_json: bool, as_table: bool) -> None:

@@ -11,7 +11,7 @@ from unlost.measure.intervals import Share
 from unlost.measure.routing import trying
 from unlost.measure.routing.configurations import PAIRS, Configuration, configurations
 from unlost.measure.routing.evaluation import evaluate, evaluate_archives
-from unlost.measure.routing.questions import Questions
+from unlost.measure.routing.questions import Questions, profile_blocks
 from unlost.measure.routing.results import Result, Size, pareto_front, upstream
 from unlost.measure.routing.trying import Trial
 
@@ -81,7 +81,7 @@ def test_a_profile_that_loses_a_key_is_found_out(files: tuple[Path, Path], monke
     """By the address that it denies: recall is 1 or it is told."""
     lost = next(url for url in ASKED if uri.key(url) in {uri.key(each) for each in HELD})
     key = uri.KeyPolicies(["H3P1"]).keys(lost)[0].encode()
-    blocks = trying.profile_blocks
+    blocks = profile_blocks
 
     def forgetful(path: Path) -> list[bytes]:
         lines = b"".join(blocks(path)).splitlines(keepends=True)

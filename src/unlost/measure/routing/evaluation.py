@@ -9,6 +9,7 @@ from pathlib import Path
 from unlost.holdings.queries import QueryOptions
 from unlost.measure.routing.configurations import Configuration
 from unlost.measure.routing.questions import Questions, Truth, read_questions
+from unlost.measure.routing.ranking import probabilities
 from unlost.measure.routing.results import Evaluation, Result
 from unlost.measure.routing.trying import Said, Trial, Weights
 
@@ -54,7 +55,8 @@ def evaluate_archives(
         found = []
         for archive, index in archives.items():
             with tempfile.TemporaryDirectory(prefix="archive-", dir=name) as place:
-                made = Trial(index, Path(place), questions)
+                ranks = any(each.min_probability for each in tried)
+                made = Trial(index, Path(place), questions, ranks=ranks)
                 one = _evaluated(made, questions, tried, learned, what)
             one.archive, one.questions = archive, report
             found.append(one)
@@ -84,9 +86,13 @@ def _evaluated(
             said = made.of_filter(maps[one.weights], one.bits) if one.bits else maps[one.weights]
         size, predicted = said
         counts = questions.counts
+        if one.min_probability:
+            likely = probabilities(made.bands[one.policy or one.weights], held, counts)
+            predicted = [yes and p >= one.min_probability for yes, p in zip(predicted, likely, strict=True)]
         denied = (key for key, is_held, yes in zip(questions.addresses, held, predicted, strict=True) if is_held > yes)
         missed = next(denied, None)
-        if missed is not None:
+        # Whoever asks for a probability has given some recall away.
+        if missed is not None and not one.min_probability:
             found.missed.append((one.name, missed))
         both = [is_held and yes for is_held, yes in zip(held, predicted, strict=True)]
         found.results.append(

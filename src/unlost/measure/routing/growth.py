@@ -73,7 +73,7 @@ def measure_growth(
     temporary files as the index has uncompressed. Raises InputError for an index that cannot be cut.
     """
     growth = Growth()
-    wanted = [one for one in tried if one.budget is None and not one.bits]
+    wanted = [one for one in tried if one.is_ranked and not one.min_probability]
     with tempfile.TemporaryDirectory(prefix="unlost-growth-") as name:
         folder = Path(name)
         cut = slice_index(index, folder, growth.problems, parts=parts)

@@ -20,7 +20,8 @@ from unlost.holdings.compaction import NO_LIMIT, Compaction, compact_map
 from unlost.holdings.map import Map
 from unlost.holdings.profile import ProfileHeader, build_profiles
 from unlost.measure.routing.configurations import Configuration
-from unlost.measure.routing.questions import Questions, map_rows, profile_blocks
+from unlost.measure.routing.questions import Questions, frequency_of, map_rows, profile_blocks, profile_rows
+from unlost.measure.routing.ranking import band_of
 from unlost.measure.routing.results import Size
 from unlost.uri import KeyPolicies
 
@@ -39,10 +40,15 @@ class Trial:
     """An archive's index, read as often as there are kinds of keys, and everything that is made of it.
 
     folder: for what is needed meanwhile: the map of all keys, the profiles, and at most as many compacted maps as are
-    still needed. keys: how many pages the index has. report: what became of its lines.
+    still needed. keys: how many pages the index has. report: what became of its lines. ranks: frequencies are looked
+    at, too; bands: for each policy and each pair of weights that was made, those of `ranking.band_of` for each question.
     """
 
-    def __init__(self, index: Sequence[str | PathLike[str]], folder: Path, questions: Questions) -> None:
+    def __init__(
+        self, index: Sequence[str | PathLike[str]], folder: Path, questions: Questions, *, ranks: bool = False
+    ) -> None:
+        self._ranks = ranks
+        self.bands: dict[str | Weights, list[int]] = {}
         self._index = index
         self._folder = folder
         self._questions = questions
@@ -81,6 +87,9 @@ class Trial:
         # Memory grows with what is asked, not with what is held.
         left = set(asked)
         lines = 0
+        if self._ranks:
+            copies = {key: frequency_of(rest, path) for key, rest in profile_rows(path) if key in left}
+            self.bands[policy] = [band_of(copies[key], is_wild=False) if key in copies else 0 for key in asked]
         for block in profile_blocks(path):
             lines += block.count(b"\n")
             left.difference_update(_KEY.findall(block))
@@ -101,10 +110,23 @@ class Trial:
                 made = self._folder / f"weights-{number}.ukvs"
                 compact_map(source, made, Compaction(*weights))
             kept[weights] = made
+            if self._ranks:
+                self.bands[weights] = self._banded(made)
             yield weights, self._said(made)
             needed = {_source(later, kept) for later in waiting[number + 1 :]} | {_UNCUT}
             for useless in set(kept) - needed:
                 kept.pop(useless).unlink()
+
+    def _banded(self, path: Path) -> list[int]:
+        answers = Map.load(path).lookup_key_lines(self._lines)
+        return [
+            band_of(
+                answer.frequency.mementos if answer.frequency else None, is_wild=(answer.matched or "").endswith("*")
+            )
+            if answer.held
+            else 0
+            for answer in answers
+        ]
 
     def of_filter(self, said: Said, bits: int) -> Said:
         """Return the same with a filter of all pages beside it."""
