@@ -3,6 +3,7 @@
 import tempfile
 from collections.abc import Mapping, Sequence
 from itertools import compress
+from operator import and_
 from os import PathLike
 from pathlib import Path
 
@@ -89,12 +90,11 @@ def _evaluated(
         if one.min_probability:
             likely = probabilities(made.bands[one.policy or one.weights], held, counts)
             predicted = [yes and p >= one.min_probability for yes, p in zip(predicted, likely, strict=True)]
-        denied = (key for key, is_held, yes in zip(questions.addresses, held, predicted, strict=True) if is_held > yes)
-        missed = next(denied, None)
+        both = list(map(and_, held, predicted))
         # Whoever asks for a probability has given some recall away.
-        if missed is not None and not one.min_probability:
-            found.missed.append((one.name, missed))
-        both = [is_held and yes for is_held, yes in zip(held, predicted, strict=True)]
+        if both != held and not one.min_probability:
+            denied = next(key for key, a, b in zip(questions.addresses, held, both, strict=True) if a != b)
+            found.missed.append((one.name, denied))
         found.results.append(
             Result(
                 one,

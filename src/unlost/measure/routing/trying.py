@@ -30,7 +30,8 @@ Said = tuple[Size, list[bool]]
 
 Weights = tuple[float, float]
 
-_KEY = re.compile(rb"^[^ ]+", re.MULTILINE)
+_GROUP = 6  # policies
+_KEY = re.compile(r"^[^ ]+", re.MULTILINE)
 _BLOCK = 1 << 20  # bytes
 _EXACT = "URIR"
 _UNCUT = (NO_LIMIT, NO_LIMIT)
@@ -41,7 +42,7 @@ class Trial:
 
     folder: for what is needed meanwhile: the map of all keys, the profiles, and at most as many compacted maps as are
     still needed. keys: how many pages the index has. report: what became of its lines. ranks: frequencies are looked
-    at, too; bands: for each policy and each pair of weights that was made, those of `ranking.band_of` for each question.
+    at, too; bands: for each policy and each pair of weights that was made, one of `ranking.band_of` a question.
     """
 
     def __init__(
@@ -59,7 +60,7 @@ class Trial:
         names = ", ".join(map(str, index))
         if not self.keys:
             raise InputError(f"{names}: nothing in it: expected an index")
-        if any(key.endswith((b",*", b"/*")) for key, _ in map_rows(self._full)):
+        if _has_wildcards(self._full):
             raise InputError(f"{names}: has wildcards, so nobody knows which pages are held: give the index itself")
 
     def held_pages(self) -> list[bool]:
@@ -73,26 +74,30 @@ class Trial:
         build_profiles(self._index, outputs, ProfileHeader(_EXACT), Problems())
         with ThreadPoolExecutor(1) as beside:
             compressed = {policy: beside.submit(published_size, path) for policy, path in outputs.items()}
-            for policy, path in outputs.items():
-                lines, answers = self._profiled(policy, path)
-                yield policy, (Size(lines, path.stat().st_size, compressed[policy].result()), answers)
-                path.unlink()
+            for some in _groups(policies):
+                # An address is taken apart once for several policies; for all of them it would need much memory.
+                made = KeyPolicies(some).keys_many(self._questions.addresses)
+                for place, policy in enumerate(some):
+                    asked = [keys[place] for keys in made if not isinstance(keys, UriError)]
+                    path = outputs[policy]
+                    lines, answers = self._profiled(policy, path, asked)
+                    yield policy, (Size(lines, path.stat().st_size, compressed[policy].result()), answers)
+                    path.unlink()
 
-    def _profiled(self, policy: str, path: Path) -> tuple[int, list[bool]]:
+    def _profiled(self, policy: str, path: Path, asked: Sequence[str]) -> tuple[int, list[bool]]:
         """Return how many keys a profile has, and for each question whether its key is one of them."""
-        made = KeyPolicies([policy]).keys_many(self._questions.addresses)
-        asked = [one[0].encode() for one in made if not isinstance(one, UriError)]
         if len(asked) != len(self._questions):
             raise InputError("a question whose key has no key: this is a fault of unlost")
         # Memory grows with what is asked, not with what is held.
         left = set(asked)
         lines = 0
         if self._ranks:
-            copies = {key: frequency_of(rest, path) for key, rest in profile_rows(path) if key in left}
+            rows = ((key.decode(), rest) for key, rest in profile_rows(path))
+            copies = {key: frequency_of(rest, path) for key, rest in rows if key in left}
             self.bands[policy] = [band_of(copies[key], is_wild=False) if key in copies else 0 for key in asked]
         for block in profile_blocks(path):
             lines += block.count(b"\n")
-            left.difference_update(_KEY.findall(block))
+            left.difference_update(_KEY.findall(block.decode()))
         return lines, [key not in left for key in asked]
 
     def of_weights(self, wanted: Sequence[Weights]) -> Iterator[tuple[Weights, Said]]:
@@ -168,6 +173,20 @@ def _source(weights: Weights, kept: dict[Weights, Path]) -> Weights:
     """Return of which of the maps that were made another is made: the smallest of those that were cut no more."""
     will_do = [each for each in kept if each[0] >= weights[0] and each[1] >= weights[1]]
     return min(will_do, key=lambda each: kept[each].stat().st_size)
+
+
+def _groups(policies: Sequence[str]) -> Iterator[Sequence[str]]:
+    for start in range(0, len(policies), _GROUP):
+        yield policies[start : start + _GROUP]
+
+
+def _has_wildcards(path: Path) -> bool:
+    """Return whether a map has wildcards: most have none, which their text tells at a glance."""
+    with path.open("rb") as file:
+        blocks = iter(lambda: file.read(_BLOCK) + file.readline(), b"")
+        if not any(b",* " in block or b"/* " in block for block in blocks):
+            return False
+    return any(key.endswith((b",*", b"/*")) for key, _ in map_rows(path))
 
 
 def count_lines(path: Path) -> int:
