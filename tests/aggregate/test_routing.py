@@ -191,6 +191,16 @@ def test_only_likely_archives_are_asked(tmp_path: Path) -> None:
             router_.route(PAGE, Wish(min_probability=wrong))
 
 
+def test_those_who_are_preferred_are_asked_alone(tmp_path: Path) -> None:
+    """Unless none of them may have the page: then everybody is asked who may."""
+    known = Knowing({"no": Holdings(rows(tmp_path, "org,other)/* 2\n", "n"))})
+    router_ = router([archive("a"), archive("b"), archive("no")], known)
+    found = router_.route(PAGE, Wish(prefers=frozenset({"b"})))
+    assert (asked(found), found.passed_over) == ([("b", "learned")], ("a", "no"))
+    for nobody in ({"no"}, {"unknown"}):
+        assert [name for name, _ in asked(router_.route(PAGE, Wish(prefers=frozenset(nobody))))] == ["a", "b"]
+
+
 def test_what_few_copies_teach_is_theirs_first(tmp_path: Path) -> None:
     """Answers on a ground change its own rate most, and a little that of all wildcards."""
     known = Knowing({"few": Holdings(rows(tmp_path, "com,example)/* 3\n", "f"))})

@@ -75,4 +75,5 @@ def _identity(scope: str, uri: str, wish: Wish) -> list[object]:
         wish.broadcast,
         wish.top_k,
         wish.min_probability,
+        None if wish.prefers is None else sorted(wish.prefers),
     ]

@@ -70,6 +70,8 @@ class Router:
             if wish.is_choosy:
                 self._grounds.weigh(keys, grounds)
             asked, passed_over = self._chosen(grounds, wish.min_probability)
+        if wish.prefers is not None:
+            asked, passed_over = self._preferred(asked, wish.prefers)
         if wish.top_k is not None:
             asked, passed_over = self._likeliest(asked, wish.top_k)
         self.experience.passed_over(passed_over)
@@ -101,6 +103,13 @@ class Router:
             archive = self._on[place]
             ground = grounds.get(archive.id, Ground.ANY)
             choices[place] = Choice(archive, "explored", self.experience.rates.rate(archive.id, ground), ground)
+
+    def _preferred(self, asked: list[Choice], names: frozenset[str]) -> tuple[list[Choice], list[str]]:
+        """Return those of them that are preferred, and who is passed over then; if none is, all of them."""
+        kept = [choice for choice in asked if choice.archive.id in names and choice.reason != "explored"]
+        chosen = kept or asked
+        ids = {choice.archive.id for choice in chosen}
+        return chosen, [archive.id for archive in self._on if archive.id not in ids]
 
     def _likeliest(self, asked: list[Choice], count: int) -> tuple[list[Choice], list[str]]:
         """Return the likeliest of them, beside those that are explored, and who is passed over then."""

@@ -12,12 +12,14 @@ class Wish:
     top_k: how many to ask at most: those that most likely have the page.
     min_probability: how likely an archive must have the page to be asked, 0 to 1. Above 0, pages are missed that are
         held: it buys precision with recall.
+    prefers: ids of archives that are asked and no others, if any of them may have the page; for a first try.
     """
 
     archives: frozenset[str] | None = None
     broadcast: bool = False
     top_k: int | None = None
     min_probability: float = 0.0
+    prefers: frozenset[str] | None = None
 
     @property
     def is_choosy(self) -> bool:
