@@ -33,7 +33,8 @@ def main() -> None:
         chapter.line(
             f"{QUESTIONS:,} questions to each archive: {HELD:.0%} for addresses that it holds, {NEAR:.0%} for pages "
             "of the same list that were held out, the rest for pages of the other archive. An address counts as held "
-            "if all of it is, with its query. The figures are those of `unlost evaluate --policies all`."
+            "if all of it is, with its query. *Strangers alone*: the same without held-out pages, as most of a log "
+            "is. The figures are those of `unlost evaluate --policies all`."
         )
         chapter.line()
         for archive in both_archives(folder):

@@ -9,6 +9,8 @@ from unlost.shown.words import printable
 
 _WIDTH, _HEIGHT = 760, 420
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 20, 16, 48
+_NAMES = 110  # at the right, for names of curves
+_LETTERS = 12  # a line of them
 _FONT = 'font-family="system-ui, sans-serif" font-size="11"'
 COLOURS = {
     "keys": "#1b1b1f",
@@ -62,30 +64,35 @@ def accuracy_drawing(results: Sequence[Result]) -> str:
 
 
 def growth_drawing(curves: Mapping[str, Sequence[tuple[float, float]]], across: str, up: str) -> str:
-    """Return curves by their names, from zero on both sides."""
+    """Return curves, from zero on both sides, with the names of those whose ends lie apart; others tell if asked."""
     most_x = max((x for curve in curves.values() for x, _ in curve), default=1) or 1
     most_y = max((y for curve in curves.values() for _, y in curve), default=1) or 1
     parts = [_grid_up([(step * most_y / 5, step / 5) for step in range(6)], plain=True)]
     for step in range(6):
-        x = _across(step / 5)
-        parts.append(
-            f'<text x="{x:.1f}" y="{_HEIGHT - _BOTTOM + 16}" text-anchor="middle">{_short(step * most_x / 5)}</text>'
-        )
-    legend = []
-    for number, (name, curve) in enumerate(curves.items()):
+        x, y = _across(step / 5, _NAMES), _HEIGHT - _BOTTOM + 16
+        parts.append(f'<text x="{x:.1f}" y="{y}" text-anchor="middle">{_short(step * most_x / 5)}</text>')
+    named = float("inf")
+    for number, (name, curve) in enumerate(sorted(curves.items(), key=lambda each: _end(each[1]))):
         colour = _LINES[number % len(_LINES)]
-        dashes = ("", ' stroke-dasharray="6 3"', ' stroke-dasharray="2 2"', ' stroke-dasharray="8 2 2 2"')
-        dash = dashes[number // len(_LINES) % len(dashes)]
-        points = " ".join(f"{_across(x / most_x):.1f},{_up(y / most_y):.1f}" for x, y in curve)
-        title = f"<title>{escape(printable(name))}</title>"
-        parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}"{dash}>{title}</polyline>')
-        legend.append((name, colour))
-    parts.append(_legend(legend[:12]))
+        points = " ".join(f"{_across(x / most_x, _NAMES):.1f},{_up(y / most_y):.1f}" for x, y in curve)
+        text = escape(printable(name))
+        parts.append(
+            f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.5">'
+            f"<title>{text}</title></polyline>"
+        )
+        end = _up(_end(curve) / most_y)
+        if named - end >= _LETTERS:
+            parts.append(f'<text x="{_across(1, _NAMES) + 6:.1f}" y="{end + 4:.1f}">{text}</text>')
+            named = end
     return _drawing(parts, across, up)
 
 
-def _across(share: float) -> float:
-    return _LEFT + share * (_WIDTH - _LEFT - _RIGHT)
+def _end(curve: Sequence[tuple[float, float]]) -> float:
+    return curve[-1][1] if curve else 0.0
+
+
+def _across(share: float, right: float = _RIGHT) -> float:
+    return _LEFT + share * (_WIDTH - _LEFT - right)
 
 
 def _up(share: float) -> float:
