@@ -6,11 +6,13 @@ index ─► keys ─► maps by weights, each from the smallest that was made b
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 
+from unlost._core import Progress
 from unlost.errors import InputError, UriError
 from unlost.formats.problems import Problems
 from unlost.holdings.beside import filter_holds, write_filter
@@ -72,8 +74,8 @@ class Trial:
         outputs = {policy: self._folder / f"{policy}.cdxj" for policy in policies}
         # What cannot be read was counted when the map was made of the same lines.
         build_profiles(self._index, outputs, ProfileHeader(_EXACT), Problems())
-        with ThreadPoolExecutor(1) as beside:
-            compressed = {policy: beside.submit(published_size, path) for policy, path in outputs.items()}
+        with _compressing() as compress:
+            compressed = {policy: compress(path) for policy, path in outputs.items()}
             for some in _groups(policies):
                 # An address is taken apart once for several policies; for all of them it would need much memory.
                 made = KeyPolicies(some).keys_many(self._questions.addresses)
@@ -160,8 +162,8 @@ class Trial:
 
     def _said(self, path: Path) -> Said:
         # The compressor needs one processor, and nothing that the look-ups need.
-        with ThreadPoolExecutor(1) as beside:
-            compressed = beside.submit(published_size, path)
+        with _compressing() as compress:
+            compressed = compress(path)
             answers = self._asked(path)
             return Size(count_lines(path), path.stat().st_size, compressed.result()), answers
 
@@ -173,6 +175,20 @@ def _source(weights: Weights, kept: dict[Weights, Path]) -> Weights:
     """Return of which of the maps that were made another is made: the smallest of those that were cut no more."""
     will_do = [each for each in kept if each[0] >= weights[0] and each[1] >= weights[1]]
     return min(will_do, key=lambda each: kept[each].stat().st_size)
+
+
+@contextmanager
+def _compressing() -> Iterator[Callable[[Path], Future[int]]]:
+    """Give what measures compressed sizes beside everything else; who leaves early, as by Ctrl-C, waits for none."""
+    progress = Progress()
+    beside = ThreadPoolExecutor(1)
+    try:
+        yield lambda path: beside.submit(published_size, path, progress)
+    except BaseException:
+        progress.cancel()
+        raise
+    finally:
+        beside.shutdown(cancel_futures=True)
 
 
 def _groups(policies: Sequence[str]) -> Iterator[Sequence[str]]:
