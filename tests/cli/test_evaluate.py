@@ -1,11 +1,14 @@
 """`unlost evaluate` as a process: what is refused, exit codes, and reports."""
 
 import json
+import os
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.cli.run import unlost
+from tests.cli.run import UNLOST, unlost
 
 INDEX = "tests/holdings/files/pages.cdxj"
 QUERIES = "docs/examples/asked.txt"
@@ -61,3 +64,38 @@ def test_several_archives(tmp_path: Path) -> None:
     assert text.startswith("a\nconfiguration")
     assert "\nb\nconfiguration" in text
     assert "Requests to all archives" in text
+
+
+def test_an_interrupted_run_leaves_nothing(tmp_path: Path) -> None:
+    """Ctrl-C ends the work with code 130; neither a report nor temporary files are left."""
+    pipe, report, temporary = tmp_path / "pipe", tmp_path / "report", tmp_path / "tmp"
+    os.mkfifo(pipe)
+    temporary.mkdir()
+    process = subprocess.Popen(
+        [UNLOST, "evaluate", "--index", str(pipe), "--queries", QUERIES, "-o", str(report)],
+        stderr=subprocess.PIPE,
+        env={**os.environ, "TMPDIR": str(temporary)},
+    )
+    with pipe.open("wb", buffering=0) as writer:
+        # More than a pipe holds: when all of it is written, the work is under way.
+        writer.write(Path(INDEX).read_bytes() * 2000)
+        process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert (process.returncode, report.exists(), list(temporary.iterdir())) == (130, False, []), errors
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("evaluate", "--queries", QUERIES, "--policies", "DDom", "--index"),
+        ("evaluate", "--by", "year", "--index"),
+        ("synth", "queries", "--count", "1", "-o", "-", "--index"),
+    ],
+    ids=lambda arguments: " ".join(arguments[:3]),
+)
+def test_a_pipe_that_would_be_read_twice_is_refused(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    """Before anybody waits for what never comes again."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    done = unlost(*arguments, str(pipe))
+    assert (done.returncode, b"not a regular file" in done.stderr) == (3, True), done.stderr

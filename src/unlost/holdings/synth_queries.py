@@ -17,6 +17,7 @@ from unlost.formats.output import whole_file
 from unlost.formats.problems import Problems
 from unlost.formats.urllist import read_urls
 from unlost.holdings.build import build_map
+from unlost.holdings.inputs import refuse_pipes
 from unlost.holdings.map import Map
 from unlost.holdings.profile import ProfileHeader, build_profiles
 from unlost.uri import key_many, unsurt
@@ -86,6 +87,7 @@ def write_queries(
     that are not held are pages of which the index has no capture at all, whatever their query. Raises InputError if
     there is no page in the index, or too few in a list.
     """
+    refuse_pipes(index)  # each is read twice
     wanted = plan.counts()
     rng = random.Random(plan.seed)  # noqa: S311  made-up data, not a secret
     with TemporaryDirectory(prefix="unlost-queries-") as name:

@@ -7,6 +7,7 @@ from operator import and_
 from os import PathLike
 from pathlib import Path
 
+from unlost.holdings.inputs import refuse_pipes
 from unlost.holdings.queries import QueryOptions
 from unlost.measure.routing.configurations import Configuration
 from unlost.measure.routing.questions import Questions, Truth, read_questions
@@ -51,6 +52,9 @@ def evaluate_archives(
     """
     policies = [one.policy for one in tried if one.policy is not None]
     what = truth or ("address" if policies else "page")
+    if policies or what == "address":
+        for index in archives.values():
+            refuse_pipes(index)  # each is read twice
     with tempfile.TemporaryDirectory(prefix="unlost-evaluate-") as name:
         questions, report = read_questions(queries, Path(name), what, query_options)
         found = []

@@ -12,7 +12,7 @@ from typing import BinaryIO
 from unlost.errors import InputError, UsageError
 from unlost.formats.problems import Problem, Problems
 from unlost.formats.textfile import read_lines
-from unlost.holdings.inputs import kind_of
+from unlost.holdings.inputs import kind_of, refuse_pipes
 
 MOST_SLICES = 200
 """Files are written to all of them at once."""
@@ -40,6 +40,7 @@ def slice_index(
     """
     if parts is not None and not 1 <= parts <= MOST_SLICES:
         raise UsageError(f"{parts} slices: expected 1 to {MOST_SLICES}")
+    refuse_pipes(files)  # each is read twice
     days: Counter[bytes] = Counter(day for day, _ in _rows(files, problems) if day)
     if not days:
         raise InputError(f"{fspath(files[0])}: no row with a date: expected a CDX or CDXJ")

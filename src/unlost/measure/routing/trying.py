@@ -72,6 +72,8 @@ class Trial:
     def of_policies(self, policies: Sequence[str]) -> Iterator[tuple[str, Said]]:
         """Make the profiles of policies in one pass, and yield what each costs and says."""
         outputs = {policy: self._folder / f"{policy}.cdxj" for policy in policies}
+        if not policies:
+            return
         # What cannot be read was counted when the map was made of the same lines.
         build_profiles(self._index, outputs, ProfileHeader(_EXACT), Problems())
         with _compressing() as compress:
