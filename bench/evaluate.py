@@ -26,9 +26,11 @@ def main() -> None:
         write_index(Plan(LINES, seed=1), index, Problems())
         write_queries([index], QueryPlan(count=QUESTIONS, held=0.25, near=0.4, seed=1), asked, Problems())
         tried = configurations(PAIRS, policies=POLICIES)
+        # Twice, before and behind, since a machine may be slower for a while.
         built = best_of(3, lambda: build_map([index], folder / "a.ukvs"))
         found = evaluate([index], [asked], tried)
         took = best_of(2, lambda: evaluate([index], [asked], tried))
+        built = min(built, best_of(2, lambda: build_map([index], folder / "a.ukvs")))
         exact = next(one for one in found.results if one.configuration.policy == "URIR")
         if found.missed or exact.held != exact.predicted:
             sys.exit(f"bench evaluate: something that is held was denied: {found.missed[:1]}")

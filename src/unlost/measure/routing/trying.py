@@ -81,8 +81,8 @@ class Trial:
             for some in _groups(policies):
                 # An address is taken apart once for several policies; for all of them it would need much memory.
                 made = KeyPolicies(some).keys_many(self._questions.addresses)
-                for place, policy in enumerate(some):
-                    asked = [keys[place] for keys in made if not isinstance(keys, UriError)]
+                cut = [keys for keys in made if not isinstance(keys, UriError)]
+                for policy, asked in zip(some, zip(*cut, strict=True), strict=True):
                     path = outputs[policy]
                     lines, answers = self._profiled(policy, path, asked)
                     yield policy, (Size(lines, path.stat().st_size, compressed[policy].result()), answers)
