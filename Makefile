@@ -122,6 +122,9 @@ study-%: bytecode $(VENV)/.tools ## One chapter of it: study-policies
 	$(BIN)/python -m study.$*
 	$(BIN)/python -m study.page
 
+# Wheels bring it to share/man: that is what the folder around it says.
+MAN_PAGE := packaging/data/share/man/man1/unlost.1
+
 docs: $(VENV)/.built ## Write the generated pages anew
 	$(BIN)/python scripts/cli_reference.py > docs/cli.md.new
 	mv docs/cli.md.new docs/cli.md
