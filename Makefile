@@ -13,8 +13,6 @@ RUST_SOURCES := Cargo.toml $(shell find rust/unlost-core rust/unlost-py -name '*
 export PYTHONDONTWRITEBYTECODE ?= 1
 
 .PHONY: help build demo test test-long check bench study docs screenshots fuzz dist clean
-.PHONY: help build demo test test-long check bench docs screenshots fuzz dist clean
-.PHONY: help build demo test test-long check bench study docs screenshots fuzz clean
 
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1: \2/p' $(MAKEFILE_LIST)
@@ -102,17 +100,6 @@ bench: bytecode $(VENV)/.tools $(NEIGHBOURS) ## Speeds as ratios to a baseline o
 bench-%: bytecode $(VENV)/.tools $(NEIGHBOURS) ## One of them: bench-holdings
 	LC_ALL=C $(BIN)/python -m bench.$*
 
-# Each chapter is a module of study/; docs/study.md is written from what they leave in study/results/.
-study: bytecode $(VENV)/.tools ## Repeat the papers' experiments, and write docs/study.md
-	for chapter in $$($(BIN)/python -c 'from study import CHAPTERS; print(*CHAPTERS)'); do $(BIN)/python -m study.$$chapter; done
-	$(BIN)/python -m study.page
-
-study-%: bytecode $(VENV)/.tools ## One chapter of it: study-policies
-	$(BIN)/python -m study.$*
-	$(BIN)/python -m study.page
-
-# Wheels bring it to share/man: that is what the folder around it says.
-MAN_PAGE := packaging/data/share/man/man1/unlost.1
 # Each chapter is a module of study/; docs/study.md is written from what they leave in study/results/.
 study: bytecode $(VENV)/.tools ## Repeat the papers' experiments, and write docs/study.md
 	for chapter in $$($(BIN)/python -c 'from study import CHAPTERS; print(*CHAPTERS)'); do $(BIN)/python -m study.$$chapter; done

@@ -6,7 +6,4 @@ alone. `study.page` puts the sections together in the order of `CHAPTERS`.
 """
 
 CHAPTERS = ("policies", "maps", "ageing", "ranking", "recoveries", "weeks")
-CHAPTERS = ("policies", "maps", "ageing", "ranking")
-CHAPTERS = ("policies", "maps", "ageing")
-CHAPTERS = ("policies", "maps", "ageing", "ranking")
 """By the names of their modules, in the order in which docs/study.md has them."""

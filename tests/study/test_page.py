@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from study import CHAPTERS, chapter, page
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 def test_the_page_is_written_from_the_results() -> None:
