@@ -159,6 +159,62 @@ def test_the_likeliest_are_asked(tmp_path: Path) -> None:
     assert asked(router_.route(PAGE, Wish(broadcast=True, top_k=1))) == [("high", "broadcast")]
 
 
+def test_only_likely_archives_are_asked(tmp_path: Path) -> None:
+    """A least probability leaves out wildcards before listed pages, and few copies before many; without one, nobody."""
+    known = Knowing(
+        {
+            "listed": Holdings(rows(tmp_path, "com,example)/a 2\n", "l")),
+            "few": Holdings(rows(tmp_path, "com,example)/* 99\n", "f")),
+            "some": Holdings(rows(tmp_path, "com,example)/* 100\n", "s")),
+            "many": Holdings(rows(tmp_path, "com,example)/* 10000+\n", "m")),
+            "unknown": Holdings(rows(tmp_path, "com,example)/* /\n", "u")),
+        }
+    )
+    archives = [*map(archive, known.all()), rated("low", 0.05)]
+    router_ = router(archives, known)
+
+    def names(least: float) -> set[str]:
+        return {name for name, _ in asked(router_.route(PAGE, Wish(min_probability=least)))}
+
+    everybody = {each.id for each in archives}
+    assert names(0.0) == {name for name, _ in asked(router_.route(PAGE))} == everybody
+    assert names(0.1) == everybody - {"low"}
+    assert names(0.25) == {"listed", "some", "many", "unknown"}
+    assert names(0.35) == {"listed", "many"}
+    assert names(0.7) == {"listed"}
+    assert names(1.0) == set()
+    assert set(router_.route(PAGE, Wish(min_probability=0.7)).passed_over) == everybody - {"listed"}
+    # Whoever is named, and everybody in a broadcast, is asked all the same.
+    assert len(router_.route(PAGE, Wish(broadcast=True, min_probability=1.0)).asked) == len(everybody)
+    for wrong in (-0.1, 1.1, float("nan")):
+        with pytest.raises(UsageError, match="min_probability: expected"):
+            router_.route(PAGE, Wish(min_probability=wrong))
+
+
+def test_those_who_are_preferred_are_asked_alone(tmp_path: Path) -> None:
+    """Unless none of them may have the page: then everybody is asked who may."""
+    known = Knowing({"no": Holdings(rows(tmp_path, "org,other)/* 2\n", "n"))})
+    router_ = router([archive("a"), archive("b"), archive("no")], known)
+    found = router_.route(PAGE, Wish(prefers=frozenset({"b"})))
+    assert (asked(found), found.passed_over) == ([("b", "learned")], ("a", "no"))
+    for nobody in ({"no"}, {"unknown"}):
+        assert [name for name, _ in asked(router_.route(PAGE, Wish(prefers=frozenset(nobody))))] == ["a", "b"]
+
+
+def test_what_few_copies_teach_is_theirs_first(tmp_path: Path) -> None:
+    """Answers on a ground change its own rate most, and a little that of all wildcards."""
+    known = Knowing({"few": Holdings(rows(tmp_path, "com,example)/* 3\n", "f"))})
+    router_ = router([archive("few")], known)
+    wish = Wish(min_probability=0.01)
+    (before,) = router_.route(PAGE, wish).asked
+    assert before.ground is Ground.WILDCARD_FEW
+    for _ in range(30):
+        router_.learn(router_.route(PAGE, wish).asked[0], "hit")
+    (after,) = router_.route(PAGE, wish).asked
+    assert before.likelihood < 0.25
+    assert 0.8 < after.likelihood < 1.0
+
+
 def test_likelihoods_follow_what_is_learnt(tmp_path: Path) -> None:
     """A map whose wildcards are always right comes before one whose listed pages never are."""
     known = Knowing(

@@ -325,6 +325,18 @@ def test_a_filter_needs_bytes_and_pages(tmp_path: Path) -> None:
     assert not (tmp_path / "b.ukvs").exists()
 
 
+def test_a_filter_that_leaves_too_little_is_made_smaller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """How small a map can be is estimated when bytes are divided; where that was wrong, the filter gives way."""
+    source = a_map(tmp_path, [f"http://a{host}.com/{n}" for host in range(20) for n in range(10)])
+    output, beside = tmp_path / "b.ukvs", tmp_path / "a.filter"
+    monkeypatch.setattr("unlost.holdings.budget.divide", lambda *_: 16)
+    report = compact_to_budget(source, output, Budget(700, "bytes"), BudgetOptions(with_filter=beside))
+    assert 0 < report.bits < 16
+    assert report.filter_bytes == beside.stat().st_size
+    assert published_size(output) + report.filter_bytes <= 700
+    assert Map.open(output).header.meta["filter_bits"] == report.bits
+
+
 def test_questions_and_filters_go_by_the_rules_of_the_map(tmp_path: Path) -> None:
     """Whichever those are, also where no header tells that it is a map; unknown ones are refused by name."""
     urls, source, output = tmp_path / "urls", tmp_path / "a.ukvs", tmp_path / "b.ukvs"

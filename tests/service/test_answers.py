@@ -63,7 +63,9 @@ def test_only_if_cached(service: Client) -> None:
 
 def test_choosing_archives(service: Client) -> None:
     """By Prefer, or by parameters where the page is one itself; an archive that nobody knows is 400."""
-    chosen = service.ask(f"/timemap/link/{PAGE}", headers={"Prefer": 'archives="a.org"; top-k=3, broadcast'})
+    chosen = service.ask(
+        f"/timemap/link/{PAGE}", headers={"Prefer": 'archives="a.org"; top-k=3, min-probability=0.5, broadcast'}
+    )
     assert (chosen.status, chosen.headers["x-memento-count"]) == (200, "2")
     assert "prefer" in chosen.headers["vary"]
     # Else a cache would give what was answered to nobody's choice to whoever chooses.
@@ -77,7 +79,12 @@ def test_choosing_archives(service: Client) -> None:
     assert (found.status, found.headers["x-memento-count"], found.text.count("a.org")) == (200, "2", 0)
     closest = service.ask(f"/api/find?uri={PAGE}&archives=b.org&date=2003")
     assert json.loads(closest.text)["mementos"]["closest"]["datetime"].startswith("2002")
-    for headers in ({"Prefer": "archives=nobody"}, {"Prefer": "top-k=0"}, {"Prefer": 'archives="'}):
+    for headers in (
+        {"Prefer": "archives=nobody"},
+        {"Prefer": "top-k=0"},
+        {"Prefer": "min-probability=2"},
+        {"Prefer": 'archives="'},
+    ):
         answer = service.ask(f"/timemap/link/{PAGE}", headers=headers)
         assert (answer.status, answer.headers["content-type"]) == (400, "text/plain; charset=utf-8")
     assert service.ask(f"/timemap/link/{PAGE}", headers={"Prefer": "respond-async, wait=5"}).status == 200

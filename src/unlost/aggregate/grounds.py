@@ -24,6 +24,11 @@ _GROUNDS = {
 _BY_NUMBER = [_GROUNDS[finding] for finding in Finding]
 
 
+FEW, MANY = 100, 10_000
+"""Copies below a wildcard: fewer than the one, or as many as the other, make it less likely, or more, that one is of
+the page. Between them is what most wildcards of maps by weights have."""
+
+
 class Knows(Protocol):
     """Whoever knows maps and filters."""
 
@@ -65,6 +70,24 @@ class Grounds:
             if Finding.WILDCARD_ONLY in numbers or Finding.DAMAGED in numbers:
                 self._judge(page, dict(zip(names, numbers, strict=True)), found)
         return found
+
+    def weigh(self, keys: Mapping[str, str], found: dict[str, Ground]) -> None:
+        """Tell wildcards apart, among grounds that `of` found for the same page, by how many copies lie below them.
+
+        It takes a look into each map more, so that it is done only where somebody chooses by likelihood.
+        """
+        for name, ground in found.items():
+            holdings = self._holdings.get(name)
+            if ground is not Ground.WILDCARD or holdings is None or holdings.map is None:
+                continue
+            try:
+                frequency = holdings.map.lookup_key(keys[holdings.rules]).frequency
+            except InputError as error:
+                self._known.set_aside(name, str(error))
+                continue
+            copies = None if frequency is None else frequency.mementos
+            if copies is not None and not FEW <= copies < MANY:
+                found[name] = Ground.WILDCARD_FEW if copies < FEW else Ground.WILDCARD_MANY
 
     def _seat(self) -> None:
         """Put together what is known now."""

@@ -23,6 +23,9 @@ class Ground(StrEnum):
     """The map has the page itself."""
     WILDCARD = "wildcard"
     """The map has what the page lies below."""
+    WILDCARD_FEW = "wildcard, few copies"
+    """The same, and there are few copies below it."""
+    WILDCARD_MANY = "wildcard, many copies"
     LISTED_ONLY = "listed, not in the filter"
     OLD_FILTER = "wildcard, old filter"
     DENIED = "denied"
@@ -42,6 +45,12 @@ _FIRST: Mapping[Ground, tuple[float, float]] = {
     # Whoever has neither map nor figure is thought to have everything as likely as nothing, and learns fast.
     Ground.ANY: (0.5, 2.0),
 }
+
+
+_SHIFTS: Mapping[Ground, float] = {Ground.WILDCARD_FEW: 0.6, Ground.WILDCARD_MANY: 1.6}
+"""By how much the odds are others than those of all wildcards of an archive, until answers teach it: guesses, too."""
+
+_SHIFT_WEIGHT = 5.0  # answers
 
 
 class Rate:
@@ -87,12 +96,19 @@ class HitRates:
 
     def rate(self, archive: str, ground: Ground = Ground.ANY) -> float:
         """Return how likely an archive has a page, 0 to 1, given what makes it worth asking."""
-        return self._rates[archive][ground].value
+        rates = self._rates[archive]
+        if ground not in _SHIFTS:
+            return rates[ground].value
+        odds = _SHIFTS[ground] * rates[Ground.WILDCARD].value / (1 - rates[Ground.WILDCARD].value or 1e-9)
+        own = rates[ground]
+        return (_SHIFT_WEIGHT * odds / (1 + odds) + own.hits) / (_SHIFT_WEIGHT + own.total)
 
     def learn(self, archive: str, ground: Ground, is_hit: bool) -> None:
         """Learn from one answer. That of an archive that is none of ours is passed over."""
         if rates := self._rates.get(archive):
             rates[ground].learn(is_hit)
+            if ground in _SHIFTS:
+                rates[Ground.WILDCARD].learn(is_hit)
 
     def learnt(self) -> dict[str, dict[str, tuple[float, float]]]:
         """Return what was learnt: by archive and ground, hits and answers, each counted the less the older it is."""
@@ -110,6 +126,7 @@ class HitRates:
 
 def _first_rates(archive: Archive, memory: float) -> dict[Ground, Rate]:
     rates = {ground: Rate(first, weight, memory) for ground, (first, weight) in _FIRST.items()}
+    rates |= {ground: Rate(0.0, _SHIFT_WEIGHT, memory) for ground in _SHIFTS}
     if archive.hit_rate is not None:
         rates[Ground.ANY] = Rate(archive.hit_rate.value, PRIOR_WEIGHT, memory)
     return rates

@@ -68,4 +68,12 @@ def unpacked(scope: str, uri: str, wish: Wish, data: bytes, made: float, until: 
 
 
 def _identity(scope: str, uri: str, wish: Wish) -> list[object]:
-    return [scope, uri, None if wish.archives is None else sorted(wish.archives), wish.broadcast, wish.top_k]
+    return [
+        scope,
+        uri,
+        None if wish.archives is None else sorted(wish.archives),
+        wish.broadcast,
+        wish.top_k,
+        wish.min_probability,
+        None if wish.prefers is None else sorted(wish.prefers),
+    ]

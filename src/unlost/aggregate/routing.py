@@ -51,11 +51,14 @@ class Router:
     def route(self, uri: str, wish: Wish = Wish()) -> Route:  # noqa: B008  it is frozen
         """Return who is to be asked for a page.
 
-        Raises UriError for what is no address, UsageError for an archive that nobody knows or a `top_k` below 1.
+        Raises UriError for what is no address, UsageError for an archive that nobody knows, a `top_k` below 1 or a
+        `min_probability` that is none.
         """
         keys = {DEFAULT_RULES: key(uri)}
         if wish.top_k is not None and wish.top_k < 1:
             raise UsageError("top_k: expected a number of archives, 1 or more")
+        if not 0 <= wish.min_probability <= 1:
+            raise UsageError("min_probability: expected a probability from 0 to 1")
         if wish.archives is not None:
             return self._named(wish.archives)
         if wish.broadcast:
@@ -63,22 +66,27 @@ class Router:
             asked = [Choice(archive, "broadcast", rate(archive.id)) for archive in self._on]
             passed_over: list[str] = []
         else:
-            asked, passed_over = self._chosen(self._grounds.of(uri, keys))
+            grounds = self._grounds.of(uri, keys)
+            if wish.is_choosy:
+                self._grounds.weigh(keys, grounds)
+            asked, passed_over = self._chosen(grounds, wish.min_probability)
+        if wish.prefers is not None:
+            asked, passed_over = self._preferred(asked, wish.prefers)
         if wish.top_k is not None:
             asked, passed_over = self._likeliest(asked, wish.top_k)
         self.experience.passed_over(passed_over)
         return Route(tuple(asked), tuple(passed_over))
 
-    def _chosen(self, grounds: Mapping[str, Ground]) -> tuple[list[Choice], list[str]]:
+    def _chosen(self, grounds: Mapping[str, Ground], least: float) -> tuple[list[Choice], list[str]]:
         """Return who may have the page, or is explored, and who is passed over."""
         rate = self.experience.rates.rate
         choices: list[Choice | None] = []
         for archive in self._on:
             name = archive.id
             ground = grounds.get(name, Ground.ANY)
-            if ground is Ground.ANY and rate(name) >= self._least_rate:
+            if ground is Ground.ANY and rate(name) >= max(self._least_rate, least):
                 choices.append(Choice(archive, "learned", rate(name)))
-            elif ground is not Ground.ANY and ground is not Ground.DENIED:
+            elif ground is not Ground.ANY and ground is not Ground.DENIED and rate(name, ground) >= least:
                 choices.append(Choice(archive, "routed", rate(name, ground), ground))
             else:
                 choices.append(None)
@@ -95,6 +103,13 @@ class Router:
             archive = self._on[place]
             ground = grounds.get(archive.id, Ground.ANY)
             choices[place] = Choice(archive, "explored", self.experience.rates.rate(archive.id, ground), ground)
+
+    def _preferred(self, asked: list[Choice], names: frozenset[str]) -> tuple[list[Choice], list[str]]:
+        """Return those of them that are preferred, and who is passed over then; if none is, all of them."""
+        kept = [choice for choice in asked if choice.archive.id in names and choice.reason != "explored"]
+        chosen = kept or asked
+        ids = {choice.archive.id for choice in chosen}
+        return chosen, [archive.id for archive in self._on if archive.id not in ids]
 
     def _likeliest(self, asked: list[Choice], count: int) -> tuple[list[Choice], list[str]]:
         """Return the likeliest of them, beside those that are explored, and who is passed over then."""

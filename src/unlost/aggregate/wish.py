@@ -10,11 +10,21 @@ class Wish:
     archives: the ids of the only archives to ask, also if they are off; None for all that are on.
     broadcast: whether to ask all of them, whatever their maps and filters say.
     top_k: how many to ask at most: those that most likely have the page.
+    min_probability: how likely an archive must have the page to be asked, 0 to 1. Above 0, pages are missed that are
+        held: it buys precision with recall.
+    prefers: ids of archives that are asked and no others, if any of them may have the page; for a first try.
     """
 
     archives: frozenset[str] | None = None
     broadcast: bool = False
     top_k: int | None = None
+    min_probability: float = 0.0
+    prefers: frozenset[str] | None = None
+
+    @property
+    def is_choosy(self) -> bool:
+        """Whether it matters how likely an archive has the page, and not only whether it may."""
+        return self.top_k is not None or self.min_probability > 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ COMMANDS = {
     ),
     "completion": Command("unlost.cli.completion", "Print what makes a shell complete commands and options."),
     "evaluate": Command(
-        "unlost.cli.evaluate", "Say how well maps, budgets and filters of an index tell which pages it holds."
+        "unlost.cli.evaluate", "Say how well profiles, maps, budgets and filters of an index tell which pages it holds."
     ),
     "export": Command(
         "unlost.cli.export",
@@ -59,7 +59,8 @@ COMMANDS = {
         "unlost.cli.stats", "Describe what an archive holds, from its index, or what it is asked for, from its logs."
     ),
     "synth": Command(
-        "unlost.cli.synth", "Make up indexes of any size, the same ones everywhere, for benches and tests."
+        "unlost.cli.synth",
+        "Make up indexes of any size, and questions for them, the same ones everywhere, for benches and tests.",
     ),
     "timegate": Command(
         "unlost.cli.timegate", "Print the address and the date of the copy of a page that is closest to a date."

@@ -1,87 +1,160 @@
-"""`unlost evaluate`: how well maps, budgets and filters of an index route."""
+"""`unlost evaluate`: how well profiles, maps, budgets and filters of an index route."""
 
-import io
-from csv import DictWriter
+import re
+from collections.abc import Sequence
 from json import dumps
 from pathlib import Path
+from typing import get_args
 
 import click
 
 from unlost.cli.messages import say
 from unlost.cli.problems import say_problems
+from unlost.cli.table import aligned, table_lines
 from unlost.errors import InputError, UsageError
 from unlost.holdings.budget import Budget
 from unlost.holdings.compaction import NO_LIMIT
 from unlost.holdings.division import MOST_BITS
 from unlost.holdings.queries import QueryOptions
 from unlost.holdings.query_kinds import QUERY_KINDS
-from unlost.measure.intervals import Share
-from unlost.measure.routing import Result, configurations, evaluate
+from unlost.measure.routing.configurations import PAIRS, configurations
+from unlost.measure.routing.evaluation import evaluate_archives
+from unlost.measure.routing.growth import Growth, measure_growth
+from unlost.measure.routing.page import (
+    HEADS,
+    as_csv,
+    growth_table,
+    result_cells,
+    result_rows,
+    upstream_table,
+    write_report,
+)
+from unlost.measure.routing.questions import Truth
+from unlost.measure.routing.results import Evaluation, upstream
+from unlost.uri import POLICIES, policy_name
 
 _FILE = click.Path(path_type=Path)
 _WANTING = 1
+_PROBABILITY = re.compile(r"\d?\.?\d{1,9}", re.ASCII)
+_TRUTHS: tuple[Truth, ...] = get_args(Truth)
 
 
 @click.command(name="evaluate")
-@click.option("--index", type=_FILE, multiple=True, required=True, help="What the archive holds; may be repeated.")
-@click.option("--queries", type=_FILE, multiple=True, required=True, help="What is asked: a list, or a log.")
-@click.option("--weights", metavar="H,P[;H,P]", help="Maps by these weights; `x` for no roll-up: `4,1;x,0`.")
+@click.option("--index", type=_FILE, multiple=True, help="What the archive holds; may be repeated.")
+@click.option("--archive", multiple=True, metavar="NAME=FILE", help="In its place, the indexes of several archives.")
+@click.option("--queries", type=_FILE, multiple=True, help="What is asked: a list, or a log.")
+@click.option("--policies", metavar="P[,P]", help="Profiles by these URI-Key policies; `all` for the papers' 23.")
+@click.option(
+    "--weights", metavar="H,P[;H,P]", help="Maps by these weights; `x` for no roll-up, `all` for the 36 pairs."
+)
 @click.option("--bits", metavar="B[,B]", help="Filters of so many bits a key beside a map of hosts: `1,4,8`.")
 @click.option("--budgets", metavar="S[,S]", help="Maps of these sizes, in lines or bytes: `100000,50MB`.")
 @click.option("--with-filter", is_flag=True, help="Divide the bytes of budgets between map and filter.")
 @click.option("--learn", type=_FILE, multiple=True, help="Other questions, for budgets to learn from.")
+@click.option(
+    "--min-probability",
+    metavar="P[,P]",
+    help="Profiles and maps again, asked only where that likely, by frequencies; recall may fall below 1.",
+)
+@click.option(
+    "--truth",
+    type=click.Choice(_TRUTHS),
+    help="What is held: a page, whatever the query, or a whole address; with --policies, addresses.",
+)
+@click.option("--slices", type=click.IntRange(min=1), metavar="N", help="How all grow, over so many parts by date.")
+@click.option("--by", type=click.Choice(["year"]), help="How all grow, over the years.")
 @click.option("--query-input", type=click.Choice(QUERY_KINDS), help="What --queries is, if looking does not tell.")
 @click.option("--query-column", type=click.IntRange(min=1), help="The column of its addresses in a table with tabs.")
 @click.option("--query-host", metavar="HOST", help="Whose access log it is, if its lines do not tell.")
+@click.option("-o", "--output", type=_FILE, metavar="FOLDER", help="Write a page with pictures, JSON and CSV there.")
 @click.option("--json", is_flag=True, help="One JSON object for each configuration.")
 @click.option("--csv", is_flag=True, help="As CSV.")
 @click.pass_context
 def command(
     ctx: click.Context,
     index: tuple[Path, ...],
+    archive: tuple[str, ...],
     queries: tuple[Path, ...],
+    policies: str | None,
     weights: str | None,
     bits: str | None,
     budgets: str | None,
     with_filter: bool,
     learn: tuple[Path, ...],
+    min_probability: str | None,
+    truth: Truth | None,
+    slices: int | None,
+    by: str | None,
     query_input: str | None,
     query_column: int | None,
     query_host: str | None,
+    output: Path | None,
     json: bool,
     csv: bool,
 ) -> None:
-    """Say how well maps, budgets and filters of an index tell which pages it holds.
+    """Say how well profiles, maps, budgets and filters of an index tell which pages it holds.
 
     Each is made from the index and asked every question: how many it takes for held (predicted), how many of those are
     (present), precision, accuracy and recall with their 95 % intervals, and what it costs. A recall below 1 means that
-    a page that is held was denied: the first is named, and the exit code is 1. docs/budget.md explains the columns.
+    a page that is held was denied: the first is named, and the exit code is 1. docs/evaluate.md explains the columns.
     """
-    tried = configurations(_weights(weights), _bits(bits), _budgets(budgets), with_filter=with_filter)
+    grows = slices is not None or by is not None
+    archives = _archives(index, archive)
+    if slices is not None and by is not None:
+        raise UsageError("--slices and --by: one cuts into equal parts, the other by years: give one of them")
+    if not queries and not grows:
+        raise UsageError("nothing to ask: give --queries, or --slices or --by for growth alone")
+    if output is not None and output.exists() and not output.is_dir():
+        raise UsageError(f"{output}: a report is a folder, and this is a file: give another name")
+    tried = configurations(
+        _weights(weights),
+        _bits(bits),
+        _budgets(budgets),
+        with_filter=with_filter,
+        policies=_policies(policies),
+        min_probabilities=_probabilities(min_probability),
+    )
     kind = next((kind for kind in QUERY_KINDS if kind == query_input), None)
     options = QueryOptions(kind=kind, column=query_column, host=query_host)
-    found = evaluate(index, queries, tried, query_options=options, learned=learn)
-    rows = [_row(result) for result in found.results]
-    if json:
-        for row in rows:
-            click.echo(dumps(row))
-    elif csv:
-        text = io.StringIO()
-        writer = DictWriter(text, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        click.echo(text.getvalue(), nl=False)
-    else:
-        click.echo("\n".join(_table(found.results)))
-    for name, key in found.missed:
-        say(f"{name}: denied {key}, which is held: recall is not 1")
-    say_problems(found.index.problems)
-    say_problems(found.questions.problems)
-    unreadable = found.index.problems.total or found.questions.problems.total
-    ctx.exit(_WANTING if found.missed else InputError.exit_code if unreadable else 0)
+    found: list[Evaluation] = []
+    if queries:
+        found = evaluate_archives(archives, queries, tried, query_options=options, learned=learn, truth=truth)
+    growth = None
+    if grows:
+        if len(archives) > 1:
+            raise UsageError("growth is that of one archive: give --index, not several archives")
+        (files,) = archives.values()
+        growth = measure_growth(files, tried, parts=slices)
+    if output is not None:
+        write_report(output, found, growth)
+    _print(found, growth, as_json=json, as_table=not csv)
+    ctx.exit(_say_what_is_wrong(found, growth))
+
+
+def _archives(index: Sequence[Path], archive: Sequence[str]) -> dict[str, list[Path]]:
+    """Return the index files of each archive by its name; without names, of the only one."""
+    if bool(index) == bool(archive):
+        raise UsageError("give what is held: --index for one archive, or --archive NAME=FILE for each of several")
+    if index:
+        return {"": list(index)}
+    found: dict[str, list[Path]] = {}
+    for one in archive:
+        name, sign, file = one.partition("=")
+        if not (name and sign and file):
+            raise UsageError(f"{one[:60]}: expected NAME=FILE")
+        found.setdefault(name, []).append(Path(file))
+    return found
+
+
+def _policies(text: str | None) -> list[str]:
+    if text is None:
+        return []
+    return list(POLICIES) if text.strip() == "all" else [policy_name(one.strip()) for one in text.split(",")]
 
 
 def _weights(text: str | None) -> list[tuple[float, float]]:
+    if text is not None and text.strip() == "all":
+        return list(PAIRS)
     pairs = []
     for pair in (text or "").split(";") if text else []:
         try:
@@ -104,70 +177,47 @@ def _budgets(text: str | None) -> list[Budget]:
     return [Budget.parse(one) for one in text.split(",")] if text else []
 
 
-def _row(result: Result) -> dict[str, object]:
-    shares = {"precision": result.precision, "accuracy": result.accuracy, "recall": result.recall}
-    row: dict[str, object] = {
-        "configuration": result.configuration.name,
-        "keys": result.keys,
-        "lines": result.lines,
-        "bytes": result.bytes,
-        "compressed": result.compressed,
-        "filter_bits": result.bits,
-        "relative_cost": result.cost,
-        "questions": result.questions,
-        "held": result.held,
-        "predicted": result.predicted,
-        "present": result.present,
-    }
-    for name, share in shares.items():
-        low, high = share.interval()
-        row |= {name: share.value, f"{name}_count": share.count, f"{name}_of": share.of}
-        row |= {f"{name}_low": low, f"{name}_high": high}
-    return row
+def _probabilities(text: str | None) -> list[float]:
+    found = [one.strip() for one in text.split(",")] if text else []
+    for one in found:
+        if not _PROBABILITY.fullmatch(one) or not 0 < float(one) <= 1:
+            raise UsageError(f"{one[:40]}: expected a probability above 0, at most 1, such as 0.05")
+    return [float(one) for one in found]
 
 
-_HEADS = (
-    "configuration",
-    "lines",
-    "bytes",
-    "compressed",
-    "cost",
-    "predicted",
-    "present",
-    "precision",
-    "accuracy",
-    "recall",
-)
+def _print(found: Sequence[Evaluation], growth: Growth | None, *, as_json: bool, as_table: bool) -> None:
+    if as_json:
+        rows = result_rows(found)
+        if len(found) > 1:
+            rows += [{"upstream": each.row()} for each in upstream(found)]
+        if growth is not None:
+            rows += [{"growth": each.row()} for each in growth.points]
+        for row in rows:
+            click.echo(dumps(row))
+        return
+    if not as_table:
+        rows = result_rows(found) if found else [each.row() for each in growth.points] if growth is not None else []
+        click.echo(as_csv(rows), nl=False)
+        return
+    lines = []
+    for each in found:
+        lines += [*(["", each.archive] if each.archive else [])]
+        lines += aligned(HEADS, [result_cells(one) for one in each.results])
+    tables = [upstream_table(found)] if len(found) > 1 else []
+    lines += table_lines([*tables, *([growth_table(growth)] if growth is not None else [])])
+    click.echo("\n".join(lines).lstrip("\n"))
 
 
-def _table(results: list[Result]) -> list[str]:
-    rows = [
-        (
-            result.configuration.name,
-            f"{result.lines}",
-            f"{result.bytes}",
-            f"{result.compressed}",
-            f"{result.cost:.4f}",
-            f"{result.predicted}",
-            f"{result.present}",
-            _shown(result.precision),
-            _shown(result.accuracy),
-            _shown(result.recall),
-        )
-        for result in results
-    ]
-    widths = [max(len(row[at]) for row in [_HEADS, *rows]) for at in range(len(_HEADS))]
-    return [
-        "  ".join(
-            cell.ljust(width) if at == 0 else cell.rjust(width)
-            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in [_HEADS, *rows]
-    ]
-
-
-def _shown(share: Share) -> str:
-    if share.value is None:
-        return "-"
-    low, high = share.interval()
-    return f"{share.value:.1%} ({low:.1%} to {high:.1%})"
+def _say_what_is_wrong(found: Sequence[Evaluation], growth: Growth | None) -> int:
+    """Name what was missed and what could not be read, and return the exit code."""
+    problems = [each.index.problems for each in found] + [each.questions.problems for each in found[:1]]
+    if growth is not None:
+        problems.append(growth.problems)
+    for each in found:
+        for name, key in each.missed:
+            say(f"{name}: denied {key}, which is held: recall is not 1")
+    for each_problems in problems:
+        say_problems(each_problems)
+    if any(each.missed for each in found):
+        return _WANTING
+    return InputError.exit_code if any(each.total for each in problems) else 0

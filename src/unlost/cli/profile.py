@@ -18,6 +18,7 @@ from unlost.cli.target import is_standard_output, writable
 from unlost.errors import InputError, UriError, UsageError
 from unlost.formats.problems import Problems
 from unlost.holdings import profile
+from unlost.holdings.profile_parts import FIELDS, Field, build_parted_profiles
 
 _FILE = click.Path(path_type=Path)
 _WANTING = 1
@@ -60,6 +61,12 @@ def command() -> None:
     show_default=True,
     help="Lines that merge and can be looked up, or one JSON-LD document for other programs.",
 )
+@click.option(
+    "--by",
+    type=click.Choice(FIELDS),
+    multiple=True,
+    help="Tell of each key how much is of which year, or media type (HTML, images, other); may be repeated.",
+)
 @rules_option
 @psl_option
 @suffixes_option
@@ -74,6 +81,7 @@ def build(
     name: str | None,
     id: str | None,  # noqa: A002  options are named after their flags
     format: str,  # noqa: A002
+    by: tuple[Field, ...],
     rules: str,
     psl: Path | None,
     suffixes: str,
@@ -89,6 +97,8 @@ def build(
     header = profile.ProfileHeader(names[0], name, id, rules, suffixes)
     suffix = suffix_list(psl, suffixes)
     problems = Problems()
+    if by and format == "json":
+        raise UsageError("--by goes with lines: leave out --format json")
     if len(names) > 1 and is_standard_output(output):
         raise UsageError("several policies make several files: give a folder for them")
     is_made = _make_folder(output) if len(names) > 1 else False
@@ -99,18 +109,22 @@ def build(
                 outputs = {each: output / f"{each}.{format}" for each in names}
             else:
                 outputs = {names[0]: stack.enter_context(writable(output))}
-            bar = stack.enter_context(progress("counting", size_of(inputs)))
-            profile.build_profiles(
-                inputs,
-                outputs,
-                header,
-                problems,
-                suffixes=suffix,
-                as_json=format == "json",
-                threads=threads,
-                memory=None if memory is None else memory << 20,
-                watch=bar.at,
-            )
+            most = None if memory is None else memory << 20
+            if by:
+                build_parted_profiles(inputs, outputs, header, problems, by, suffixes=suffix, memory=most)
+            else:
+                bar = stack.enter_context(progress("counting", size_of(inputs)))
+                profile.build_profiles(
+                    inputs,
+                    outputs,
+                    header,
+                    problems,
+                    suffixes=suffix,
+                    as_json=format == "json",
+                    threads=threads,
+                    memory=most,
+                    watch=bar.at,
+                )
     except BaseException:
         if is_made:
             with suppress(OSError):
@@ -138,11 +152,24 @@ def merge(profiles: tuple[Path, ...], output: Path, name: str | None, id: str | 
 @click.argument("file", type=_FILE, metavar="PROFILE")
 @click.argument("addresses", nargs=-1, metavar="URL...")
 @click.option("--key", multiple=True, help="The beginning of keys, of which the sum is given; may be repeated.")
+@click.option("--year", metavar="YYYY", help="Only captures of that year; of a profile built `--by year`.")
+@click.option(
+    "--mime",
+    type=click.Choice(["HTML", "images", "other"]),
+    help="Only captures of such media types; of a profile built `--by mime`.",
+)
 @psl_option
 @click.option("--json", is_flag=True, help="One JSON object a line, errors too.")
 @click.pass_context
 def lookup(
-    ctx: click.Context, file: Path, addresses: tuple[str, ...], key: tuple[str, ...], psl: Path | None, json: bool
+    ctx: click.Context,
+    file: Path,
+    addresses: tuple[str, ...],
+    key: tuple[str, ...],
+    year: str | None,
+    mime: str | None,
+    psl: Path | None,
+    json: bool,
 ) -> None:
     """Print how much is held under the key of each URL, and of everything that begins as a --key.
 
@@ -155,12 +182,12 @@ def lookup(
     header = profile.ProfileHeader.read(file)
     opened = profile.Profile.open(file, suffix_list(psl, header.suffixes))
     for beginning in key:
-        _print_holding(beginning, opened.lookup_key(beginning), json)
+        _print_holding(beginning, opened.lookup_key(beginning, year=year, mime=mime), json)
     code = 0
     for batch in lines.batches(addresses):
         for line in batch:
             try:
-                _print_holding(line.decoded(), opened.lookup(line.text), json)
+                _print_holding(line.decoded(), opened.lookup(line.text, year=year, mime=mime), json)
             except UriError as error:
                 say(f"{line.place}{shown(line.text)}: {error}", kind=error.kind, uri=shown(line.text))
                 if json:

@@ -94,6 +94,11 @@ def _map(_ctx: click.Context, _param: click.Parameter, value: Path | None) -> Pa
     help="An older filter denies nothing that a wildcard of the archive's map covers.",
 )
 @click.option(
+    "--requisites-by-page",
+    is_flag=True,
+    help="Ask for what a page needs, told by Referer, the archive that had the page first; others if it has nothing.",
+)
+@click.option(
     "--log-upstream",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
@@ -111,6 +116,7 @@ def command(
     memory: int,
     explore: float,
     filter_age: float,
+    requisites_by_page: bool,
     log_upstream: Path | None,
     taking: Taking,
     asking: Asking,
@@ -138,6 +144,7 @@ def command(
         exploring=explore,
         filter_age=filter_age,
         upstream_log=log_upstream,
+        by_page=requisites_by_page,
     )
     with server.listen(host, port) as listening, opened(taking, options, server.address_of(listening)) as orders:
         place = server.address_of(listening)

@@ -25,6 +25,14 @@ top_k_option = click.option(
     metavar="N",
     help="Ask at most so many archives: those that most likely have the page.",
 )
+min_probability_option = click.option(
+    "--min-probability",
+    type=click.FloatRange(0, 1),
+    default=0.0,
+    show_default=True,
+    metavar="P",
+    help="Ask only archives that have the page this likely; above 0, some that are held are missed.",
+)
 deadline_option = click.option(
     "--deadline",
     type=click.FloatRange(min=0, min_open=True, max=3_600),
@@ -44,6 +52,7 @@ class Asking:
     contact: str | None
     broadcast: bool
     top_k: int | None
+    min_probability: float
     deadline: float
 
 
@@ -56,7 +65,15 @@ def asking_options(command: Callable[..., None]) -> Callable[..., None]:
         command(*arguments, asking=asking, **values)
 
     given: Callable[..., None] = collected
-    for option in (deadline_option, top_k_option, broadcast_option, contact_option, only_option, archives_option):
+    for option in (
+        deadline_option,
+        min_probability_option,
+        top_k_option,
+        broadcast_option,
+        contact_option,
+        only_option,
+        archives_option,
+    ):
         given = option(given)
     return given
 
@@ -70,6 +87,6 @@ def options_of(asking: Asking, **more: Any) -> "Options":  # noqa: ANN401  as `O
     # Those that are named are on.
     chosen = [replace(each, enabled=True) for each in known.only(asking.only)] if asking.only else known.archives
     tell = partial(say, level="note")
-    wish = Wish(None, asking.broadcast, asking.top_k)
+    wish = Wish(None, asking.broadcast, asking.top_k, asking.min_probability)
     folders = config.state(), config.cache()
     return Options(chosen, *folders, tell, asking.deadline, wish=wish, contact=asking.contact, **more)

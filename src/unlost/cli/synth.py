@@ -5,17 +5,20 @@ from pathlib import Path
 
 import click
 
+from unlost.cli.messages import say
 from unlost.cli.problems import say_problems
+from unlost.cli.target import writable
 from unlost.errors import InputError
 from unlost.formats.problems import Problems
 from unlost.holdings import synth
+from unlost.holdings.synth_queries import MAX_QUERIES, QueryPlan, write_queries
 
 _FILE = click.Path(path_type=Path)
 
 
 @click.group(name="synth")
 def command() -> None:
-    """Make up indexes of any size, the same ones everywhere, for benches and tests."""
+    """Make up indexes of any size, and questions for them, the same ones everywhere, for benches and tests."""
 
 
 @command.command()
@@ -61,5 +64,45 @@ def index(
         if not output.parent.is_dir():
             raise InputError(f"{output}: cannot be written: no such folder")
         synth.write_index(plan, output, problems)
+    say_problems(problems)
+    ctx.exit(InputError.exit_code if problems.total else 0)
+
+
+_SHARE = click.FloatRange(0, 1)
+
+
+@command.command()
+@click.option("--index", "indexes", type=_FILE, multiple=True, required=True, help="What is held; may be repeated.")
+@click.option("--count", type=click.IntRange(1, MAX_QUERIES), required=True, help="How many questions, exactly.")
+@click.option("--held", type=_SHARE, default=0.1, show_default=True, help="The share for addresses that are held.")
+@click.option("--near", type=_SHARE, default=0.3, show_default=True, help="The share for pages beside those.")
+@click.option(
+    "--seed", type=click.IntRange(0, synth.MAX_SEED), default=0, show_default=True, help="Another one asks else."
+)
+@click.option("--hidden", type=_FILE, help="Addresses for the near-misses, such as a part left out of the index.")
+@click.option("--strangers", type=_FILE, help="Addresses for the strangers, which are the rest.")
+@click.option("-o", "--output", type=_FILE, required=True, help="Where to; - for stdout.")
+@click.pass_context
+def queries(
+    ctx: click.Context,
+    indexes: tuple[Path, ...],
+    count: int,
+    held: float,
+    near: float,
+    seed: int,
+    hidden: Path | None,
+    strangers: Path | None,
+    output: Path,
+) -> None:
+    """Make up questions for an index: for what it holds, for what lies beside that, and for strangers.
+
+    One address a line, in random order. The shares are exact: whatever is meant not to be held is looked up first. The
+    same options make the same bytes with one version of unlost.
+    """
+    problems = Problems()
+    plan = QueryPlan(count=count, held=held, near=near, seed=seed, hidden=hidden, strangers=strangers)
+    with writable(output) as path:
+        made = write_queries(indexes, plan, path, problems)
+    say(f"{made.held} held, {made.near} beside those, {made.strangers} of strangers")
     say_problems(problems)
     ctx.exit(InputError.exit_code if problems.total else 0)

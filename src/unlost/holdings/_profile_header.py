@@ -107,6 +107,11 @@ class ProfileHeader:
                     f"{file}: a profile of {other.policy}, but {first_file} is one of {first.policy}: "
                     "only profiles of one policy merge; `unlost profile to-map` makes one map of different ones"
                 )
+        for file, other in headers.items():
+            if "by" in other.others:
+                raise InputError(
+                    f"{file}: tells its parts (`--by`), which merging would lose: build one of all indexes"
+                )
         same_rules(headers)
         if len({each.suffixes for each in headers.values()}) > 1:
             raise InputError(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from os import PathLike, fspath
 from typing import Self
 
-from unlost.errors import InputError
+from unlost.errors import InputError, UsageError
 from unlost.formats.lines import MAX_LINE_BYTES
 from unlost.formats.problems import Problems
 from unlost.formats.textfile import read_lines
@@ -66,19 +66,31 @@ class Profile:
         """
         return cls(path, suffixes)
 
-    def lookup(self, uri: str | bytes) -> Holding:
+    def lookup(self, uri: str | bytes, *, year: str | None = None, mime: str | None = None) -> Holding:
         """Return what is held under the key that an address has by the profile's policy; nothing found is no error.
 
-        Raises UriError if it is no address, InputError if the profile cannot be read.
+        year, mime: only captures of that year, of that group of media types (`HTML`, `images`, `other`); for profiles
+        that were built by these. Raises UriError if it is no address, UsageError if the profile does not tell, and
+        InputError if it cannot be read.
         """
         (key,) = self._keys.keys(uri)
-        return self._sum(key, f"{key} ".encode())
+        return self._sum(key, f"{key} ".encode(), self._wanted(year, mime))
 
-    def lookup_key(self, beginning: str) -> Holding:
+    def lookup_key(self, beginning: str, *, year: str | None = None, mime: str | None = None) -> Holding:
         """Return the sum over all keys that begin so: `uk,co,` for everything below `.co.uk`."""
-        return self._sum(beginning, beginning.encode("utf-8", "surrogateescape"))
+        return self._sum(beginning, beginning.encode("utf-8", "surrogateescape"), self._wanted(year, mime))
 
-    def _sum(self, key: str, beginning: bytes) -> Holding:
+    def _wanted(self, year: str | None, mime: str | None) -> tuple[str | None, ...]:
+        """Return what the fields of a part must be, None for any; nothing if all parts are wanted."""
+        wanted = {name: value for name, value in (("year", year), ("mime", mime)) if value is not None}
+        told = self.header.others.get("by")
+        names = told if isinstance(told, list) else []
+        for name in wanted:
+            if name not in names:
+                raise UsageError(f"{self.path}: does not tell by {name}: build it with `--by {name}`")
+        return tuple(wanted.get(name) for name in names) if wanted else ()
+
+    def _sum(self, key: str, beginning: bytes, wanted: tuple[str | None, ...] = ()) -> Holding:
         frequency = spread = keys = 0
         for line in self._lines(beginning):
             if not line.startswith(beginning):
@@ -87,9 +99,12 @@ class Profile:
                 continue
             try:
                 found = json.loads(line[line.index(b" ") :])
-                frequency += int(found["frequency"])
+                copies = _of_parts(found["parts"], wanted) if wanted else int(found["frequency"])
+                if wanted and not copies:
+                    continue
+                frequency += copies
                 spread = max(spread, int(found.get("spread", 1)))
-            except (ValueError, KeyError, TypeError, RecursionError):
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
                 raise InputError(f"{self.path}: not what a profile has: {ascii(line)[2:80]}") from None
             keys += 1
         return Holding(key, frequency, spread, keys)
@@ -117,6 +132,15 @@ class Profile:
         # The last is about the file itself, those before it about lines that suffered.
         for problem in reversed(problems.first.values()):
             raise InputError(str(problem))
+
+
+def _of_parts(parts: dict[str, int], wanted: tuple[str | None, ...]) -> int:
+    """Return how much is of parts whose fields are those that are wanted."""
+    return sum(
+        int(count)
+        for part, count in parts.items()
+        if all(value in (None, field) for value, field in zip(wanted, part.split(" "), strict=True))
+    )
 
 
 def _place(handle: int, beginning: bytes) -> int:

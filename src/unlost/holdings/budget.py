@@ -179,18 +179,44 @@ def compact_to_budget(
             report.questions = count_queries(how.queries, asked, rules_of(header), how.query_options)
         with _naming(name):
             scale = _weighed(name, header, budget, how, report, asked, watch)
-            left = budget
             if how.with_filter is not None:
                 report.bits = _bits(name, scale, budget)
-            outputs = [output, *([how.with_filter] if report.bits and how.with_filter is not None else [])]
-            with whole_paths(outputs) as (aside, *beside):
-                for filter_file in beside:
-                    report.filter_bytes = write_filter(name, filter_file, report.bits, how.made)
-                    left = replace(budget, size=budget.size - report.filter_bytes)
-                head = header_lines(_budgeted(header, budget, report))
-                trial = _Trial(name, len(header.keys), head, how.memory, Path(folder, "trial"), left)
-                watched(lambda progress: _write(scale, left, trial, aside, report, progress))
+            while not _is_written(scale, name, header, output, budget, how, report, Path(folder, "trial")):
+                # How small a map can be is estimated when the bytes are divided, and may be wrong for small ones.
+                report.bits -= 1
     return report
+
+
+def _is_written(
+    scale: "_core.MapScale",
+    name: str,
+    header: Header,
+    output: str | PathLike[str],
+    budget: Budget,
+    how: BudgetOptions,
+    report: BudgetReport,
+    trial_file: Path,
+) -> bool:
+    """Write the map, and a filter of the report's bits beside it; return whether it fits beside the filter.
+
+    Raises UsageError if it does not fit without one.
+    """
+    left = budget
+    report.filter_bytes = 0
+    outputs = [output, *([how.with_filter] if report.bits and how.with_filter is not None else [])]
+    try:
+        with whole_paths(outputs) as (aside, *beside):
+            for filter_file in beside:
+                report.filter_bytes = write_filter(name, filter_file, report.bits, how.made)
+                left = replace(budget, size=budget.size - report.filter_bytes)
+            head = header_lines(_budgeted(header, budget, report))
+            trial = _Trial(name, len(header.keys), head, how.memory, trial_file, left)
+            watched(lambda progress: _write(scale, left, trial, aside, report, progress))
+    except UsageError:
+        if not report.bits:
+            raise
+        return False
+    return True
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from unlost.formats.output import NO_ROOM
 from unlost.formats.problems import Problems
 from unlost.formats.textfile import read_lines
 from unlost.formats.ukvs import Header
-from unlost.holdings._map_header import is_rolled_up, read_map_header, rules_of
+from unlost.holdings._map_header import is_rolled_up, read_map_header, refuse_pipe, rules_of
 from unlost.holdings.report import Report
 
 if TYPE_CHECKING:
@@ -47,6 +47,12 @@ class Counter(Protocol):
 
     def add_map(self, path: str, fields: int, line_limit: int, exclusions: bool, progress: "Progress") -> "Tally":
         """Add what another map says."""
+
+
+def refuse_pipes(paths: Iterable[str | PathLike[str]]) -> None:
+    """Raise InputError for a pipe, before anybody who reads twice waits for what never comes again."""
+    for path in paths:
+        refuse_pipe(path)
 
 
 def kind_of(path: str | PathLike[str]) -> Kind:

@@ -15,7 +15,7 @@ from unlost.formats.lines import MAX_LINE_BYTES
 from unlost.formats.problems import Problems
 from unlost.formats.textfile import read_lines
 from unlost.formats.ukvs import Header, header_lines
-from unlost.holdings.inputs import count_inputs, kind_of
+from unlost.holdings.inputs import Counter, count_inputs, kind_of
 from unlost.holdings.query_kinds import QueryKind
 from unlost.holdings.report import Report
 from unlost.holdings.work import watched
@@ -53,10 +53,23 @@ def count_queries(
     Every line that names a page is a question, whatever was answered. Raises InputError for a file that cannot be read
     at all, or without any question.
     """
+    counter = _core.MapBuilder(rules=rules, line_limit=MAX_LINE_BYTES)
+    report = feed_queries(files, counter, rules, options)
+    Path(output).touch()  # the core writes to a file that is there
+    watched(lambda progress: counter.write(output, header_lines(_like(rules)), None, progress))
+    return report
+
+
+def feed_queries(
+    files: Sequence[str | PathLike[str]], counter: Counter, rules: str, options: QueryOptions | None = None
+) -> Report:
+    """Count what was asked with whatever counts, and return what became of the lines. Raises as `count_queries` does.
+
+    rules: those of the counter.
+    """
     how = options or QueryOptions()
     report = Report()
-    counter = _core.MapBuilder(rules=rules, line_limit=MAX_LINE_BYTES)
-    header = Header(meta={"rules": rules})
+    header = _like(rules)
 
     def work(progress: Progress) -> None:
         for file in files:
@@ -78,11 +91,13 @@ def count_queries(
                 )
             if report.counted == before:
                 raise InputError(f"{fspath(file)}: no question in it: expected addresses, or lines of a log")
-        Path(output).touch()  # the core writes to a file that is there
-        counter.write(output, header_lines(header), None, progress)
 
     watched(work)
     return report
+
+
+def _like(rules: str) -> Header:
+    return Header(meta={"rules": rules})
 
 
 def query_kind(file: str | PathLike[str]) -> QueryKind:

@@ -34,6 +34,7 @@ from unlost.service.preferences import FRESH_ENOUGH, accepted_date
 from unlost.service.proxy import Proxy
 from unlost.service.published_map import PATH, RELATION
 from unlost.service.refusals import refusal
+from unlost.service.requisites import OF_ONE_COPY, preferring, referer_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -115,7 +116,10 @@ class Application:
             terms = terms_of(scope, self._places, self._parts.wish)
             if endpoint == "timegate" and terms.accept_datetime is not None:
                 asked.date = accepted_date(terms.accept_datetime)
-            found = await self._found(asked, terms)
+            referer = b""
+            if self._parts.by_page and endpoint in OF_ONE_COPY:
+                send, referer = _varying(send), referer_of(scope)
+            found = await self._found(asked, terms, referer)
             if asked.form == "proxy":
                 return await self._proxy.serve(asked, terms, found, scope["method"], send)
             answer = self._lists.answer(asked, terms, found)
@@ -128,10 +132,18 @@ class Application:
             answer = text_answer(500, "A fault of ours; it has been logged", (b"cache-control", b"no-store"))
         return await _sent(answer, scope["method"], send)
 
-    async def _found(self, asked: Asked, terms: Terms) -> Found:
-        found = self._kept(asked.uri, terms.wish) if terms.freshness is FRESH_ENOUGH else None
+    async def _found(self, asked: Asked, terms: Terms, referer: bytes) -> Found:
+        if referer and (first := preferring(asked, terms, referer, self._kept)) is not None:
+            found = await self._found_by(asked, terms, first)
+            if found.mementos:
+                return found
+            # The page's archive has it not: others may.
+        return await self._found_by(asked, terms, terms.wish)
+
+    async def _found_by(self, asked: Asked, terms: Terms, wish: Wish) -> Found:
+        found = self._kept(asked.uri, wish) if terms.freshness is FRESH_ENOUGH else None
         if found is None:
-            found = await self._finds.find(asked.uri, terms.wish, terms.freshness)
+            found = await self._finds.find(asked.uri, wish, terms.freshness)
             self._metrics.found(found.from_cache)
         else:
             self._metrics.found(True)
@@ -177,3 +189,14 @@ class Application:
 async def _sent(answer: Answer, method: str, send: Send) -> int:
     await deliver(answer, method, send)
     return answer.status
+
+
+def _varying(send: Send) -> Send:
+    """Say of an answer that it depends on the page that a request comes from, so that caches tell them apart."""
+
+    async def varied(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message["headers"], (b"vary", b"referer")]}
+        await send(message)
+
+    return varied

@@ -56,6 +56,7 @@ class Options:
     filter_age: days for which a filter may deny pages that a wildcard of the map covers.
     memory: bytes for answers that are kept in memory, and as many again for how they are shown.
     limits: where the limits of archives are counted; by default, in the folder for what must outlive the process.
+    by_page: as `Parts` has it.
     stays: whether it goes on: then answers are kept on disk, maps are read anew, and what is learnt is saved.
     """
 
@@ -76,6 +77,7 @@ class Options:
     memory: int = MAX_BYTES
     stays: bool = True
     limits: LimitStore | None = None
+    by_page: bool = False
 
 
 @asynccontextmanager
@@ -126,7 +128,7 @@ async def assembled(options: Options, clock: Clock | None = None) -> AsyncIterat
         copies = Copies(registry, patient)
         yield Parts(
             aggregator, copies, stands, clock, metrics, monitor,
-            options.root, options.published, options.wish, options.memory,
+            options.root, options.published, options.wish, options.memory, by_page=options.by_page,
         )  # fmt: skip
 
 

@@ -25,7 +25,7 @@ _DATE: _Object = {
 _PREFER: _Object = {
     "name": "Prefer",
     "in": "header",
-    "description": 'Which archives to ask: archives="a,b", broadcast, top-k=3.',
+    "description": 'Which archives to ask: archives="a,b", broadcast, top-k=3, min-probability=0.05.',
     "schema": {"type": "string"},
     "example": "top-k=3",
 }
@@ -40,6 +40,12 @@ _OPTIONS: list[_Object] = [
     {"name": "archives", "in": "query", "description": "Ids, with commas.", "schema": {"type": "string"}},
     {"name": "broadcast", "in": "query", "schema": {"type": "string", "enum": ["0", "1"]}},
     {"name": "top_k", "in": "query", "schema": {"type": "integer", "minimum": 1, "maximum": 1000}},
+    {
+        "name": "min_probability",
+        "in": "query",
+        "description": "How likely an archive must have the page to be asked.",
+        "schema": {"type": "string", "pattern": r"^(0?\.[0-9]{1,9}|0|1)$"},
+    },
 ]
 _TEXT: _Object = {"text/plain": {"schema": {"type": "string"}}}
 _TYPES: dict[str, str] = dict(MEDIA_TYPES.items())

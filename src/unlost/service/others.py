@@ -170,7 +170,9 @@ def _asked_for(options: Mapping[str, str]) -> Asked:
     if form not in formats:
         raise UsageError(f"format: expected one of {', '.join(formats)}")
     if not options.get("uri", "").strip():
-        raise UsageError("expected /api/find?uri=URI[&format=…][&date=…][&archives=a,b][&broadcast=1][&top_k=N]")
+        raise UsageError(
+            "expected /api/find?uri=URI[&format=…][&date=…][&archives=a,b][&broadcast=1][&top_k=N][&min_probability=P]"
+        )
     return Asked("memento" if date else "timemap", form, date_of(date) if date else "", page_in(options["uri"]))
 
 

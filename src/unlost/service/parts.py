@@ -26,6 +26,7 @@ class Parts:
     published: the file of a MementoMap to publish.
     wish: which archives to ask where a request does not say.
     memory: bytes for bodies that were rendered.
+    by_page: whether requisites of a page are first asked of the archive that had the page.
     desk: where recoveries are ordered; None if they are not.
     """
 
@@ -40,3 +41,4 @@ class Parts:
     wish: Wish = field(default_factory=Wish)
     memory: int = 1 << 24
     desk: "Desk | None" = None
+    by_page: bool = False

@@ -15,6 +15,7 @@ _MAX_TOP_K = 1_000
 _PREFERENCE = re.compile(
     r'\s*([!#$%&\'*+.^_`|~0-9a-z-]+)(?:\s*=\s*(?:"([^"]*)"|([^\s,;"]+)))?\s*(?:[,;]|$)', re.IGNORECASE
 )
+_PROBABILITY = re.compile(r"0?\.\d{1,9}|0|1|[01]\.0{1,9}", re.ASCII)
 _DIGITS = re.compile(r"\d{4}(?:\d\d){0,5}", re.ASCII)
 _HTTP_DATE = re.compile(
     r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d? (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d{4} "
@@ -38,10 +39,11 @@ def preferred(header: str) -> Wish:
         found.setdefault(match[1].lower(), match[2] or match[3] or "")
         place = match.end()
     broadcast = "1" if found.get("broadcast", "0") == "" else found.get("broadcast")
-    return wished(found.get("archives"), broadcast, found.get("top-k", found.get("top_k")))
+    least = found.get("min-probability", found.get("min_probability"))
+    return wished(found.get("archives"), broadcast, found.get("top-k", found.get("top_k")), least)
 
 
-def wished(archives: str | None, broadcast: str | None, top_k: str | None) -> Wish:
+def wished(archives: str | None, broadcast: str | None, top_k: str | None, min_probability: str | None = None) -> Wish:
     """Return a wish from the values of options; None or nothing for those that were not given. Raises UsageError."""
     ids = [part.strip().lower() for part in archives.split(",")] if archives and archives.strip() else []
     if len(ids) > _MAX_ARCHIVES or not all(ids):
@@ -50,18 +52,28 @@ def wished(archives: str | None, broadcast: str | None, top_k: str | None) -> Wi
         raise UsageError("broadcast: expected 1 or 0")
     if top_k and not (top_k.isascii() and top_k.isdigit() and len(top_k) < 5 and 1 <= int(top_k) <= _MAX_TOP_K):
         raise UsageError(f"top_k: expected a number from 1 to {_MAX_TOP_K}")
+    if min_probability and not _PROBABILITY.fullmatch(min_probability):
+        raise UsageError("min_probability: expected a number from 0 to 1, such as 0.05")
     chosen = frozenset(ids) if ids else None
-    return Wish(chosen, broadcast in ("1", "true", "on"), int(top_k) if top_k else None)
+    least = float(min_probability) if min_probability else 0.0
+    return Wish(chosen, broadcast in ("1", "true", "on"), int(top_k) if top_k else None, least)
 
 
 def combined(wish: Wish, usual: Wish) -> Wish:
     """Return a wish, with what is usual where it says nothing."""
-    return Wish(wish.archives or usual.archives, wish.broadcast or usual.broadcast, wish.top_k or usual.top_k)
+    return Wish(
+        wish.archives or usual.archives,
+        wish.broadcast or usual.broadcast,
+        wish.top_k or usual.top_k,
+        wish.min_probability or usual.min_probability,
+    )
 
 
 def wished_by(options: Mapping[str, str]) -> Wish:
-    """Return a wish from the parameters of a query or a form: `archives`, `broadcast`, `top_k`. Raises UsageError."""
-    return wished(options.get("archives"), options.get("broadcast"), options.get("top_k"))
+    """Return a wish from parameters: `archives`, `broadcast`, `top_k`, `min_probability`. Raises UsageError."""
+    names = ("archives", "broadcast", "top_k", "min_probability")
+    archives, broadcast, top_k, least = (options.get(name) for name in names)
+    return wished(archives, broadcast, top_k, least)
 
 
 def freshness_of(cache_control: str) -> Freshness:

@@ -8,9 +8,10 @@ import pytest
 from unlost.errors import InputError
 from unlost.holdings.beside import filter_holds
 from unlost.holdings.budget import Budget
-from unlost.measure import routing
 from unlost.measure.intervals import Share
-from unlost.measure.routing import configurations, evaluate
+from unlost.measure.routing import trying
+from unlost.measure.routing.configurations import configurations
+from unlost.measure.routing.evaluation import evaluate
 
 HELD = [f"http://a.com/x/{n}" for n in range(30)] + ["http://b.com/", "http://c.org/page"]
 ASKED = [*HELD[:4], HELD[0], "http://a.com/x/no", "http://a.com/no", "http://b.com/no", "http://unknown.net/"]
@@ -32,19 +33,19 @@ def test_every_figure(files: tuple[Path, Path]) -> None:
     found = evaluate([index], [queries], tried)
     by_name = {result.configuration.name: result for result in found.results}
     exact = by_name["all keys"]
-    assert (exact.keys, exact.lines, exact.questions, exact.held) == (32, 32, 9, 5)
+    assert (exact.keys, exact.size.lines, exact.questions, exact.held) == (32, 32, 9, 5)
     assert (exact.predicted, exact.present, exact.cost) == (5, 5, 1.0)
     assert (exact.precision.value, exact.accuracy.value, exact.recall.value) == (1.0, 1.0, 1.0)
     rolled = by_name["weights 4,0"]
     # `com,a)/*`, `com,b)/`, `org,c)/*`
-    assert (rolled.lines, rolled.predicted, rolled.present) == (3, 7, 5)
+    assert (rolled.size.lines, rolled.predicted, rolled.present) == (3, 7, 5)
     assert rolled.precision == Share(5, 7)
     assert rolled.accuracy == Share(7, 9)
     assert rolled.recall == Share(5, 5)
-    assert by_name["weights inf,inf"].lines == 32
+    assert by_name["weights inf,inf"].size.lines == 32
     budget = by_name["budget 3 lines"]
-    assert (budget.lines, budget.predicted) == (3, 6)  # `com,a)/x/*`: not `/no`
-    assert budget.compressed < exact.compressed < exact.bytes
+    assert (budget.size.lines, budget.predicted) == (3, 6)  # `com,a)/x/*`: not `/no`
+    assert budget.size.compressed < exact.size.compressed < exact.size.bytes
     assert found.questions.problems.total == 1
     assert found.missed == []
 
@@ -62,10 +63,10 @@ def test_filters_beside_maps(files: tuple[Path, Path]) -> None:
     tried = configurations(bits=[16], budgets=[Budget(2000, "bytes")], with_filter=True)
     found = {one.configuration.name: one for one in evaluate([files[0]], [files[1]], tried).results}
     assert (found["hosts + 16 bits"].predicted, found["hosts + 16 bits"].accuracy.value) == (5, 1.0)
-    assert found["hosts + 16 bits"].lines == 3
+    assert found["hosts + 16 bits"].size.lines == 3
     divided = found["budget 2000 bytes + filter"]
-    assert divided.bits > 0
-    assert divided.compressed <= 2000
+    assert divided.size.bits > 0
+    assert divided.size.compressed <= 2000
 
 
 def test_a_filter_that_denies_what_is_held_is_found_out(
@@ -76,7 +77,7 @@ def test_a_filter_that_denies_what_is_held_is_found_out(
     def forgetful(file: Path, keys: Sequence[str]) -> list[bool]:
         return [had and key != "com,a)/x/1" for key, had in zip(keys, filter_holds(file, keys), strict=True)]
 
-    monkeypatch.setattr(routing, "filter_holds", forgetful)
+    monkeypatch.setattr(trying, "filter_holds", forgetful)
     assert evaluate([files[0]], [files[1]], configurations(bits=[8])).missed == [("hosts + 8 bits", "com,a)/x/1")]
 
 
@@ -85,7 +86,7 @@ def test_a_map_in_the_place_of_an_index(tmp_path: Path, files: tuple[Path, Path]
     rows = tmp_path / "a.ukvs"
     rows.write_text('!fields {"keys": ["surt"], "values": ["frequency"]}\ncom,a)/x/1 3+\ncom,a)/x/2 / {"a": 1}\n')
     (result,) = evaluate([rows], [files[1]], configurations()).results
-    assert (result.keys, result.lines, result.held, result.present) == (2, 2, 2, 2)
+    assert (result.keys, result.size.lines, result.held, result.present) == (2, 2, 2, 2)
     rows.write_text('!fields {"keys": ["surt"], "values": ["frequency"]}\ncom,a)/* 3\n')
     with pytest.raises(InputError, match=r"a\.ukvs: has wildcards"):
         evaluate([rows], [files[1]], configurations(bits=[8]))

@@ -1,0 +1,143 @@
+"""Profiles whose keys tell when and what was captured: by year, by group of media types, or by both.
+
+rows of an index ─► a counter for each part (`2014 html`) ─► a profile of each ─► one, with the parts of every key
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from heapq import merge
+from itertools import groupby
+from os import PathLike, fspath
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Literal, get_args
+
+from unlost.errors import InputError, UsageError
+from unlost.formats.index import read_rows
+from unlost.formats.media_types import group_of
+from unlost.formats.output import whole_files
+from unlost.formats.problems import Problems
+from unlost.holdings._profile_header import ProfileHeader
+from unlost.holdings.inputs import kind_of
+from unlost.holdings.profile import counter, write_profiles
+from unlost.holdings.report import Report
+from unlost.uri import SuffixList
+
+if TYPE_CHECKING:
+    # Names of types, which the extension itself does not have.
+    from unlost._core import MapBuilder, RowColumns
+
+Field = Literal["year", "mime"]
+FIELDS: tuple[Field, ...] = get_args(Field)
+
+UNKNOWN = "-"
+"""The year or the group of what does not tell."""
+
+MOST_PARTS = 400
+"""Each has a counter of its own. Beyond them, years that are new count as unknown: no archive is that old."""
+
+_BATCH = 5_000  # rows of a part
+_MEMORY = 512 << 20  # bytes, for all counters
+
+
+def build_parted_profiles(
+    inputs: Iterable[str | PathLike[str]],
+    outputs: Mapping[str, str | PathLike[str]],
+    header: ProfileHeader,
+    problems: Problems,
+    by: Sequence[Field],
+    *,
+    suffixes: SuffixList | None = None,
+    memory: int | None = None,
+) -> int:
+    """Count what indexes hold under the keys of each policy, by year, group of media types or both.
+
+    Like `build_profiles`, but each line has `parts` too: `{"2014 html": 3}`, how much of the frequency is of which. by:
+    in this order. memory: bytes that counting may take. Returns how many captures there are. Raises InputError for an
+    input that is no CDX or CDXJ, UsageError if `by` is empty or has something twice.
+    """
+    if not by or len(set(by)) != len(by):
+        raise UsageError(f"expected one or both of {', '.join(FIELDS)}, each once")
+    made = replace(header, others={**header.others, "by": list(by)})
+    report = Report(problems=problems)
+    counters = _Counters(header.rules, by, report, memory or _MEMORY)
+    for path in inputs:
+        kind = kind_of(path)
+        if kind not in ("index", "zipnum"):
+            raise InputError(f"{fspath(path)}: has no dates and media types ({kind}): expected a CDX or CDXJ")
+        counters.read(fspath(path), problems)
+    suffixes = suffixes or SuffixList(section=header.suffixes)
+    with TemporaryDirectory(prefix="unlost-parts-") as name, ExitStack() as stack:
+        parts: dict[str, dict[str, Path]] = {}
+        for number, (part, builder) in enumerate(counters.builders.items()):
+            parts[part] = {policy: Path(name, f"{number}-{policy}") for policy in outputs}
+            write_profiles(builder, parts[part], header, suffixes=suffixes)
+        files = stack.enter_context(whole_files(list(outputs.values())))
+        for (policy, _), file in zip(outputs.items(), files, strict=True):
+            file.write(replace(made, policy=policy).lines())
+            file.writelines(_joined({part: paths[policy] for part, paths in parts.items()}))
+    return report.counted
+
+
+class _Counters:
+    """A counter for each part that occurs."""
+
+    def __init__(self, rules: str, by: Sequence[Field], report: Report, memory: int) -> None:
+        self.builders: dict[str, MapBuilder] = {}
+        self._rules = rules
+        self._by = by
+        self._report = report
+        self._memory = max(1 << 20, memory // 64)
+        self._waiting: dict[str, list[RowColumns]] = {}
+
+    def read(self, name: str, problems: Problems) -> None:
+        """Count the rows of one file."""
+        for row in read_rows(name, problems):
+            year = row.timestamp[:4] if row.timestamp[:4].isdecimal() and row.timestamp.isascii() else UNKNOWN
+            mime = row.fields.get("mime", "")
+            told = {"year": year, "mime": group_of(mime) if mime else UNKNOWN}
+            part = " ".join(told[field] for field in self._by)
+            if part not in self.builders and len(self.builders) >= MOST_PARTS:
+                part = " ".join(UNKNOWN for _ in self._by)
+            batch = self._waiting.setdefault(part, [])
+            batch.append(_columns(row.key, row.fields, row.timestamp))
+            if len(batch) >= _BATCH:
+                self._count(part, name)
+        for part in list(self._waiting):
+            self._count(part, name)
+
+    def _count(self, part: str, name: str) -> None:
+        if part not in self.builders:
+            self.builders[part] = counter(self._rules, threads=1, memory=self._memory)
+        self._report.add(self.builders[part].add_rows(self._waiting.pop(part)), name)
+
+
+def _columns(key: str, fields: Mapping[str, str], date: str) -> "RowColumns":
+    texts = (key, fields.get("url", ""), date, fields.get("mime", ""), fields.get("status", ""))
+    key_, url, date_, mime, status = (text.encode("utf-8", "surrogateescape") for text in texts)
+    return key_, url, date_, mime, status
+
+
+def _joined(paths: Mapping[str, Path]) -> Iterator[bytes]:
+    """Yield the lines of one profile of many, with how much of each key is of which."""
+    sources = [_rows(path, part) for part, path in sorted(paths.items())]
+    for key, group in groupby(merge(*sources, key=lambda row: row[0]), key=lambda row: row[0]):
+        found = [(part, json.loads(rest)) for _, part, rest in group]
+        line = {"frequency": sum(each["frequency"] for _, each in found), "spread": 1}
+        ports: dict[str, int] = {}
+        for _, each in found:
+            for port, count in each.get("ports", {}).items():
+                ports[port] = ports.get(port, 0) + count
+        told = {"ports": dict(sorted(ports.items(), key=lambda pair: int(pair[0])))} if ports else {}
+        parts = {part: each["frequency"] for part, each in found}
+        yield key + b" " + json.dumps({**line, **told, "parts": parts}).encode() + b"\n"
+
+
+def _rows(path: Path, part: str) -> Iterator[tuple[bytes, str, bytes]]:
+    with path.open("rb") as file:
+        for line in file:
+            if not line.startswith(b"@"):
+                key, _, rest = line.partition(b" ")
+                yield key, part, rest

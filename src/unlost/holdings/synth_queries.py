@@ -1,0 +1,196 @@
+"""Made-up questions: some for what an index holds, some for what lies beside that, some for strangers.
+
+index ─► a sample of its addresses, each once ─► held
+                                       ├─► siblings of held pages, pages in other folders ─► near-misses
+questions of others, or made-up hosts ─────────────────────────────────────────────────────► strangers
+"""
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from os import PathLike, fspath
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from unlost.errors import InputError, UriError, UsageError
+from unlost.formats.output import whole_file
+from unlost.formats.problems import Problems
+from unlost.formats.urllist import read_urls
+from unlost.holdings.build import build_map
+from unlost.holdings.inputs import refuse_pipes
+from unlost.holdings.map import Map
+from unlost.holdings.profile import ProfileHeader, build_profiles
+from unlost.uri import key_many, unsurt
+from unlost.uri import unsurt_many as addresses_of
+
+MAX_QUERIES = 10**8
+
+_SYLLABLES = ("ba", "de", "fi", "go", "ku", "la", "me", "ni", "po", "ru", "sa", "te", "vi", "zo")
+_SUFFIXES = ("com", "org", "net", "info", "de", "fr", "pt", "co.uk")
+_BATCH = 100_000
+_TRIES = 40
+"""For a near-miss or a stranger that happens to be held another is made; an index that holds all of those is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryPlan:
+    """What questions to make up.
+
+    count: how many. held, near: shares of them that are for addresses of the index and for pages beside those; the rest
+    are for strangers. seed: another one makes other questions. hidden: a list of addresses that may stand in for
+    near-misses, such as the part of a list that was left out of the index; strangers: one of addresses that have
+    nothing to do with it. Without them, near-misses and strangers are made up. Of either list, what is held is passed
+    over, so that the shares are exact.
+    """
+
+    count: int
+    held: float = 0.1
+    near: float = 0.3
+    seed: int = 0
+    hidden: str | PathLike[str] | None = None
+    strangers: str | PathLike[str] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse with UsageError what cannot be made."""
+        if not 1 <= self.count <= MAX_QUERIES:
+            raise UsageError(f"count: expected 1 to {MAX_QUERIES}")
+        if not (0 <= self.held <= 1 and 0 <= self.near <= 1 and self.held + self.near <= 1.000_000_1):
+            raise UsageError("held and near: expected shares from 0 to 1 that are at most 1 together")
+
+    def counts(self) -> tuple[int, int, int]:
+        """Return how many are held, near and strangers.
+
+        >>> QueryPlan(count=10, held=0.25, near=0.5).counts()
+        (2, 5, 3)
+        """
+        held = round(self.count * self.held)
+        near = min(round(self.count * self.near), self.count - held)
+        return held, near, self.count - held - near
+
+
+@dataclass(frozen=True, slots=True)
+class MadeQueries:
+    """How many questions of each kind there are."""
+
+    held: int
+    near: int
+    strangers: int
+
+
+def write_queries(
+    index: Sequence[str | PathLike[str]], plan: QueryPlan, output: Path, problems: Problems
+) -> MadeQueries:
+    """Write questions, one address a line, in random order, and return how many there are of each kind.
+
+    The same index, plan and lists make the same bytes with one version of unlost. Held ones are drawn from the whole
+    addresses (URI-Rs) of the index, each as likely as any other, and again if there are fewer than asked for. Those
+    that are not held are pages of which the index has no capture at all, whatever their query. Raises InputError if
+    there is no page in the index, or too few in a list.
+    """
+    refuse_pipes(index)  # each is read twice
+    wanted = plan.counts()
+    rng = random.Random(plan.seed)  # noqa: S311  made-up data, not a secret
+    with TemporaryDirectory(prefix="unlost-queries-") as name:
+        pages, addresses = Path(name, "pages.ukvs"), Path(name, "addresses")
+        report = build_map(index, pages)
+        for kind, count in report.problems.counts.items():
+            problems.add(report.problems.first[kind], count)
+        build_profiles(index, {"URIR": addresses}, ProfileHeader("URIR"), Problems())
+        keys = _sampled(addresses, wanted[0] + wanted[1], rng)
+        if not keys:
+            raise InputError(f"{fspath(index[0])}: nothing in it: expected an index")
+        holdings = Map.open(pages)
+        held = [unsurt(key) for key in _drawn(keys, wanted[0], rng)]
+        if plan.hidden is not None:
+            near = _left_out(plan.hidden, wanted[1], holdings, rng, problems)
+        else:
+            near = list(_not_held(lambda: _beside(rng.choice(keys), rng), wanted[1], holdings, "near-miss"))
+        if plan.strangers is not None:
+            strangers = _left_out(plan.strangers, wanted[2], holdings, rng, problems)
+        else:
+            strangers = list(_not_held(lambda: _stranger(rng), wanted[2], holdings, "stranger"))
+    asked = held + near + strangers
+    rng.shuffle(asked)
+    with whole_file(output) as file:
+        file.writelines(f"{one}\n".encode("utf-8", "surrogateescape") for one in asked)
+    return MadeQueries(len(held), len(near), len(strangers))
+
+
+def _sampled(addresses: Path, most: int, rng: random.Random) -> list[str]:
+    """Return at most so many keys of a profile, all of them as likely, in the order of the file."""
+    with addresses.open("rb") as file:
+        count = sum(not line.startswith(b"@") for line in file)
+    chosen = set(rng.sample(range(count), min(count, max(1, most))))
+    with addresses.open("rb") as file:
+        rows = (line for line in file if not line.startswith(b"@"))
+        keys = [row.partition(b" ")[0].decode() for place, row in enumerate(rows) if place in chosen]
+    spelled = addresses_of(keys)
+    # What does not come back from its own spelling would be another question.
+    back = key_many([one if isinstance(one, str) else "" for one in spelled])
+    return [key for key, again in zip(keys, back, strict=True) if key == again]
+
+
+def _drawn(keys: Sequence[str], count: int, rng: random.Random) -> list[str]:
+    """Return so many of them: each once while there are enough, then again."""
+    found: list[str] = []
+    while len(found) < count:
+        found += rng.sample(keys, min(len(keys), count - len(found)))
+    return found
+
+
+def _beside(key: str, rng: random.Random) -> str:
+    """Return an address beside one that is held: another page of its folder, or one in a folder that nobody knows."""
+    page = unsurt(key.partition("?")[0])
+    folder, _, last = page.rpartition("/")
+    name, dot, ending = last.rpartition(".") if "." in last else (last, "", "")
+    match rng.randrange(3):
+        case 0:
+            return f"{folder}/{name or 'page'}{rng.choice('-_')}{rng.randrange(100)}{dot}{ending}"
+        case 1:
+            return f"{folder}/{_word(rng)}{dot}{ending}"
+        case _:
+            return f"{folder}/{_word(rng)}/{last or 'index.html'}"
+
+
+def _stranger(rng: random.Random) -> str:
+    """Return an address of a host that nobody knows, some folders deep."""
+    host = f"{_word(rng)}{_word(rng)}.{rng.choice(_SUFFIXES)}"
+    path = "/".join(_word(rng) for _ in range(rng.randrange(4)))
+    return f"http://{host}/{path}"
+
+
+def _word(rng: random.Random) -> str:
+    return "".join(rng.choice(_SYLLABLES) for _ in range(rng.randrange(2, 5)))
+
+
+def _not_held(make: Callable[[], str], count: int, holdings: Map, what: str) -> Iterator[str]:
+    """Yield so many made-up addresses of which the index has no capture."""
+    left = count
+    tries = _TRIES
+    while left and tries:
+        made = [make() for _ in range(min(left, _BATCH))]
+        before = left
+        for one, answer in zip(made, holdings.lookup_many(made), strict=True):
+            if not isinstance(answer, UriError) and not answer.held:
+                left -= 1
+                yield one
+        # Most of a batch is new, or the index is a strange one.
+        tries -= before - left < len(made) // 2 + 1
+    if left:
+        raise InputError(f"no {what} could be made that is not held: the index holds nearly everything that can be")
+
+
+def _left_out(
+    listed: str | PathLike[str], count: int, holdings: Map, rng: random.Random, problems: Problems
+) -> list[str]:
+    """Return so many different addresses of a list that the index does not hold, each as likely as any other."""
+    found: dict[str, None] = {}
+    texts = [line.text for line in read_urls(listed, problems)]
+    for text, answer in zip(texts, holdings.lookup_many(texts), strict=True):
+        if not isinstance(answer, UriError) and not answer.held:
+            found[text.decode("utf-8", "surrogateescape")] = None
+    if len(found) < count:
+        raise InputError(
+            f"{fspath(listed)}: has {len(found)} addresses that the index does not hold: expected {count} or more"
+        )
+    return rng.sample(list(found), count)

@@ -1,0 +1,188 @@
+"""An evaluation as files: a page for people, JSON and CSV for programs."""
+
+import io
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from csv import DictWriter
+from pathlib import Path
+
+from unlost.formats.output import whole_files
+from unlost.measure.intervals import Share
+from unlost.measure.routing.drawing import accuracy_drawing, growth_drawing
+from unlost.measure.routing.growth import Growth
+from unlost.measure.routing.results import Evaluation, Result, pareto_front, upstream
+from unlost.shown.page import templates
+from unlost.shown.table import Table
+
+PAGE, FIGURES, RESULTS, GROWTH = "report.html", "report.json", "results.csv", "growth.csv"
+"""The files of a report; the last two where there is something to put into them."""
+
+HEADS = (
+    "configuration",
+    "lines",
+    "bytes",
+    "compressed",
+    "cost",
+    "predicted",
+    "present",
+    "precision",
+    "accuracy",
+    "recall",
+)
+
+
+def write_report(folder: Path, evaluations: Sequence[Evaluation], growth: Growth | None) -> None:
+    """Write all files of a report to a folder, which is made if need be; they appear together, or none does."""
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = {PAGE: evaluation_page(evaluations, growth), FIGURES: json.dumps(figures(evaluations, growth), indent=1)}
+    if evaluations:
+        texts[RESULTS] = as_csv(result_rows(evaluations))
+    if growth is not None:
+        texts[GROWTH] = as_csv(each.row() for each in growth.points)
+    with whole_files([folder / name for name in texts]) as files:
+        for file, text in zip(files, texts.values(), strict=True):
+            file.write(text.encode())
+
+
+def figures(evaluations: Sequence[Evaluation], growth: Growth | None) -> dict[str, object]:
+    """Return everything as one JSON object."""
+    found: dict[str, object] = {
+        "archives": [
+            {
+                "archive": each.archive,
+                "results": [one.row() for one in each.results],
+                "front": [one.configuration.name for one in pareto_front(each.results)],
+            }
+            for each in evaluations
+        ]
+    }
+    if len(evaluations) > 1:
+        found["upstream"] = [each.row() for each in upstream(evaluations)]
+    if growth is not None:
+        heaps = growth.heaps()
+        found["growth"] = {
+            "points": [each.row() for each in growth.points],
+            "heaps": None if heaps is None else {"K": heaps[0], "beta": heaps[1]},
+            "straightness": {name: growth.straightness(name) for name in _names(growth)},
+        }
+    return found
+
+
+def result_rows(evaluations: Sequence[Evaluation]) -> list[dict[str, object]]:
+    """Return all results, with the name of the archive where there are several."""
+    names = [{"archive": each.archive} if len(evaluations) > 1 else {} for each in evaluations]
+    return [name | one.row() for name, each in zip(names, evaluations, strict=True) for one in each.results]
+
+
+def as_csv(rows: Iterable[Mapping[str, object]]) -> str:
+    """Return rows as CSV, under the names that the first has."""
+    found = list(rows)
+    text = io.StringIO()
+    writer = DictWriter(text, list(found[0]) if found else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(found)
+    return text.getvalue()
+
+
+def result_cells(result: Result) -> tuple[str, ...]:
+    """Return a result as people read it, under `HEADS`."""
+    return (
+        result.configuration.name,
+        f"{result.size.lines}",
+        f"{result.size.bytes}",
+        f"{result.size.compressed}",
+        f"{result.cost:.4f}",
+        f"{result.predicted}",
+        f"{result.present}",
+        _shown(result.precision),
+        _shown(result.accuracy),
+        _shown(result.recall),
+    )
+
+
+def upstream_table(evaluations: Sequence[Evaluation]) -> Table:
+    """Return what all archives together are asked."""
+    rows = [
+        (
+            each.configuration.name,
+            f"{each.compressed}",
+            f"{each.broadcast}",
+            f"{each.asked}",
+            f"{each.present}",
+            _shown(each.saved),
+        )
+        for each in upstream(evaluations)
+    ]
+    heads = ("configuration", "compressed", "broadcast", "asked", "present", "saved")
+    return Table("Requests to all archives", heads, rows)
+
+
+def growth_table(growth: Growth) -> Table:
+    """Return keys, bytes and seconds of each part, and of all up to it."""
+    rows = [
+        (
+            each.slice + (" and before" if each.cumulative else ""),
+            each.configuration,
+            f"{each.mementos}",
+            f"{each.addresses}",
+            f"{each.lines}",
+            f"{each.cost:.4f}",
+            f"{each.bytes}",
+            f"{each.compressed}",
+            f"{each.seconds:.3f}",
+        )
+        for each in growth.points
+    ]
+    heads = ("slice", "configuration", "URI-Ms", "URI-Rs", "lines", "cost", "bytes", "compressed", "seconds")
+    return Table("Growth", heads, rows, words=frozenset({0, 1}))
+
+
+def evaluation_page(evaluations: Sequence[Evaluation], growth: Growth | None) -> str:
+    """Return the page: HTML with everything in it. Everything in it is escaped."""
+    archives = [
+        {
+            "name": each.archive,
+            "drawing": accuracy_drawing(each.results),
+            "front": ", ".join(one.configuration.name for one in pareto_front(each.results)),
+            "table": Table("Results", HEADS, [result_cells(one) for one in each.results]),
+            "missed": each.missed,
+        }
+        for each in evaluations
+    ]
+    curves = []
+    heaps = None
+    if growth is not None:
+        heaps = growth.heaps()
+        names = _names(growth)
+        for up, what in (("lines", "lines"), ("compressed", "published bytes (gzip)"), ("seconds", "seconds")):
+            points = {
+                name: [
+                    (float(each.mementos), float(getattr(each, up)))
+                    for each in growth.points
+                    if each.cumulative and each.configuration == name
+                ]
+                for name in names
+            }
+            curves.append((what, growth_drawing(points, "URI-Ms", what)))
+    return (
+        templates("unlost.measure")
+        .get_template("evaluation.html")
+        .render(
+            archives=archives,
+            together=upstream_table(evaluations) if len(evaluations) > 1 else None,
+            curves=curves,
+            heaps=heaps,
+            growth=growth_table(growth) if growth is not None else None,
+        )
+    )
+
+
+def _names(growth: Growth) -> list[str]:
+    return list(dict.fromkeys(each.configuration for each in growth.points))
+
+
+def _shown(share: Share) -> str:
+    if share.value is None:
+        return "-"
+    low, high = share.interval()
+    return f"{share.value:.1%} ({low:.1%} to {high:.1%})"

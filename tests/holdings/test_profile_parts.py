@@ -1,0 +1,121 @@
+"""Profiles that tell years and media types: every number against counting rows by hand."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run import unlost
+from unlost import uri
+from unlost.errors import InputError, UsageError
+from unlost.formats.media_types import group_of
+from unlost.formats.problems import Problems
+from unlost.holdings.profile import (
+    Profile,
+    ProfileHeader,
+    build_profiles,
+    check_profile,
+    merge_profiles,
+    profiles_to_map,
+)
+from unlost.holdings.profile_parts import Field, build_parted_profiles
+from unlost.holdings.synth import Plan, write_index
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Path:
+    """Write a made-up index of 600 captures, and one whose row says nothing."""
+    path = tmp_path / "a.cdxj"
+    write_index(Plan(600, seed=8), path, Problems())
+    text = path.read_text() + 'zz,last:81)/ 20140101000000 {"url": "http://last.zz:81/"}\n'
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("by", [("year",), ("mime",), ("year", "mime"), ("mime", "year")])
+@pytest.mark.parametrize("policy", ["DDom", "H3P1", "URIR"])
+def test_every_part_is_what_rows_say(tmp_path: Path, index: Path, policy: str, by: tuple[Field, ...]) -> None:
+    """And keys, frequencies and ports are those of the profile without parts."""
+    plain, parted = tmp_path / "plain", tmp_path / "parted"
+    header = ProfileHeader(policy, "An archive")
+    build_profiles([index], {policy: plain}, header, Problems())
+    assert build_parted_profiles([index], {policy: parted}, header, Problems(), by) == 601
+    policies = uri.KeyPolicies([policy])
+    wanted: Counter[tuple[str, str]] = Counter()
+    for line in index.read_text().splitlines():
+        key, date, rest = line.split(" ", 2)
+        mime = json.loads(rest).get("mime")
+        told = {"year": date[:4], "mime": group_of(mime) if mime else "-"}
+        wanted[policies.keys(key)[0], " ".join(told[field] for field in by)] += 1
+    found = {}
+    rows = [line.split(" ", 1) for line in parted.read_text().splitlines() if not line.startswith("@")]
+    for key, rest in rows:
+        for part, count in json.loads(rest).pop("parts").items():
+            found[key, part] = count
+    assert found == wanted
+    without = {key: {n: v for n, v in json.loads(rest).items() if n != "parts"} for key, rest in rows}
+    lines = [line.split(" ", 1) for line in plain.read_text().splitlines() if not line.startswith("@")]
+    assert without == {key: json.loads(rest) for key, rest in lines}
+    assert [key for key, _ in rows] == [key for key, _ in lines]
+    assert check_profile(parted).is_sound
+
+
+def test_looking_up_by_year_and_type(tmp_path: Path) -> None:
+    """Only captures of both; without them, everything; what the profile does not tell is refused."""
+    index, made = tmp_path / "a.cdxj", tmp_path / "a.profile"
+    rows = [("2013", "text/html"), ("2014", "text/html"), ("2014", "image/png"), ("2014", "image/png")]
+    row = 'com,a)/x {}0101000000 {{"url": "http://a.com/x", "mime": "{}", "status": "200"}}\n'
+    index.write_text("".join(row.format(year, mime) for year, mime in rows))
+    build_parted_profiles([index], {"HxP1": made}, ProfileHeader("HxP1"), Problems(), ["year", "mime"])
+    profile = Profile.open(made)
+    assert profile.lookup("http://a.com/x").frequency == 4
+    assert profile.lookup("http://a.com/x", year="2014").frequency == 3
+    assert profile.lookup("http://a.com/x", mime="HTML").frequency == 2
+    assert profile.lookup("http://a.com/x", year="2014", mime="images").frequency == 2
+    nothing = profile.lookup("http://a.com/x", year="2012")
+    assert (nothing.frequency, nothing.keys) == (0, 0)
+    assert profile.lookup_key("com,", year="2013").frequency == 1
+    build_parted_profiles([index], {"HxP1": made}, ProfileHeader("HxP1"), Problems(), ["year"])
+    with pytest.raises(UsageError, match="does not tell by mime"):
+        Profile.open(made).lookup("http://a.com/x", mime="HTML")
+
+
+def test_what_parts_cannot_do(tmp_path: Path, index: Path) -> None:
+    """A list has no dates; merging would lose the parts, and says so; a map is made of them as of others."""
+    listed, made = tmp_path / "list.txt", tmp_path / "made"
+    listed.write_text("http://a.com/\n")
+    with pytest.raises(InputError, match="has no dates and media types"):
+        build_parted_profiles([listed], {"DDom": made}, ProfileHeader("DDom"), Problems(), ["year"])
+    assert not made.exists()
+    twice: list[list[Field]] = [[], ["year", "year"]]
+    for wrong in twice:
+        with pytest.raises(UsageError, match="each once"):
+            build_parted_profiles([index], {"DDom": made}, ProfileHeader("DDom"), Problems(), wrong)
+    build_parted_profiles([index], {"DDom": made}, ProfileHeader("DDom"), Problems(), ["year"])
+    with pytest.raises(InputError, match="tells its parts"):
+        merge_profiles([made, made], tmp_path / "merged")
+    profiles_to_map([made], tmp_path / "a.ukvs")
+    assert (tmp_path / "a.ukvs").read_text().count("\n") > 10
+
+
+def test_the_commands(tmp_path: Path, index: Path) -> None:
+    """Building by both, looking up by one."""
+    made = tmp_path / "made"
+    done = unlost("profile", "build", str(index), "--policy", "H1P0", "--by", "year", "--by", "mime", "-o", str(made))
+    assert done.returncode == 0
+    assert '"by": ["year", "mime"]' in made.read_text()
+    found = unlost("profile", "lookup", str(made), "--key", "zz", "--year", "2014", "--json")
+    assert json.loads(found.stdout)["frequency"] == 1
+    assert (
+        json.loads(unlost("profile", "lookup", str(made), "--key", "zz", "--mime", "HTML", "--json").stdout)[
+            "frequency"
+        ]
+        == 0
+    )
+    assert (
+        unlost(
+            "profile", "build", str(index), "--policy", "H1P0", "--by", "year", "--format", "json", "-o", "-"
+        ).returncode
+        == 2
+    )

@@ -1,0 +1,1 @@
+"""How well maps, profiles and filters route."""

@@ -1,0 +1,106 @@
+"""Growth: an index cut by dates, against cutting by hand, and what each part makes."""
+
+from pathlib import Path
+
+import pytest
+
+from unlost import uri
+from unlost.errors import InputError, UsageError
+from unlost.formats.problems import Problems
+from unlost.holdings.synth import Plan, write_index
+from unlost.measure.routing.configurations import configurations
+from unlost.measure.routing.growth import fit_power, measure_growth, r_squared
+from unlost.measure.routing.slices import slice_index
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Path:
+    """Write a made-up index of 400 captures, compressed."""
+    path = tmp_path / "a.cdxj.gz"
+    write_index(Plan(400, seed=5), path, Problems())
+    return path
+
+
+def rows(index: Path) -> list[tuple[str, str]]:
+    """Return key and date of each row, read plainly."""
+    import gzip
+
+    with gzip.open(index, "rt") as lines:
+        return [(line.split(" ")[0], line.split(" ")[1]) for line in lines]
+
+
+def test_a_part_for_each_year(tmp_path: Path, index: Path) -> None:
+    """Each has the rows of its year, in order, and none is lost."""
+    parts = slice_index([index], tmp_path, Problems())
+    assert [each.name for each in parts] == sorted({date[:4] for _, date in rows(index)})
+    for each in parts:
+        wanted = [key for key, date in rows(index) if date[:4] == each.name]
+        assert [line.split(" ")[0] for line in each.path.read_text().splitlines()] == wanted
+        assert each.rows == len(wanted)
+
+
+def test_equal_parts_follow_each_other(tmp_path: Path, index: Path) -> None:
+    """Parts of about as many rows, no day in two of them, the oldest first."""
+    parts = slice_index([index], tmp_path, Problems(), parts=4)
+    assert len(parts) == 4
+    assert sum(each.rows for each in parts) == 400
+    assert all(80 <= each.rows <= 120 for each in parts)
+    ends = [end for each in parts for end in each.name.split("-")]
+    assert ends == sorted(ends)
+
+
+def test_headers_stay_and_rows_without_dates_are_counted(tmp_path: Path) -> None:
+    """A line about columns is in every part; a bad date is told; what cannot be cut is refused."""
+    index = tmp_path / "a.cdx"
+    row = "com,a)/ {} http://a.com/ text/html 200 AB - - 7 0 a.warc.gz"
+    dates = ("20100101000000", "2010", "x" * 14, "20110101000000")
+    index.write_text(" CDX N b a m s k r M S V g\n" + "".join(row.format(date) + "\n" for date in dates))
+    problems = Problems()
+    parts = slice_index([index], tmp_path, problems)
+    assert [(each.name, each.rows) for each in parts] == [("2010", 1), ("2011", 1)]
+    assert all(each.path.read_text().startswith(" CDX N b a") for each in parts)
+    assert problems.counts == {"bad-date": 2}
+    listed = tmp_path / "list.txt"
+    listed.write_text("http://a.com/\n")
+    with pytest.raises(InputError, match="cannot be cut by dates"):
+        slice_index([listed], tmp_path, Problems())
+    with pytest.raises(UsageError, match="expected 1 to 200"):
+        slice_index([index], tmp_path, Problems(), parts=201)
+    undated = tmp_path / "undated.cdx"
+    undated.write_text(row.format("-") + "\n")
+    with pytest.raises(InputError, match="no row with a date"):
+        slice_index([undated], tmp_path, Problems())
+
+
+def test_every_point_against_sets(index: Path) -> None:
+    """Captures, addresses and keys of each year alone, and of all years up to it."""
+    found = measure_growth([index], configurations([(1, 1)], policies=["HxP1", "DDom"]))
+    known = rows(index)
+    for point in found.points:
+        here = [
+            key for key, date in known if (date[:4] <= point.slice if point.cumulative else date[:4] == point.slice)
+        ]
+        assert point.mementos == len(here)
+        assert point.addresses == len(set(here))
+        if point.configuration.startswith("policy "):
+            policies = uri.KeyPolicies([point.configuration.removeprefix("policy ")])
+            assert point.lines == len({policies.keys(key)[0] for key in here})
+        if point.configuration == "all keys":
+            assert point.lines == len({key.partition("?")[0] for key in here})
+        assert point.compressed > 0
+        assert point.seconds > 0
+    assert {each.configuration for each in found.points} == {"all keys", "policy HxP1", "policy DDom", "weights 1,1"}
+    heaps = found.heaps()
+    assert heaps is not None
+    assert 0.5 < heaps[1] <= 1.01
+    assert found.straightness("policy HxP1") is not None
+
+
+def test_fits_recover_what_made_the_points() -> None:
+    """The first paper's own K and β; a straight line; nothing of one place."""
+    points = [(float(x), 2.686 * x**0.911) for x in (1e6, 1e7, 1.7e9)]
+    assert points[-1][1] == pytest.approx(0.69e9, rel=0.01)  # as its text has it
+    assert fit_power(points) == pytest.approx((2.686, 0.911))
+    assert fit_power([(1, 1)]) is None
+    assert r_squared([(1, 2), (2, 4), (3, 6)]) == pytest.approx(1.0)
+    assert r_squared([(1, 1), (2, 1)]) is None

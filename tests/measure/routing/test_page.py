@@ -1,0 +1,38 @@
+"""The report of an evaluation: a page that asks for nothing, JSON and CSV with the same figures."""
+
+import csv
+import json
+from pathlib import Path
+
+from unlost.measure.routing.configurations import configurations
+from unlost.measure.routing.evaluation import evaluate_archives
+from unlost.measure.routing.page import evaluation_page, write_report
+from unlost.measure.routing.results import pareto_front
+
+
+def test_all_files_tell_the_same(tmp_path: Path) -> None:
+    """Every result is in the page, the JSON and the CSV; the front is marked; names of archives are escaped."""
+    index, queries = tmp_path / "held.txt", tmp_path / "asked.txt"
+    index.write_text("".join(f"http://a.com/{n}\n" for n in range(30)))
+    queries.write_text("http://a.com/1\nhttp://a.com/x\nhttp://b.com/\n")
+    hostile = '<script>alert("x")</script>'
+    found = evaluate_archives(
+        {hostile: [index], "b": [index]}, [queries], configurations([(1, 1)], [8], policies=["DDom"])
+    )
+    write_report(tmp_path / "report", found, None)
+    page = (tmp_path / "report" / "report.html").read_text()
+    assert "<script" not in page
+    assert "src=" not in page
+    assert page.count("<circle") == 2 * 4
+    with (tmp_path / "report" / "results.csv").open() as file:
+        table = list(csv.DictReader(file))
+    kept = json.loads((tmp_path / "report" / "report.json").read_text())
+    assert [row["archive"] for row in table] == [hostile] * 4 + ["b"] * 4
+    for each, archive in zip(found, kept["archives"], strict=True):
+        assert archive["front"] == [one.configuration.name for one in pareto_front(each.results)]
+        assert archive["results"] == [one.row() for one in each.results]
+        assert all(one.configuration.name in page for one in each.results)
+    assert [int(row["predicted"]) for row in table[:4]] == [one.predicted for one in found[0].results]
+    assert kept["upstream"][0]["broadcast"] == 6
+    assert not (tmp_path / "report" / "growth.csv").exists()
+    assert page == evaluation_page(found, None)

@@ -1,0 +1,141 @@
+"""Evaluating profiles: every policy against a simple model, several archives, and the front that nothing beats."""
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from unlost import uri
+from unlost.measure.intervals import Share
+from unlost.measure.routing import trying
+from unlost.measure.routing.configurations import PAIRS, Configuration, configurations
+from unlost.measure.routing.evaluation import evaluate, evaluate_archives
+from unlost.measure.routing.questions import Questions, profile_blocks
+from unlost.measure.routing.results import Result, Size, pareto_front, upstream
+from unlost.measure.routing.trying import Trial
+
+RNG = random.Random(7)  # noqa: S311  made-up addresses
+HOSTS = ["a.com", "www.b.co.uk", "x.b.co.uk", "c.org:8080", "1.2.3.4", "xn--mnchen-3ya.de"]
+
+
+def addresses(count: int) -> list[str]:
+    """Return made-up addresses, many of them close to each other."""
+    words = ["a", "b", "c.html", "a-b", "%20x", "2014"]
+    queries = ["", "", "?q=1", "?b=2&a=1"]
+    return [
+        f"http://{RNG.choice(HOSTS)}/{'/'.join(RNG.choices(words, k=RNG.randrange(4)))}{RNG.choice(queries)}"
+        for _ in range(count)
+    ]
+
+
+HELD, ASKED = addresses(150), addresses(200)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    """Write an index, as a list of addresses, and questions."""
+    index, queries = tmp_path / "held.txt", tmp_path / "asked.txt"
+    index.write_text("".join(f"{url}\n" for url in HELD))
+    queries.write_text("".join(f"{url}\n" for url in ASKED))
+    return index, queries
+
+
+def test_every_policy_says_what_a_set_of_its_keys_says(files: tuple[Path, Path]) -> None:
+    """Keys, predicted, present and held of all 23 are those of sets in Python, by whole addresses."""
+    found = evaluate([files[0]], [files[1]], configurations(policies=uri.POLICIES))
+    exact = {uri.key(url) for url in HELD}
+    for result in found.results[1:]:
+        policies = uri.KeyPolicies([str(result.configuration.policy)])
+        keys = {policies.keys(url)[0] for url in HELD}
+        said = [policies.keys(url)[0] in keys for url in ASKED]
+        held = [uri.key(url) in exact for url in ASKED]
+        assert result.size.lines == len(keys), result.configuration.name
+        assert (result.predicted, result.held) == (sum(said), sum(held)), result.configuration.name
+        assert result.present == sum(held)
+        assert result.keys == len(exact)
+    assert found.missed == []
+    assert {one.configuration.name for one in found.results if one.accuracy.value == 1.0} >= {"policy URIR"}
+    by_policy = {one.configuration.policy: one.size.lines for one in found.results}
+    order = [by_policy[policy] for policy in ("DDom", "DSub", "DPth", "DQry", "DIni")]
+    assert order == sorted(order)
+    assert by_policy["HxPx"] <= by_policy["URIR"]
+
+
+def test_maps_that_are_made_of_others_are_those_made_at_once(tmp_path: Path, files: tuple[Path, Path]) -> None:
+    """All 36 pairs, each from the smallest map that will do, have the size and the answers of compacting the whole."""
+    keys = [uri.key(url).partition("?")[0] for url in ASKED]
+    questions = Questions(keys, keys, [1] * len(keys))
+    (tmp_path / "chained").mkdir()
+    chained = dict(Trial([files[0]], tmp_path / "chained", questions).of_weights(PAIRS))
+    assert set(chained) == set(PAIRS)
+    for number, pair in enumerate(PAIRS):
+        folder = tmp_path / f"alone-{number}"
+        folder.mkdir()
+        assert chained[pair] == dict(Trial([files[0]], folder, questions).of_weights([pair]))[pair]
+    # What no other is made of any more is gone.
+    assert [path.name for path in (tmp_path / "chained").iterdir()] == ["full.ukvs"]
+
+
+def test_a_profile_that_loses_a_key_is_found_out(files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the address that it denies: recall is 1 or it is told."""
+    lost = next(url for url in ASKED if uri.key(url) in {uri.key(each) for each in HELD})
+    key = uri.KeyPolicies(["H3P1"]).keys(lost)[0].encode()
+    blocks = profile_blocks
+
+    def forgetful(path: Path) -> list[bytes]:
+        lines = b"".join(blocks(path)).splitlines(keepends=True)
+        return [b"".join(line for line in lines if "H3P1" not in path.name or not line.startswith(key + b" "))]
+
+    monkeypatch.setattr(trying, "profile_blocks", forgetful)
+    found = evaluate([files[0]], [files[1]], configurations(policies=["H3P1", "HxPx"]))
+    assert [name for name, _ in found.missed] == ["policy H3P1"]
+    result = next(one for one in found.results if one.configuration.policy == "H3P1")
+    assert result.present < result.held
+
+
+def test_truth_by_page_or_by_address(tmp_path: Path) -> None:
+    """A page with another query is held as a page, and not as an address."""
+    index, queries = tmp_path / "held.txt", tmp_path / "asked.txt"
+    index.write_text("http://a.com/x?q=1\n")
+    queries.write_text("http://a.com/x?q=2\nhttp://a.com/x?q=1\n")
+    tried = configurations()
+    assert evaluate([index], [queries], tried).results[0].held == 2
+    (exact,) = evaluate([index], [queries], tried, truth="address").results
+    assert (exact.questions, exact.held, exact.predicted, exact.present) == (2, 1, 2, 1)
+
+
+def test_requests_of_several_archives_add_up(tmp_path: Path, files: tuple[Path, Path]) -> None:
+    """Broadcast is every question to everybody; asked is what each predicts; the questions are read once."""
+    other = tmp_path / "other.txt"
+    other.write_text("http://a.com/\nhttp://elsewhere.net/\n")
+    found = evaluate_archives({"one": [files[0]], "two": [other]}, [files[1]], configurations([(1, 1)], [8]))
+    assert [each.archive for each in found] == ["one", "two"]
+    for place, together in enumerate(upstream(found)):
+        results = [each.results[place] for each in found]
+        assert together.broadcast == 2 * len(ASKED)
+        assert together.asked == sum(each.predicted for each in results)
+        assert together.present == sum(each.held for each in results)
+        assert together.saved == Share(together.broadcast - together.asked, together.broadcast)
+    json.dumps([each.row() for each in upstream(found)])
+
+
+def made(compressed: int, right: int) -> Result:
+    """Return a result of some bytes that answers so many of a hundred questions rightly."""
+    return Result(Configuration(f"{compressed}-{right}"), 10, Size(1, 1, compressed), 100, 100, right, right)
+
+
+def test_the_front_is_what_nothing_beats() -> None:
+    """Against comparing each with all others."""
+    rng = random.Random(3)  # noqa: S311
+    for _ in range(50):
+        results = [made(rng.randrange(1, 9), rng.randrange(5)) for _ in range(8)]
+        front = pareto_front(results)
+
+        def beats(one: Result, other: Result) -> bool:
+            a, b = (one.size.compressed, -one.present), (other.size.compressed, -other.present)
+            return a != b and a[0] <= b[0] and a[1] <= b[1]
+
+        unbeaten = {(one.size.compressed, one.present) for one in results if not any(beats(o, one) for o in results)}
+        assert {(one.size.compressed, one.present) for one in front} == unbeaten
+        assert len(front) == len(unbeaten)

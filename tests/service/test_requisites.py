@@ -1,0 +1,144 @@
+"""Requisites of a page: the archive that had the page is asked first, others only if it has nothing."""
+
+import asyncio
+from typing import Any, cast
+
+import pytest
+
+from unlost.aggregate.found import Found
+from unlost.aggregate.places import Places
+from unlost.aggregate.wish import Freshness, Wish
+from unlost.clock import SystemClock
+from unlost.formats.mementos import Memento, Mementos
+from unlost.service.application import Application
+from unlost.service.asked import Asked, Terms
+from unlost.service.parts import Parts
+from unlost.service.requisites import page_behind, preferring
+from unlost.service.standing import Standing
+
+ROOT = "http://us.example"
+PAGE = "http://a.example/page"
+HELD = {
+    PAGE: (("20100101000000", "old.org"), ("20200101000000", "new.org")),
+    "http://a.example/both.png": (("20100101000000", "old.org"), ("20200101000000", "new.org")),
+    "http://a.example/other.png": (("20150101000000", "other.org"),),
+}
+
+
+class Nobody:
+    """Knows no archive."""
+
+    def standings(self) -> list[Standing]:
+        """Return how archives stand."""
+        return []
+
+
+class Finder:
+    """Finds what is held by those who are preferred, and remembers whom it was asked to prefer."""
+
+    def __init__(self) -> None:
+        self.wishes: list[tuple[str, frozenset[str] | None]] = []
+
+    def kept(self, uri: str, wish: Wish) -> Found | None:
+        """Return what is kept: only the page."""
+        return self._found(uri, wish) if uri == PAGE else None
+
+    async def find(self, uri: str, wish: Wish = Wish(), freshness: Freshness = Freshness()) -> Found:  # noqa: ARG002, B008
+        """Return what those have who are preferred."""
+        self.wishes.append((uri, wish.prefers))
+        return self._found(uri, wish)
+
+    def _found(self, uri: str, wish: Wish) -> Found:
+        rows = [
+            Memento(date, archive, f"http://{archive}/{date}/{uri}")
+            for date, archive in HELD.get(uri, ())
+            if wish.prefers is None or archive in wish.prefers
+        ]
+        return Found(uri, Mementos(rows), (), (), 0.0, 60.0)
+
+
+@pytest.mark.parametrize(
+    ("referer", "page"),
+    [
+        (b"http://us.example/timegate/http://a.example/page", PAGE),
+        (b"http://us.example/memento/2014/http://a.example/page", PAGE),
+        (b"http://us.example/memento/proxy/20140101/http%3A%2F%2Fa.example%2Fpage", PAGE),
+        (b"http://us.example/timemap/link/http://a.example/page?x=1", PAGE + "?x=1"),
+        (b"http://a.example/page#part", PAGE),
+        (b"http://a.example/a%20b", "http://a.example/a%20b"),
+        (b"http://us.example/about", None),
+        (b"http://us.example/memento/never/http://a.example/", None),
+        (b"http://us.example/timemap/", None),
+        (b"javascript:alert(1)", None),
+        (b"http://" + b"a" * 20_000, None),
+        (b"", None),
+    ],
+)
+def test_the_page_behind_a_request(referer: bytes, page: str | None) -> None:
+    """By its own address or by one of ours; what names none is passed over, and nothing is refused."""
+    assert page_behind(referer, ROOT) == page
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "date", "wish", "expected"),
+    [
+        ("timegate", "", Wish(), {"new.org"}),
+        ("timegate", "20110101000000", Wish(), {"old.org"}),
+        ("memento", "20110101000000", Wish(top_k=3), {"old.org"}),
+        ("timemap", "", Wish(), None),
+        ("timegate", "", Wish(broadcast=True), None),
+        ("timegate", "", Wish(archives=frozenset({"a"})), None),
+    ],
+)
+def test_who_is_preferred(endpoint: str, date: str, wish: Wish, expected: set[str] | None) -> None:
+    """The archive of the copy that is closest to the date; nobody for lists, or where somebody said whom to ask."""
+    asked = Asked(endpoint, "", date, "http://a.example/both.png")
+    found = preferring(asked, Terms(Places(ROOT), wish), PAGE.encode(), Finder().kept)
+    assert (None if found is None else found.prefers) == expected
+
+
+def ask(path: str, referer: bytes, *, by_page: bool) -> tuple[int, dict[bytes, bytes], Finder]:
+    """Ask an application, and return status, headers and what was looked for."""
+    finder = Finder()
+    parts = Parts(finder, cast("Any", None), Nobody(), SystemClock(), root=ROOT, by_page=by_page)
+    sent: list[dict[str, Any]] = []
+
+    async def send(message: Any) -> None:  # noqa: ANN401
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "raw_path": path.encode(),
+        "query_string": b"",
+        "headers": [(b"host", b"us.example"), (b"referer", referer)],
+        "scheme": "http",
+    }
+    asyncio.run(Application(parts)(cast("Any", scope), cast("Any", None), send))
+    headers: dict[bytes, bytes] = {}
+    for name, value in sent[0]["headers"]:
+        headers[name] = headers[name] + b", " + value if name in headers else value
+    return sent[0]["status"], headers, finder
+
+
+def test_the_pages_archive_is_asked_alone_if_it_has_it() -> None:
+    """One archive, one search; the answer says that it depends on where the request came from."""
+    status, headers, finder = ask("/timegate/http://a.example/both.png", PAGE.encode(), by_page=True)
+    assert status == 302
+    assert headers[b"location"].startswith(b"http://new.org/")
+    assert finder.wishes == [("http://a.example/both.png", frozenset({"new.org"}))]
+    assert b"referer" in headers[b"vary"]
+
+
+def test_others_are_asked_if_it_has_nothing() -> None:
+    """So nothing that is held is missed."""
+    status, headers, finder = ask("/timegate/http://a.example/other.png", PAGE.encode(), by_page=True)
+    assert (status, headers[b"location"]) == (302, b"http://other.org/20150101000000/http://a.example/other.png")
+    assert [prefers for _, prefers in finder.wishes] == [frozenset({"new.org"}), None]
+
+
+def test_nobody_is_preferred_unless_that_is_wanted() -> None:
+    """Without the option a Referer changes nothing."""
+    _, headers, finder = ask("/timegate/http://a.example/both.png", PAGE.encode(), by_page=False)
+    assert finder.wishes == [("http://a.example/both.png", None)]
+    assert b"referer" not in headers[b"vary"]
