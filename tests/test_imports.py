@@ -13,6 +13,7 @@ ORDER = [
     "_core",
     "clock",
     "dates",
+    "home",
     "shown",
     "transactions",
     "state_file",

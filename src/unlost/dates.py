@@ -153,3 +153,17 @@ def to_iso(digits: str) -> str:
     """
     moment = to_datetime(digits)
     return f"{moment.year:04d}-{moment:%m-%dT%H:%M:%S}Z"
+
+
+def from_people(text: str) -> str:
+    """Return a date in one of the forms that people write as 14 digits. Raises DateError.
+
+    >>> from_people("2014"), from_people("2014-02-10"), from_people("Mon, 10 Feb 2014 00:00:01 GMT")
+    ('20140101000000', '20140210000000', '20140210000001')
+    """
+    for read in (pad, from_iso, from_http):
+        try:
+            return read(text)
+        except DateError:
+            continue
+    raise DateError(f"expected such as 20140210, 2014-02-10T00:00:01Z or an HTTP date, found `{text[:40]}`")

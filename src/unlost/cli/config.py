@@ -7,6 +7,9 @@ from typing import Any
 import click
 
 from unlost.errors import InputError
+from unlost.home import cache, state
+
+__all__ = ["COMMON", "cache", "check", "load", "path", "state"]
 
 _MAX_BYTES = 1 << 20
 
@@ -20,22 +23,6 @@ def path() -> Path:
         return Path(home) / "config.toml"
     base = os.environ.get("XDG_CONFIG_HOME") or str(Path("~/.config").expanduser())
     return Path(base) / "unlost" / "config.toml"
-
-
-def state() -> Path:
-    """Return the folder for what must outlive a command: in UNLOST_HOME, else the XDG one. It need not exist."""
-    if home := os.environ.get("UNLOST_HOME"):
-        return Path(home) / "state"
-    base = os.environ.get("XDG_STATE_HOME") or str(Path("~/.local/state").expanduser())
-    return Path(base) / "unlost"
-
-
-def cache() -> Path:
-    """Return the folder for what can be made again: in UNLOST_HOME, else the XDG one. It need not exist."""
-    if home := os.environ.get("UNLOST_HOME"):
-        return Path(home) / "cache"
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path("~/.cache").expanduser())
-    return Path(base) / "unlost"
 
 
 def load() -> dict[str, Any]:

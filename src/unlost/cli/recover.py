@@ -8,9 +8,9 @@ import click
 
 from unlost import dates
 from unlost.cli.asking import contact_option
-from unlost.cli.folders import made
 from unlost.cli.registry_options import archives_of, archives_option, only_option
 from unlost.errors import ArchiveError, DateError, InputError, UsageError
+from unlost.formats.folders import made
 from unlost.recover.plan import Plan, Policy
 
 _FILE = click.Path(path_type=Path)

@@ -52,7 +52,8 @@ def command(
     RECOVERY is the folder of `unlost recover`, which may be at work meanwhile. A page for people, a line for each
     resource and the same as JSON are written into its folder `report`. docs/report.md explains them.
     """
-    from unlost.cli.reportrun import Files, Printed, run  # noqa: PLC0415  start-up
+    from unlost.cli.reportrun import Printed, run  # noqa: PLC0415  start-up
+    from unlost.recover.report.files import ReportFiles  # noqa: PLC0415
 
     if factors:
         if tsv or list or output is not None:
@@ -72,10 +73,10 @@ def command(
     printed = Printed("tsv" if tsv else "json" if json else list or "")
     if html is not None:
         check_new_file(html)
-        files = Files(page=html)
+        files = ReportFiles(page=html)
     elif printed is Printed.SUMMARY:
-        files = Files.into(output, recovery)
+        files = ReportFiles.into(output, recovery)
     else:
-        files = Files()
+        files = ReportFiles()
     run(recovery, printed, files)
     ctx.exit(0)

@@ -9,7 +9,6 @@ from unlost.cli.addresses import json_line, write
 from unlost.cli.messages import shown
 from unlost.cli.service_options import Asking, asking_options, options_of
 from unlost.cli.timemap import exit_code, find
-from unlost.errors import InputError
 
 
 @click.command(name="timegate")
@@ -30,7 +29,7 @@ def command(
     DATE is YYYY[MM[DD[hh[mm[ss]]]]], ISO 8601 or an HTTP date; without it, the last copy is meant. Exit code: 0 if a
     copy was found, 1 if there is none, 4 if archives failed: there may be a closer one.
     """
-    moment = None if date is None else moment_of(date)
+    moment = None if date is None else dates.from_people(date)
     found = asyncio.run(find(uri, options_of(asking, stays=False)))
     place = len(found.mementos) - 1 if moment is None else found.mementos.closest(moment)
     memento = found.mementos[place] if place is not None and place >= 0 else None
@@ -43,17 +42,3 @@ def command(
     elif memento:
         write([f"{memento.datetime}\t{shown(memento.uri.encode('utf-8', 'surrogateescape'), None)}\n"])
     ctx.exit(exit_code(found))
-
-
-def moment_of(text: str) -> str:
-    """Return a date in one of the forms that people write as 14 digits. Raises InputError.
-
-    >>> moment_of("2014"), moment_of("2014-02-10"), moment_of("Mon, 10 Feb 2014 00:00:01 GMT")
-    ('20140101000000', '20140210000000', '20140210000001')
-    """
-    for read in (dates.pad, dates.from_iso, dates.from_http):
-        try:
-            return read(text)
-        except InputError:
-            continue
-    raise InputError(f"DATE: expected such as 20140210, 2014-02-10T00:00:01Z or an HTTP date, found `{text[:40]}`")

@@ -1,4 +1,4 @@
-"""Folders that commands make for what they write."""
+"""Folders that are made for what is written into them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
