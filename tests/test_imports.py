@@ -1,6 +1,8 @@
 """The order of packages: each imports only from those above it."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -26,7 +28,7 @@ ORDER = [
     "aggregate",
     "recover",
 ]
-ORDER += ["measure", "refresh", "vault", "service", "cli"]
+ORDER += ["measure", "refresh", "vault", "service", "testing", "api", "cli"]
 
 FILES = sorted(SOURCE.rglob("*.py"))
 
@@ -49,11 +51,17 @@ def imported(tree: ast.AST) -> set[str]:
     return {name.split(".")[1] for name in names if name.startswith("unlost.")}
 
 
+def without_types(tree: ast.Module) -> ast.Module:
+    """Return a module without what only checkers of types read."""
+    kept = [each for each in tree.body if not (isinstance(each, ast.If) and ast.unparse(each.test) == "TYPE_CHECKING")]
+    return ast.Module(kept, [])
+
+
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(SOURCE)))
 def test_imports_go_upwards_only(file: Path) -> None:
     """A package imports itself and what comes before it."""
     if file == SOURCE / "__init__.py":
-        assert imported(ast.parse(file.read_text())) == set(), "`import unlost` stays free"
+        assert imported(without_types(ast.parse(file.read_text()))) == set(), "`import unlost` stays free"
         return
     allowed = ORDER[: ORDER.index(package(file)) + 1]
     assert imported(ast.parse(file.read_text())) <= set(allowed)
@@ -69,6 +77,13 @@ def test_the_check_would_catch_an_import_downwards() -> None:
     """A module of `uri` that imports the command line, even inside a function, is found out."""
     planted = ast.parse("def f() -> None:\n    from unlost.cli import main\n")
     assert not imported(planted) <= set(ORDER[: ORDER.index("uri") + 1])
+
+
+def test_importing_unlost_loads_nothing_of_it() -> None:
+    """`import unlost` loads no module of ours: whoever wants one thing does not wait for all."""
+    code = "import sys, unlost; print([name for name in sys.modules if name.startswith('unlost.')])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, timeout=60)
+    assert done.stdout == b"[]\n"
 
 
 # Inside `archives`, from the ground up; what is not a package stands beside the words that questions are made of.

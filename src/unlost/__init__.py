@@ -1,1 +1,89 @@
-"""Knows what the world's web archives hold, asks only those that have a page, and brings lost websites back."""
+"""Knows what the world's web archives hold, asks only those that have a page, and brings lost websites back.
+
+What is here is the surface for Python programs, documented in docs/python.md and docs/api.md. `import unlost` loads
+nothing of it: each name is loaded when it is first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from unlost import errors, testing, uri
+    from unlost._core import VERSION as __version__  # noqa: N811  what packages call it
+    from unlost.api.aggregator import Aggregator, AsyncAggregator
+    from unlost.api.comparing import compare
+    from unlost.api.maps import build_map, compact_map
+    from unlost.api.recovered import Missing, Recovered, Resource, Run
+    from unlost.api.recovering import recover, recover_async
+    from unlost.api.timemap import Memento, TimeMap
+    from unlost.archives.archive import Archive
+    from unlost.archives.registry.registry import Registry, load_registry
+    from unlost.errors import UnlostError
+    from unlost.holdings.map import Map
+
+__all__ = [
+    "Aggregator",
+    "Archive",
+    "AsyncAggregator",
+    "Map",
+    "Memento",
+    "Missing",
+    "Recovered",
+    "Registry",
+    "Resource",
+    "Run",
+    "TimeMap",
+    "UnlostError",
+    "__version__",
+    "build_map",
+    "compact_map",
+    "compare",
+    "errors",
+    "load_registry",
+    "recover",
+    "recover_async",
+    "testing",
+    "uri",
+]
+
+# Where each name is: the module, and what it is called there; a module itself has no second part.
+_PLACES = {
+    "Aggregator": "api.aggregator:Aggregator",
+    "Archive": "archives.archive:Archive",
+    "AsyncAggregator": "api.aggregator:AsyncAggregator",
+    "Map": "holdings.map:Map",
+    "Memento": "api.timemap:Memento",
+    "Missing": "api.recovered:Missing",
+    "Recovered": "api.recovered:Recovered",
+    "Registry": "archives.registry.registry:Registry",
+    "Resource": "api.recovered:Resource",
+    "Run": "api.recovered:Run",
+    "TimeMap": "api.timemap:TimeMap",
+    "UnlostError": "errors:UnlostError",
+    "__version__": "_core:VERSION",
+    "build_map": "api.maps:build_map",
+    "compact_map": "api.maps:compact_map",
+    "compare": "api.comparing:compare",
+    "errors": "errors:",
+    "load_registry": "archives.registry.registry:load_registry",
+    "recover": "recover:",  # the package, which can be called
+    "recover_async": "api.recovering:recover_async",
+    "testing": "testing:",
+    "uri": "uri:",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Load what is asked for when it is."""
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, _, inner = _PLACES[name].partition(":")
+    found = import_module(f"unlost.{module}")
+    value = getattr(found, inner) if inner else found
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """Return the names that are offered."""
+    return sorted(__all__)

@@ -1,46 +1,5 @@
 """Writes the file that names the archives of a test."""
 
-import json
-from collections.abc import Iterable
-from pathlib import Path
+from unlost.testing import write_registry as registry
 
-from unlost.archives.archive import Archive, Kind, Limit
-
-
-def registry(path: Path, *archives: Archive) -> Path:
-    """Write a registry of these archives, without any limits but their own; return its path."""
-    path.write_text("".join(map(_entry, archives)))
-    return path
-
-
-def _entry(archive: Archive) -> str:
-    fields = {
-        "id": archive.id,
-        "name": archive.name,
-        "kind": str(archive.kind),
-        "timemap": archive.timemap,
-        "timegate": archive.timegate,
-        "cdx": archive.cdx,
-        "replay": archive.replay,
-        "folder": archive.folder,
-    }
-    lines = ["[[archive]]", *(f"{name} = {json.dumps(value)}" for name, value in fields.items() if value is not None)]
-    if archive.migrated:
-        lines.append(f"migrated = {json.dumps(archive.migrated)}")
-    lister = archive.lister
-    if lister is not None:
-        rows = f"{{ value = {int(lister.rows_per_page.value)}, source = {json.dumps(lister.rows_per_page.source)} }}"
-        lines.append(f"lister = {{ matches = {json.dumps(lister.matches)}, rows_per_page = {rows} }}")
-    if archive.kind is not Kind.FILES:
-        lines.append(f"limits = [{_limits(archive.limits, is_quota=False)}]")
-        lines.append(f"quotas = [{_limits(archive.quotas, is_quota=True)}]")
-    return "\n".join(lines) + "\n\n"
-
-
-def _limits(limits: Iterable[Limit], *, is_quota: bool) -> str:
-    return ", ".join(
-        f"{{ requests = {limit.requests}, "
-        + ("" if is_quota else f"seconds = {limit.seconds}, ")
-        + f"works = {json.dumps([str(work) for work in limit.works])}, source = {json.dumps(limit.source)} }}"
-        for limit in limits
-    )
+__all__ = ["registry"]

@@ -1,0 +1,69 @@
+"""Maps of what archives hold: made and made smaller, for Python programs."""
+
+from collections.abc import Collection, Sequence
+from os import PathLike
+
+from unlost.errors import UsageError
+from unlost.holdings.build import MapOptions
+from unlost.holdings.build import build_map as build
+from unlost.holdings.compaction import NO_LIMIT, Compaction
+from unlost.holdings.compaction import compact_map as compact
+from unlost.holdings.report import Report
+from unlost.holdings.work import Watch
+
+
+def build_map(
+    inputs: str | PathLike[str] | Sequence[str | PathLike[str]],
+    to: str | PathLike[str],
+    *,
+    host_weight: float | None = None,
+    path_weight: float | None = None,
+    status: Collection[str | int] = (),
+    mime: Collection[str] = (),
+    name: str | None = None,
+    on_progress: Watch | None = None,
+) -> Report:
+    r"""Write the map of what indexes hold; return what became of their lines.
+
+    inputs: one or several files: CDX, CDXJ, ZipNum, WARC, ARC, WACZ, lists of addresses, logs, other maps; of any size,
+        sorted or not. to: the map, which appears under its name once it is whole.
+    host_weight, path_weight: compact it with these weights; None for no compaction. docs/map.md explains them.
+    status, mime: only captures with one of these. name: of the archive, for the header.
+    on_progress: is told now and then how far it is.
+
+    What cannot be read is counted in `problems` of the report. Raises InputError for an input that cannot be read at
+    all, OSError for an output that cannot be written.
+
+    >>> import tempfile, unlost
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     index, file = Path(folder, "urls.txt"), Path(folder, "map.ukvs")
+    ...     _ = index.write_text("http://a.example/x\nhttp://a.example/y\n")
+    ...     print(unlost.build_map(index, file).counted, unlost.Map.open(file).lookup("http://a.example/x").held)
+    2 True
+    """
+    if isinstance(status, str) or isinstance(mime, str):
+        raise UsageError("status, mime: expected lists, such as [200] and ['text/html'], found a text")
+    files = [inputs] if isinstance(inputs, str | PathLike) else list(inputs)
+    options = MapOptions(
+        host_weight=host_weight, path_weight=path_weight, status=frozenset(map(str, status)), mime=frozenset(mime),
+        name=name,
+    )  # fmt: skip
+    return build(files, to, options, on_progress)
+
+
+def compact_map(
+    source: str | PathLike[str],
+    to: str | PathLike[str],
+    *,
+    host_weight: float | None = 1.0,
+    path_weight: float | None = 1.0,
+    on_progress: Watch | None = None,
+) -> Report:
+    """Write a map with fewer lines that covers every page that the given one covers; return what became of its lines.
+
+    host_weight, path_weight: smaller ones make a smaller map; None for no roll-up of hosts, or of paths.
+    Raises InputError if the source is no sorted map, UsageError for weights below 0, OSError as `build_map` does.
+    """
+    host, path = (NO_LIMIT if each is None else each for each in (host_weight, path_weight))
+    return compact(source, to, Compaction(host, path), on_progress)

@@ -1,0 +1,223 @@
+"""Bringing a lost site back, for Python programs with and without `async`."""
+
+import math
+from collections.abc import Callable, Collection, Mapping
+from contextlib import closing
+from datetime import UTC, datetime
+from os import PathLike
+from pathlib import Path
+
+from unlost import dates, home
+from unlost._core import VERSION
+from unlost.api.choosing import Archives, chosen
+from unlost.api.loop_thread import LoopThread
+from unlost.api.messages import note, warn
+from unlost.api.moments import When, digits_of
+from unlost.api.recovered import Recovered, Run
+from unlost.archives.archive import Archive
+from unlost.archives.asking.courier import Courier
+from unlost.archives.manners.limit_store import FileLimitStore
+from unlost.archives.opening import open_repository
+from unlost.archives.spelling import asked
+from unlost.clock import SystemClock
+from unlost.errors import UsageError
+from unlost.formats.folders import made
+from unlost.recover.plan import Plan, Policy
+from unlost.recover.recovery import Recovery
+from unlost.recover.result import Result
+from unlost.recover.scope import Scope
+from unlost.recover.state.file import explained
+from unlost.recover.state.state import Sent, State
+from unlost.recover.warcs import Warcs
+from unlost.state_file import NAME
+
+OnProgress = Callable[[str, Mapping[str, object]], None]
+"""Gets a word for what happened, and what there is to say about it; docs/recover.md lists them."""
+
+_PATIENCE_SECONDS = 900.0  # for which rates keep a question waiting; quotas and blocks end it at once
+
+
+async def recover_async(
+    url: str,
+    to: str | PathLike[str],
+    *,
+    archives: Archives = None,
+    only: Collection[str] = (),
+    contact: str | None = None,
+    policy: str = "knowledgeable",
+    at: When | None = None,
+    first: When | None = None,
+    last: When | None = None,
+    page: bool = False,
+    subdomains: bool = False,
+    depth: int | None = None,
+    limit: int | None = None,
+    include: Collection[str] = (),
+    exclude: Collection[str] = (),
+    urls: Collection[str] = (),
+    requisites: bool = False,
+    all_versions: bool = False,
+    until_done: bool = False,
+    connections: int = 6,
+    on_progress: OnProgress | None = None,
+) -> Recovered:
+    """Bring a lost site back, as `recover` does, in the event loop that runs. Cancelled, it loses nothing."""
+    plan = _plan(
+        url, policy, at, first, last, page=page, subdomains=subdomains, depth=depth, limit=limit,
+        include=_texts("include", include), exclude=_texts("exclude", exclude),
+        urls=tuple(asked(each) for each in _texts("urls", urls)), requisites=requisites, all_versions=all_versions,
+    )  # fmt: skip
+    wanted = chosen(archives, only)
+    folder = Path(to)
+    with made(folder), explained(folder / NAME), State(folder) as state:
+        result, sent = await _run(
+            plan, folder, state, wanted, contact, on_progress or _silent, connections, until_done=until_done
+        )
+    return Recovered(folder, _told(result, sent))
+
+
+def recover(
+    url: str,
+    to: str | PathLike[str],
+    *,
+    archives: Archives = None,
+    only: Collection[str] = (),
+    contact: str | None = None,
+    policy: str = "knowledgeable",
+    at: When | None = None,
+    first: When | None = None,
+    last: When | None = None,
+    page: bool = False,
+    subdomains: bool = False,
+    depth: int | None = None,
+    limit: int | None = None,
+    include: Collection[str] = (),
+    exclude: Collection[str] = (),
+    urls: Collection[str] = (),
+    requisites: bool = False,
+    all_versions: bool = False,
+    until_done: bool = False,
+    connections: int = 6,
+    on_progress: OnProgress | None = None,
+) -> Recovered:
+    """Bring a lost site back from all archives together, into a folder.
+
+    url: where to begin; its folder on its host is the site.
+    to: the folder of the recovery. If one is there, it goes on: asks for what failed, and what archives have gained.
+    archives: which there are: None for the registry that is shipped, the path of a registry, or archives themselves.
+    only: the ids of the only ones to ask, also if they are off.
+    contact: your mail address or page, which archives are told; without one they are asked half as often.
+    policy: how pages are found: `naive`, by links alone; `knowledgeable`, asking only archives that list them;
+        `exhaustive`, all that is listed.
+    at: the site as of a moment. first, last: captures from and up to one.
+    page: only this page, with what is needed to show it. subdomains: the hosts below the host, too.
+    depth: at most so many links away from `url`. limit: at most so many resources, over all runs.
+    include, exclude: regular expressions for addresses. urls: further addresses to begin from.
+    requisites: images, style sheets and scripts on other hosts, too. all_versions: every version of every page.
+    until_done: sleep until archives can be asked again, however long.
+    connections: to one archive at once, as far as its limits allow.
+    on_progress: gets what happens, while it does, in the thread that recovers: a word such as `recovered`, and what
+        there is to say about it. What it raises ends the recovery, and is raised.
+
+    It runs in a thread of its own, so it works in notebooks, too. Ctrl-C loses nothing: the same call goes on.
+    An archive that fails raises nothing: `Recovered.run` says what is left to do.
+
+    Raises UriError for what is no address, DateError for what is no date, UsageError for what cannot be meant and
+    archives that are not there, InputError for a folder of something else or one that another process works on, and
+    OSError for a full disk, by which nothing is lost.
+
+    >>> import tempfile
+    >>> from unlost.testing import FakeArchive
+    >>> with FakeArchive({"http://lost.example/": [("2014", "<p>hello")]}) as archive:
+    ...     with tempfile.TemporaryDirectory() as folder:
+    ...         recover("lost.example", folder, archives=[archive.registry_entry()]).counts()
+    {'listed': 0, 'queued': 0, 'recovered': 1, 'missing': 0}
+    """
+    with LoopThread("unlost.recover") as loop:
+        return loop.run(
+            recover_async(
+                url, to, archives=archives, only=only, contact=contact, policy=policy, at=at, first=first, last=last,
+                page=page, subdomains=subdomains, depth=depth, limit=limit, include=include, exclude=exclude, urls=urls,
+                requisites=requisites, all_versions=all_versions, until_done=until_done, connections=connections,
+                on_progress=on_progress,
+            )
+        )  # fmt: skip
+
+
+def _plan(
+    url: str,
+    policy: str,
+    at: When | None,
+    first: When | None,
+    last: When | None,
+    *,
+    page: bool,
+    subdomains: bool,
+    depth: int | None,
+    limit: int | None,
+    include: tuple[str, ...],
+    exclude: tuple[str, ...],
+    urls: tuple[str, ...],
+    requisites: bool,
+    all_versions: bool,
+) -> Plan:
+    if policy not in list(Policy):
+        raise UsageError(f"policy: expected {', '.join(Policy)}, found `{policy[:40]}`")
+    plan = Plan(
+        asked(url), urls=urls, page=page, subdomains=subdomains, depth=depth, limit=limit, include=include,
+        exclude=exclude, requisites=requisites, policy=Policy(policy), all_versions=all_versions,
+        at=None if at is None else digits_of(at),
+        first=None if first is None else dates.pad(digits_of(first)),
+        last=None if last is None else dates.pad(digits_of(last), up=True),
+    )  # fmt: skip
+    if plan.first and plan.last and plan.first > plan.last:
+        raise UsageError("`first` is later than `last`: nothing lies between")
+    Scope.of(plan)  # raises for expressions that are none
+    return plan
+
+
+def _texts(name: str, values: Collection[str]) -> tuple[str, ...]:
+    if isinstance(values, str):
+        raise UsageError(f"{name}: expected a list of texts, found one text")
+    return tuple(values)
+
+
+async def _run(
+    plan: Plan,
+    folder: Path,
+    state: State,
+    archives: Mapping[str, Archive],
+    contact: str | None,
+    tell: OnProgress,
+    connections: int,
+    *,
+    until_done: bool,
+) -> tuple[Result, Sent]:
+    clock = SystemClock()
+    courier = Courier(
+        FileLimitStore(home.state() / "limits", tell=warn), clock, contact, patience=_PATIENCE_SECONDS,
+        connections_per_host=connections, tell=note,
+    )  # fmt: skip
+    with closing(Warcs(folder / "warc", clock, f"unlost/{VERSION}")) as warcs:
+        async with courier:
+            repositories = {name: open_repository(each, courier) for name, each in archives.items()}
+            recovery = Recovery(
+                plan, state, warcs, repositories, clock, tell, connections=connections, until_done=until_done,
+                sent=courier.sent,
+            )  # fmt: skip
+            return await recovery.run(), courier.sent
+
+
+def _told(result: Result, sent: Sent) -> Run:
+    waiting = {
+        name: datetime.fromtimestamp(each.until, UTC) if math.isfinite(each.until) else None
+        for name, each in result.closed.items()
+    }
+    requests: dict[str, int] = {}
+    for (archive, _), count in sent.items():
+        requests[archive] = requests.get(archive, 0) + count
+    return Run(result.is_done and not result.is_stopped, waiting, dict(result.unlisted), result.failed, requests)
+
+
+def _silent(_event: str, _fields: Mapping[str, object]) -> None:
+    """Say nothing."""

@@ -1,0 +1,208 @@
+"""A web archive for tests: an HTTP server on the loopback interface, in threads of its own."""
+
+import socket
+import struct
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Event, Lock, Thread
+from types import TracebackType
+from typing import Self
+
+from unlost.archives.archive import Archive, Figure, Kind, Lister
+from unlost.errors import UsageError
+from unlost.testing.answers import CDX, REPLAY, TIMEGATE, TIMEMAP, Answer, Answers, kind_of
+from unlost.testing.fault import Fault
+from unlost.testing.holdings import Held, Holdings, moment_of
+from unlost.testing.request import Asked, Request
+
+_SOURCE = "what the test says"
+_POLL_SECONDS = 0.02  # between two looks at whether it is to end
+_LONGEST_SECONDS = 3_600.0  # of a delay; no test takes as long
+
+
+@dataclass(slots=True)
+class _Planned:
+    """A fault that is to come. times: how often still; None for always. kinds: of requests; empty for all."""
+
+    fault: Fault
+    times: int | None
+    kinds: frozenset[Asked]
+
+
+class FakeArchive:
+    """An archive that holds what it is told to. Use it as a context manager; it is asked by HTTP while the block lasts.
+
+    held: what it holds, as `{url: [(datetime, body, mime, status), …]}`; all but the first of a tuple may be left out.
+    id: what registries call it.
+
+    It speaks Memento (RFC 7089): TimeMaps in link-format and JSON, a TimeGate, copies with `Memento-Datetime` under
+    `/web/DATETIME/URL`, raw under `/web/DATETIMEid_/URL`; and has an index server in the form of the Wayback Machine's.
+    It may be asked from any thread and any process of this machine. Nothing else of this machine is reached by it.
+
+    requests: all that it was asked, in the order in which that came; also what it failed to answer.
+
+    >>> from unlost.testing import FakeArchive
+    >>> with FakeArchive({"http://lost.example/": [("2014", "old"), ("2016", "new")]}, id="mine") as archive:
+    ...     archive.registry_entry().id
+    'mine'
+    """
+
+    def __init__(self, held: Held | None = None, *, id: str = "fake") -> None:  # noqa: A002  as registries call it
+        self.id = id
+        self.requests: list[Request] = []
+        self._held = Holdings(held or {})
+        self._faults: list[_Planned] = []
+        self._lock = Lock()
+        self._is_over = Event()
+        self._server: _Server | None = None
+        self._thread: Thread | None = None
+
+    def __enter__(self) -> Self:
+        """Begin to answer, on a free port."""
+        if self._is_over.is_set() or self._server is not None:
+            raise UsageError("a fake archive is used once: make another one")
+        self._server = _Server(self)
+        self._thread = Thread(target=self._server.serve_forever, args=(_POLL_SECONDS,), name=self.id, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
+        """Stop it: whoever asks from now on is refused. What it was asked stays known."""
+        self.stop()
+
+    def stop(self) -> None:
+        """Stop it before the block ends. Connections are refused then, as by a machine that is switched off."""
+        self._is_over.set()
+        if self._server is not None and self._thread is not None and self._thread.is_alive():
+            self._server.shutdown()
+            self._thread.join()
+            self._server.server_close()
+
+    @property
+    def address(self) -> str:
+        """Its address, without a slash at the end. Raises UsageError before it was started."""
+        if self._server is None:
+            raise UsageError("the archive has no address before it is started: use it in a `with` block")
+        return f"http://127.0.0.1:{self._server.server_port}"
+
+    def raw_address(self, when: datetime | str, url: str) -> str:
+        """Return where the copy of a page that is closest to a date is, as it was captured. Raises DateError."""
+        digits = when if isinstance(when, str) and when.isdecimal() else moment_of(when)
+        return f"{self.address}{REPLAY}{digits}id_/{url}"
+
+    def timemap_address(self, url: str, form: str = "link") -> str:
+        """Return where the copies of a page are listed. form: `link` or `json`."""
+        return f"{self.address}{TIMEMAP}{form}/{url}"
+
+    def timegate_address(self, url: str) -> str:
+        """Return where the copy that is closest to the header `Accept-Datetime` is found."""
+        return f"{self.address}{TIMEGATE}{url}"
+
+    def registry_entry(self, kind: str = "wayback") -> Archive:
+        """Return the archive as `unlost.recover` and `unlost.Aggregator` take it, and `write_registry` writes it.
+
+        kind: `wayback`, to be asked by its index, or `memento`, by TimeMaps and its TimeGate alone. It has no limits.
+        Raises UsageError for another kind.
+        """
+        if kind not in (Kind.WAYBACK, Kind.MEMENTO):
+            raise UsageError(f"{kind[:40]}: expected the kind wayback or memento")
+        base = self.address
+        has_index = kind == Kind.WAYBACK
+        return Archive(
+            self.id, self.id, Kind(kind),
+            timemap=f"{base}{TIMEMAP}link/",
+            timegate=f"{base}{TIMEGATE}",
+            cdx=f"{base}{CDX}" if has_index else None,
+            replay=f"{base}{REPLAY}{{datetime}}id_/{{uri}}",
+            lister=Lister(("exact", "prefix", "host", "domain"), Figure(1_000, _SOURCE)) if has_index else None,
+        )  # fmt: skip
+
+    def add(self, held: Held) -> None:
+        """Hold more from now on."""
+        with self._lock:
+            self._held = self._held.with_more(held)
+
+    def fail(self, fault: Fault, *, times: int | None = None, kinds: Collection[Asked] = ()) -> None:
+        """Fail from now on, behind faults that were said before.
+
+        times: how many requests; None for all until `heal`. kinds: of which kinds; all if none is named.
+        """
+        with self._lock:
+            self._faults.append(_Planned(fault, times, frozenset(kinds)))
+
+    def heal(self) -> None:
+        """Answer truly from now on."""
+        with self._lock:
+            self._faults.clear()
+
+    def count(self, kind: Asked | None = None) -> int:
+        """Return how many requests came, of one kind or of all."""
+        with self._lock:
+            return sum(kind in (None, each.kind) for each in self.requests)
+
+    def _answered(self, path: str, headers: dict[str, str]) -> Answer | None:
+        """Note a request; return the answer when it is time for that, None if the connection is to break."""
+        kind = kind_of(path)
+        with self._lock:
+            self.requests.append(Request(kind, path, headers))
+            held = self._held
+            fault = self._due(kind)
+        if fault is not None:
+            self._is_over.wait(min(fault.delay, _LONGEST_SECONDS))
+            if fault.is_dead:
+                return None
+            if fault.status is not None:
+                told = {} if fault.retry_after is None else {"Retry-After": str(fault.retry_after)}
+                return Answer(fault.status, told, fault.body)
+        return Answers(held, self.address).answer(path, headers)
+
+    def _due(self, kind: Asked) -> Fault | None:
+        for each in self._faults:
+            if not each.kinds or kind in each.kinds:
+                if each.times is not None:
+                    each.times -= 1
+                    if each.times <= 0:
+                        self._faults.remove(each)
+                return each.fault
+        return None
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, archive: FakeArchive) -> None:
+        self.archive = archive
+        super().__init__(("127.0.0.1", 0), _Conversation)
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing: whoever asked has gone, and that is its right."""
+
+
+class _Conversation(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Server
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+    def do_HEAD(self) -> None:
+        """Answer as to GET, without a body."""
+        self.do_GET()
+
+    def do_GET(self) -> None:
+        """Answer, or break the connection."""
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        answer = self.server.archive._answered(self.path, headers)  # noqa: SLF001  it is its other half
+        if answer is None:
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.connection.close()
+            self.close_connection = True
+            return
+        self.send_response(answer.status)
+        for name, value in {**answer.headers, "Content-Length": str(len(answer.body))}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(answer.body)

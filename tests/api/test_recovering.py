@@ -1,0 +1,222 @@
+"""Tests of `unlost.recover` and what it returns."""
+
+import asyncio
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pytest
+
+import unlost
+from unlost.errors import DateError, InputError, UriError, UsageError
+from unlost.testing import FakeArchive, Fault
+
+SITE = "http://lost.example/"
+HELD = {
+    SITE: [("2013", "<a href=about>older</a>"), ("2015", '<a href="about">a</a> <a href="gone">g</a><img src=i.png>')],
+    f"{SITE}about": [("2014-02-10", "<p>about us")],
+    f"{SITE}i.png": [("20140210000001", b"\x89PNG\r\n\x1a\n", "image/png")],
+    f"{SITE}unlinked": [("2014", "<p>nobody links here")],
+}
+
+
+@pytest.fixture
+def archive() -> Iterator[FakeArchive]:
+    """Run an archive that holds the site."""
+    with FakeArchive(HELD) as running:
+        yield running
+
+
+def test_a_site_comes_back_with_what_is_known_of_it(archive: FakeArchive, tmp_path: Path) -> None:
+    """What came back, from where and when, what is missing, and what is left to do are told."""
+    found = unlost.recover("lost.example", tmp_path / "it", archives=[archive.registry_entry()])
+    assert found.folder == tmp_path / "it"
+    assert found.counts() == {"listed": 1, "queued": 0, "recovered": 3, "missing": 1}
+    resources = {each.url: each for each in found.resources()}
+    assert set(resources) == {SITE, f"{SITE}about", f"{SITE}i.png"}
+    about = resources[f"{SITE}about"]
+    assert about.datetime == datetime(2014, 2, 10, tzinfo=UTC)
+    assert (about.archive, about.mime, about.status) == ("fake", "text/html", 200)
+    assert about.memento is not None
+    assert about.memento.startswith(archive.address)
+    assert [(each.url, each.links) for each in found.missing()] == [(f"{SITE}gone", 1)]
+    assert found.run is not None
+    assert found.run.is_done
+    assert found.run.requests == {"fake": archive.count()}
+    assert found.read(f"{SITE}i.png") == b"\x89PNG\r\n\x1a\n"
+
+
+def test_the_options_of_a_plan_are_obeyed(archive: FakeArchive, tmp_path: Path) -> None:
+    """Policy, date and expressions decide what comes back."""
+    entry = archive.registry_entry()
+    found = unlost.recover(SITE, tmp_path / "all", archives=[entry], policy="exhaustive", exclude=["png$"])
+    assert {each.url for each in found.resources()} == {SITE, f"{SITE}about", f"{SITE}unlinked"}
+    old = unlost.recover(SITE, tmp_path / "old", archives=[entry], at=date(2012, 1, 1), page=True)
+    assert [(each.url, each.datetime.year) for each in old.resources()] == [(SITE, 2013)]
+    late = unlost.recover(SITE, tmp_path / "late", archives=[entry], first="2015", page=True)
+    assert [each.datetime.year for each in late.resources()] == [2015]
+
+
+def test_it_goes_on_where_it_ended(archive: FakeArchive, tmp_path: Path) -> None:
+    """The same call with a higher limit asks for what is left, and for no copy twice."""
+    entry = archive.registry_entry()
+    first = unlost.recover(SITE, tmp_path / "it", archives=[entry], limit=1)
+    assert first.counts()["recovered"] == 1
+    assert not (first.run and first.run.is_done)
+    copies = archive.count("replay")
+    again = unlost.recover(SITE, tmp_path / "it", archives=[entry])
+    assert again.counts()["recovered"] == 3
+    assert archive.count("replay") == copies + 2
+
+
+def test_an_archive_that_wants_to_be_left_alone_is_told_and_not_raised(archive: FakeArchive, tmp_path: Path) -> None:
+    """Who says 429 with a long Retry-After is among those that wait, with the time; the next run goes on."""
+    archive.fail(Fault.too_many(retry_after=36_000), kinds=["replay"])
+    found = unlost.recover(SITE, tmp_path / "it", archives=[archive.registry_entry()])
+    assert found.run is not None
+    assert not found.run.is_done
+    until = found.run.waiting["fake"]
+    assert until is not None
+    assert (until - datetime.now(UTC)).total_seconds() > 30_000
+
+
+def test_progress_is_told_and_what_it_raises_is_raised(archive: FakeArchive, tmp_path: Path) -> None:
+    """Whoever listens gets words and facts; who raises ends it, and the folder can be gone on with."""
+    told: list[str] = []
+    entry = archive.registry_entry()
+
+    class EnoughError(Exception):
+        pass
+
+    def raising(event: str, _: Mapping[str, object]) -> None:
+        if event == "recovered":
+            raise EnoughError
+
+    with pytest.raises(EnoughError):
+        unlost.recover(SITE, tmp_path / "it", archives=[entry], on_progress=raising)
+    found = unlost.recover(SITE, tmp_path / "it", archives=[entry], on_progress=lambda event, _: told.append(event))
+    assert found.counts()["recovered"] == 3
+    assert "recovered" in told
+
+
+def test_it_works_inside_of_an_event_loop_and_awaited(archive: FakeArchive, tmp_path: Path) -> None:
+    """Both forms do the same, also where a loop runs already, as in notebooks."""
+
+    async def both() -> list[dict[str, int]]:
+        entry = archive.registry_entry()
+        waited = unlost.recover(SITE, tmp_path / "one", archives=[entry])
+        awaited = await unlost.recover_async(SITE, tmp_path / "two", archives=[entry])
+        return [waited.counts(), awaited.counts()]
+
+    first, second = asyncio.run(both())
+    assert first == second
+    assert first["recovered"] == 3
+
+
+def test_it_is_exported_and_reported(archive: FakeArchive, tmp_path: Path) -> None:
+    """A zip, a folder for hosting, a WACZ and a report are made of it."""
+    found = unlost.recover(SITE, tmp_path / "it", archives=[archive.registry_entry()])
+    found.export(tmp_path / "site.zip")
+    with zipfile.ZipFile(tmp_path / "site.zip") as site:
+        assert any(name.endswith("i.png") for name in site.namelist())
+    found.export(tmp_path / "site", hosting=True)
+    assert (tmp_path / "site" / ".htaccess").exists()
+    found.export(tmp_path / "site.wacz")
+    assert zipfile.is_zipfile(tmp_path / "site.wacz")
+    page = found.report()
+    assert "lost.example" in page.read_text()
+    lines = (page.parent / "report.json").read_text().splitlines()
+    assert [json.loads(line).get("uri") for line in lines].count(f"{SITE}about") == 1
+    assert unlost.compare(tmp_path / "it", tmp_path / "site.wacz").counts.identical == 3
+    with pytest.raises(UsageError, match="leave out what is for files"):
+        found.export(tmp_path / "other.wacz", hosting=True)
+
+
+def test_a_recovery_from_before_is_opened_by_its_folder(archive: FakeArchive, tmp_path: Path) -> None:
+    """It tells the same, but for how the run ended."""
+    unlost.recover(SITE, tmp_path / "it", archives=[archive.registry_entry()])
+    found = unlost.Recovered(tmp_path / "it")
+    assert found.run is None
+    assert found.counts()["recovered"] == 3
+    with pytest.raises(InputError, match="did not come back"):
+        found.read(f"{SITE}gone")
+    with pytest.raises(InputError, match="no such folder"):
+        unlost.Recovered(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"url": "mailto:me"}, UriError, "not a web page"),
+        ({"at": "never"}, DateError, "expected such as"),
+        ({"first": "2015", "last": "2014"}, UsageError, "later than"),
+        ({"policy": "greedy"}, UsageError, "expected naive, knowledgeable, exhaustive"),
+        ({"include": "one"}, UsageError, "expected a list of texts"),
+        ({"exclude": ["("]}, UsageError, "exclude"),
+        ({"only": ["other"]}, UsageError, "there are fake"),
+        ({"archives": []}, UsageError, "no archive to ask"),
+        ({"contact": "(me)"}, UsageError, "contact"),
+    ],
+)
+def test_what_cannot_be_meant_is_an_error_of_ours(
+    archive: FakeArchive, tmp_path: Path, options: dict[str, object], error: type[Exception], message: str
+) -> None:
+    """What is given wrongly is said in one sentence, and no folder is left behind."""
+    given = {"url": SITE, "archives": [archive.registry_entry()], **options}
+    with pytest.raises(error, match=message):
+        unlost.recover(to=tmp_path / "it", **given)  # type: ignore[arg-type]
+    assert not (tmp_path / "it").exists()
+
+
+def test_a_folder_that_is_worked_on_is_refused(archive: FakeArchive, tmp_path: Path) -> None:
+    """Two recoveries at once in one folder would spoil each other."""
+    entry = archive.registry_entry()
+    refused: list[str] = []
+
+    def again(event: str, _: Mapping[str, object]) -> None:
+        if event == "recovered" and not refused:
+            try:
+                unlost.recover(SITE, tmp_path / "it", archives=[entry])
+            except InputError as error:
+                refused.append(str(error))
+
+    unlost.recover(SITE, tmp_path / "it", archives=[entry], on_progress=again)
+    assert len(refused) == 1
+
+
+_INTERRUPTED = """
+import sys, unlost
+from pathlib import Path
+try:
+    unlost.recover("http://lost.example/", sys.argv[2], archives=sys.argv[1])
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_ctrl_c_is_raised_and_loses_nothing(tmp_path: Path) -> None:
+    """A program that is interrupted sees KeyboardInterrupt soon; what had come back is kept, and nothing is printed."""
+    from tests.waiting import wait_until
+    from unlost.testing import write_registry
+
+    with FakeArchive(HELD) as archive:
+        registry = write_registry(tmp_path / "archives.toml", archive.registry_entry())
+        archive.fail(Fault.slow(3_600), kinds=["replay"])
+        command = [sys.executable, "-c", _INTERRUPTED, str(registry), str(tmp_path / "it")]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ) as process:
+            wait_until(lambda: archive.count("replay") > 0)
+            process.send_signal(signal.SIGINT)
+            output, errors = process.communicate(timeout=60)
+        assert (output, errors, process.returncode) == (b"interrupted\n", b"", 0)
+        archive.heal()
+        with closing(sqlite3.connect(tmp_path / "it" / "state.sqlite")) as state:
+            assert state.execute("SELECT count(*) FROM capture").fetchone()[0] > 0
+        assert unlost.recover(SITE, tmp_path / "it", archives=registry).counts()["recovered"] == 3

@@ -1,0 +1,1 @@
+"""Tests of what unlost offers for other people's tests."""

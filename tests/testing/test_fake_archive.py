@@ -1,0 +1,182 @@
+"""Tests of the archive for other people's tests: it speaks as archives do, and fails as it is told."""
+
+import http.client
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run import unlost
+from unlost.errors import DateError, UriError, UsageError
+from unlost.formats.linkformat import read_timemap
+from unlost.formats.problems import Problems
+from unlost.testing import Copy, FakeArchive, Fault, write_registry
+
+PAGE = "http://lost.example/page"
+HELD = {
+    PAGE: [
+        (datetime(2014, 2, 10, 0, 0, 1, tzinfo=UTC), "<p>öld"),
+        Copy("2016", b"new", "text/plain; charset=utf-8", 404),
+    ],
+    "http://lost.example/moved": [Copy("2014", "", status=301, location="/page")],
+    "http://www.sub.lost.example/": [("2014",)],
+}
+
+
+@pytest.fixture
+def archive() -> Iterator[FakeArchive]:
+    """Run one."""
+    with FakeArchive(HELD) as running:
+        yield running
+
+
+class _Unfollowed(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: object) -> None:
+        """Follow nothing."""
+
+
+def ask(url: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
+    """Return the status, the headers in lower case, and the body that come back; redirects are not followed."""
+    request = urllib.request.Request(url, headers={name.replace("_", "-"): value for name, value in headers.items()})  # noqa: S310
+    try:
+        answer = urllib.request.build_opener(_Unfollowed()).open(request)
+    except urllib.error.HTTPError as error:
+        answer = error
+    with answer:
+        return int(answer.status), {name.lower(): value for name, value in answer.headers.items()}, answer.read()
+
+
+def test_timemaps_list_the_copies_of_a_page(archive: FakeArchive) -> None:
+    """In link-format and as JSON, however the address is spelled; what is not held is 404."""
+    problems = Problems()
+    status, headers, body = ask(archive.timemap_address("http://www.LOST.example:80/page"))
+    found = read_timemap(body, problems)
+    assert (status, headers["content-type"], problems.total) == (200, "application/link-format", 0)
+    assert [each.datetime for each in found.mementos] == ["20140210000001", "20160101000000"]
+    listed = json.loads(ask(archive.timemap_address(PAGE, "json"))[2])["mementos"]
+    assert [each["uri"] for each in listed["list"]] == [each.uri for each in found.mementos]
+    assert listed["last"]["datetime"] == "2016-01-01T00:00:00Z"
+    assert ask(archive.timemap_address("http://lost.example/other"))[0] == 404
+
+
+def test_the_timegate_leads_to_the_closest_copy(archive: FakeArchive) -> None:
+    """By Accept-Datetime, without it to the last; a date that is none is refused."""
+    gate = archive.timegate_address(PAGE)
+    status, headers, _ = ask(gate, Accept_Datetime="Mon, 01 Jan 2015 00:00:00 GMT")
+    assert (status, headers["vary"]) == (302, "accept-datetime")
+    assert headers["location"] == f"{archive.address}/web/20140210000001/{PAGE}"
+    assert ask(gate)[1]["location"].startswith(f"{archive.address}/web/20160101000000/")
+    assert ask(gate, Accept_Datetime="yesterday")[0] == 400
+    assert ask(archive.timegate_address("http://lost.example/other"))[0] == 404
+
+
+def test_copies_come_back_as_they_were_captured(archive: FakeArchive) -> None:
+    """Bytes, type and status, with the date; another date leads to the closest; a redirect stays in the archive."""
+    status, headers, body = ask(archive.raw_address("20140210000001", PAGE))
+    assert (status, body, headers["memento-datetime"]) == (200, "<p>öld".encode(), "Mon, 10 Feb 2014 00:00:01 GMT")
+    assert 'rel="original"' in headers["link"]
+    assert ask(archive.raw_address("2030", PAGE))[1]["location"] == archive.raw_address("20160101000000", PAGE)
+    status, headers, body = ask(archive.raw_address(datetime(2016, 1, 1), PAGE))  # noqa: DTZ001  it is UTC then
+    assert (status, body, headers["content-type"]) == (404, b"new", "text/plain; charset=utf-8")
+    moved = ask(archive.raw_address("20140101000000", "http://lost.example/moved"))
+    assert (moved[0], moved[1]["location"]) == (301, archive.raw_address("20140101000000", PAGE))
+
+
+def test_the_index_is_asked_as_the_wayback_machines(archive: FakeArchive) -> None:
+    """Arrays with names in the first, by page, prefix, host and domain, between dates, a page at a time."""
+    cdx = f"{archive.address}/cdx/search/cdx?output=json&url="
+
+    def rows(query: str) -> list[list[str]]:
+        found: list[list[str]] = json.loads(ask(cdx + query)[2])
+        return found
+
+    assert rows(PAGE)[0] == ["urlkey", "timestamp", "original", "mimetype", "statuscode", "digest", "length"]
+    assert [row[1] for row in rows(PAGE)[1:]] == ["20140210000001", "20160101000000"]
+    assert [row[3:5] for row in rows(PAGE)[1:]] == [["text/html", "200"], ["text/plain", "404"]]
+    assert [row[1] for row in rows(f"{PAGE}&from=2015&to=2016")[1:]] == ["20160101000000"]
+    assert [row[1] for row in rows(f"{PAGE}&limit=-1")[1:]] == ["20160101000000"]
+    counts = [len(rows(f"http://lost.example/&matchType={match}")) - 1 for match in ("host", "domain", "prefix")]
+    assert counts == [3, 4, 3]
+    first = rows("lost.example&matchType=host&limit=2&showResumeKey=true")
+    assert (len(first), first[-2]) == (5, [])
+    assert len(rows(f"lost.example&matchType=host&limit=2&showResumeKey=true&resumeKey={first[-1][0]}")) == 2
+    assert rows("other.example") == []
+    assert ask(f"{archive.address}/cdx/search/cdx?url={PAGE}&limit=1")[2].startswith(
+        b"example,lost)/page 20140210000001 "
+    )
+    assert ask(f"{archive.address}/cdx/search/cdx")[0] == 400
+
+
+def test_it_fails_as_it_is_told(archive: FakeArchive) -> None:
+    """For so many requests, of some kinds, one fault behind the other; and not once it is healed."""
+    place = archive.timemap_address(PAGE)
+    archive.fail(Fault.unavailable(retry_after=7), times=1)
+    archive.fail(Fault.too_many(), times=2, kinds=["timemap"])
+    status, headers, _ = ask(place)
+    assert (status, headers["retry-after"]) == (503, "7")
+    assert [ask(place)[0], ask(archive.timegate_address(PAGE))[0], ask(place)[0], ask(place)[0]] == [429, 302, 429, 200]
+    archive.fail(Fault.garbage())
+    assert ask(place)[0] == 200
+    assert b"\xff" in ask(place)[2]
+    archive.heal()
+    archive.fail(Fault.dead())
+    with pytest.raises((ConnectionError, http.client.HTTPException, urllib.error.URLError)):
+        ask(place)
+    archive.heal()
+    assert ask(place)[0] == 200
+    assert archive.count("timemap") == archive.count() - 1 == 8
+
+
+def test_a_delay_ends_with_the_archive() -> None:
+    """Nobody waits for an archive that never answers once it is stopped; then connections are refused."""
+    from threading import Thread
+
+    from tests.waiting import wait_until
+
+    with FakeArchive(HELD) as archive:
+        archive.fail(Fault.slow(3_600))
+        place = archive.timemap_address(PAGE)
+        thread = Thread(target=ask, args=(place,))
+        thread.start()
+        wait_until(lambda: archive.count() == 1)
+    thread.join(60)
+    assert not thread.is_alive()
+    with pytest.raises(urllib.error.URLError):
+        ask(place)
+
+
+def test_requests_are_noted(archive: FakeArchive) -> None:
+    """Kind, path and headers of each are known."""
+    ask(archive.timemap_address(PAGE), X_Mine="1")
+    ask(f"{archive.address}/favicon.ico")
+    first, second = archive.requests
+    assert (first.kind, first.path, first.headers["x-mine"]) == ("timemap", f"/timemap/link/{PAGE}", "1")
+    assert second.kind == "other"
+
+
+def test_commands_take_its_entry(archive: FakeArchive, tmp_path: Path) -> None:
+    """`unlost` recovers from it and asks it, of either kind."""
+    home = {"UNLOST_HOME": str(tmp_path / "home"), "UNLOST_CONTACT": "me@example.org"}
+    for kind in ("wayback", "memento"):
+        registry = write_registry(tmp_path / "archives.toml", archive.registry_entry(kind))
+        done = unlost("timemap", PAGE, "--archives", str(registry), "--format", "text", env=home)
+        assert (done.returncode, len(done.stdout.splitlines())) == (0, 2)
+        folder = tmp_path / kind
+        done = unlost("recover", PAGE, "--page", "--archives", str(registry), "-o", str(folder), env=home)
+        assert b"1 recovered" in done.stderr
+
+
+def test_what_a_test_says_wrongly_is_said_at_once() -> None:
+    """Addresses, dates and kinds that are none, and an archive that is not started."""
+    with pytest.raises(UriError):
+        FakeArchive({"dns:example.com": [("2014",)]})
+    with pytest.raises(DateError):
+        FakeArchive({PAGE: [("some day",)]})
+    with pytest.raises(UsageError, match="`with` block"):
+        _ = FakeArchive().address
+    with FakeArchive() as archive, pytest.raises(UsageError, match="wayback or memento"):
+        archive.registry_entry("flat")
