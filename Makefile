@@ -118,6 +118,8 @@ docs: $(VENV)/.built ## Write the generated pages anew
 	mv docs/cli.md.new docs/cli.md
 	$(BIN)/python -m scripts.man_page > $(MAN_PAGE).new
 	mv $(MAN_PAGE).new $(MAN_PAGE)
+	$(BIN)/python scripts/api_reference.py > docs/api.md.new
+	mv docs/api.md.new docs/api.md
 
 screenshots: $(VENV)/.built $(VENV)/.tools ## Take the pictures of pages in docs/images anew
 	$(BIN)/python scripts/screenshots.py docs/images

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 import pytest
+from scripts import api_reference
 from scripts.cli_reference import commands, reference
 from scripts.man_page import man_page
 from study import CHAPTERS
@@ -22,6 +23,9 @@ MODULES = sorted(
     ".".join(file.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__")
     for file in (ROOT / "src").rglob("*.py")
 )
+
+
+_FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 def console_examples(page: Path) -> list[tuple[str, str]]:
@@ -46,9 +50,23 @@ def test_console_examples_print_what_is_shown(page: str, command: str, expected:
     assert (done.stdout + done.stderr).decode() == expected
 
 
+PYTHON = [page for page in PAGES if "```pycon" in page.read_text() and page.name != "api.md"]  # that has docstrings
+
+
+@pytest.mark.parametrize("page", PYTHON, ids=lambda page: page.name)
+def test_python_examples_do_what_is_shown(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a document shows in Python happens, from its beginning to its end, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("UNLOST_HOME", str(tmp_path / "home"))
+    examples = "\n".join(re.findall(r"```pycon\n(.*?)```", page.read_text(), re.DOTALL))
+    test = doctest.DocTestParser().get_doctest(examples, {"__name__": "__main__"}, page.name, str(page), 0)
+    assert doctest.DocTestRunner(optionflags=_FLAGS).run(test).failed == 0
+
+
 def test_there_are_examples() -> None:
     """README and docs/uri.md show the commands at work."""
     assert {"README.md", "uri.md"} <= {page for page, _, _ in EXAMPLES}
+    assert {"README.md", "python.md", "testing.md"} <= {page.name for page in PYTHON}
 
 
 def test_every_page_is_named_once_in_the_readme() -> None:
@@ -59,10 +77,11 @@ def test_every_page_is_named_once_in_the_readme() -> None:
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_docstrings_show_what_happens(name: str) -> None:
+def test_docstrings_show_what_happens(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every example in a docstring runs."""
+    monkeypatch.setenv("UNLOST_HOME", str(tmp_path))
     module = importlib.import_module(name)
-    results = doctest.testmod(module, optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    results = doctest.testmod(module, optionflags=_FLAGS)
     assert results.failed == 0
 
 
@@ -84,6 +103,11 @@ def test_docstrings_of_the_core_show_what_happens() -> None:
 def test_the_command_reference_is_fresh() -> None:
     """docs/cli.md is what `make docs` would write."""
     assert (ROOT / "docs" / "cli.md").read_text() == reference(), "stale: run `make docs`"
+
+
+def test_the_reference_of_the_python_api_is_fresh() -> None:
+    """docs/api.md is what `make docs` would write."""
+    assert (ROOT / "docs" / "api.md").read_text() == api_reference.reference(), "stale: run `make docs`"
 
 
 @pytest.mark.parametrize(("name", "context"), list(commands(app, ())), ids=lambda value: str(value)[:30])

@@ -160,7 +160,8 @@ def test_a_recovery_from_before_is_opened_by_its_folder(archive: FakeArchive, tm
         ({"first": "2015", "last": "2014"}, UsageError, "later than"),
         ({"policy": "greedy"}, UsageError, "expected naive, knowledgeable, exhaustive"),
         ({"include": "one"}, UsageError, "expected a list of texts"),
-        ({"exclude": ["("]}, UsageError, "exclude"),
+        ({"exclude": ["("]}, UsageError, "is no regular expression"),
+        ({"limit": 0}, UsageError, "limit: expected a number from 1 on, found 0"),
         ({"only": ["other"]}, UsageError, "there are fake"),
         ({"archives": []}, UsageError, "no archive to ask"),
         ({"contact": "(me)"}, UsageError, "contact"),
@@ -220,3 +221,22 @@ def test_ctrl_c_is_raised_and_loses_nothing(tmp_path: Path) -> None:
         with closing(sqlite3.connect(tmp_path / "it" / "state.sqlite")) as state:
             assert state.execute("SELECT count(*) FROM capture").fetchone()[0] > 0
         assert unlost.recover(SITE, tmp_path / "it", archives=registry).counts()["recovered"] == 3
+
+
+def test_a_real_archive_gives_the_site_back(tmp_path: Path) -> None:
+    """From pywb, which serves what was recovered before, the same site comes back, and the aggregator finds it."""
+    from tests.neighbours.pywb import serving_warcs
+
+    with FakeArchive(HELD) as archive:
+        first = unlost.recover(SITE, tmp_path / "first", archives=[archive.registry_entry()])
+    first.export(tmp_path / "site.warc.gz")
+    (tmp_path / "servers").mkdir()
+    with serving_warcs([tmp_path / "site.warc.gz"], tmp_path / "servers") as (pywb,):
+        entry = pywb.archive("pywb")
+        again = unlost.recover(SITE, tmp_path / "again", archives=[entry])
+        with unlost.Aggregator([entry]) as aggregator:
+            found = aggregator.closest(f"{SITE}about", "2020")
+    assert unlost.compare(first.folder, again.folder).counts.identical == 3
+    assert again.read(f"{SITE}about") == first.read(f"{SITE}about")
+    assert found is not None
+    assert found.datetime == datetime(2014, 2, 10, tzinfo=UTC)

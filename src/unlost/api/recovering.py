@@ -68,10 +68,17 @@ async def recover_async(
         urls=tuple(asked(each) for each in _texts("urls", urls)), requisites=requisites, all_versions=all_versions,
     )  # fmt: skip
     wanted = chosen(archives, only)
+    for name, number in (("connections", connections), ("limit", limit), ("depth", depth)):
+        if number is not None and number < (name != "depth"):
+            raise UsageError(f"{name}: expected a number from {int(name != 'depth')} on, found {number}")
+    courier = Courier(
+        FileLimitStore(home.state() / "limits", tell=warn), SystemClock(), contact, patience=_PATIENCE_SECONDS,
+        connections_per_host=connections, tell=note,
+    )  # fmt: skip
     folder = Path(to)
     with made(folder), explained(folder / NAME), State(folder) as state:
         result, sent = await _run(
-            plan, folder, state, wanted, contact, on_progress or _silent, connections, until_done=until_done
+            plan, folder, state, wanted, courier, on_progress or _silent, connections, until_done=until_done
         )
     return Recovered(folder, _told(result, sent))
 
@@ -187,17 +194,13 @@ async def _run(
     folder: Path,
     state: State,
     archives: Mapping[str, Archive],
-    contact: str | None,
+    courier: Courier,
     tell: OnProgress,
     connections: int,
     *,
     until_done: bool,
 ) -> tuple[Result, Sent]:
     clock = SystemClock()
-    courier = Courier(
-        FileLimitStore(home.state() / "limits", tell=warn), clock, contact, patience=_PATIENCE_SECONDS,
-        connections_per_host=connections, tell=note,
-    )  # fmt: skip
     with closing(Warcs(folder / "warc", clock, f"unlost/{VERSION}")) as warcs:
         async with courier:
             repositories = {name: open_repository(each, courier) for name, each in archives.items()}
