@@ -47,3 +47,12 @@ def test_nothing_of_the_service_is_loaded_for_a_map() -> None:
     code = "import sys, unlost; unlost.Map; print([m for m in ('starlette', 'unlost.archives') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, timeout=60)
     assert done.stdout == b"[]\n"
+
+
+def test_blocking_and_awaited_forms_take_the_same() -> None:
+    """Whoever goes from one form to the other changes nothing else."""
+    assert inspect.signature(unlost.recover) == inspect.signature(unlost.recover_async)
+    assert inspect.signature(unlost.Aggregator) == inspect.signature(unlost.AsyncAggregator)
+    for name in ("timemap", "closest"):
+        forms = (inspect.signature(getattr(each, name)) for each in (unlost.Aggregator, unlost.AsyncAggregator))
+        assert len(set(forms)) == 1
