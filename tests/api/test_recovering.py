@@ -17,10 +17,10 @@ import pytest
 
 import unlost
 from unlost.errors import DateError, InputError, UriError, UsageError
-from unlost.testing import FakeArchive, Fault
+from unlost.testing import FakeArchive, Fault, Held
 
 SITE = "http://lost.example/"
-HELD = {
+HELD: Held = {
     SITE: [("2013", "<a href=about>older</a>"), ("2015", '<a href="about">a</a> <a href="gone">g</a><img src=i.png>')],
     f"{SITE}about": [("2014-02-10", "<p>about us")],
     f"{SITE}i.png": [("20140210000001", b"\x89PNG\r\n\x1a\n", "image/png")],

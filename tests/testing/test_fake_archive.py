@@ -14,10 +14,10 @@ from tests.cli.run import unlost
 from unlost.errors import DateError, UriError, UsageError
 from unlost.formats.linkformat import read_timemap
 from unlost.formats.problems import Problems
-from unlost.testing import Copy, FakeArchive, Fault, write_registry
+from unlost.testing import Copy, FakeArchive, Fault, Held, write_registry
 
 PAGE = "http://lost.example/page"
-HELD = {
+HELD: Held = {
     PAGE: [
         (datetime(2014, 2, 10, 0, 0, 1, tzinfo=UTC), "<p>öld"),
         Copy("2016", b"new", "text/plain; charset=utf-8", 404),
