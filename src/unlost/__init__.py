@@ -4,9 +4,7 @@ What is here is the surface for Python programs, documented in docs/python.md an
 nothing of it: each name is loaded when it is first used.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # as checkers know it; `typing` itself would take longer to load than all that is here
 if TYPE_CHECKING:
     from unlost import errors, testing, uri
     from unlost._core import VERSION as __version__  # noqa: N811  what packages call it
@@ -77,6 +75,8 @@ def __getattr__(name: str) -> object:
     """Load what is asked for when it is."""
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module  # noqa: PLC0415  start-up
+
     module, _, inner = _PLACES[name].partition(":")
     found = import_module(f"unlost.{module}")
     value = getattr(found, inner) if inner else found

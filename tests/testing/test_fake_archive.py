@@ -180,3 +180,16 @@ def test_what_a_test_says_wrongly_is_said_at_once() -> None:
         _ = FakeArchive().address
     with FakeArchive() as archive, pytest.raises(UsageError, match="wayback or memento"):
         archive.registry_entry("flat")
+
+
+def test_connections_from_before_are_broken_once_it_is_stopped(archive: FakeArchive) -> None:
+    """Nobody is answered by an archive that is switched off, also not on a connection that was kept."""
+    connection = http.client.HTTPConnection(archive.address.removeprefix("http://"))
+    connection.request("HEAD", f"/timemap/link/{PAGE}")
+    answer = connection.getresponse()
+    assert (answer.status, answer.read()) == (200, b"")
+    archive.stop()
+    connection.request("GET", f"/timemap/link/{PAGE}")
+    with pytest.raises((ConnectionError, http.client.HTTPException)):
+        connection.getresponse()
+    connection.close()

@@ -144,6 +144,8 @@ class FakeArchive:
 
     def _answered(self, path: str, headers: dict[str, str]) -> Answer | None:
         """Note a request; return the answer when it is time for that, None if the connection is to break."""
+        if self._is_over.is_set():
+            return None  # a connection from before
         kind = kind_of(path)
         with self._lock:
             self.requests.append(Request(kind, path, headers))
@@ -171,6 +173,7 @@ class FakeArchive:
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
+    request_queue_size = 128  # as many come at once as a test likes
 
     def __init__(self, archive: FakeArchive) -> None:
         self.archive = archive
