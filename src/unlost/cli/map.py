@@ -59,10 +59,10 @@ def merge(
         with writable(output) as target, progress("merging", size_of(paths)) as bar:
             report = merge_maps(paths, target, bar.at)
     else:
-        from unlost.holdings.spark import maps  # noqa: PLC0415  start-up
+        from unlost.holdings.spark import merging  # noqa: PLC0415  start-up
 
         with writable(output) as target, cluster.engine() as engine_there:
-            report = maps.merge_maps(engine_there, files, target)
+            report = merging.merge_maps(engine_there, files, target)
     if json:
         click.echo(dumps({"lines": report.merged, "exclusions_dropped": report.dropped}))
     else:

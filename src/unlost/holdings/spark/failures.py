@@ -11,8 +11,12 @@ from unlost.holdings.spark.rows import Note
 _LONGEST = 300
 
 _MISSING = re.compile(r"\[PATH_NOT_FOUND\] Path does not exist: (\S+?)\.? ")
-_VANISHED = re.compile(r"(?:File (?P<a>\S+) does not exist|FileNotFoundException: (?P<b>\S+)|NoSuchFileException: (?P<c>\S+))")
-_UNREADABLE = re.compile(r"\[FAILED_READ_FILE\.\w+\] (?:Encountered error|Error) while reading (?:the )?file (\S+?)\.? ")
+_VANISHED = re.compile(
+    r"(?:File (?P<a>\S+) does not exist|FileNotFoundException: (?P<b>\S+)|NoSuchFileException: (?P<c>\S+))"
+)
+_UNREADABLE = re.compile(
+    r"\[FAILED_READ_FILE\.\w+\] (?:Encountered error|Error) while reading (?:the )?file (\S+?)\.? "
+)
 _LOST = ("OutOfMemoryError", "ExecutorLostFailure", "exit code 137", "exit code 52", "Container killed", "MemoryError")
 _COLUMN = re.compile(r"column[^`]*`([^`]+)`(?:`| )? ?cannot be resolved|with name `([^`]+)` cannot be resolved")
 

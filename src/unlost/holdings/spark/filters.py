@@ -113,7 +113,9 @@ class MakePartitions:
         """Yield the entries of the directory (source 0), then the bytes (source 1)."""
         hashes = b"".join(row.data for row in rows)
         each = self.partitions // self.groups
-        directory, body = _core.make_filter_partitions(hashes, part * each, (part + 1) * each, self.partitions, self.bits)
+        directory, body = _core.make_filter_partitions(
+            hashes, part * each, (part + 1) * each, self.partitions, self.bits
+        )
         yield Row(part, 0, 0, directory)
         for number, start in enumerate(range(0, len(body), CHUNK), 1):
             yield Row(part, 1, number, body[start : start + CHUNK])

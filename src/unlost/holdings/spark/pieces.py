@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 _HEAD = 1 << 16
 """Bytes of a file that are looked at to tell what it is."""
 
-_SMALLEST_CUT = 1 << 20
-"""Files below this size, and compressed ones, Spark reads in one piece."""
-
 _OPENED_AT_ONCE = 16
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 _LINES: tuple[Kind, ...] = ("index", "urls", "map")
@@ -147,8 +144,8 @@ def read_parquet(
 ) -> Files:
     """Return the rows of Parquet files as lines of a CDX.
 
-    columns: for `key`, `url`, `date`, `mime` and `status` the name of the column; `url` there must be, and without a key
-    it is made of that. Dates are 14 digits or timestamps.
+    columns: for `key`, `url`, `date`, `mime` and `status` the name of the column; `url` there must be, and without
+    a key that is made of it. Dates are 14 digits or timestamps.
     """
     from pyspark.sql import functions as f  # noqa: PLC0415  an extra
 
@@ -185,7 +182,7 @@ def read_head(session: "SparkSession", name: str, size: int = _HEAD) -> bytes:
 def _read_head(session: "SparkSession", name: str, size: int) -> tuple[bytes, bool]:
     """Return the first bytes of a file's text, and whether it may be read in several pieces."""
     jvm: Any = session.sparkContext._jvm  # noqa: SLF001  there is no other way to Spark's file systems
-    conf = session.sparkContext._jsc.hadoopConfiguration()  # type: ignore[attr-defined]  # noqa: SLF001
+    conf = session.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001
     path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(name))
     system = path.getFileSystem(conf)
     codec = jvm.org.apache.hadoop.io.compress.CompressionCodecFactory(conf).getCodec(path)
@@ -220,8 +217,8 @@ def told(name: str, head: bytes, kind: Kind | None) -> Opening:
             found = "zipnum" if name.endswith(".idx") else kind_of(text)
     if found not in _LINES:
         raise InputError(
-            f"{name}: {found}: on a cluster only CDX, CDXJ, lists of addresses, maps and Parquet are read: make an index "
-            "of it first (`unlost index`), or give the parts of a ZipNum"
+            f"{name}: {found}: on a cluster only CDX, CDXJ, lists of addresses, maps and Parquet are read: make an "
+            "index of it first (`unlost index`), or give the parts of a ZipNum"
         )
     lines = head.splitlines(keepends=True)
     header = []
@@ -233,7 +230,7 @@ def told(name: str, head: bytes, kind: Kind | None) -> Opening:
 
 
 def pieces_in(batches: Iterable[Any], files: Files, place: Path) -> Iterator[Piece]:
-    """Yield the pieces of Arrow batches with text, name and start, each in a file that goes when the next is asked for."""
+    """Yield the pieces of Arrow batches with text, name and start, each in a file until the next is asked for."""
     sources = {_plain(name): number for number, name in enumerate(files.names)}
     path = Path(place, "piece")
     current: tuple[str, int] | None = None
@@ -299,5 +296,7 @@ def _joined(lines: Any) -> bytes:  # noqa: ANN401
     import pyarrow as pa  # noqa: PLC0415  an extra
     from pyarrow import compute  # noqa: PLC0415
 
-    ended = compute.binary_join_element_wise(lines.cast(pa.large_binary()), pa.scalar(b"", pa.large_binary()), pa.scalar(b"\n", pa.large_binary()))
+    ended = compute.binary_join_element_wise(
+        lines.cast(pa.large_binary()), pa.scalar(b"", pa.large_binary()), pa.scalar(b"\n", pa.large_binary())
+    )
     return b"".join(ended.to_pylist()) if ended.offset or ended.null_count else bytes(ended.buffers()[2] or b"")

@@ -112,7 +112,9 @@ def batches_of(rows: Iterable[Row]) -> Iterator[Any]:
     schema = pa.schema([("part", pa.int32()), ("source", pa.int32()), ("place", pa.int64()), ("data", pa.binary())])
 
     def batch(some: list[Row]) -> Any:  # noqa: ANN401  pyarrow has no types
-        columns = [pa.array(list(column), kind) for column, kind in zip(zip(*some, strict=True), schema.types, strict=True)]
+        columns = [
+            pa.array(list(column), kind) for column, kind in zip(zip(*some, strict=True), schema.types, strict=True)
+        ]
         return pa.RecordBatch.from_arrays(columns, schema=schema)
 
     some: list[Row] = []
