@@ -86,6 +86,7 @@ bench: bytecode $(VENV)/.tools $(NEIGHBOURS) ## Speeds as ratios to a baseline o
 	LC_ALL=C $(BIN)/python -m bench.stats
 	LC_ALL=C $(BIN)/python -m bench.filter
 	LC_ALL=C $(BIN)/python -m bench.budget
+	LC_ALL=C $(BIN)/python -m bench.scale
 	LC_ALL=C $(BIN)/python -m bench.ageing
 	LC_ALL=C $(BIN)/python -m bench.evaluate
 	LC_ALL=C $(BIN)/python -m bench.aggregate

@@ -11,9 +11,7 @@ from unlost.holdings.spark.rows import Note
 _LONGEST = 300
 
 _MISSING = re.compile(r"\[PATH_NOT_FOUND\] Path does not exist: (\S+?)\.? ")
-_VANISHED = re.compile(
-    r"(?:File (?P<a>\S+) does not exist|FileNotFoundException: (?P<b>\S+)|NoSuchFileException: (?P<c>\S+))"
-)
+_VANISHED = re.compile(r"(?:FileNotFoundException|NoSuchFileException|NotFoundException): (?:File )?(\S+)")
 _UNREADABLE = re.compile(
     r"\[FAILED_READ_FILE\.\w+\] (?:Encountered error|Error) while reading (?:the )?file (\S+?)\.? "
 )
@@ -38,7 +36,7 @@ def _told(text: str) -> UnlostError:
     if found := _MISSING.search(text + " "):
         return InputError(f"{found[1]}: cannot be read: no such file")
     if found := _VANISHED.search(text):
-        name = next(filter(None, found.groups())).rstrip(".,")
+        name = re.sub(r"^file:/+", "/", found[1].rstrip(".,"))
         return InputError(f"{name}: vanished while it was read: begin again when it stays")
     if any(word in text for word in _LOST):
         return ClusterError(

@@ -38,7 +38,7 @@ class HashPieces:
         builder = filter_builder(replace(self.options, threads=1))
         like = Header(keys=("surt",), meta={"rules": self.options.rules})
         for piece in pieces:
-            tally = count_piece(piece, builder, like, self.options.column, is_only=self.is_only)
+            tally = count_piece(piece, builder, like, self.options, is_only=self.is_only)
             note.tallies.append((piece.source, piece.start, piece.added, piece.added_lines, tally))
         with folder() as place:
             path = empty(Path(place, "hashes"))

@@ -14,6 +14,7 @@ from unlost.formats.output import whole_path
 from unlost.formats.ukvs import Header, header_lines
 from unlost.holdings.build import EXCLUDABLE, MapOptions, map_builder
 from unlost.holdings.compaction import NO_LIMIT, Compaction, compacted_header
+from unlost.holdings.filtering import FilterOptions
 from unlost.holdings.inputs import map_header_like
 from unlost.holdings.report import Report
 from unlost.holdings.spark.bounds import Level
@@ -39,7 +40,12 @@ class CompactReport(Report):
 
 
 def count_piece(
-    piece: Piece, builder: "_core.MapBuilder | _core.FilterBuilder", like: Header, column: int | None, *, is_only: bool
+    piece: Piece,
+    builder: "_core.MapBuilder | _core.FilterBuilder",
+    like: Header,
+    options: "MapOptions | FilterOptions",
+    *,
+    is_only: bool,
 ) -> "_core.Tally":
     """Count what a piece of a file holds, and return what became of its lines. Raises InputError."""
     progress = Progress()
@@ -47,10 +53,15 @@ def count_piece(
         if piece.kind == "map":
             fields = len(map_header_like(str(piece.path), like).keys)
             return builder.add_map(piece.path, fields, MAX_LINE_BYTES, is_only, progress)
-        at = None if column is None else column - 1
+        at = None if options.column is None else options.column - 1
         tally, _ = builder.add_file(piece.path, progress, piece.kind == "urls", at)
     except InputError as error:
         raise InputError(f"{piece.name}: {str(error).removeprefix(f'{piece.path}: ')}") from error
+    if piece.has_hint:
+        lines, counted, foreign, filtered, problems = tally
+        # A row that is not asked for is left out before anybody looks at what it is.
+        is_foreign = "-" in (options.status or "-") and "text/dns" in (options.mime or ["text/dns"])
+        tally = (lines, counted, foreign - is_foreign, filtered - (not is_foreign), problems)
     return tally
 
 
@@ -77,7 +88,7 @@ class CountPieces:
         for piece in pieces:
             if self.options.sorted and piece.kind == "index":
                 note.edges.append(_edges(piece))
-            tally = count_piece(piece, builder, self.options.header(), self.options.column, is_only=self.is_only)
+            tally = count_piece(piece, builder, self.options.header(), self.options, is_only=self.is_only)
             note.tallies.append((piece.source, piece.start, piece.added, piece.added_lines, tally))
         with folder() as place:
             counted = empty(Path(place, "counts"))

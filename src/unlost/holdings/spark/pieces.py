@@ -36,6 +36,9 @@ COMMON_CRAWL = {
 _CDX_COLUMNS = {"key": "N", "date": "b", "url": "a", "mime": "m", "status": "s"}
 _CDX_HEADER = b" CDX N b a m s\n"
 
+HINT = b'" 19700101000000 {"url": "dns:unlost", "mime": "text/dns", "status": "-"}\n'
+"""Stands before pieces of a CDXJ, whose first line may be anything: it tells the layout, sorts first, and is no page."""
+
 
 @dataclass(frozen=True, slots=True)
 class Opening:
@@ -70,6 +73,7 @@ class Piece:
 
     source, start: which file, and where in it, in bytes; 0 is its beginning. kind: what it is.
     path: its text, with `added` bytes in `added_lines` lines before it that are not of this piece.
+    has_hint: whether those are `HINT`, which is counted as what is no page.
     """
 
     source: int
@@ -79,6 +83,7 @@ class Piece:
     path: Path
     added: int
     added_lines: int
+    has_hint: bool
 
 
 def _plain(name: str) -> str:
@@ -192,15 +197,15 @@ def _read_head(session: "SparkSession", name: str, size: int) -> tuple[bytes, bo
         head = bytes(text.readNBytes(size))
     finally:
         stream.close()
-    return head, codec is None and len(head) == size
+    return head, codec is None
 
 
 def _openings(session: "SparkSession", names: Sequence[str], kind: Kind | None) -> Iterable[tuple[str, Opening]]:
     """Return what files are that may be read in several pieces."""
 
     def opening(name: str) -> tuple[str, Opening] | None:
-        head, is_large = _read_head(session, name, _HEAD)
-        return (_plain(name), told(shown(name), head, kind)) if is_large else None
+        head, may_be_cut = _read_head(session, name, _HEAD)
+        return (_plain(name), told(shown(name), head, kind)) if may_be_cut and head else None
 
     with ThreadPoolExecutor(_OPENED_AT_ONCE) as threads:
         yield from filter(None, threads.map(opening, names))
@@ -226,6 +231,9 @@ def told(name: str, head: bytes, kind: Kind | None) -> Opening:
         if not (line[:1] in b"!@" or line[1:4] == b"CDX"):
             break
         header.append(line)
+    if found == "index" and not any(line[1:4] == b"CDX" for line in header):
+        rows = [line for line in lines[len(header) :] if line.strip()]
+        return Opening(found, HINT if rows and b" {" in rows[0] else b"")
     return Opening(found, b"".join(header) if found in ("index", "map") else b"")
 
 
@@ -266,7 +274,7 @@ def _piece(current: tuple[str, int], files: Files, sources: Mapping[str, int], p
     elif start > 0 or known.header == _CDX_HEADER:
         header = known.header
     number = sources[_plain(name)]
-    return Piece(number, shown(name), start, known.kind, path, len(header), header.count(b"\n"))
+    return Piece(number, shown(name), start, known.kind, path, len(header), header.count(b"\n"), header == HINT)
 
 
 def _runs(batch: Any) -> Iterator[tuple[tuple[str, int], bytes]]:  # noqa: ANN401  pyarrow has no types
