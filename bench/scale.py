@@ -98,9 +98,9 @@ def simulate(report: Report, a_key: float, a_line: float) -> None:
     pages = ALL_CAPTURES / CAPTURES_A_PAGE
     lines = pages * COMPACTED
     report.line(
-        f"{PUBLIC_ARCHIVES} archives with {ALL_CAPTURES:.0e} captures, {CAPTURES_A_PAGE} of each page (as in the second "
-        f"paper's archive): {pages:.1e} pages; maps of {COMPACTED:.0%} of that (the same). A page takes {a_key:.2f} "
-        f"bytes of a filter here, and a line of a map {a_line:.0f}."
+        f"{PUBLIC_ARCHIVES} archives with {ALL_CAPTURES:.0e} captures, {CAPTURES_A_PAGE} of each page (as in the "
+        f"second paper's archive): {pages:.1e} pages; maps of {COMPACTED:.0%} of that (the same). A page takes "
+        f"{a_key:.2f} bytes of a filter here, and a line of a map {a_line:.0f}."
     )
     report.line("")
     report.line(f"- filters to publish: {pages * a_key / 1e9:,.0f} GB in all, and that much memory to ask them")

@@ -14,7 +14,6 @@ from unlost.formats.output import whole_path
 from unlost.formats.ukvs import Header, header_lines
 from unlost.holdings.build import EXCLUDABLE, MapOptions, map_builder
 from unlost.holdings.compaction import NO_LIMIT, Compaction, compacted_header
-from unlost.holdings.filtering import FilterOptions
 from unlost.holdings.inputs import map_header_like
 from unlost.holdings.report import Report
 from unlost.holdings.spark.bounds import Level
@@ -26,6 +25,7 @@ from unlost.holdings.spark.rows import Edges, Note, Row
 
 if TYPE_CHECKING:
     from unlost._core import CompactionCurves
+    from unlost.holdings.filtering import FilterOptions
 
 _PLACES = 1 << 32
 """More rows than a task can make."""

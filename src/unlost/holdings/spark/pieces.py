@@ -37,7 +37,7 @@ _CDX_COLUMNS = {"key": "N", "date": "b", "url": "a", "mime": "m", "status": "s"}
 _CDX_HEADER = b" CDX N b a m s\n"
 
 HINT = b'" 19700101000000 {"url": "dns:unlost", "mime": "text/dns", "status": "-"}\n'
-"""Stands before pieces of a CDXJ, whose first line may be anything: it tells the layout, sorts first, and is no page."""
+"""Stands before pieces of a CDXJ, whose first line may be anything: it tells the layout, sorts first, is no page."""
 
 
 @dataclass(frozen=True, slots=True)
