@@ -2,15 +2,18 @@
 
 import random
 import socket
+import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from click.testing import CliRunner
 from pyarrow import parquet
 
 from tests.holdings.spark.dying import Dying
+from unlost.cli.mapbuild import build
 from unlost.errors import ClusterError, InputError, UsageError
 from unlost.formats.problems import Problems
 from unlost.holdings import Compaction, FilterOptions, MapOptions, build_filter, build_map, compact_map, merge_maps
@@ -235,3 +238,27 @@ def test_a_master_that_is_not_there_is_told_at_once() -> None:
         pass
     with pytest.raises(UsageError, match="spark://host:7077"), spark_session("spark://nowhere"):
         pass
+
+
+def test_who_lacks_the_extra_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without PySpark nothing else of unlost is touched, and one line says how to get it."""
+    monkeypatch.setitem(sys.modules, "pyspark.sql", None)
+    with pytest.raises(UsageError, match=r"pip install 'unlost\[spark\]'"), spark_session("local[1]"):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--master", "local[1]"], "only with --engine spark"),
+        (["--engine", "spark"], "needs --master"),
+        (["--engine", "spark", "--master", "local[1]", "--spark-conf", "memory=1g"], "expected a setting"),
+        (["--columns", "common-crawl"], "only --engine spark"),
+        (["--engine", "spark", "--master", "local[1]", "--columns", "key=a"], "no url"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(tmp_path: Path, options: list[str], message: str) -> None:
+    """Before any work, and before Spark is begun."""
+    result = CliRunner().invoke(build, ["index.cdxj", "-o", str(tmp_path / "map"), *options])
+    assert isinstance(result.exception, UsageError)
+    assert message in str(result.exception)
