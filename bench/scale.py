@@ -103,9 +103,8 @@ def simulate(report: Report, a_key: float, a_line: float) -> None:
         f"{a_key:.2f} bytes of a filter here, and a line of a map {a_line:.0f}."
     )
     report.line("")
-    report.line(
-        f"- filters to publish: {pages * a_key / 1e9:,.0f} GB in all; asked where they lie, by pages of the disk that memory keeps"
-    )
+    where = "asked where they lie, by pages of the disk that memory keeps"
+    report.line(f"- filters to publish: {pages * a_key / 1e9:,.0f} GB in all; {where}")
     report.line(f"- maps to publish: {lines * a_line / 1e9:,.0f} GB in all, before compression")
     wrong = 1 / 256
     asked = ARCHIVES_THAT_HOLD + (PUBLIC_ARCHIVES - ARCHIVES_THAT_HOLD) * wrong
