@@ -45,7 +45,7 @@ def engine() -> Iterator[Engine]:
 
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a folder of indexes: some sorted, some not, one compressed, one of columns, one with lines of all kinds."""
+    """Give a folder of indexes: some sorted, some not, one with lines of all kinds."""
     folder = tmp_path_factory.mktemp("index")
     whole = folder.parent / f"{folder.name}.cdxj"
     write_index(Plan(lines=8000), whole, Problems())
