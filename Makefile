@@ -49,11 +49,13 @@ demo: $(VENV)/.built ## A lost site comes back and works again; what an archive 
 test: $(VENV)/.built $(VENV)/.tools $(NEIGHBOURS) ## The tests
 	scripts/need tools
 	scripts/need browsers
+	scripts/need java
 	$(BIN)/python -m pytest -m "not long" --numprocesses 2 --dist loadfile $(PYTEST)
 
 test-long: $(VENV)/.built $(VENV)/.tools $(NEIGHBOURS) ## All tests, with many more random examples
 	scripts/need tools
 	scripts/need browsers
+	scripts/need java
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest $(PYTEST)
 
 check: $(VENV)/.built $(VENV)/.tools ## Formatting, lints, types, the core's own tests
@@ -84,6 +86,7 @@ bench: bytecode $(VENV)/.tools $(NEIGHBOURS) ## Speeds as ratios to a baseline o
 	LC_ALL=C $(BIN)/python -m bench.stats
 	LC_ALL=C $(BIN)/python -m bench.filter
 	LC_ALL=C $(BIN)/python -m bench.budget
+	LC_ALL=C $(BIN)/python -m bench.scale
 	LC_ALL=C $(BIN)/python -m bench.ageing
 	LC_ALL=C $(BIN)/python -m bench.evaluate
 	LC_ALL=C $(BIN)/python -m bench.aggregate

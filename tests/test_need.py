@@ -22,7 +22,8 @@ def need(what: str, folder: Path, *programs: str, user: int = 1000) -> subproces
 
 
 @pytest.mark.parametrize(
-    ("what", "package"), [("rust", "gcc"), ("lints", "rust-clippy"), ("tools", "zstd"), ("browsers", "chromium")]
+    ("what", "package"),
+    [("rust", "gcc"), ("lints", "rust-clippy"), ("tools", "zstd"), ("browsers", "chromium"), ("java", "default-jre")],
 )
 def test_who_is_not_root_is_told_what_to_install(tmp_path: Path, what: str, package: str) -> None:
     """One line with the packages, and nothing is tried."""

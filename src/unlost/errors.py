@@ -20,6 +20,7 @@ UnlostError
 ├── JobError                a job that this cannot be done with as it stands  exit code 1
 │   └── LeaseLostError      a worker that has the job no longer
 ├── DatabaseError           the database of jobs cannot be reached now        exit code 4
+├── ClusterError            a cluster that cannot be reached, or gave up      exit code 4
 └── ArchiveError            an archive that gave no answer; others may        exit code 4
     ├── NotNowError         it was not asked: a limit, a quota or a block; `until` says when it may be
     ├── FailedError         it was asked and did not answer as it should; `kind` says how
@@ -206,6 +207,15 @@ class LeaseLostError(JobError):
 
 class DatabaseError(UnlostError):
     """The database of jobs cannot be reached, or not written, for now. Nothing was changed; try again later."""
+
+    exit_code = 4
+
+
+class ClusterError(UnlostError):
+    """A cluster that cannot be reached, or that lost its machines more often than it tries again.
+
+    Nothing was written under a final name: ask again when it can be had, and the work begins anew.
+    """
 
     exit_code = 4
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from unlost.cli.apart import group_of
+from unlost.cli.engine_options import columns_option, engine_options, parquet_columns, place
 from unlost.cli.messages import say
 from unlost.cli.problems import say_problems
 from unlost.cli.progress import progress, size_of
@@ -65,7 +66,7 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("files", type=_FILE, nargs=-1, required=True, metavar="INDEX...")
+@click.argument("files", type=click.Path(), nargs=-1, required=True, metavar="INDEX...")
 @_OUTPUT
 @click.option("--bits", type=_BITS, default=DEFAULT_BITS, show_default=True, help="Of a fingerprint.")
 @click.option(
@@ -75,12 +76,14 @@ def command() -> None:
 @click.option("--mime", multiple=True, metavar="TYPE", help="Only rows of this media type; may be repeated.")
 @click.option("--exclude", metavar="KINDS", help=f"Without {' and '.join(EXCLUDABLE)}, with a comma between.")
 @click.option("--rules", type=click.Choice(RULE_SETS), default=DEFAULT_RULES, help="How keys are made.")
+@engine_options
+@columns_option
 @_reading
 @click.pass_context
 def build(
     ctx: click.Context,
     /,
-    files: tuple[Path, ...],
+    files: tuple[str, ...],
     output: Path,
     bits: int,
     key: KeyKind,
@@ -88,6 +91,10 @@ def build(
     mime: tuple[str, ...],
     exclude: str | None,
     rules: str,
+    engine: str,
+    master: str | None,
+    spark_conf: tuple[str, ...],
+    columns: str | None,
     json: bool,
     **reading: Any,  # noqa: ANN401  what `_reading` gives
 ) -> None:
@@ -107,8 +114,17 @@ def build(
         rules=rules,
         **_options(**reading),
     )
-    with writable(output) as target, progress("reading", size_of(files)) as bar:
-        report = build_filter(files, target, options, bar.at)
+    cluster = place(engine, master, spark_conf)
+    parquet = parquet_columns(columns, cluster)
+    if cluster is None:
+        paths = [Path(file) for file in files]
+        with writable(output) as target, progress("reading", size_of(paths)) as bar:
+            report = build_filter(paths, target, options, bar.at)
+    else:
+        from unlost.holdings.spark import filters  # noqa: PLC0415  start-up
+
+        with writable(output) as target, cluster.engine() as engine_there:
+            report = filters.build_filter(engine_there, files, target, options, parquet)
     ctx.exit(_report(report, json))
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from unlost.cli.apart import group_of
+from unlost.cli.engine_options import engine_options, place
 from unlost.cli.mapresult import refuse_both
 from unlost.cli.messages import say
 from unlost.cli.problems import say_problems
@@ -31,11 +32,20 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("files", type=_FILE, nargs=-1, required=True, metavar="MAP...")
+@click.argument("files", type=click.Path(), nargs=-1, required=True, metavar="MAP...")
 @_OUTPUT
+@engine_options
 @_JSON
 @click.pass_context
-def merge(ctx: click.Context, files: tuple[Path, ...], output: Path, json: bool) -> None:
+def merge(
+    ctx: click.Context,
+    files: tuple[str, ...],
+    output: Path,
+    engine: str,
+    master: str | None,
+    spark_conf: tuple[str, ...],
+    json: bool,
+) -> None:
     """Make one map of several, which covers whatever any of them covers.
 
     Copies add up, pages to an upper bound; exclusions lose against what another map holds. docs/map.md has a table.
@@ -43,8 +53,16 @@ def merge(ctx: click.Context, files: tuple[Path, ...], output: Path, json: bool)
     from unlost.holdings.merging import merge_maps  # noqa: PLC0415  start-up
 
     refuse_both(output, json)
-    with writable(output) as target, progress("merging", size_of(files)) as bar:
-        report = merge_maps(files, target, bar.at)
+    cluster = place(engine, master, spark_conf)
+    if cluster is None:
+        paths = [Path(file) for file in files]
+        with writable(output) as target, progress("merging", size_of(paths)) as bar:
+            report = merge_maps(paths, target, bar.at)
+    else:
+        from unlost.holdings.spark import merging  # noqa: PLC0415  start-up
+
+        with writable(output) as target, cluster.engine() as engine_there:
+            report = merging.merge_maps(engine_there, files, target)
     if json:
         click.echo(dumps({"lines": report.merged, "exclusions_dropped": report.dropped}))
     else:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from unlost.cli.engine_options import columns_option, engine_options, parquet_columns, place
 from unlost.cli.mapresult import refuse_both
 from unlost.cli.messages import say
 from unlost.cli.problems import say_problems
@@ -20,7 +21,7 @@ _WEIGHT = click.FloatRange(min=0)
 
 
 @click.command()
-@click.argument("files", type=_FILE, nargs=-1, required=True, metavar="INDEX...")
+@click.argument("files", type=click.Path(), nargs=-1, required=True, metavar="INDEX...")
 @click.option("-o", "--output", type=_FILE, required=True, help="The map to write; `-` is standard output.")
 @click.option("--host-weight", type=_WEIGHT, help="Compact hosts with this weight.")
 @click.option("--path-weight", type=_WEIGHT, help="Compact paths with this weight.")
@@ -37,11 +38,13 @@ _WEIGHT = click.FloatRange(min=0)
 @click.option("--host", help="Whose access log it is, if its lines do not tell.")
 @click.option("--sorted", is_flag=True, help="The files are promised to be sorted: one that is not is an error.")
 @click.option("--threads", type=click.IntRange(min=1), help="How many threads read; all processors if not given.")
+@engine_options
+@columns_option
 @click.option("--json", is_flag=True, help="The result as JSON.")
 @click.pass_context
 def build(
     ctx: click.Context,
-    files: tuple[Path, ...],
+    files: tuple[str, ...],
     output: Path,
     host_weight: float | None,
     path_weight: float | None,
@@ -58,15 +61,22 @@ def build(
     host: str | None,
     sorted: bool,  # noqa: A002
     threads: int | None,
+    engine: str,
+    master: str | None,
+    spark_conf: tuple[str, ...],
+    columns: str | None,
     json: bool,
 ) -> None:
     """Make a map of what indexes hold.
 
     INDEX is CDX, CDXJ, ZipNum (its `.idx`), WARC, ARC, WACZ, a list of addresses, an access log (hits are counted) or
     another map; sorted or not, plain, gzip or zstd, any number of them and of any size. What cannot be read is counted
-    by kind, and the exit code is 3 then. Nothing is written under the final name until all of it is.
+    by kind, and the exit code is 3 then. Nothing is written under the final name until all of it is. On a cluster,
+    INDEX is whatever Spark has addresses for: folders, patterns, object stores; docs/scale.md says more.
     """
     refuse_both(output, json)
+    cluster = place(engine, master, spark_conf)
+    parquet = parquet_columns(columns, cluster)
     options = MapOptions(
         host_weight=host_weight,
         path_weight=path_weight,
@@ -84,8 +94,15 @@ def build(
         sorted=sorted,
         threads=threads,
     )
-    with writable(output) as target, progress("counting", size_of(files)) as bar:
-        report = build_map(files, target, options, bar.at)
+    if cluster is None:
+        paths = [Path(file) for file in files]
+        with writable(output) as target, progress("counting", size_of(paths)) as bar:
+            report = build_map(paths, target, options, bar.at)
+    else:
+        from unlost.holdings.spark import maps  # noqa: PLC0415  start-up
+
+        with writable(output) as target, cluster.engine() as engine_there:
+            report = maps.build_map(engine_there, files, target, options, parquet)
     if json:
         result = {
             "lines": report.lines,

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
+from unlost.cli.engine_options import Place, engine_options, place
 from unlost.cli.mapresult import became, levels, refuse_both, write_trace
 from unlost.cli.messages import say
 from unlost.cli.problems import say_problems
@@ -35,7 +36,7 @@ _ONLY_WITH_BUDGET = ("queries", "query_input", "query_column", "query_host", "pr
 
 
 @click.command()
-@click.argument("file", type=_FILE)
+@click.argument("file", type=click.Path())
 @click.option("-o", "--output", type=_FILE, required=True, help="The map to write; `-` is standard output.")
 @click.option("--host-weight", type=_WEIGHT, default=1.0, show_default=True, help="The smaller, the fewer lines.")
 @click.option("--path-weight", type=_WEIGHT, default=1.0, show_default=True, help="The smaller, the fewer lines.")
@@ -63,11 +64,12 @@ _ONLY_WITH_BUDGET = ("queries", "query_input", "query_column", "query_host", "pr
 @click.option("--with-filter", type=_FILE, help="With --budget: write a filter here, and divide the bytes.")
 @click.option("--date", help="When the filter is made, for its header; SOURCE_DATE_EPOCH too.")
 @click.option("--trace", type=_FILE, help="Write lines read against lines left, as CSV.")
+@engine_options
 @click.option("--json", is_flag=True, help="The result as JSON.")
 @click.pass_context
 def compact(
     ctx: click.Context,
-    file: Path,
+    file: str,
     output: Path,
     host_weight: float,
     path_weight: float,
@@ -90,6 +92,9 @@ def compact(
     with_filter: Path | None,
     date: str | None,
     trace: Path | None,
+    engine: str,
+    master: str | None,
+    spark_conf: tuple[str, ...],
     json: bool,
 ) -> None:
     """Make a map smaller: where its tree branches too much, one wildcard stands for a subtree.
@@ -100,11 +105,14 @@ def compact(
     """
     refuse_both(output, json)
     refuse_given(ctx, _ONLY_WITH_BUDGET if budget is None else _NOT_WITH_BUDGET, is_budget=budget is not None)
+    cluster = place(engine, master, spark_conf)
+    if cluster is not None and (budget is not None or trace is not None):
+        raise UsageError("--budget and --trace look at a map as a whole: leave out --engine spark")
     if budget is not None:
         from unlost.cli.mapbudget import compact_within  # noqa: PLC0415  start-up
 
         code = compact_within(
-            file,
+            Path(file),
             output,
             budget,
             queries=queries,
@@ -138,7 +146,9 @@ def compact(
         how = fit_index(fit, how)
         laws = f"hosts {how.host_a:.3f} x^-{how.host_k:.3f}, paths {how.path_a:.3f} x^-{how.path_k:.3f}"
         say(f"fitted: {laws}", level="info")
-    with writable(output) as target, progress("compacting", size_of([file])) as bar:
+    if cluster is not None:
+        ctx.exit(_compact_there(cluster, file, output, how, json))
+    with writable(output) as target, progress("compacting", size_of([Path(file)])) as bar:
         report = compact_map(file, target, how, bar.at)
     shape = report.shape
     if shape is not None:
@@ -151,6 +161,20 @@ def compact(
             say(became(shape), level="info")
     say_problems(report.problems)
     ctx.exit(InputError.exit_code if report.problems.total else 0)
+
+
+def _compact_there(cluster: Place, file: str, output: Path, how: Compaction, json: bool) -> int:
+    """Compact a map on a cluster; return the exit code. What was rolled up at which depth nobody there knows."""
+    from unlost.holdings.spark import maps  # noqa: PLC0415  start-up
+
+    with writable(output) as target, cluster.engine() as engine:
+        report = maps.compact_map(engine, file, target, how)
+    if json:
+        click.echo(dumps({"lines_in": report.lines_in, "lines_out": report.lines_out, "compaction": asdict(how)}))
+    else:
+        say(f"{report.lines_in} lines became {report.lines_out}", level="info")
+    say_problems(report.problems)
+    return InputError.exit_code if report.problems.total else 0
 
 
 def refuse_given(ctx: click.Context, options: Sequence[str], *, is_budget: bool) -> None:

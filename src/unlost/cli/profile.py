@@ -10,6 +10,7 @@ import click
 
 from unlost import uri
 from unlost.cli import lines
+from unlost.cli.engine_options import columns_option, engine_options, parquet_columns, place
 from unlost.cli.messages import say, shown
 from unlost.cli.policies import psl_option, rules_option, suffix_list, suffixes_option
 from unlost.cli.problems import say_problems
@@ -38,7 +39,7 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("inputs", type=_FILE, nargs=-1, required=True, metavar="INDEX...")
+@click.argument("inputs", type=click.Path(), nargs=-1, required=True, metavar="INDEX...")
 @click.option(
     "--policy",
     required=True,
@@ -72,10 +73,12 @@ def command() -> None:
 @suffixes_option
 @click.option("--threads", type=click.IntRange(min=1), help="How many; as many as there are processors otherwise.")
 @click.option("--memory", type=click.IntRange(min=1), metavar="MB", help="How much counting may take.")
+@engine_options
+@columns_option
 @click.pass_context
 def build(
     ctx: click.Context,
-    inputs: tuple[Path, ...],
+    inputs: tuple[str, ...],
     policy: str,
     output: Path,
     name: str | None,
@@ -87,6 +90,10 @@ def build(
     suffixes: str,
     threads: int | None,
     memory: int | None,
+    engine: str,
+    master: str | None,
+    spark_conf: tuple[str, ...],
+    columns: str | None,
 ) -> None:
     """Count the captures of indexes under the keys of one policy or several, in one pass.
 
@@ -99,6 +106,10 @@ def build(
     problems = Problems()
     if by and format == "json":
         raise UsageError("--by goes with lines: leave out --format json")
+    cluster = place(engine, master, spark_conf)
+    parquet = parquet_columns(columns, cluster)
+    if cluster is not None and (by or format != "cdxj"):
+        raise UsageError("--engine spark writes plain lines: leave out --by and --format json")
     if len(names) > 1 and is_standard_output(output):
         raise UsageError("several policies make several files: give a folder for them")
     is_made = _make_folder(output) if len(names) > 1 else False
@@ -110,12 +121,20 @@ def build(
             else:
                 outputs = {names[0]: stack.enter_context(writable(output))}
             most = None if memory is None else memory << 20
-            if by:
-                build_parted_profiles(inputs, outputs, header, problems, by, suffixes=suffix, memory=most)
+            if cluster is not None:
+                from unlost.holdings.spark.profiles import build_profiles  # noqa: PLC0415  start-up
+
+                there = stack.enter_context(cluster.engine())
+                text = None if psl is None else psl.read_bytes()
+                build_profiles(there, inputs, outputs, header, problems, suffixes=text, columns=parquet)
+            elif by:
+                paths = [Path(file) for file in inputs]
+                build_parted_profiles(paths, outputs, header, problems, by, suffixes=suffix, memory=most)
             else:
-                bar = stack.enter_context(progress("counting", size_of(inputs)))
+                paths = [Path(file) for file in inputs]
+                bar = stack.enter_context(progress("counting", size_of(paths)))
                 profile.build_profiles(
-                    inputs,
+                    paths,
                     outputs,
                     header,
                     problems,

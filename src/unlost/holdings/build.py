@@ -88,6 +88,23 @@ class MapOptions:
         return Header(CONTEXT, {"uri": self.id} if self.id else {}, keys, ("frequency",), meta)
 
 
+def map_builder(wanted: MapOptions) -> _core.MapBuilder:
+    """Return what counts rows as the options have it."""
+    return _core.MapBuilder(
+        rules=wanted.rules,
+        queries=wanted.urir,
+        by_year=wanted.by_year,
+        status=_encoded(wanted.status),
+        mime=_encoded(wanted.mime),
+        exclude=sorted(wanted.exclude),
+        is_sorted=wanted.sorted,
+        line_limit=MAX_LINE_BYTES,
+        threads=wanted.threads,
+        memory=wanted.memory,
+        block=wanted.block,
+    )
+
+
 def build_map(
     inputs: Sequence[str | PathLike[str]],
     output: str | PathLike[str],
@@ -106,20 +123,7 @@ def build_map(
         raise UsageError(f"{min(unknown)}: cannot be left out: expected {' or '.join(EXCLUDABLE)}")
     compaction = wanted.compacts()
     report = Report()
-    counter = _core.MapBuilder(
-        rules=wanted.rules,
-        queries=wanted.urir,
-        by_year=wanted.by_year,
-        status=_encoded(wanted.status),
-        mime=_encoded(wanted.mime),
-        exclude=sorted(wanted.exclude),
-        is_sorted=wanted.sorted,
-        line_limit=MAX_LINE_BYTES,
-        threads=wanted.threads,
-        memory=wanted.memory,
-        block=wanted.block,
-    )
-
+    counter = map_builder(wanted)
     header = wanted.header()
     # The file gets its name in this thread, which sees Ctrl-C: none appears behind an interruption. It is there from
     # the beginning, so that a folder that cannot be written in is found before the work, not behind it.

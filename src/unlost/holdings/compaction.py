@@ -121,7 +121,7 @@ def compact_map(
     how = compaction or Compaction()
     name = fspath(source)
     header = read_map_header(name)
-    head = header_lines(_compacted(header, how))
+    head = header_lines(compacted_header(header, how))
     report = Report()
     try:
         # The file gets its name in this thread, which sees Ctrl-C: none appears behind an interruption.
@@ -139,7 +139,7 @@ def compact_map(
     return report
 
 
-def _compacted(header: Header, how: Compaction) -> Header:
+def compacted_header(header: Header, how: Compaction) -> Header:
     """Return the header of the result: the smallest weights count, whichever were applied first."""
     meta = {**header.meta, **how.meta()}
     before = header.meta.get("weights")

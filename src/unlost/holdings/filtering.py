@@ -155,16 +155,9 @@ def _check_date(digits: str) -> None:
         raise UsageError(str(error)) from error
 
 
-def _write(
-    inputs: Sequence[str | PathLike[str]],
-    output: str | PathLike[str],
-    wanted: FilterOptions,
-    base: Filter | None,
-    watch: Watch | None,
-) -> FilterReport:
-    wanted.check()
-    report = FilterReport()
-    builder = _core.FilterBuilder(
+def filter_builder(wanted: FilterOptions) -> _core.FilterBuilder:
+    """Return what takes keys as the options have it."""
+    return _core.FilterBuilder(
         rules=wanted.rules,
         queries=wanted.key == "urir",
         status=sorted(status.encode() for status in wanted.status),
@@ -175,7 +168,24 @@ def _write(
         memory=wanted.memory,
         block=wanted.block,
     )
-    status, mime, exclude = (",".join(sorted(each)) or None for each in (wanted.status, wanted.mime, wanted.exclude))
+
+
+def choices(wanted: FilterOptions) -> list[str | None]:
+    """Return which rows are taken, as the header says it."""
+    return [",".join(sorted(each)) or None for each in (wanted.status, wanted.mime, wanted.exclude)]
+
+
+def _write(
+    inputs: Sequence[str | PathLike[str]],
+    output: str | PathLike[str],
+    wanted: FilterOptions,
+    base: Filter | None,
+    watch: Watch | None,
+) -> FilterReport:
+    wanted.check()
+    report = FilterReport()
+    builder = filter_builder(wanted)
+    chosen = choices(wanted)
     # The file gets its name in this thread, which sees Ctrl-C, and is there from the beginning, as `build_map` has it.
     with whole_path(output) as aside:
 
@@ -195,7 +205,7 @@ def _write(
         def finish(progress: Progress) -> tuple[int, int]:
             file = base.file if base else None
             try:
-                return builder.write(aside, wanted.wanted_bits(), wanted.made, [status, mime, exclude], file, progress)
+                return builder.write(aside, wanted.wanted_bits(), wanted.made, chosen, file, progress)
             except InputError as error:
                 # The only thing that is read here.
                 raise InputError(f"{base.path}: {error}" if base else str(error)) from error

@@ -161,7 +161,7 @@ def _count(
             tally, damage = counter.add_file(part, progress)
             report.add(tally, part, damage)
     elif kind == "map":
-        fields = len(_map_header(name, map_like).keys)
+        fields = len(map_header_like(name, map_like).keys)
         # What a map excludes, another input may hold: merging looks at that, counting cannot.
         report.add(counter.add_map(name, fields, MAX_LINE_BYTES, is_only, progress), name)
     else:
@@ -170,7 +170,7 @@ def _count(
             report.add(counter.add_rows(batch), name)
 
 
-def _map_header(name: str, wanted: Header) -> Header:
+def map_header_like(name: str, wanted: Header) -> Header:
     """Return the header of a map that is counted. Raises InputError if its rows would mean something else."""
     header = read_map_header(name)
     if header.keys != wanted.keys:

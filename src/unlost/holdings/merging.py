@@ -41,7 +41,7 @@ def merge_maps(
         raise UsageError("nothing to merge: expected at least one map")
     names = [fspath(source) for source in sources]
     headers = [read_map_header(name) for name in names]
-    header = _merged(names, headers)
+    header = merged_header(names, headers)
     opened = [(name, is_rolled_up(each)) for name, each in zip(names, headers, strict=True)]
     report = MergeReport()
 
@@ -59,7 +59,7 @@ def merge_maps(
     return report
 
 
-def _merged(names: Sequence[str], headers: Sequence[Header]) -> Header:
+def merged_header(names: Sequence[str], headers: Sequence[Header]) -> Header:
     """Return the header of the result. Raises InputError if maps do not go together."""
     first = headers[0]
     for name, other in zip(names, headers, strict=True):

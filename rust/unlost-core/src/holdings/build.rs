@@ -181,6 +181,23 @@ impl Builder {
         Ok(())
     }
 
+    /// Adds what [`Builder::write_counts`] of another builder wrote, which wants the same.
+    pub fn add_counts(&mut self, reader: &mut MapReader) -> Result<(), HoldingsError> {
+        while let Some(entry) = reader.next_entry()? {
+            self.add_entry(&entry)?;
+        }
+        Ok(())
+    }
+
+    /// Writes what was counted as it is, whole keys in order, each once, without a total, for another builder.
+    pub fn write_counts(
+        self,
+        out: &mut impl Write,
+        progress: &Progress,
+    ) -> Result<(), HoldingsError> {
+        self.sorter.write_to(out, progress)
+    }
+
     /// What was counted, under its whole keys, and how the work goes on.
     pub(super) fn into_uris(self) -> (Sorter, Effort) {
         (self.sorter, self.effort)

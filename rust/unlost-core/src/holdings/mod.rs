@@ -13,6 +13,7 @@ pub mod budget;
 mod build;
 mod collect;
 mod compact;
+mod cutting;
 mod entry;
 mod error;
 pub mod filter;
@@ -44,6 +45,7 @@ mod with_totals;
 
 pub use build::{Builder, Counts, Effort};
 pub use compact::{Compaction, Curve, Shape, compact};
+pub use cutting::{MapLines, add_totals, cut_lines, read_map_lines};
 pub use entry::Entry;
 pub use error::HoldingsError;
 pub use frequency::{Count, Frequency};

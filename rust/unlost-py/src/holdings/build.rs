@@ -1,7 +1,7 @@
 //! Bindings of building and compacting maps.
 
 use std::fs::{File, OpenOptions};
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, Cursor, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -20,6 +20,9 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 const WRITTEN: &str = "the map was written already";
+
+/// Bytes of a counted key: no line of an index that makes a longer one is read.
+const LONGEST_COUNT: usize = 64 << 20;
 
 /// How far a piece of work is.
 #[pyclass(frozen, module = "unlost._core")]
@@ -161,6 +164,27 @@ impl MapBuilder {
             Ok(std::mem::take(&mut reader.tally))
         })?;
         Ok(convert::tally(tally))
+    }
+
+    /// Adds what `write_counts` of another builder wrote, or whole lines of it.
+    fn add_counts(&self, py: Python<'_>, text: Vec<u8>, fields: usize) -> PyResult<()> {
+        self.with(py, |builder| {
+            let mut reader = MapReader::new(Cursor::new(text), fields, LONGEST_COUNT)?;
+            builder.add_counts(&mut reader)
+        })
+    }
+
+    /// Writes what was counted, whole keys in order, without headers and total, to a file that is there already.
+    fn write_counts(&self, py: Python<'_>, path: PathBuf, progress: &Progress) -> PyResult<()> {
+        let Some(builder) = self.take() else {
+            return Err(PyValueError::new_err(WRITTEN));
+        };
+        let result = py.detach(|| {
+            let mut out = open(&path)?;
+            builder.write_counts(&mut out, &progress.0)?;
+            Ok(out.flush()?)
+        });
+        result.map_err(|error| raise(py, error))
     }
 
     /// Begins to write the map to a file that is there already, behind its headers, while its lines are being counted:

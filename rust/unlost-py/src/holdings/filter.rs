@@ -1,7 +1,7 @@
 //! Bindings of filters.
 
 use std::fs::{File, OpenOptions};
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::thread::available_parallelism;
@@ -11,20 +11,78 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyList};
 use unlost_core::formats::{Damage, Layout};
 use unlost_core::holdings::filter::{
-    self, FilterError, Header, has_each, has_each_line, has_each_uri,
+    self, DateRange, FilterError, Header, KeyKind, has_each, has_each_line, has_each_uri,
 };
 use unlost_core::holdings::{HoldingsError, MapReader, Tally};
 use unlost_core::mapping::Mapping;
 use unlost_core::texts::Texts;
 
-use super::build::{Progress, RowColumns, row};
+use super::build::{Progress, RowColumns, open, row};
 use super::convert::{self, PyTally, raise};
-use crate::errors::{raise_input, raise_uri, uri_error};
+use crate::errors::{raise_input, raise_uri, raise_usage, uri_error};
 use crate::texts::{for_each_text, text};
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<FilterFile>()?;
-    module.add_class::<FilterBuilder>()
+    module.add_class::<FilterBuilder>()?;
+    module.add_function(wrap_pyfunction!(filter_partitions_of, module)?)?;
+    module.add_function(wrap_pyfunction!(make_filter_partitions, module)?)?;
+    module.add_function(wrap_pyfunction!(filter_head, module)?)
+}
+
+/// How many partitions a filter of so many keys has.
+#[pyfunction]
+fn filter_partitions_of(keys: u64) -> u64 {
+    filter::partitions_of(keys)
+}
+
+/// Makes the partitions from `first` up to `end` of all hashes that belong to them. Returns their entries of the directory,
+/// and their bytes.
+#[pyfunction]
+fn make_filter_partitions(
+    py: Python<'_>,
+    hashes: &[u8],
+    first: u64,
+    end: u64,
+    partitions: u64,
+    bits: u8,
+) -> (Vec<u8>, Vec<u8>) {
+    py.detach(|| filter::make_partitions(hashes, first..end, partitions, bits))
+}
+
+/// What stands before the partitions of a filter, `bytes` long together.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)]
+fn filter_head(
+    py: Python<'_>,
+    rules: &str,
+    queries: bool,
+    bits: u8,
+    keys: u64,
+    dates: Option<(String, String)>,
+    made: Option<String>,
+    chosen: [Option<String>; 3],
+    directory: &[u8],
+    bytes: u64,
+) -> PyResult<Vec<u8>> {
+    let rules = rules
+        .parse()
+        .map_err(|error| raise_usage(py, format!("{rules}: {error}")))?;
+    let dates = dates.and_then(|(first, last)| DateRange::of(first.as_bytes(), last.as_bytes()));
+    let header = Header {
+        kind: if queries {
+            KeyKind::Urir
+        } else {
+            KeyKind::Hxpx
+        },
+        rules,
+        bits,
+        keys,
+        dates: dates.unwrap_or_default(),
+        made: made.map(String::into_bytes),
+        chosen,
+    };
+    Ok(filter::filter_head(&header, directory, bytes))
 }
 
 /// Key kind, rules, bits, keys; first and last date; when it was made; statuses, media types, pages left out.
@@ -38,18 +96,23 @@ type PyLayer = (
     [Option<String>; 3],
 );
 
+/// The first and the last date, if there are any.
+fn digits(dates: &DateRange) -> Option<(String, String)> {
+    let text = |date: &[u8]| String::from_utf8_lossy(date).into_owned();
+    dates.get().map(|(first, last)| (text(first), text(last)))
+}
+
 fn layer(header: &Header) -> PyLayer {
-    let digits = |date: &[u8]| String::from_utf8_lossy(date).into_owned();
     (
         header.kind.name(),
         header.rules.name(),
         header.bits,
         header.keys,
+        digits(&header.dates),
         header
-            .dates
-            .get()
-            .map(|(first, last)| (digits(first), digits(last))),
-        header.made.as_deref().map(digits),
+            .made
+            .as_deref()
+            .map(|date| String::from_utf8_lossy(date).into_owned()),
         header.chosen.clone(),
     )
 }
@@ -312,6 +375,37 @@ impl FilterBuilder {
             Ok(std::mem::take(&mut reader.tally))
         })?;
         Ok(convert::tally(tally))
+    }
+
+    /// Takes what `write_hashes` of another builder wrote, or some of it.
+    fn add_hashes(&self, py: Python<'_>, bytes: &[u8]) -> PyResult<()> {
+        self.with(py, |builder| builder.add_hashes(bytes))
+    }
+
+    /// Writes the hashes of all keys to a file that is there already: in order, each once, 8 bytes each. Returns how many
+    /// there are, and the dates of the first and the last capture.
+    fn write_hashes(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        progress: &Progress,
+    ) -> PyResult<(u64, Option<(String, String)>)> {
+        let builder = self
+            .builder
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        let Some(builder) = builder else {
+            return Err(PyValueError::new_err(WRITTEN));
+        };
+        let result = py.detach(|| {
+            let mut out = open(&path)?;
+            let found = builder.write_hashes(&mut out, &progress.0)?;
+            out.flush()?;
+            Ok(found)
+        });
+        let (count, dates) = result.map_err(|error| raise(py, error))?;
+        Ok((count, digits(&dates)))
     }
 
     /// Writes the filter to a file that is there already, behind its base if it has one. Returns how many keys the new

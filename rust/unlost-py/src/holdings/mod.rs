@@ -5,6 +5,7 @@ mod answers;
 mod budget;
 mod build;
 mod convert;
+mod cutting;
 mod filter;
 mod lookup;
 mod merge;
@@ -20,6 +21,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     answers::add_to(module)?;
     budget::add_to(module)?;
     build::add_to(module)?;
+    cutting::add_to(module)?;
     filter::add_to(module)?;
     lookup::add_to(module)?;
     merge::add_to(module)?;

@@ -14,7 +14,7 @@ use super::dates::DateRange;
 use super::file::Filter;
 use super::fuse::Fuse;
 use super::hash::xxh64;
-use super::hashes::{Hashes, joined};
+use super::hashes::{Hashes, hashes_in, joined};
 use super::header::{ENTRY_BYTES, Extent, Header, KeyKind, Partition};
 use crate::formats::{Damage, Input, Layout, Row};
 
@@ -136,6 +136,29 @@ impl FilterBuilder {
         Ok(())
     }
 
+    /// Takes hashes that [`FilterBuilder::write_hashes`] of another builder wrote.
+    pub fn add_hashes(&mut self, bytes: &[u8]) -> Result<(), HoldingsError> {
+        self.hashes.append(&hashes_in(bytes))
+    }
+
+    /// Writes the hashes of all keys in order, each once, 8 bytes each, lowest first. Returns how many there are, and the
+    /// dates.
+    pub fn write_hashes(
+        self,
+        out: &mut impl Write,
+        progress: &Progress,
+    ) -> Result<(u64, DateRange), HoldingsError> {
+        let threads = self.effort.threads.max(1);
+        let mut hashes = self.hashes.finish(threads, &|_| Ok(true), progress)?;
+        for some in 1..=STEPS {
+            progress.go_on()?;
+            for hash in hashes.take(last_hash(some - 1, STEPS))? {
+                out.write_all(&hash.to_le_bytes())?;
+            }
+        }
+        Ok((hashes.count, self.dates))
+    }
+
     /// Writes the filter. With a base, that comes first as it is, and then a layer of the keys that it does not have.
     ///
     /// Of the header, what the keys are, their number and the dates are set here. Returns that number, and how many bytes
@@ -154,11 +177,7 @@ impl FilterBuilder {
         };
         let threads = self.effort.threads.max(1);
         let mut hashes = self.hashes.finish(threads, &keep, progress)?;
-        let partitions = hashes
-            .count
-            .div_ceil(PARTITION_KEYS)
-            .max(1)
-            .next_power_of_two();
+        let partitions = partitions_of(hashes.count);
         let mut directory = Vec::new();
         let mut body = Spool::new(self.effort.memory / 2);
         for first in (0..partitions).step_by(threads) {
@@ -173,14 +192,7 @@ impl FilterBuilder {
                 workers.into_iter().map(joined).collect()
             });
             for (part, fuse) in parts.iter().zip(fuses) {
-                let partition = Partition {
-                    checksum: xxh64(&fuse.bytes),
-                    // Some hundred thousand.
-                    keys: u32::try_from(part.len()).unwrap_or(u32::MAX),
-                    seed: fuse.seed,
-                    shape: fuse.shape,
-                };
-                partition.write(&mut directory);
+                write_entry(part, &fuse, &mut directory);
                 body.write_all(&fuse.bytes)?;
             }
         }
@@ -195,22 +207,73 @@ impl FilterBuilder {
             dates: self.dates,
             ..header
         };
-        let extent = Extent {
-            partitions: directory.len() / ENTRY_BYTES,
-            bytes: body.len(),
-        };
-        let mut head = header.write(extent);
-        head.append(&mut directory);
-        let checksum = xxh64(&head);
-        head.extend_from_slice(&checksum.to_le_bytes());
+        let head = filter_head(&header, &directory, body.len());
         let before = base.map_or(&b""[..], Filter::bytes);
-        let written = (before.len() + head.len()) as u64 + extent.bytes;
+        let written = (before.len() + head.len()) as u64 + body.len();
         out.write_all(before)?;
         out.write_all(&head)?;
         body.copy_to(out)?;
         out.flush()?;
         Ok((header.keys, written))
     }
+}
+
+/// How many pieces hashes are written in.
+const STEPS: u64 = 256;
+
+/// How many partitions a filter of so many keys has: a power of two.
+#[must_use]
+pub fn partitions_of(keys: u64) -> u64 {
+    keys.div_ceil(PARTITION_KEYS).max(1).next_power_of_two()
+}
+
+/// Appends a partition's entry of the directory.
+fn write_entry(part: &[u64], fuse: &Fuse, directory: &mut Vec<u8>) {
+    let partition = Partition {
+        checksum: xxh64(&fuse.bytes),
+        // Some hundred thousand.
+        keys: u32::try_from(part.len()).unwrap_or(u32::MAX),
+        seed: fuse.seed,
+        shape: fuse.shape,
+    };
+    partition.write(directory);
+}
+
+/// Makes some of a filter's partitions, from one up to another, of all hashes that belong to them, as
+/// [`FilterBuilder::write_hashes`] writes them. Returns their entries of the directory, and their bytes.
+#[must_use]
+pub fn make_partitions(
+    hashes: &[u8],
+    range: std::ops::Range<u64>,
+    partitions: u64,
+    bits: u8,
+) -> (Vec<u8>, Vec<u8>) {
+    let hashes = hashes_in(hashes);
+    let (mut directory, mut body) = (Vec::new(), Vec::new());
+    let mut rest = hashes.as_slice();
+    for partition in range {
+        let last = last_hash(partition, partitions);
+        let (part, behind) = rest.split_at(rest.partition_point(|&hash| hash <= last));
+        rest = behind;
+        let fuse = Fuse::of(part, bits);
+        write_entry(part, &fuse, &mut directory);
+        body.extend_from_slice(&fuse.bytes);
+    }
+    (directory, body)
+}
+
+/// What stands before the partitions of a layer, `bytes` long together: its header, its directory and their checksum.
+#[must_use]
+pub fn filter_head(header: &Header, directory: &[u8], bytes: u64) -> Vec<u8> {
+    let extent = Extent {
+        partitions: directory.len() / ENTRY_BYTES,
+        bytes,
+    };
+    let mut head = header.write(extent);
+    head.extend_from_slice(directory);
+    let checksum = xxh64(&head);
+    head.extend_from_slice(&checksum.to_le_bytes());
+    head
 }
 
 /// The largest hash that belongs to a partition: as many of its first bits as tell partitions apart are the partition's

@@ -57,7 +57,8 @@ impl DateRange {
     }
 
     /// What [`DateRange::get`] gave. `None` if these are no two moments in order.
-    pub(super) fn of(first: &[u8], last: &[u8]) -> Option<Self> {
+    #[must_use]
+    pub fn of(first: &[u8], last: &[u8]) -> Option<Self> {
         let range = Self {
             first: moment(first)?,
             last: moment(last)?,

@@ -93,6 +93,16 @@ impl Hashes {
     }
 }
 
+/// Hashes that were written as 8 bytes each, lowest first.
+pub(super) fn hashes_in(bytes: &[u8]) -> Vec<u64> {
+    let hash = |bytes: &[u8]| {
+        bytes
+            .iter()
+            .rfold(0, |hash, &byte| hash << 8 | u64::from(byte))
+    };
+    bytes.chunks_exact(8).map(hash).collect()
+}
+
 /// Puts hashes apart by their buckets; says where each bucket ends.
 fn by_bucket(hashes: &[u64]) -> (Vec<u64>, Vec<usize>) {
     // Ten bits are left.
@@ -223,12 +233,7 @@ impl Spilled {
                 (&mut self.file).take(length).read_to_end(&mut bytes)?;
             }
         }
-        let hash = |bytes: &[u8]| {
-            bytes
-                .iter()
-                .rfold(0, |hash, &byte| hash << 8 | u64::from(byte))
-        };
-        Ok(bytes.chunks_exact(8).map(hash).collect())
+        Ok(hashes_in(&bytes))
     }
 }
 

@@ -17,7 +17,7 @@ mod hashes;
 mod header;
 
 pub use ask::{has_each, has_each_line, has_each_uri};
-pub use build::FilterBuilder;
+pub use build::{FilterBuilder, filter_head, make_partitions, partitions_of};
 pub use dates::DateRange;
 pub use file::{Filter, FilterError};
 pub use hash::xxh64;

@@ -1,0 +1,310 @@
+"""Files of lines as Spark reads them: in pieces, each of which knows what file it is of and how that begins."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+from urllib.parse import unquote
+
+from unlost.errors import InputError
+from unlost.holdings.inputs import Kind, kind_of
+from unlost.holdings.spark.failures import explained
+from unlost.holdings.spark.files import folder
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_HEAD = 1 << 16
+"""Bytes of a file that are looked at to tell what it is."""
+
+_OPENED_AT_ONCE = 16
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
+_LINES: tuple[Kind, ...] = ("index", "urls", "map")
+
+COMMON_CRAWL = {
+    "key": "url_surtkey",
+    "url": "url",
+    "date": "fetch_time",
+    "mime": "content_mime_type",
+    "status": "fetch_status",
+}
+"""The columns of Common Crawl's index: a name of ours, and theirs."""
+
+_CDX_COLUMNS = {"key": "N", "date": "b", "url": "a", "mime": "m", "status": "s"}
+_CDX_HEADER = b" CDX N b a m s\n"
+
+HINT = b'" 19700101000000 {"url": "dns:unlost", "mime": "text/dns", "status": "-"}\n'
+"""Stands before pieces of a CDXJ, whose first line may be anything: it tells the layout, sorts first, is no page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What a file is, as its first lines tell: its kind, and what has to stand before every piece of it."""
+
+    kind: Kind
+    header: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Files of lines.
+
+    names: of all of them, as Spark has them, in a fixed order; a piece's source is a place in it.
+    openings: by name, of those that are read in several pieces.
+    kind: what all of them are, if the user said so. rows: the frame: text, name of the file, where the piece begins.
+    """
+
+    names: Sequence[str]
+    openings: Mapping[str, Opening]
+    kind: Kind | None
+    rows: "DataFrame"
+
+    def shown(self, source: int) -> str:
+        """Return the name of a file for people."""
+        return shown(self.names[source])
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A piece of a file's text, in a file of its own on the machine that works.
+
+    source, start: which file, and where in it, in bytes; 0 is its beginning. kind: what it is.
+    path: its text, with `added` bytes in `added_lines` lines before it that are not of this piece.
+    has_hint: whether those are `HINT`, which is counted as what is no page.
+    """
+
+    source: int
+    name: str
+    start: int
+    kind: Kind
+    path: Path
+    added: int
+    added_lines: int
+    has_hint: bool
+
+
+def _plain(name: str) -> str:
+    """Return a name by which a file is known: Spark writes `file:/x` and `file:///x`, and escapes more or less."""
+    return re.sub(r"^(\w+):/+", r"\1:/", unquote(name))
+
+
+def shown(name: str) -> str:
+    """Return a file's name for people."""
+    return re.sub(r"^file:/+", "/", unquote(name))
+
+
+def spark_path(name: str | PathLike[str]) -> str:
+    r"""Return what Spark takes for a name: addresses as they are, files of this machine with their whole path.
+
+    >>> spark_path("s3a://bucket/cdx-*.gz"), spark_path("/data/*.cdxj")
+    ('s3a://bucket/cdx-*.gz', 'file:/data/*.cdxj')
+    """
+    text = fspath(name)
+    if _SCHEME.match(text):
+        return text
+    path = Path(text).absolute()
+    whole = fspath(path)
+    if path.exists():
+        # It has its name, whatever Spark would take its brackets for.
+        whole = re.sub(r"([\\{}\[\]*?^])", r"\\\1", whole)
+    return f"file:{whole}"
+
+
+def read_files(
+    session: "SparkSession",
+    names: Sequence[str | PathLike[str]],
+    kind: Kind | None = None,
+    *,
+    in_order: bool = False,
+) -> Files:
+    """Return files of lines: names may be those of folders, patterns, and whatever Spark has addresses for.
+
+    in_order: keep the order of the names; that of files within a folder or a pattern is by name in any case.
+    Raises InputError if there is none, or if one is of a kind that has no lines.
+    """
+    from pyspark.sql import functions as f  # noqa: PLC0415  an extra
+
+    paths = [spark_path(name) for name in names]
+    with explained():
+        read = session.read.option("lineSep", "\n")
+        frame = read.text(paths)
+        groups = [read.text([path]).inputFiles() for path in paths] if in_order else [frame.inputFiles()]
+        files = list(dict.fromkeys(name for group in groups for name in sorted(group)))
+        if not files:
+            raise InputError(f"{fspath(names[0])}: no files there")
+        openings = dict(_openings(session, files, kind))
+        rows = frame.select(
+            f.col("value").cast("binary").alias("data"),
+            f.col("_metadata.file_path").alias("name"),
+            f.col("_metadata.file_block_start").alias("start"),
+        )
+    return Files(files, openings, kind, rows)
+
+
+def read_parquet(
+    session: "SparkSession", names: Sequence[str | PathLike[str]], columns: Mapping[str, str] = COMMON_CRAWL
+) -> Files:
+    """Return the rows of Parquet files as lines of a CDX.
+
+    columns: for `key`, `url`, `date`, `mime` and `status` the name of the column; `url` there must be, and without
+    a key that is made of it. Dates are 14 digits or timestamps.
+    """
+    from pyspark.sql import functions as f  # noqa: PLC0415  an extra
+
+    with explained():
+        frame = session.read.parquet(*[spark_path(name) for name in names])
+        files = sorted(frame.inputFiles())
+        types = dict(frame.dtypes)
+
+        def field(ours: str) -> Any:  # noqa: ANN401  a column, of which there are two classes
+            if ours not in columns:
+                return f.lit("-")
+            column = f.col(columns[ours])
+            if types.get(columns[ours], "").startswith("timestamp"):
+                column = f.date_format(column, "yyyyMMddHHmmss")
+            # What would end a column or a line.
+            text = f.regexp_replace(column.cast("string"), r"\s", "%20")
+            return f.when(f.length(text) > 0, text).otherwise(f.lit("-"))
+
+        line = f.concat_ws(" ", *[f.coalesce(field(ours), f.lit("-")) for ours in _CDX_COLUMNS])
+        rows = frame.select(
+            line.cast("binary").alias("data"),
+            f.col("_metadata.file_path").alias("name"),
+            f.col("_metadata.file_block_start").alias("start"),
+        )
+    return Files(files, dict.fromkeys(map(_plain, files), Opening("index", _CDX_HEADER)), "index", rows)
+
+
+def read_head(session: "SparkSession", name: str, size: int = _HEAD) -> bytes:
+    """Return the first bytes of a file's text, by Spark's own file systems. Raises InputError if it cannot be read."""
+    with explained():
+        return _read_head(session, name, size)[0]
+
+
+def _read_head(session: "SparkSession", name: str, size: int) -> tuple[bytes, bool]:
+    """Return the first bytes of a file's text, and whether it may be read in several pieces."""
+    jvm: Any = session.sparkContext._jvm  # noqa: SLF001  there is no other way to Spark's file systems
+    conf = session.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001
+    path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(name))
+    system = path.getFileSystem(conf)
+    codec = jvm.org.apache.hadoop.io.compress.CompressionCodecFactory(conf).getCodec(path)
+    stream = system.open(path)
+    try:
+        text = stream if codec is None else codec.createInputStream(stream)
+        head = bytes(text.readNBytes(size))
+    finally:
+        stream.close()
+    return head, codec is None
+
+
+def _openings(session: "SparkSession", names: Sequence[str], kind: Kind | None) -> Iterable[tuple[str, Opening]]:
+    """Return what files are that may be read in several pieces."""
+
+    def opening(name: str) -> tuple[str, Opening] | None:
+        head, may_be_cut = _read_head(session, name, _HEAD)
+        return (_plain(name), told(shown(name), head, kind)) if may_be_cut and head else None
+
+    with ThreadPoolExecutor(_OPENED_AT_ONCE) as threads:
+        yield from filter(None, threads.map(opening, names))
+
+
+def told(name: str, head: bytes, kind: Kind | None) -> Opening:
+    """Return what a file is whose text begins so. Raises InputError if it is nothing that has lines."""
+    found = kind
+    if found is None:
+        with folder() as place:
+            text = Path(place, "head")
+            # The last line may be cut, and lines are what is looked at.
+            text.write_bytes(head[: head.rfind(b"\n") + 1] or head)
+            found = "zipnum" if name.endswith(".idx") else kind_of(text)
+    if found not in _LINES:
+        raise InputError(
+            f"{name}: {found}: on a cluster only CDX, CDXJ, lists of addresses, maps and Parquet are read: make an "
+            "index of it first (`unlost index`), or give the parts of a ZipNum"
+        )
+    lines = head.splitlines(keepends=True)
+    header = []
+    for line in lines:
+        if not (line[:1] in b"!@" or line[1:4] == b"CDX"):
+            break
+        header.append(line)
+    if found == "index" and not any(line[1:4] == b"CDX" for line in header):
+        rows = [line for line in lines[len(header) :] if line.strip()]
+        return Opening(found, HINT if rows and b" {" in rows[0] else b"")
+    return Opening(found, b"".join(header) if found in ("index", "map") else b"")
+
+
+def pieces_in(batches: Iterable[Any], files: Files, place: Path) -> Iterator[Piece]:
+    """Yield the pieces of Arrow batches with text, name and start, each in a file until the next is asked for."""
+    sources = {_plain(name): number for number, name in enumerate(files.names)}
+    path = Path(place, "piece")
+    current: tuple[str, int] | None = None
+    file: BinaryIO | None = None
+
+    def finish() -> Iterator[Piece]:
+        if file is None or current is None:
+            return
+        file.close()
+        yield _piece(current, files, sources, path)
+        path.unlink(missing_ok=True)
+
+    for batch in batches:
+        for key, text in _runs(batch):
+            if key != current:
+                yield from finish()
+                current, file = key, path.open("wb")
+                known = files.openings.get(_plain(key[0]))
+                if known is not None and (key[1] > 0 or known.header == _CDX_HEADER):
+                    file.write(known.header)
+            if file is not None:
+                file.write(text)
+    yield from finish()
+
+
+def _piece(current: tuple[str, int], files: Files, sources: Mapping[str, int], path: Path) -> Piece:
+    name, start = current
+    known = files.openings.get(_plain(name))
+    header = b""
+    if known is None:
+        with path.open("rb") as file:
+            known = told(shown(name), file.read(_HEAD), files.kind)
+    elif start > 0 or known.header == _CDX_HEADER:
+        header = known.header
+    number = sources[_plain(name)]
+    return Piece(number, shown(name), start, known.kind, path, len(header), header.count(b"\n"), header == HINT)
+
+
+def _runs(batch: Any) -> Iterator[tuple[tuple[str, int], bytes]]:  # noqa: ANN401  pyarrow has no types
+    """Yield the name and start of rows that follow each other, with their lines as one text."""
+    names, starts = batch.column("name"), batch.column("start")
+    rows = batch.num_rows
+    first = 0
+    while first < rows:
+        key = (names[first].as_py(), starts[first].as_py())
+        end = rows
+        if (names[rows - 1].as_py(), starts[rows - 1].as_py()) != key:
+            # Pieces end seldom: halves find the place.
+            low, high = first, rows - 1
+            while low + 1 < high:
+                middle = (low + high) // 2
+                if (names[middle].as_py(), starts[middle].as_py()) == key:
+                    low = middle
+                else:
+                    high = middle
+            end = high
+        yield key, _joined(batch.column("data").slice(first, end - first))
+        first = end
+
+
+def _joined(lines: Any) -> bytes:  # noqa: ANN401
+    """Return lines with their ends, as one text, without looking at each in Python."""
+    import pyarrow as pa  # noqa: PLC0415  an extra
+    from pyarrow import compute  # noqa: PLC0415
+
+    ended = compute.binary_join_element_wise(
+        lines.cast(pa.large_binary()), pa.scalar(b"", pa.large_binary()), pa.scalar(b"\n", pa.large_binary())
+    )
+    return b"".join(ended.to_pylist()) if ended.offset or ended.null_count else bytes(ended.buffers()[2] or b"")

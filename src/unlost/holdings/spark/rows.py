@@ -1,0 +1,129 @@
+"""What travels between the machines: rows of bytes, in Arrow batches."""
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from unlost.errors import UnlostError
+
+if TYPE_CHECKING:
+    # Names of types, which the extension itself does not have.
+    from unlost._core import Tally
+
+SCHEMA = "part int, source int, place long, data binary"
+"""Of every frame but those that are read from files."""
+
+REPORT = -1
+"""The part of rows that are about the work."""
+
+CHUNK = 1 << 20
+"""Bytes of a row, about."""
+
+_BATCH = 4 << 20
+"""Bytes of a batch, about."""
+
+
+class Row(NamedTuple):
+    """Some bytes of a result.
+
+    part: which part of the result they belong to; `REPORT` for what is about the work.
+    source: which of the files they come from, where that matters.
+    place: grows within a part and a source.
+    data: whole lines, or hashes.
+    """
+
+    part: int
+    source: int
+    place: int
+    data: bytes
+
+
+class Edges(NamedTuple):
+    """Where a piece of a file begins, and its first and last key: whether pieces follow each other in order."""
+
+    source: int
+    start: int
+    first: bytes
+    last: bytes
+
+
+@dataclass(slots=True)
+class Note:
+    """What one task says about its work.
+
+    tallies: for each piece of a file its source, where it begins, how many lines and bytes were put before it, and what
+        became of its lines.
+    samples: keys at even distances, each with the bytes that it stands for.
+    edges: of pieces, where order matters.
+    totals: `*` lines: by source what files state, and what their lines come to.
+    apart: lines that every part has to know, by source.
+    counts: numbers, by name.
+    dates: of the first and the last capture, for filters.
+    failure: what a user is told, and the name of its class, if the input is at fault. Trying again would not help.
+    """
+
+    tallies: "list[tuple[int, int, int, int, Tally]]" = field(default_factory=list)
+    samples: list[tuple[bytes, int]] = field(default_factory=list)
+    edges: list[Edges] = field(default_factory=list)
+    stated: dict[int, bytes] = field(default_factory=dict)
+    summed: dict[int, bytes] = field(default_factory=dict)
+    apart: dict[int, bytes] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+    dates: tuple[str, str] | None = None
+    failure: tuple[str, str] | None = None
+
+    def row(self) -> Row:
+        """Return it as what travels."""
+        return Row(REPORT, 0, 0, pickle.dumps(self))
+
+    @staticmethod
+    def of(data: bytes) -> "Note":
+        """Return what a row has. It comes from our own tasks, as everything that Spark itself unpickles does."""
+        note = pickle.loads(data)  # noqa: S301
+        if not isinstance(note, Note):
+            raise TypeError("expected a note")
+        return note
+
+
+Work = Callable[[Iterator[Row]], Iterator[Row]]
+"""What a task does. It must give the same rows whenever it is done again."""
+
+
+def guarded(rows: Iterator[Row]) -> Iterator[Row]:
+    """Yield rows; what is wrong with the input becomes a note, so that Spark does not try it again."""
+    try:
+        yield from rows
+    except UnlostError as error:
+        yield Note(failure=(type(error).__name__, str(error))).row()
+
+
+def rows_in(batches: Iterable[Any]) -> Iterator[Row]:
+    """Yield the rows of Arrow batches of `SCHEMA`."""
+    for batch in batches:
+        columns = [batch.column(name).to_pylist() for name in Row._fields]
+        yield from map(Row._make, zip(*columns, strict=True))
+
+
+def batches_of(rows: Iterable[Row]) -> Iterator[Any]:
+    """Yield Arrow batches of rows, none of which is much larger than it must be."""
+    import pyarrow as pa  # noqa: PLC0415  an extra
+
+    schema = pa.schema([("part", pa.int32()), ("source", pa.int32()), ("place", pa.int64()), ("data", pa.binary())])
+
+    def batch(some: list[Row]) -> Any:  # noqa: ANN401  pyarrow has no types
+        columns = [
+            pa.array(list(column), kind) for column, kind in zip(zip(*some, strict=True), schema.types, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    some: list[Row] = []
+    size = 0
+    for row in rows:
+        some.append(row)
+        size += len(row.data)
+        if size >= _BATCH:
+            yield batch(some)
+            some, size = [], 0
+    if some:
+        yield batch(some)

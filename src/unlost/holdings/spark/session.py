@@ -1,0 +1,121 @@
+"""A session on a cluster: begun, checked, ended."""
+
+import os
+import re
+import socket
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from unlost.errors import ClusterError, UsageError
+from unlost.holdings.spark.failures import explained
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_CONNECT_SECONDS = 5
+"""A master that does not take a connection within this time is not there: Spark itself tries for minutes."""
+
+_EXECUTOR_SECONDS = 120
+"""Clusters that start machines on demand take a minute."""
+
+_LOCAL = re.compile(r"local(-cluster)?(\[.*\])?")
+
+_CONF = {
+    "spark.app.name": "unlost",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    "spark.sql.session.timeZone": "UTC",
+    # Batches of rows that hold a megabyte each, not of ten thousand rows whatever they hold.
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(16 << 20),
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
+    # A file that is gone is an error: a map without what it had would deny what is held.
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    # Each part has its number; nobody may join some of them.
+    "spark.sql.adaptive.enabled": "false",
+}
+
+
+@contextmanager
+def spark_session(master: str, conf: Mapping[str, str] | None = None) -> "Iterator[SparkSession]":
+    """Give a session on a cluster, which ends with the block.
+
+    master: as Spark takes it, such as `spark://host:7077`, `yarn`, `local[*]`. conf: further settings of Spark.
+    Raises UsageError if PySpark is missing, ClusterError if the cluster cannot be reached or gives no executor.
+    """
+    try:
+        from pyspark.sql import SparkSession  # noqa: PLC0415  an extra
+    except ImportError:
+        raise UsageError("--engine spark needs PySpark: pip install 'unlost[spark]'") from None
+    _refuse_dead(master)
+    is_local = _LOCAL.fullmatch(master) is not None
+    if is_local:
+        # The same Python, and nobody else listens.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    builder = SparkSession.builder.master(master)
+    for name, value in {**_CONF, **(conf or {})}.items():
+        builder = builder.config(name, value)
+    with explained():
+        try:
+            session = builder.getOrCreate()
+        except Exception as error:  # whatever a Java that is not there makes of itself
+            if type(error).__name__ in ("PySparkRuntimeError", "FileNotFoundError"):
+                raise ClusterError(
+                    "Java did not start: Spark needs Java 17 or newer (Debian: apt-get install default-jre-headless)"
+                ) from error
+            raise
+    try:
+        _wait_for_executor(session, master)
+        yield session
+    finally:
+        with suppress(Exception):
+            session.stop()
+
+
+def _refuse_dead(master: str) -> None:
+    """Raise ClusterError if none of the hosts of `spark://host:port,host:port` takes a connection."""
+    if not master.startswith("spark://"):
+        return
+    hosts = master.removeprefix("spark://").split(",")
+    reasons = []
+    for host in hosts:
+        name, _, port = host.rpartition(":")
+        if not name or not port.isdigit():
+            raise UsageError(f"{master}: expected a master such as spark://host:7077")
+        try:
+            socket.create_connection((name.strip("[]"), int(port)), _CONNECT_SECONDS).close()
+        except OSError as error:
+            reasons.append(f"{host}: {error.strerror or error}")
+        else:
+            return
+    raise ClusterError(f"the master cannot be reached: {'; '.join(reasons)}")
+
+
+def _wait_for_executor(session: "SparkSession", master: str) -> None:
+    """Raise ClusterError if nothing is done within a time: a master without workers takes jobs and never begins."""
+    context = session.sparkContext
+    failures: list[BaseException] = []
+
+    def ask() -> None:
+        try:
+            context.parallelize([0], 1).count()
+        except Exception as error:  # noqa: BLE001  raised again in the thread that waits
+            failures.append(error)
+
+    asking = threading.Thread(target=ask, name="unlost-spark-first", daemon=True)
+    asking.start()
+    asking.join(_EXECUTOR_SECONDS)
+    if asking.is_alive():
+        context.cancelAllJobs()
+        raise ClusterError(
+            f"{master}: no executor began to work within {_EXECUTOR_SECONDS} seconds: are there workers with enough "
+            "memory and processors (spark.executor.memory, spark.executor.cores)?"
+        )
+    if failures:
+        with explained():
+            raise failures[0]

@@ -1,0 +1,264 @@
+"""Work on a cluster of two machines, against the same on one: the same bytes, whatever is lost on the way."""
+
+import random
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+from pyarrow import parquet
+
+from tests.holdings.spark.dying import Dying
+from unlost.cli.mapbuild import build
+from unlost.errors import ClusterError, InputError, UsageError
+from unlost.formats.problems import Problems
+from unlost.holdings import Compaction, FilterOptions, MapOptions, build_filter, build_map, compact_map, merge_maps
+from unlost.holdings.profile import ProfileHeader, build_profiles
+from unlost.holdings.spark import filters, maps, merging, profiles
+from unlost.holdings.spark.engine import Engine
+from unlost.holdings.spark.pieces import COMMON_CRAWL
+from unlost.holdings.spark.session import spark_session
+from unlost.holdings.synth import Plan, write_index
+
+pytestmark = pytest.mark.spark
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[Engine]:
+    """Give a cluster of two executors, whose results are cut into several parts."""
+    conf = {
+        "spark.executorEnv.PYTHONPATH": str(ROOT),
+        "spark.task.maxFailures": "2",
+        # Some pieces of each file, small as they are.
+        "spark.sql.files.maxPartitionBytes": "400000",
+        "spark.sql.files.openCostInBytes": "1000",
+    }
+    with spark_session("local-cluster[2,1,1024]", conf) as session:
+        yield Engine(session, parts=5)
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a folder of indexes: some sorted, some not, one with lines of all kinds."""
+    folder = tmp_path_factory.mktemp("index")
+    whole = folder.parent / f"{folder.name}.cdxj"
+    write_index(Plan(lines=8000), whole, Problems())
+    lines = whole.read_bytes().splitlines(keepends=True)
+    random.Random(7).shuffle(lines)  # noqa: S311  no secret
+    for number in range(4):
+        part = lines[number::4]
+        (folder / f"part-{number}.cdxj").write_bytes(b"".join(sorted(part) if number % 2 else part))
+    odd = Path(__file__).parents[1] / "files" / "pages.cdxj"
+    (folder / "odd.cdxj").write_bytes(odd.read_bytes() + b"no line at all\n")
+    return folder
+
+
+def local_files(folder: Path) -> list[Path]:
+    """Return the files of a folder, for one machine."""
+    return sorted(folder.iterdir())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        MapOptions(name="An archive"),
+        MapOptions(by_year=True, status=frozenset({"200"}), host_weight=0.5),
+        MapOptions(urir=True, host_weight=1, path_weight=0.5, exclude=frozenset({"robots"})),
+    ],
+    ids=["plain", "year", "compacted"],
+)
+def test_maps_are_the_same(engine: Engine, index: Path, tmp_path: Path, options: MapOptions) -> None:
+    """A map of many files, sorted and not, is the same from a cluster, and so is what is said of their lines."""
+    here = build_map(local_files(index), tmp_path / "here", options)
+    there = maps.build_map(engine, [index], tmp_path / "there", options)
+    assert (tmp_path / "there").read_bytes() == (tmp_path / "here").read_bytes()
+    assert (there.lines, there.counted, there.foreign) == (here.lines, here.counted, here.foreign)
+    assert (there.filtered, there.problems.counts) == (here.filtered, here.problems.counts)
+    assert here.problems.counts == {"bad-row": 1}
+
+
+def test_maps_are_merged_and_compacted_the_same(engine: Engine, index: Path, tmp_path: Path) -> None:
+    """Compacting in two steps, and merging with lines that speak for every part, give the same bytes."""
+    files = local_files(index)
+    build_map(files[:3], tmp_path / "a.ukvs", MapOptions(name="A"))
+    build_map(files[3:], tmp_path / "b.ukvs", MapOptions(name="B", host_weight=0.5, path_weight=0.5))
+    wide = b'!fields {"keys": ["surt"], "values": ["frequency"]}\n* 12\ncom,* 7+\norg,* 5\npt,zz)/x/* 0\n'
+    (tmp_path / "wide.ukvs").write_bytes(wide)
+    excluding = b'!fields {"keys": ["surt"], "values": ["frequency"]}\ncom,zzz)/* 0\nnet,* 0\nnet,zzz)/* 0\n'
+    (tmp_path / "excluding.ukvs").write_bytes(excluding)
+    for how in (Compaction(), Compaction(0.5, 0.25, rollup=("com,*",))):
+        compact_map(tmp_path / "a.ukvs", tmp_path / "here", how)
+        maps.compact_map(engine, tmp_path / "a.ukvs", tmp_path / "there", how)
+        assert (tmp_path / "there").read_bytes() == (tmp_path / "here").read_bytes()
+    sources = [tmp_path / name for name in ("a.ukvs", "b.ukvs", "wide.ukvs", "excluding.ukvs")]
+    here = merge_maps(sources, tmp_path / "here")
+    there = merging.merge_maps(engine, sources, tmp_path / "there")
+    assert (tmp_path / "there").read_bytes() == (tmp_path / "here").read_bytes()
+    assert (there.merged, there.dropped) == (here.merged, here.dropped)
+    assert here.dropped > 0
+
+
+def test_profiles_are_the_same(engine: Engine, index: Path, tmp_path: Path) -> None:
+    """Profiles of policies of all kinds are the same, also where keys are wider than a domain."""
+    policies = ("H1P0", "H3P1", "DSub", "URIR")
+    for place in ("here", "there"):
+        (tmp_path / place).mkdir()
+    outputs = [{policy: tmp_path / place / policy for policy in policies} for place in ("here", "there")]
+    header = ProfileHeader("H1P0", "An archive")
+    problems = Problems(), Problems()
+    here = build_profiles(local_files(index), outputs[0], header, problems[0])
+    there = profiles.build_profiles(engine, [index], outputs[1], header, problems[1])
+    for policy in policies:
+        assert outputs[1][policy].read_bytes() == outputs[0][policy].read_bytes(), policy
+    assert (there, problems[1].counts) == (here, problems[0].counts)
+
+
+def test_filters_are_the_same(engine: Engine, index: Path, tmp_path: Path) -> None:
+    """A filter is the same; so is one of nothing."""
+    options = FilterOptions(bits=6, key="urir", status=frozenset({"200"}))
+    here = build_filter(local_files(index), tmp_path / "here", options)
+    there = filters.build_filter(engine, [index], tmp_path / "there", options)
+    assert (tmp_path / "there").read_bytes() == (tmp_path / "here").read_bytes()
+    assert (there.keys, there.bytes, there.counted) == (here.keys, here.bytes, here.counted)
+    nothing = FilterOptions(status=frozenset({"999"}))
+    build_filter(local_files(index), tmp_path / "here", nothing)
+    filters.build_filter(engine, [index], tmp_path / "there", nothing)
+    assert (tmp_path / "there").read_bytes() == (tmp_path / "here").read_bytes()
+
+
+def test_parquet_is_read_by_its_columns(engine: Engine, tmp_path: Path) -> None:
+    """Rows of Common Crawl's columns make the map that their index would."""
+    rows = [
+        ("com,example)/a", "http://example.com/a", "2024-01-02T03:04:05", "text/html", 200),
+        ("com,example)/b?q=1", "https://example.com/b?q=1", "2023-01-02T03:04:05", None, 404),
+        ("org,example)/", "http://example.org/", "2024-01-02T03:04:05", "image/png", 200),
+    ]
+    table = pa.table(
+        {
+            "url_surtkey": [row[0] for row in rows],
+            "url": [row[1] for row in rows],
+            "fetch_time": pa.array([row[2] for row in rows]).cast(pa.timestamp("ms")),
+            "content_mime_type": [row[3] for row in rows],
+            "fetch_status": pa.array([row[4] for row in rows], pa.int16()),
+        }
+    )
+    parquet.write_table(table, tmp_path / "part.parquet")
+    report = maps.build_map(engine, [tmp_path / "part.parquet"], tmp_path / "m", MapOptions(by_year=True), COMMON_CRAWL)
+    lines = (tmp_path / "m").read_text().splitlines()
+    assert [line for line in lines if not line.startswith("!")] == [
+        "* 2023 1",
+        "* 2024 2",
+        "com,example)/a 2024 1",
+        "com,example)/b 2023 1",
+        "org,example)/ 2024 1",
+    ]
+    assert (report.lines, report.counted) == (3, 3)
+    with pytest.raises(InputError, match="nosuch"):
+        maps.build_map(engine, [tmp_path / "part.parquet"], tmp_path / "n", columns={"url": "nosuch"})
+    assert not (tmp_path / "n").exists()
+
+
+def test_an_executor_that_is_killed_changes_nothing(
+    engine: Engine, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a lost machine had done is done again by others, and the map is the same."""
+    mark = tmp_path / "killed"
+    dying: Callable[..., Dying] = lambda *wanted: Dying(counting(*wanted), mark)  # noqa: E731
+    counting = maps.CountPieces
+    monkeypatch.setattr(maps, "CountPieces", dying)
+    maps.build_map(engine, [index], tmp_path / "there")
+    build_map(local_files(index), tmp_path / "here")
+    assert mark.exists()
+    assert (tmp_path / "there").read_bytes() == (tmp_path / "here").read_bytes()
+
+
+def test_executors_that_are_always_lost_are_told(
+    engine: Engine, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Machines that die whenever they try leave no map, and whoever asked hears of memory; the next one works."""
+    counting = maps.CountPieces
+    monkeypatch.setattr(maps, "CountPieces", lambda *wanted: Dying(counting(*wanted), None))
+    with pytest.raises(ClusterError, match="memory"):
+        maps.build_map(engine, [index / "odd.cdxj"], tmp_path / "there")
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.undo()
+    maps.build_map(engine, [index / "odd.cdxj"], tmp_path / "there")
+    build_map([index / "odd.cdxj"], tmp_path / "here")
+    assert (tmp_path / "there").read_bytes() == (tmp_path / "here").read_bytes()
+
+
+def test_what_cannot_be_read_is_told_and_leaves_nothing(engine: Engine, index: Path, tmp_path: Path) -> None:
+    """Files that are not there, not sorted as promised, or no lists of lines are errors with their names."""
+    output = tmp_path / "map"
+    build = partial(maps.build_map, engine)
+    with pytest.raises(InputError, match=r"nothing\.cdxj.*no such file"):
+        build([tmp_path / "nothing.cdxj"], output)
+    with pytest.raises(InputError, match=r"part-[02]\.cdxj"):
+        build([index], output, MapOptions(sorted=True))
+    (tmp_path / "x.warc").write_bytes(b"WARC/1.0\r\nWARC-Type: warcinfo\r\nContent-Length: 0\r\n\r\n\r\n\r\n")
+    with pytest.raises(InputError, match=r"x\.warc.*unlost index"):
+        build([tmp_path / "x.warc"], output)
+    (tmp_path / "unsorted.ukvs").write_bytes(b'!fields {"keys": ["surt"], "values": ["frequency"]}\nb)/ 1\na)/ 1\n')
+    with pytest.raises(InputError, match=r"unsorted\.ukvs"):
+        maps.compact_map(engine, tmp_path / "unsorted.ukvs", output)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["unsorted.ukvs", "x.warc"]
+
+
+def test_files_that_vanish_are_told(
+    engine: Engine, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that is gone between the listing and the reading is an error, not a map without it."""
+    going = tmp_path / "going.cdxj"
+    going.write_bytes((index / "part-1.cdxj").read_bytes())
+    reading = maps.read_inputs
+
+    def read_then_lose(*wanted: object) -> object:
+        files = reading(*wanted)  # type: ignore[arg-type]
+        going.unlink()
+        return files
+
+    monkeypatch.setattr(maps, "read_inputs", read_then_lose)
+    with pytest.raises(InputError, match=r"going\.cdxj: vanished"):
+        maps.build_map(engine, [going], tmp_path / "map")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_master_that_is_not_there_is_told_at_once() -> None:
+    """Nobody waits for a cluster that takes no connection."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port = listener.getsockname()[1]
+    with pytest.raises(ClusterError, match="cannot be reached"), spark_session(f"spark://127.0.0.1:{port}"):
+        pass
+    with pytest.raises(UsageError, match="spark://host:7077"), spark_session("spark://nowhere"):
+        pass
+
+
+def test_who_lacks_the_extra_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without PySpark nothing else of unlost is touched, and one line says how to get it."""
+    monkeypatch.setitem(sys.modules, "pyspark.sql", None)
+    with pytest.raises(UsageError, match=r"pip install 'unlost\[spark\]'"), spark_session("local[1]"):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--master", "local[1]"], "only with --engine spark"),
+        (["--engine", "spark"], "needs --master"),
+        (["--engine", "spark", "--master", "local[1]", "--spark-conf", "memory=1g"], "expected a setting"),
+        (["--columns", "common-crawl"], "only --engine spark"),
+        (["--engine", "spark", "--master", "local[1]", "--columns", "key=a"], "no url"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(tmp_path: Path, options: list[str], message: str) -> None:
+    """Before any work, and before Spark is begun."""
+    result = CliRunner().invoke(build, ["index.cdxj", "-o", str(tmp_path / "map"), *options])
+    assert isinstance(result.exception, UsageError)
+    assert message in str(result.exception)
