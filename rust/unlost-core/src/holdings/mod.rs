@@ -51,7 +51,7 @@ pub use error::HoldingsError;
 pub use frequency::{Count, Frequency};
 pub use merge::{Asked, Merged, Source, merge_maps};
 pub use profile::{
-    Holding, ProfileForm, ProfileReader, ProfileReport, check_profile, merge_profiles,
+    Holding, ProfileForm, ProfileReader, ProfileReport, SeenKeys, check_profile, merge_profiles,
     profiles_to_map, write_profiles,
 };
 pub use progress::Progress;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 use unlost_core::holdings::{self, Effort, HoldingsError, ProfileForm, ProfileReader};
 use unlost_core::uri::{Policy, RuleSet};
 
@@ -15,10 +16,37 @@ use crate::errors::raise_usage;
 use crate::uri::SuffixList;
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<SeenKeys>()?;
     module.add_function(wrap_pyfunction!(write_profiles, module)?)?;
     module.add_function(wrap_pyfunction!(merge_profiles, module)?)?;
     module.add_function(wrap_pyfunction!(profiles_to_map, module)?)?;
     module.add_function(wrap_pyfunction!(check_profile, module)?)
+}
+
+/// Keys that are looked for in profiles.
+#[pyclass(module = "unlost._core")]
+struct SeenKeys(holdings::SeenKeys);
+
+#[pymethods]
+impl SeenKeys {
+    #[new]
+    fn new(keys: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let keys: Vec<Bound<'_, PyString>> = keys.extract()?;
+        let texts = keys.iter().map(|key| key.to_str());
+        let texts = texts.collect::<PyResult<Vec<_>>>()?;
+        let bytes = texts.into_iter().map(str::as_bytes);
+        Ok(Self(holdings::SeenKeys::new(bytes)))
+    }
+
+    /// Looks at some whole rows, and says how many they are.
+    fn see(&mut self, py: Python<'_>, rows: &[u8]) -> usize {
+        py.detach(|| self.0.see(rows))
+    }
+
+    /// For each key as they were given, whether it was seen.
+    fn seen(&self) -> Vec<bool> {
+        self.0.seen().collect()
+    }
 }
 
 fn policy(py: Python<'_>, name: &str) -> PyResult<Policy> {

@@ -5,14 +5,13 @@ index ─► keys ─► maps by weights, each from the smallest that was made b
      └─► budgets, filters ─► answers
 """
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 
-from unlost._core import Progress
+from unlost._core import Progress, SeenKeys
 from unlost.errors import InputError, UriError
 from unlost.formats.problems import Problems
 from unlost.holdings.beside import filter_holds, write_filter
@@ -33,7 +32,6 @@ Said = tuple[Size, list[bool]]
 Weights = tuple[float, float]
 
 _GROUP = 6  # policies
-_KEY = re.compile(r"^[^ ]+", re.MULTILINE)
 _BLOCK = 1 << 20  # bytes
 _EXACT = "URIR"
 _UNCUT = (NO_LIMIT, NO_LIMIT)
@@ -92,17 +90,14 @@ class Trial:
         """Return how many keys a profile has, and for each question whether its key is one of them."""
         if len(asked) != len(self._questions):
             raise InputError("a question whose key has no key: this is a fault of unlost")
-        # Memory grows with what is asked, not with what is held.
-        left = set(asked)
-        lines = 0
         if self._ranks:
+            wanted = set(asked)
             rows = ((key.decode(), rest) for key, rest in profile_rows(path))
-            copies = {key: frequency_of(rest, path) for key, rest in rows if key in left}
+            copies = {key: frequency_of(rest, path) for key, rest in rows if key in wanted}
             self.bands[policy] = [band_of(copies[key], is_wild=False) if key in copies else 0 for key in asked]
-        for block in profile_blocks(path):
-            lines += block.count(b"\n")
-            left.difference_update(_KEY.findall(block.decode()))
-        return lines, [key not in left for key in asked]
+        # Memory grows with what is asked, not with what is held.
+        keys = SeenKeys(asked)
+        return sum(map(keys.see, profile_blocks(path))), keys.seen()
 
     def of_weights(self, wanted: Sequence[Weights]) -> Iterator[tuple[Weights, Said]]:
         """Make a map for each pair of weights, the largest first, and yield what each costs and says.

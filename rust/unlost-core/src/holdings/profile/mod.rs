@@ -10,10 +10,12 @@ mod check;
 mod cut;
 mod line;
 mod merge;
+mod seen;
 mod wildcard;
 
 pub use build::{ProfileForm, write_profiles};
 pub use check::{ProfileReport, check_profile};
 pub use line::{Holding, ProfileReader};
 pub use merge::merge_profiles;
+pub use seen::SeenKeys;
 pub use wildcard::profiles_to_map;
