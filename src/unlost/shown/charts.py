@@ -9,6 +9,7 @@ from unlost.shown.words import printable
 
 _WIDE, _TALL = 560, 240
 _LEFT, _TOP, _RIGHT, _BOTTOM = 78, 16, 24, 46
+_LONG = 22  # letters of a name that has room beside two others
 _FONT = 'font-family="system-ui, sans-serif" font-size="12"'
 COLOURS = ("#1f5f99", "#c8871a", "#5c7d2c", "#8a3b00", "#6a4c93", "#55555e")
 """Of lines, in their order: told apart also by those who see few colours, and against white and black."""
@@ -96,7 +97,8 @@ def line_chart(title: str, series: Sequence[Series], x: Axis, y: Axis) -> str:
             shapes.append(f'<circle cx="{places[0][0]}" cy="{places[0][1]}" r="4" fill="{colour}"/>')
         line = " ".join(f"{left},{top}" for left, top in places)
         shapes.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2.5"{dash}/>')
-    return _svg(title, shapes, _legend([each.name for each, _ in kept]))
+    names = [each.name for each, _ in kept]
+    return _svg(title, shapes, _legend(names), _beside(names))
 
 
 def bar_chart(title: str, bars: Sequence[tuple[str, float]], y: Axis) -> str:
@@ -181,8 +183,10 @@ def _legend(names: Sequence[str]) -> list[str]:
     if len(names) < 2:
         return []
     shapes = []
+    beside = _beside(names)
     for number, name in enumerate(names):
-        left, top = _LEFT + number % 3 * 190, _TOP + _TALL + _BOTTOM + 14 + number // 3 * 20
+        row, column = divmod(number, beside)
+        left, top = _LEFT + column * (_WIDE // beside), _TOP + _TALL + _BOTTOM + 14 + row * 20
         colour = COLOURS[number % len(COLOURS)]
         shapes.append(
             f'<path d="M{left} {top - 4}h22" stroke="{colour}" stroke-width="4"/>'
@@ -191,9 +195,14 @@ def _legend(names: Sequence[str]) -> list[str]:
     return shapes
 
 
-def _svg(title: str, shapes: Sequence[str], legend: Sequence[str]) -> str:
+def _beside(names: Sequence[str]) -> int:
+    """Return how many names stand beside each other: three, or two where one is long."""
+    return 2 if any(len(name) > _LONG for name in names) else 3
+
+
+def _svg(title: str, shapes: Sequence[str], legend: Sequence[str], beside: int = 3) -> str:
     width = _LEFT + _WIDE + _RIGHT
-    height = _TOP + _TALL + _BOTTOM + (20 * ceil(len(legend) / 3) if legend else 0)
+    height = _TOP + _TALL + _BOTTOM + 20 * ceil(len(legend) / beside)
     text = escape(title)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" role="img" '
