@@ -38,7 +38,7 @@ def test_help_imports_nothing_heavy() -> None:
     assert "Commands:" in done.stdout
     assert set(done.stderr.split()) == {
         "unlost", "unlost.errors", "unlost.cli", "unlost.cli.main", "unlost.cli.commands", "unlost.cli.config",
-        "unlost.cli.messages",
+        "unlost.cli.messages", "unlost.home",
     }  # fmt: skip
 
 

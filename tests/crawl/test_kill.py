@@ -114,6 +114,8 @@ def test_killed_at_any_point_it_goes_on(
         killing.of(starting.begin(folder, f"{site.url}/"))
         code = starting.ended()
         killing.ended()
+        if code == 0 and point:
+            break  # on a busy machine a kill may come so late that all is done before it, or before the next
         assert code == -signal.SIGKILL
         now = fetched(folder)
         assert have.items() <= now.items(), "something that was known is gone"

@@ -20,7 +20,7 @@ _KINDS = ("access", "upstream", "memgator")
 @click.command()
 @click.argument("files", type=_FILE, nargs=-1, required=True, metavar="LOG...")
 @click.option("-o", "--output", type=_FILE, help="A folder for the page, the CSV files and the JSON.")
-@click.option("--index", "indexes", type=_FILE, multiple=True, help="What the archive holds; may be repeated.")
+@click.option("--index", type=_FILE, multiple=True, help="What the archive holds; may be repeated.")
 @click.option("--input", type=click.Choice(_KINDS), help="What the logs are, if looking at them does not tell.")
 @click.option("--name", help="What the logs are called on the page; the file's name if not given.")
 @click.option("--json", is_flag=True, help="The result as JSON.")
@@ -29,7 +29,7 @@ def logs(
     ctx: click.Context,
     files: tuple[Path, ...],
     output: Path | None,
-    indexes: tuple[Path, ...],
+    index: tuple[Path, ...],
     input: str | None,  # noqa: A002  options are named after their flags
     name: str | None,
     json: bool,
@@ -48,10 +48,10 @@ def logs(
     kind = next((each for each in LOG_KINDS if each == input), None)
     matrix = None
     with progress("reading logs") as bar:
-        if indexes:
+        if index:
             with counted_requests() as requests:
                 accesses = gather_accesses(files, problems, kind=kind, see=requests.see, passing=bar.lines)
-                matrix = held_by(indexes, problems, requests.against)
+                matrix = held_by(index, problems, requests.against)
         else:
             accesses = gather_accesses(files, problems, kind=kind, passing=bar.lines)
     if json:

@@ -72,7 +72,7 @@ _SHARE = click.FloatRange(0, 1)
 
 
 @command.command()
-@click.option("--index", "indexes", type=_FILE, multiple=True, required=True, help="What is held; may be repeated.")
+@click.option("--index", type=_FILE, multiple=True, required=True, help="What is held; may be repeated.")
 @click.option("--count", type=click.IntRange(1, MAX_QUERIES), required=True, help="How many questions, exactly.")
 @click.option("--held", type=_SHARE, default=0.1, show_default=True, help="The share for addresses that are held.")
 @click.option("--near", type=_SHARE, default=0.3, show_default=True, help="The share for pages beside those.")
@@ -85,7 +85,7 @@ _SHARE = click.FloatRange(0, 1)
 @click.pass_context
 def queries(
     ctx: click.Context,
-    indexes: tuple[Path, ...],
+    index: tuple[Path, ...],
     count: int,
     held: float,
     near: float,
@@ -102,7 +102,7 @@ def queries(
     problems = Problems()
     plan = QueryPlan(count=count, held=held, near=near, seed=seed, hidden=hidden, strangers=strangers)
     with writable(output) as path:
-        made = write_queries(indexes, plan, path, problems)
+        made = write_queries(index, plan, path, problems)
     say(f"{made.held} held, {made.near} beside those, {made.strangers} of strangers")
     say_problems(problems)
     ctx.exit(InputError.exit_code if problems.total else 0)

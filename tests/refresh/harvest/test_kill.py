@@ -14,8 +14,8 @@ from tests.killing import Killing
 from tests.recover.reading import _members
 from tests.refresh.harvest.site import kinds, log, records
 
-POINTS = 50
 ROUNDS = 10
+KILLS = (3, 2)  # in the first harvest, and in the next: fifty in all
 PAGES = 60  # more than all killed runs of a round can visit: one that was done would begin the next
 
 
@@ -53,22 +53,23 @@ def test_killed_at_any_point_it_goes_on(
     folder = tmp_path / "harvest"
     urls = [f"{site.url}/{number}" for number in range(PAGES)]
     arguments = ["harvest", *urls, "-o", str(folder), "--delay", "0", "--contact", "me@example.org"]
-    left = POINTS // ROUNDS
-    for turn in range(2):
-        while left > (0 if turn else POINTS // ROUNDS // 2):
-            left -= 1
+    for turn, kills in enumerate(KILLS):
+        for point in range(kills):
             after = random_.randint(1, 3)
             delay = random_.choice([None, random_.uniform(0, 0.004), random_.uniform(0, 0.012)])
-            print(f"round {round_}, {left} left: request {after}, {delay} s later")
+            print(f"round {round_}.{turn}, point {point}: request {after}, {delay} s later")
             killing.plan(after, delay)
             killing.of(starting.start(tmp_path, arguments))
             code = starting.ended()
             killing.ended()
+            if code == 0 and point:
+                break  # on a busy machine a kill may come so late that all is done before it, or before the next
             assert code == -signal.SIGKILL
             for path in sorted((folder / "warc").glob("*.gz")):  # those that are not open are whole
                 assert all(text is not None for _, text in _members(path.read_bytes()))
-        starting.start(tmp_path, arguments)
-        assert starting.ended() == 0
+        else:
+            starting.start(tmp_path, arguments)
+            assert starting.ended() == 0
     found = records(folder)
     assert sorted(record.uri for record in found if record.type == "response") == sorted(urls)
     assert sorted(record.uri for record in found if record.type == "revisit") == sorted(urls)
