@@ -137,31 +137,33 @@ def fit_power_law(counts: Mapping[int, int], least: int = 1) -> PowerLaw | None:
     if len(used) < 2:
         return None
     mean_log = sum(times * log(number) for number, times in used.items()) / count
+    logs = [log(n) for n in range(least, least + _TERMS)]
     low, high = 1.0001, 30.0
-    for _ in range(60):  # the likelihood has one peak: where the slope is 0, found by halving
+    while high - low > _EXACT:  # the likelihood has one peak: where the slope is 0, found by halving
         middle = (low + high) / 2
-        if _mean_log(middle, least) > mean_log:
+        if _mean_log(middle, logs) > mean_log:
             low = middle
         else:
             high = middle
     exponent = (low + high) / 2
     step = 1e-4
-    bend = (_mean_log(exponent - step, least) - _mean_log(exponent + step, least)) / (2 * step)
+    bend = (_mean_log(exponent - step, logs) - _mean_log(exponent + step, logs)) / (2 * step)
     return PowerLaw(exponent, least, 1 / sqrt(count * bend) if bend > 0 else 0.0, count)
 
 
 _TERMS = 2000  # summed one by one; what is beyond is an integral
+_EXACT = 1e-9
 
 
-def _mean_log(exponent: float, least: int) -> float:
-    """Return the mean of log n under the law: that of the numbers themselves is the same where it fits best."""
-    total = weighted = 0.0
-    for n in range(least, least + _TERMS):
-        weight = float(n) ** -exponent
-        total += weight
-        weighted += weight * log(n)
+def _mean_log(exponent: float, logs: Sequence[float]) -> float:
+    """Return the mean of log n under the law: that of the numbers themselves is the same where it fits best.
+
+    logs: of the first numbers that it is a law of.
+    """
+    weights = [exp(-exponent * each) for each in logs]
+    total, weighted = sum(weights), sum(weight * each for weight, each in zip(weights, logs, strict=True))
     # From the middle between the last term and the next on, which is nearly the sum.
-    start, slope = least + _TERMS - 0.5, exponent - 1
+    start, slope = exp(logs[-1]) + 0.5, exponent - 1
     tail = exp(-slope * log(start)) / slope
     return (weighted + tail * (log(start) + 1 / slope)) / (total + tail)
 

@@ -77,7 +77,10 @@ def write_report(figures: Figures, folder: Path, name: str) -> list[Path]:
 
     Files appear whole or not at all. Raises OSError.
     """
-    made = {"statistics.json": dumps(statistics_object(figures), ensure_ascii=False, indent=1) + "\n"}
+    members = (
+        f"{dumps(each)}: {dumps(value, ensure_ascii=False)}" for each, value in statistics_object(figures).items()
+    )
+    made = {"statistics.json": "{\n" + ",\n".join(members) + "\n}\n"}
     made |= {f"{each}.csv": csv_text(table) for each, table in tables(figures, whole=True).items()}
     made["growth.csv"] = csv_text(
         Table("", ("month", "URI-Ms", "URI-Rs"), [(a, str(b), str(c)) for a, b, c in figures.growth])
