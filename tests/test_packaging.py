@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import tarfile
 import tomllib
 import venv
 import zipfile
@@ -107,3 +108,20 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     assert "unlost/archives/registry/archives.toml" in names
     assert all(name.startswith(("unlost/", "unlost-")) for name in names)
     assert "-cp311-abi3-" in wheel.name
+
+
+def test_the_source_archive_has_what_its_build_needs(tmp_path: Path) -> None:
+    """The man page, which wheels bring to where `man` looks, is there to be brought from it, too."""
+    maturin = Path(sys.executable).with_name("maturin")
+    subprocess.run([maturin, "sdist", "--out", tmp_path], cwd=ROOT, check=True, capture_output=True)
+    (file,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(file) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"packaging/data/share/man/man1/unlost.1", "pyproject.toml", "Cargo.toml", "src/unlost/__init__.py"} <= names
+    assert not [name for name in names if name.startswith(("tests/", "bench/"))]
+
+
+def test_the_wheel_brings_the_man_page(wheel: Path) -> None:
+    """Where `man` looks in an environment: share/man."""
+    names = zipfile.ZipFile(wheel).namelist()
+    assert [name for name in names if name.endswith(".data/data/share/man/man1/unlost.1")]
