@@ -127,10 +127,14 @@ def test_ctrl_c_is_clean_and_loses_nothing(tmp_path: Path) -> None:
             b"unlost: what came back so far is kept: the same command goes on", b"", b"unlost: interrupted", b"",
         ]  # fmt: skip
         assert not (tmp_path / "o.html").exists()
+        # On a busy machine some more are asked for until the signal is seen.
+        before = set(archive.asked)
+        assert 20 <= len(before) < 40
         archive.asked.clear()
         done = overlap(tmp_path, "--fetch", "0", "--json")
         assert done.returncode == 0
-        assert 18 <= len(archive.asked) <= 22
+        assert len(before | set(archive.asked)) == 40
+        assert len(before & set(archive.asked)) <= 2, "at most what was on its way"
     assert json.loads(done.stdout)["held"] == 40
 
 
