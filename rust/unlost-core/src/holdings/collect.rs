@@ -1,13 +1,14 @@
 //! Many threads that scan the blocks of one file, whose findings are collected in the order of the blocks.
 //!
-//! So maps and filters are made of the same rows.
+//! So maps, filters and statistics are made of the same rows.
 
 use std::io::{self, Read};
+use std::marker::PhantomData;
 
 use super::build::Effort;
 use super::harvest::Harvest;
 use super::scan::{Scanned, Scanner, Wanted};
-use super::{HoldingsError, Progress};
+use super::{HoldingsError, Progress, Tally};
 use crate::formats::{Block, Blocks, Damage, Input, Layout, work_in_order};
 
 /// Takes what blocks came to, in the order of the blocks.
@@ -19,6 +20,43 @@ pub(super) trait Collect {
 
     /// How many lines were collected.
     fn lines(&self) -> u64;
+}
+
+/// Counts the lines of blocks, and hands on what these came to.
+struct Tallied<H, T> {
+    take: T,
+    tally: Tally,
+    harvest: PhantomData<fn(H)>,
+}
+
+impl<H: Harvest, T: FnMut(&mut H) -> Result<(), HoldingsError>> Collect for Tallied<H, T> {
+    type Harvest = H;
+
+    fn collect(&mut self, scanned: &mut Scanned<H>) -> Result<(), HoldingsError> {
+        self.tally.append(std::mem::take(&mut scanned.tally));
+        (self.take)(&mut scanned.harvest)
+    }
+
+    fn lines(&self) -> u64 {
+        self.tally.lines
+    }
+}
+
+/// The same for whoever needs nothing but what blocks came to: gives each to `take`, and returns what became of the lines.
+pub(super) fn tally_file<R: Input + Send + Sync, H: Harvest>(
+    file: R,
+    layout: Option<Layout>,
+    (wanted, effort): (&Wanted, &Effort),
+    progress: &Progress,
+    take: impl FnMut(&mut H) -> Result<(), HoldingsError> + Send,
+) -> Result<(Tally, Option<Damage>), HoldingsError> {
+    let mut collector = Tallied {
+        take,
+        tally: Tally::default(),
+        harvest: PhantomData,
+    };
+    let damage = collect_file(file, layout, wanted, effort, &mut collector, progress)?;
+    Ok((collector.tally, damage))
 }
 
 /// Collects the rows of a file. Without a layout it is told by the first lines.

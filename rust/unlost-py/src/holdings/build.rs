@@ -3,14 +3,14 @@
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Cursor, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use unlost_core::formats::{Damage, Layout, Row};
 use unlost_core::holdings::{self, Builder, Effort, HoldingsError, MapReader, Tally};
 
 use super::convert::{self, MapShape, PyCompaction, PyTally, raise};
+use super::once::Once;
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Progress>()?;
@@ -53,27 +53,12 @@ impl Progress {
 
 /// Counts what indexes hold, then writes it once.
 #[pyclass(frozen, module = "unlost._core")]
-pub struct MapBuilder(Mutex<Option<Builder>>);
+pub struct MapBuilder(Once<Builder>);
 
 impl MapBuilder {
     /// Everything that was counted, once.
-    pub fn take(&self) -> Option<Builder> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-
-    fn with<T: Send>(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&mut Builder) -> Result<T, HoldingsError> + Send,
-    ) -> PyResult<T> {
-        let result = py.detach(|| {
-            let mut builder = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            builder.as_mut().map(work)
-        });
-        match result {
-            Some(result) => result.map_err(|error| raise(py, error)),
-            None => Err(PyValueError::new_err(WRITTEN)),
-        }
+    pub fn take(&self) -> PyResult<Builder> {
+        self.0.take()
     }
 }
 
@@ -112,9 +97,8 @@ impl MapBuilder {
     ) -> PyResult<Self> {
         let wanted = convert::wanted(rules, queries, by_year, status, mime, &exclude)?;
         let effort = convert::effort(line_limit, threads, memory, block);
-        Ok(Self(Mutex::new(Some(Builder::new(
-            wanted, effort, is_sorted,
-        )))))
+        let builder = Builder::new(wanted, effort, is_sorted);
+        Ok(Self(Once::new(builder, WRITTEN)))
     }
 
     /// Counts the rows of an index, or with `urls` the addresses of a list, in a column from 0 of a table if one is given.
@@ -128,7 +112,7 @@ impl MapBuilder {
         column: Option<usize>,
     ) -> PyResult<(PyTally, Option<&'static str>)> {
         let layout = urls.then_some(Layout::Urls { column });
-        let (tally, damage) = self.with(py, |builder| {
+        let (tally, damage) = self.0.with(py, |builder| {
             builder.add_file(File::open(path)?, layout, &progress.0)
         })?;
         Ok((convert::tally(tally), damage.map(Damage::kind)))
@@ -136,7 +120,7 @@ impl MapBuilder {
 
     /// Counts rows that were read elsewhere: key, address, date, media type, status.
     fn add_rows(&self, py: Python<'_>, rows: Vec<RowColumns>) -> PyResult<PyTally> {
-        let tally = self.with(py, |builder| {
+        let tally = self.0.with(py, |builder| {
             let mut tally = Tally::default();
             for columns in &rows {
                 builder.add_row(&row(columns), &mut tally)?;
@@ -156,7 +140,7 @@ impl MapBuilder {
         exclusions: bool,
         progress: &Progress,
     ) -> PyResult<PyTally> {
-        let tally = self.with(py, |builder| {
+        let tally = self.0.with(py, |builder| {
             let mut reader =
                 MapReader::watched(File::open(path)?, fields, line_limit, &progress.0)?;
             reader.any_order = true;
@@ -168,7 +152,7 @@ impl MapBuilder {
 
     /// Adds what `write_counts` of another builder wrote, or whole lines of it.
     fn add_counts(&self, py: Python<'_>, text: Vec<u8>, fields: usize) -> PyResult<()> {
-        self.with(py, |builder| {
+        self.0.with(py, |builder| {
             let mut reader = MapReader::new(Cursor::new(text), fields, LONGEST_COUNT)?;
             builder.add_counts(&mut reader)
         })
@@ -176,9 +160,7 @@ impl MapBuilder {
 
     /// Writes what was counted, whole keys in order, without headers and total, to a file that is there already.
     fn write_counts(&self, py: Python<'_>, path: PathBuf, progress: &Progress) -> PyResult<()> {
-        let Some(builder) = self.take() else {
-            return Err(PyValueError::new_err(WRITTEN));
-        };
+        let builder = self.0.take()?;
         let result = py.detach(|| {
             let mut out = open(&path)?;
             builder.write_counts(&mut out, &progress.0)?;
@@ -191,7 +173,7 @@ impl MapBuilder {
     /// `end` ends it. Says no, and does nothing, for devices and pipes. `size` is how many bytes there are to count, for
     /// the sake of speed alone.
     fn begin(&self, py: Python<'_>, path: PathBuf, headers: Vec<u8>, size: u64) -> PyResult<bool> {
-        self.with(py, |builder| {
+        self.0.with(py, |builder| {
             if !path.metadata()?.is_file() {
                 return Ok(false);
             }
@@ -204,9 +186,7 @@ impl MapBuilder {
 
     /// Ends what `begin` began.
     fn end(&self, py: Python<'_>, progress: &Progress) -> PyResult<()> {
-        let Some(builder) = self.take() else {
-            return Err(PyValueError::new_err(WRITTEN));
-        };
+        let builder = self.0.take()?;
         py.detach(|| builder.end(&progress.0))
             .map_err(|error| raise(py, error))
     }
@@ -221,9 +201,7 @@ impl MapBuilder {
         progress: &Progress,
     ) -> PyResult<Option<MapShape>> {
         let compaction = compaction.map(convert::compaction);
-        let Some(builder) = self.take() else {
-            return Err(PyValueError::new_err(WRITTEN));
-        };
+        let builder = self.0.take()?;
         let shape = py.detach(|| {
             let mut out = open(&path)?;
             out.write_all(&headers)?;

@@ -7,8 +7,10 @@ mod build;
 mod convert;
 mod cutting;
 mod filter;
+mod filter_builder;
 mod lookup;
 mod merge;
+mod once;
 mod panel;
 mod profile;
 mod stats;
@@ -23,6 +25,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     build::add_to(module)?;
     cutting::add_to(module)?;
     filter::add_to(module)?;
+    filter_builder::add_to(module)?;
     lookup::add_to(module)?;
     merge::add_to(module)?;
     panel::add_to(module)?;

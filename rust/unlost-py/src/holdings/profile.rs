@@ -4,7 +4,6 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use unlost_core::holdings::{self, Effort, HoldingsError, ProfileForm, ProfileReader};
@@ -71,11 +70,7 @@ fn write_profiles(
     };
     let policies = profiles.iter().map(|(name, _, _)| policy(py, name));
     let policies: Vec<Policy> = policies.collect::<PyResult<_>>()?;
-    let Some(builder) = builder.take() else {
-        return Err(PyValueError::new_err(
-            "what was counted was written already",
-        ));
-    };
+    let builder = builder.take()?;
     let suffixes = &suffixes.suffixes;
     let result = py.detach(|| {
         let mut outs = Vec::new();

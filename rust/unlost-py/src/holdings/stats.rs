@@ -4,11 +4,9 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use unlost_core::formats::{Damage, Layout};
-use unlost_core::holdings::HoldingsError;
 use unlost_core::holdings::stats::{
     Distinct, Domain, Estimates, Estimator, FIRST_YEAR, Frequent, Gatherer, Histogram, MONTHS,
     RowCounts, Statistics, YEARS,
@@ -16,6 +14,7 @@ use unlost_core::holdings::stats::{
 
 use super::build::{Progress, RowColumns, row};
 use super::convert::{self, PyTally, raise};
+use super::once::Once;
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<StatisticsGatherer>()?;
@@ -25,7 +24,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 /// Gathers what is told of indexes, then gives it once: exactly from those in order, estimated from others.
 #[pyclass(frozen, module = "unlost._core")]
-struct StatisticsGatherer(Mutex<Option<Work>>);
+struct StatisticsGatherer(Once<Work>);
 
 enum Work {
     Exact(Box<Gatherer>),
@@ -33,23 +32,6 @@ enum Work {
 }
 
 const GIVEN: &str = "the statistics were given already";
-
-impl StatisticsGatherer {
-    fn with<T: Send>(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&mut Work) -> Result<T, HoldingsError> + Send,
-    ) -> PyResult<T> {
-        let result = py.detach(|| {
-            let mut gatherer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            gatherer.as_mut().map(work)
-        });
-        match result {
-            Some(result) => result.map_err(|error| raise(py, error)),
-            None => Err(PyValueError::new_err(GIVEN)),
-        }
-    }
-}
 
 #[pymethods]
 impl StatisticsGatherer {
@@ -74,7 +56,7 @@ impl StatisticsGatherer {
         } else {
             Work::Exact(Box::new(Gatherer::new(wanted, effort)))
         };
-        Ok(Self(Mutex::new(Some(work))))
+        Ok(Self(Once::new(work, GIVEN)))
     }
 
     /// Takes the rows of an index, or with `urls` the addresses of a list.
@@ -88,7 +70,7 @@ impl StatisticsGatherer {
         column: Option<usize>,
     ) -> PyResult<(PyTally, Option<&'static str>)> {
         let layout = urls.then_some(Layout::Urls { column });
-        let (tally, damage) = self.with(py, |work| {
+        let (tally, damage) = self.0.with(py, |work| {
             let file = File::open(path)?;
             match work {
                 Work::Exact(work) => work.add_file(file, layout, &progress.0),
@@ -100,7 +82,7 @@ impl StatisticsGatherer {
 
     /// Takes rows that were read elsewhere: key, address, date, media type, status.
     fn add_rows(&self, py: Python<'_>, rows: Vec<RowColumns>) -> PyResult<PyTally> {
-        let tally = self.with(py, |work| match work {
+        let tally = self.0.with(py, |work| match work {
             Work::Exact(work) => work.add_rows(rows.iter().map(row)),
             Work::Estimated(work) => work.add_rows(rows.iter().map(row)),
         })?;
@@ -109,16 +91,14 @@ impl StatisticsGatherer {
 
     /// Everything that was counted.
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let work = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        match work {
-            None => Err(PyValueError::new_err(GIVEN)),
-            Some(Work::Exact(work)) => {
+        match self.0.take()? {
+            Work::Exact(work) => {
                 let found = py
                     .detach(|| work.finish())
                     .map_err(|error| raise(py, error))?;
                 given(py, &found)
             }
-            Some(Work::Estimated(work)) => estimated(py, &work.finish()),
+            Work::Estimated(work) => estimated(py, &work.finish()),
         }
     }
 }

@@ -5,9 +5,9 @@ use std::io::Write;
 use std::thread;
 
 use super::super::build::Effort;
-use super::super::collect::{Collect, collect_file};
+use super::super::collect::tally_file;
 use super::super::harvest::Harvest;
-use super::super::scan::{Scanned, Scanner, Wanted};
+use super::super::scan::{Scanner, Wanted};
 use super::super::spool::Spool;
 use super::super::{HoldingsError, MapReader, Progress, Tally};
 use super::dates::DateRange;
@@ -79,12 +79,11 @@ impl FilterBuilder {
         progress: &Progress,
     ) -> Result<(Tally, Option<Damage>), HoldingsError> {
         let (wanted, effort) = (self.wanted.clone(), self.effort.clone());
-        let mut collector = Collector {
-            builder: self,
-            tally: Tally::default(),
+        let take = |found: &mut HashedKeys| {
+            self.dates.append(&found.dates);
+            self.hashes.append(&found.hashes)
         };
-        let damage = collect_file(file, layout, &wanted, &effort, &mut collector, progress)?;
-        Ok((collector.tally, damage))
+        tally_file(file, layout, (&wanted, &effort), progress, take)
     }
 
     /// Takes a row that was read elsewhere.
@@ -285,25 +284,5 @@ fn last_hash(partition: u64, partitions: u64) -> u64 {
         u64::MAX
     } else {
         ((partition + 1) << shift) - 1
-    }
-}
-
-/// Takes what blocks came to.
-struct Collector<'a> {
-    builder: &'a mut FilterBuilder,
-    tally: Tally,
-}
-
-impl Collect for Collector<'_> {
-    type Harvest = HashedKeys;
-
-    fn collect(&mut self, scanned: &mut Scanned<HashedKeys>) -> Result<(), HoldingsError> {
-        self.tally.append(std::mem::take(&mut scanned.tally));
-        self.builder.dates.append(&scanned.harvest.dates);
-        self.builder.hashes.append(&scanned.harvest.hashes)
-    }
-
-    fn lines(&self) -> u64 {
-        self.tally.lines
     }
 }

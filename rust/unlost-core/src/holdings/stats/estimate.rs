@@ -7,14 +7,15 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 use super::path_tree::{depth, shape_of};
+use super::reading::{harvested, of_uris};
 use super::rows::RowCounts;
 use super::runs::{NO_MONTH, Run, RunHarvest, host_of};
 use super::sketches::{Distinct, Frequent};
 use super::statistics::{HOST_LEVELS, PATH_LEVELS};
 use crate::formats::{Damage, Input, Layout, Row};
-use crate::holdings::collect::{Collect, collect_file};
+use crate::holdings::collect::tally_file;
 use crate::holdings::filter::xxh64;
-use crate::holdings::scan::{Scanned, Scanner, Wanted};
+use crate::holdings::scan::Wanted;
 use crate::holdings::{Effort, HoldingsError, Progress, Tally};
 use crate::uri::Segments;
 
@@ -215,11 +216,7 @@ impl Estimator {
     /// Begins. Keys keep their queries, and years make no difference to them.
     #[must_use]
     pub fn new(wanted: Wanted, effort: Effort) -> Self {
-        let wanted = Wanted {
-            queries: true,
-            by_year: false,
-            ..wanted
-        };
+        let wanted = of_uris(wanted);
         Self {
             wanted,
             effort,
@@ -235,12 +232,11 @@ impl Estimator {
         progress: &Progress,
     ) -> Result<(Tally, Option<Damage>), HoldingsError> {
         let (wanted, effort) = (self.wanted.clone(), self.effort.clone());
-        let mut collector = Collector {
-            out: &mut self.out,
-            tally: Tally::default(),
+        let take = |harvest: &mut RunHarvest| {
+            take(&mut self.out, harvest);
+            Ok(())
         };
-        let damage = collect_file(file, layout, &wanted, &effort, &mut collector, progress)?;
-        Ok((collector.tally, damage))
+        tally_file(file, layout, (&wanted, &effort), progress, take)
     }
 
     /// Takes rows that were read elsewhere.
@@ -248,17 +244,7 @@ impl Estimator {
         &mut self,
         rows: impl Iterator<Item = Row<'a>>,
     ) -> Result<Tally, HoldingsError> {
-        let layout = Layout::Cdxj;
-        let scanner = Scanner {
-            layout: &layout,
-            wanted: &self.wanted,
-            line_limit: self.effort.line_limit,
-        };
-        let (mut tally, mut harvest) = (Tally::default(), RunHarvest::default());
-        for row in rows {
-            tally.lines += 1;
-            scanner.row(&row, &mut tally, &mut harvest)?;
-        }
+        let (tally, harvest) = harvested::<RunHarvest>(rows, &self.wanted, &self.effort)?;
         take(&mut self.out, &harvest);
         Ok(tally)
     }
@@ -275,24 +261,5 @@ fn take(out: &mut Estimates, harvest: &RunHarvest) {
     for at in 0..harvest.runs.len() {
         let run = harvest.runs.get(at);
         out.see(harvest.runs.key(run), run);
-    }
-}
-
-struct Collector<'a> {
-    out: &'a mut Estimates,
-    tally: Tally,
-}
-
-impl Collect for Collector<'_> {
-    type Harvest = RunHarvest;
-
-    fn collect(&mut self, scanned: &mut Scanned<RunHarvest>) -> Result<(), HoldingsError> {
-        self.tally.append(std::mem::take(&mut scanned.tally));
-        take(self.out, &scanned.harvest);
-        Ok(())
-    }
-
-    fn lines(&self) -> u64 {
-        self.tally.lines
     }
 }

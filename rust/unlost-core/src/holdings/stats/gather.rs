@@ -4,12 +4,13 @@ use std::ops::Range;
 
 use super::host_tree::HostTree;
 use super::path_tree::{HostTotals, PathTree};
+use super::reading::{harvested, of_uris};
 use super::runs::{RunHarvest, Runs};
 use super::statistics::{PathCounts, Statistics};
 use crate::formats::{Damage, Input, Layout, Row};
-use crate::holdings::collect::{Collect, collect_file};
+use crate::holdings::collect::tally_file;
 use crate::holdings::harvest::Harvest;
-use crate::holdings::scan::{Scanned, Scanner, Wanted};
+use crate::holdings::scan::Wanted;
 use crate::holdings::{Effort, HoldingsError, Progress, Tally};
 
 /// A host of a block that begins and ends in it.
@@ -101,11 +102,7 @@ impl Gatherer {
     #[must_use]
     pub fn new(wanted: Wanted, effort: Effort) -> Self {
         Self {
-            wanted: Wanted {
-                queries: true,
-                by_year: false,
-                ..wanted
-            },
+            wanted: of_uris(wanted),
             effort,
             out: Statistics::default(),
             hosts: HostTree::default(),
@@ -125,12 +122,8 @@ impl Gatherer {
         progress: &Progress,
     ) -> Result<(Tally, Option<Damage>), HoldingsError> {
         let (wanted, effort) = (self.wanted.clone(), self.effort.clone());
-        let mut collector = Collector {
-            gatherer: self,
-            tally: Tally::default(),
-        };
-        let damage = collect_file(file, layout, &wanted, &effort, &mut collector, progress)?;
-        Ok((collector.tally, damage))
+        let take = |block: &mut Gathered| self.take(block);
+        tally_file(file, layout, (&wanted, &effort), progress, take)
     }
 
     /// Takes rows that were read elsewhere. The order matters as it does in files.
@@ -138,17 +131,7 @@ impl Gatherer {
         &mut self,
         rows: impl Iterator<Item = Row<'a>>,
     ) -> Result<Tally, HoldingsError> {
-        let layout = Layout::Cdxj;
-        let scanner = Scanner {
-            layout: &layout,
-            wanted: &self.wanted,
-            line_limit: self.effort.line_limit,
-        };
-        let (mut tally, mut block) = (Tally::default(), Gathered::default());
-        for row in rows {
-            tally.lines += 1;
-            scanner.row(&row, &mut tally, &mut block)?;
-        }
+        let (tally, mut block) = harvested::<Gathered>(rows, &self.wanted, &self.effort)?;
         block.finish()?;
         self.take(&mut block)?;
         Ok(tally)
@@ -227,24 +210,5 @@ impl Gatherer {
                 host: host.to_vec(),
             })
         }
-    }
-}
-
-/// Takes what blocks came to, in the order of the blocks.
-struct Collector<'a> {
-    gatherer: &'a mut Gatherer,
-    tally: Tally,
-}
-
-impl Collect for Collector<'_> {
-    type Harvest = Gathered;
-
-    fn collect(&mut self, scanned: &mut Scanned<Gathered>) -> Result<(), HoldingsError> {
-        self.tally.append(std::mem::take(&mut scanned.tally));
-        self.gatherer.take(&mut scanned.harvest)
-    }
-
-    fn lines(&self) -> u64 {
-        self.tally.lines
     }
 }

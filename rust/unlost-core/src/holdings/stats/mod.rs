@@ -14,6 +14,7 @@ mod gather;
 mod histogram;
 mod host_tree;
 mod path_tree;
+mod reading;
 mod rows;
 mod runs;
 mod sketches;
