@@ -1,6 +1,6 @@
 """Building MementoMaps from whatever lists what an archive holds."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from os import PathLike
@@ -13,10 +13,10 @@ from unlost.formats.lines import MAX_LINE_BYTES
 from unlost.formats.output import whole_path
 from unlost.formats.ukvs import Header, header_lines
 from unlost.holdings.compaction import NO_LIMIT, Compaction
-from unlost.holdings.inputs import Kind, count_inputs
+from unlost.holdings.inputs import count_inputs
 from unlost.holdings.report import Report
+from unlost.holdings.rows import RowOptions
 from unlost.holdings.work import Watch, watched
-from unlost.uri import DEFAULT_RULES
 
 CONTEXT = ("https://git.io/mementomap",)
 """What explains the format, as the second paper has it."""
@@ -28,21 +28,17 @@ EXCLUDABLE = ("robots", "sitemaps")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MapOptions:
-    """What goes into a map, and how it is made.
+class MapOptions(RowOptions):
+    """What goes into a map, and how it is made: which rows, and this.
 
     host_weight, path_weight: compact the map with these weights; None for no compaction.
     compaction: everything else about compacting; its weights are replaced by those two where they are given.
     by_year: one line for each year, with a second key field, `datetime`.
     urir: count URI-Rs too, and write `m/r`.
-    status, mime: only rows with one of these; an empty set is all.
-    exclude: kinds of pages to leave out, of `EXCLUDABLE`.
-    rules: by which addresses become keys.
     name, id: of the archive, for the header.
-    kind, column, host: what the inputs are, where that cannot be told by looking at them; see `unlost.holdings.inputs`.
     sorted: the inputs are promised to be sorted; one that is not is an error.
-    threads, memory, block: how many threads, how many bytes of entries before temporary files are used, and how many
-        bytes of text at a time; none of them shows in the result.
+
+    More entries than fit into memory go to temporary files; neither that nor threads and blocks show in the result.
     """
 
     host_weight: float | None = None
@@ -50,19 +46,9 @@ class MapOptions:
     compaction: Compaction | None = None
     by_year: bool = False
     urir: bool = False
-    status: frozenset[str] = frozenset()
-    mime: frozenset[str] = frozenset()
-    exclude: frozenset[str] = frozenset()
-    rules: str = DEFAULT_RULES
     name: str | None = None
     id: str | None = None
-    kind: Kind | None = None
-    column: int | None = None
-    host: str | None = None
     sorted: bool = False
-    threads: int | None = None
-    memory: int | None = None
-    block: int | None = None
 
     def compacts(self) -> Compaction | None:
         """Return how the map is compacted, if it is."""
@@ -94,8 +80,8 @@ def map_builder(wanted: MapOptions) -> _core.MapBuilder:
         rules=wanted.rules,
         queries=wanted.urir,
         by_year=wanted.by_year,
-        status=_encoded(wanted.status),
-        mime=_encoded(wanted.mime),
+        status=wanted.statuses(),
+        mime=wanted.media_types(),
         exclude=sorted(wanted.exclude),
         is_sorted=wanted.sorted,
         line_limit=MAX_LINE_BYTES,
@@ -159,7 +145,3 @@ def _size(inputs: Sequence[str | PathLike[str]]) -> int:
         with suppress(OSError):
             sizes += Path(name).stat().st_size
     return sizes
-
-
-def _encoded(texts: Iterable[str]) -> list[bytes]:
-    return sorted(text.encode() for text in texts)

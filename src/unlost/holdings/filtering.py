@@ -13,10 +13,10 @@ from unlost.formats.output import whole_path
 from unlost.formats.ukvs import Header
 from unlost.holdings.build import EXCLUDABLE
 from unlost.holdings.filter import KEY_KINDS, Filter, KeyKind
-from unlost.holdings.inputs import Kind, count_inputs
+from unlost.holdings.inputs import count_inputs
 from unlost.holdings.report import Report
+from unlost.holdings.rows import RowOptions
 from unlost.holdings.work import Watch, watched
-from unlost.uri import DEFAULT_RULES
 
 MIN_BITS, MAX_BITS, DEFAULT_BITS = 1, 16, 8
 
@@ -28,29 +28,18 @@ _MAX_CHOICES = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FilterOptions:
-    """What goes into a filter, and how it is made.
+class FilterOptions(RowOptions):
+    """What goes into a filter, and how it is made: which rows, and this.
 
     bits: of a fingerprint, 1 to 16; None for 8, or for as many as the filter has that is added to or compacted.
     key: `hxpx`, the keys of maps, or `urir`, with queries.
     made: when it is, 14 digits in UTC, for the header; nothing is said if it is None, so that the same index makes the
         same file on every day.
-    status, mime, exclude, rules, kind, column, host, threads, memory, block: as `unlost.holdings.MapOptions` has them.
     """
 
     bits: int | None = None
     key: KeyKind = "hxpx"
     made: str | None = None
-    status: frozenset[str] = frozenset()
-    mime: frozenset[str] = frozenset()
-    exclude: frozenset[str] = frozenset()
-    rules: str = DEFAULT_RULES
-    kind: Kind | None = None
-    column: int | None = None
-    host: str | None = None
-    threads: int | None = None
-    memory: int | None = None
-    block: int | None = None
 
     def check(self) -> None:
         """Raise UsageError for what no filter can be made by."""
@@ -160,8 +149,8 @@ def filter_builder(wanted: FilterOptions) -> _core.FilterBuilder:
     return _core.FilterBuilder(
         rules=wanted.rules,
         queries=wanted.key == "urir",
-        status=sorted(status.encode() for status in wanted.status),
-        mime=sorted(mime.encode() for mime in wanted.mime),
+        status=wanted.statuses(),
+        mime=wanted.media_types(),
         exclude=sorted(wanted.exclude),
         line_limit=MAX_LINE_BYTES,
         threads=wanted.threads,

@@ -9,11 +9,11 @@ from unlost import _core
 from unlost.errors import InputError
 from unlost.formats.lines import MAX_LINE_BYTES
 from unlost.formats.ukvs import Header
-from unlost.holdings.inputs import Kind, count_inputs
+from unlost.holdings.inputs import count_inputs
 from unlost.holdings.report import Report
+from unlost.holdings.rows import RowOptions
 from unlost.holdings.statistics.partial import BusyHost, BusyPage, Domain, Level, Partial, Year
 from unlost.holdings.work import Watch, watched
-from unlost.uri import DEFAULT_RULES
 
 if TYPE_CHECKING:
     from unlost._core import Progress, RowColumns, Tally
@@ -23,25 +23,12 @@ STUDY_STATUS, STUDY_MIME, STUDY_EXCLUDE = "200", "text/html", ("robots", "sitema
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GatherOptions:
+class GatherOptions(RowOptions):
     """What is counted, and how.
 
-    status, mime: only rows with one of these; an empty set is all. exclude: kinds of pages to leave out, as for maps.
-    rules: by which addresses become keys. kind, column, host: what the inputs are, where looking at them does not tell.
-    threads, memory, block: how many threads; how many bytes the URI-Rs of one host may take before it is counted in
-        parts; how many bytes of text at a time. But for these cuts, none of them shows in the result.
+    memory: how many bytes the URI-Rs of one host may take before it is counted in parts. But for these cuts, neither it
+    nor threads and blocks show in the result.
     """
-
-    status: frozenset[str] = frozenset()
-    mime: frozenset[str] = frozenset()
-    exclude: frozenset[str] = frozenset()
-    rules: str = DEFAULT_RULES
-    kind: Kind | None = None
-    column: int | None = None
-    host: str | None = None
-    threads: int | None = None
-    memory: int | None = None
-    block: int | None = None
 
 
 def gather(
@@ -74,8 +61,8 @@ def _gather(
             rules=wanted.rules,
             line_limit=MAX_LINE_BYTES,
             is_estimated=is_estimated,
-            status=[each.encode() for each in sorted(wanted.status)],
-            mime=[each.encode() for each in sorted(wanted.mime)],
+            status=wanted.statuses(),
+            mime=wanted.media_types(),
             exclude=sorted(wanted.exclude),
             threads=wanted.threads,
             memory=wanted.memory,
