@@ -123,6 +123,8 @@ docs: $(VENV)/.built ## Write the generated pages anew
 	mv $(MAN_PAGE).new $(MAN_PAGE)
 	$(BIN)/python scripts/api_reference.py > docs/api.md.new
 	mv docs/api.md.new docs/api.md
+	$(BIN)/python scripts/package_graph.py > docs/images/packages.svg.new
+	mv docs/images/packages.svg.new docs/images/packages.svg
 
 screenshots: $(VENV)/.built $(VENV)/.tools ## Take the pictures of pages in docs/images anew
 	$(BIN)/python scripts/screenshots.py docs/images

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 import pytest
-from scripts import api_reference
+from scripts import api_reference, package_graph
 from scripts.cli_reference import commands, reference
 from scripts.man_page import man_page
 from study import CHAPTERS
@@ -103,6 +103,13 @@ def test_docstrings_of_the_core_show_what_happens() -> None:
 def test_the_command_reference_is_fresh() -> None:
     """docs/cli.md is what `make docs` would write."""
     assert (ROOT / "docs" / "cli.md").read_text() == reference(), "stale: run `make docs`"
+
+
+def test_the_drawing_of_packages_is_fresh() -> None:
+    """It shows the imports that there are, without those that follow from others."""
+    drawing = package_graph.drawn(package_graph.imports())
+    assert (ROOT / "docs" / "images" / "packages.svg").read_text() == drawing, "stale: run `make docs`"
+    assert package_graph.reduced({"c": {"a", "b"}, "b": {"a"}, "a": set()}) == {"c": {"b"}, "b": {"a"}, "a": set()}
 
 
 def test_the_reference_of_the_python_api_is_fresh() -> None:
