@@ -48,8 +48,9 @@ def test_a_log_is_learned_from_for_programs(log: Path) -> None:
     """With intervals by host, liars, and when to look again."""
     done = unlost("refresh", "learn", str(log), "--reliability", "0.98", "--schedule", "--json")
     found = json.loads(done.stdout)
-    low, high = found["schemes"][0]["by_host"] if found["schemes"] else (0, 1)
-    assert low <= high
+    for one in found["obvious"]:
+        assert one["by_host"][0] <= one["wilson"][0] < one["reliability"] < one["wilson"][1] <= one["by_host"][1]
+        assert one["usefulness_wilson"][0] < one["usefulness"] < one["usefulness_wilson"][1]
     assert found["liars"]
     assert found["learned"]["interval"][0] >= 0.98
     assert {one["server"] for one in found["tags_by_server"]} >= {"honest", "date-frozen"}

@@ -194,7 +194,7 @@ def print_json(found: Found, *, schedule: bool) -> None:
 
 def _object(one: Judged, found: Found | None) -> dict[str, object]:
     by_host = found.spans.get(one.scheme) if found is not None else None
-    low = one.reliability_interval
+    reliability, usefulness = one.reliability_interval, one.usefulness_interval
     result: dict[str, object] = {
         "name": name_of(one.scheme, found.matrix.used if found is not None else ALL),
         "download": cells_of(one.scheme),
@@ -202,7 +202,8 @@ def _object(one: Judged, found: Found | None) -> dict[str, object]:
         "unnecessary": one.unnecessary,
         "reliability": one.reliability,
         "usefulness": one.usefulness,
-        "wilson": [low.low, low.high],
+        "wilson": [reliability.low, reliability.high],
+        "usefulness_wilson": [usefulness.low, usefulness.high],
     }
     if by_host is not None:
         result["by_host"] = [by_host.low, by_host.high]

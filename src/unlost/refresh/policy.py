@@ -33,9 +33,6 @@ VERSION = 1
 Seen = dict[int, tuple[int, int]]
 """What a host did: for groups of cells, how many pages had changed, and of how many."""
 
-NEVER = math.inf
-"""A limit below which nothing is: everything is downloaded."""
-
 
 @dataclass(frozen=True, slots=True)
 class Decision:

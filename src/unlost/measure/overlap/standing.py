@@ -76,8 +76,7 @@ class Standing:
     held_tlds, asked_tlds: pages by top-level domain. ages: days between the last copy and the newest copy of the page
         anywhere.
     fetched: copies that were fetched and came or did not; misses: by the reason. failed_fetches: by the outcome.
-    types, sizes: of copies. truncated, bad: copies that are not whole, or are errors or redirects after all. elsewhen:
-        copies of another date than was asked for.
+    types, sizes: of copies. truncated, bad: copies that are not whole, or are errors or redirects after all.
     html, noarchive, robots: copies that are HTML, those that ask not to be kept, and whom they name. told, refusing:
         copies whose headers are known, and those with Cache-Control no-cache, no-store or private.
     """
@@ -99,7 +98,6 @@ class Standing:
     sizes: list[float] = field(default_factory=list)
     truncated: int = 0
     bad: int = 0
-    elsewhen: int = 0
     html: int = 0
     noarchive: int = 0
     robots: Counter[str] = field(default_factory=Counter)

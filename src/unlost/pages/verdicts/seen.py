@@ -141,11 +141,6 @@ class Seen:
         return _aligned(self.own)
 
     @cached_property
-    def all_lines(self) -> Lines:
-        """All its lines, also those of its frame."""
-        return _aligned(self.raw_lines) if len(self.own) < len(self.raw_lines) else self.lines
-
-    @cached_property
     def tops(self) -> Lines:
         """The parts of its title and headings."""
         return Lines((*self.title_parts, *self.heading_parts))
