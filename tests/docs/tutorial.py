@@ -1,0 +1,150 @@
+"""Tutorials as their readers run them: every console block in one shell, in one folder, from top to bottom.
+
+What is normalised is said in docs/tutorials/README.md, and is no more than that: ports of servers are whichever are
+free, and `…` stands for whatever is left out: characters within a line, any number of lines where it stands alone.
+"""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.neighbours.process import free_port, is_open
+from tests.waiting import wait_until
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "docs" / "tutorials"
+PORTS = ("1208", "8000")  # those that tutorials let servers listen on
+_CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_SECONDS = 120  # for one command; each takes less than one
+_TRIES = 3
+
+
+@dataclass(frozen=True)
+class Step:
+    """A command, with what is shown below it. One that ends in ` &` is a server, and goes on to the tutorial's end."""
+
+    command: str
+    shown: str
+
+    @property
+    def is_server(self) -> bool:
+        """Whether it goes on while the others run."""
+        return self.command.endswith(" &")
+
+
+def steps_of(text: str) -> list[Step]:
+    """Return all steps of a page, in order; a line that begins with `> ` belongs to the command above it.
+
+    >>> steps_of("```console\\n$ cat <<E\\n> a\\n> E\\na\\n$ true\\n```\\n")
+    [Step(command='cat <<E\\na\\nE', shown='a\\n'), Step(command='true', shown='')]
+    """
+    steps = []
+    for block in _CONSOLE.findall(text):
+        for example in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            first, *rest = example.splitlines()
+            more = 0
+            while more < len(rest) and rest[more].startswith("> "):
+                more += 1
+            command = "\n".join([first, *(line.removeprefix("> ") for line in rest[:more])])
+            steps.append(Step(command, "".join(f"{line}\n" for line in rest[more:])))
+    return steps
+
+
+def fits(shown: str, printed: str) -> bool:
+    r"""Return whether what was printed is what is shown, but for what `…` leaves out.
+
+    >>> fits("a\n…\nd … f\n", "a\nb\nc\nd e f\n"), fits("a\n", "a\nb\n"), fits("a … b\n", "a \n b\n")
+    (True, False, False)
+    """
+    pattern = "".join(
+        "(?:.*\n)*?" if line == "…\n" else ".*?".join(re.escape(part) for part in line.split("…"))
+        for line in shown.splitlines(keepends=True)
+    )
+    return re.fullmatch(pattern, printed) is not None
+
+
+@contextmanager
+def shell(folder: Path) -> Iterator["Shell"]:
+    """Yield a shell in a folder with the examples of the docs in it; end the servers that were started."""
+    shutil.copytree(ROOT / "docs" / "examples", folder, dirs_exist_ok=True)
+    opened = Shell(folder)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+class Shell:
+    """Runs steps one after the other. Each is a process of its own, as variables are nothing that tutorials need."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._ports = {port: str(free_port()) for port in PORTS}
+        self._servers: list[subprocess.Popen[bytes]] = []
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("UNLOST_", "XDG_"))}
+        self._environment = kept | {
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "UNLOST_HOME": str(folder / ".home"),
+            "PYTHONUTF8": "1",
+            "PYTHONUNBUFFERED": "1",
+            "LC_ALL": "C.UTF-8",
+            "TZ": "UTC",
+        }
+
+    def run(self, step: Step) -> str:
+        """Return what a step prints, with the ports of the tutorial; of a server nothing, once it listens."""
+        if step.is_server:
+            self._serve(step.command.removesuffix(" &"))
+            return ""
+        done = subprocess.run(
+            ["bash", "-c", self._replaced(step.command, self._ports)],
+            cwd=self._folder,
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+            timeout=_SECONDS,
+        )
+        return self._replaced(done.stdout.decode(), {free: port for port, free in self._ports.items()})
+
+    def close(self) -> None:
+        """End the servers."""
+        for server in self._servers:
+            os.killpg(server.pid, signal.SIGTERM)
+            server.wait()
+
+    def _serve(self, command: str) -> None:
+        """Start a server; a port may be taken between looking and listening, and then another one is tried."""
+        for _ in range(_TRIES):
+            said = self._replaced(command, self._ports)
+            ports = [port for port in PORTS if self._ports[port] in said]
+            log = self._folder / f".server-{len(self._servers)}.log"
+            with log.open("wb") as output:
+                server = subprocess.Popen(
+                    ["bash", "-c", f"exec {said}"],
+                    cwd=self._folder,
+                    env=self._environment,
+                    stdout=output,
+                    stderr=output,
+                    start_new_session=True,
+                )
+            wait_until(lambda: server.poll() is not None or all(is_open(int(self._ports[port])) for port in ports))
+            if server.poll() is None:
+                self._servers.append(server)
+                return
+            self._ports |= {port: str(free_port()) for port in ports}
+        raise RuntimeError(f"{command}: {log.read_text()}")
+
+    @staticmethod
+    def _replaced(text: str, ports: dict[str, str]) -> str:
+        return re.sub(r"\b\d{4,5}\b", lambda number: ports.get(number[0], number[0]), text)
+
+
