@@ -125,6 +125,15 @@ docs: $(VENV)/.built ## Write the generated pages anew
 	mv docs/api.md.new docs/api.md
 	$(BIN)/python scripts/package_graph.py > docs/images/packages.svg.new
 	mv docs/images/packages.svg.new docs/images/packages.svg
+	$(BIN)/python -m scripts.http_reference > docs/http.md.new
+	mv docs/http.md.new docs/http.md
+	$(BIN)/python -m scripts.claims > docs/claims.md.new
+	mv docs/claims.md.new docs/claims.md
+	$(BIN)/python -m scripts.claims --readme > README.md.new
+	mv README.md.new README.md
+	$(BIN)/python -m scripts.pictures docs/images
+	$(BIN)/python -m scripts.recording > docs/images/recording.svg.new
+	mv docs/images/recording.svg.new docs/images/recording.svg
 
 screenshots: $(VENV)/.built $(VENV)/.tools ## Take the pictures of pages in docs/images anew
 	$(BIN)/python scripts/screenshots.py docs/images

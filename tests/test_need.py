@@ -44,7 +44,19 @@ def test_root_gets_what_is_missing(tmp_path: Path) -> None:
 
 def test_what_is_there_is_not_installed(tmp_path: Path) -> None:
     """Nobody's machine is changed without need."""
-    there = ("zstd", "wget", "groff", "nginx", "apache2", "gs", "lighttpd", "caddy", "openssl", "systemd-analyze")
+    there = (
+        "zstd",
+        "wget",
+        "curl",
+        "groff",
+        "nginx",
+        "apache2",
+        "gs",
+        "lighttpd",
+        "caddy",
+        "openssl",
+        "systemd-analyze",
+    )
     done = need("tools", tmp_path, *there, user=0)
     assert (done.returncode, done.stderr) == (0, "")
     assert not (tmp_path / "apt-get.log").exists()

@@ -22,7 +22,13 @@ def test_every_step_prints_what_is_shown(page: Path, tmp_path: Path) -> None:
 
 def test_there_is_one_for_each_reader() -> None:
     """The five people for whom unlost is made have a tutorial each, with commands in it."""
-    assert {page.stem for page in TUTORIALS} == {"lost-website", "web-archive", "aggregator", "re-crawling", "insurance"}
+    assert {page.stem for page in TUTORIALS} == {
+        "lost-website",
+        "web-archive",
+        "aggregator",
+        "re-crawling",
+        "insurance",
+    }
     for page in TUTORIALS:
         assert len([step for step in steps_of(page.read_text()) if "unlost " in step.command]) >= 5, page.name
 

@@ -40,10 +40,10 @@ class Step:
 
 
 def steps_of(text: str) -> list[Step]:
-    """Return all steps of a page, in order; a line that begins with `> ` belongs to the command above it.
+    r"""Return all steps of a page, in order; a line that begins with `> ` belongs to the command above it.
 
-    >>> steps_of("```console\\n$ cat <<E\\n> a\\n> E\\na\\n$ true\\n```\\n")
-    [Step(command='cat <<E\\na\\nE', shown='a\\n'), Step(command='true', shown='')]
+    >>> steps_of("```console\n$ cat <<E\n> a\n> E\na\n$ true\n```\n")
+    [Step(command='cat <<E\na\nE', shown='a\n'), Step(command='true', shown='')]
     """
     steps = []
     for block in _CONSOLE.findall(text):
@@ -123,28 +123,36 @@ class Shell:
 
     def _serve(self, command: str) -> None:
         """Start a server; a port may be taken between looking and listening, and then another one is tried."""
+        ports = [port for port in PORTS if port in command]
         for _ in range(_TRIES):
-            said = self._replaced(command, self._ports)
-            ports = [port for port in PORTS if self._ports[port] in said]
-            log = self._folder / f".server-{len(self._servers)}.log"
-            with log.open("wb") as output:
-                server = subprocess.Popen(
-                    ["bash", "-c", f"exec {said}"],
-                    cwd=self._folder,
-                    env=self._environment,
-                    stdout=output,
-                    stderr=output,
-                    start_new_session=True,
-                )
-            wait_until(lambda: server.poll() is not None or all(is_open(int(self._ports[port])) for port in ports))
-            if server.poll() is None:
+            server = self._started(self._replaced(command, self._ports))
+            if _listens(server, [int(self._ports[port]) for port in ports]):
                 self._servers.append(server)
                 return
             self._ports |= {port: str(free_port()) for port in ports}
-        raise RuntimeError(f"{command}: {log.read_text()}")
+        raise RuntimeError(f"{command}: {self._log.read_text()}")
+
+    @property
+    def _log(self) -> Path:
+        return self._folder / f".server-{len(self._servers)}.log"
+
+    def _started(self, command: str) -> subprocess.Popen[bytes]:
+        with self._log.open("wb") as output:
+            return subprocess.Popen(
+                ["bash", "-c", f"exec {command}"],
+                cwd=self._folder,
+                env=self._environment,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
 
     @staticmethod
     def _replaced(text: str, ports: dict[str, str]) -> str:
         return re.sub(r"\b\d{4,5}\b", lambda number: ports.get(number[0], number[0]), text)
 
 
+def _listens(server: subprocess.Popen[bytes], ports: list[int]) -> bool:
+    """Wait until a server listens or has ended; return which."""
+    wait_until(lambda: server.poll() is not None or all(is_open(port) for port in ports))
+    return server.poll() is None

@@ -202,7 +202,8 @@ def paths() -> _Object:
         },
         f"{one}/events": {
             "get": _one(
-                "The same, as it changes: server-sent events", _answers(_some("text/event-stream"), 401, 404, 429)
+                "How a job stands, whenever it changes: server-sent events",
+                _answers(_some("text/event-stream"), 401, 404, 429),
             )
         },
         f"{one}/package/{{form}}": {

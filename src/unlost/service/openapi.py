@@ -95,13 +95,17 @@ def description(base: str, has_map: bool, jobs: _Object | None = None) -> _Objec
         "/timegate/{uri}": _get(
             "The copy closest to a date", [_PAGE, _ACCEPT_DATETIME, _PREFER], _answers({}, 302, *faults)
         ),
-        "/memento/{date}/{uri}": _get("The same, by its path", [_DATE, _PAGE, _PREFER], _answers({}, 302, *faults)),
+        "/memento/{date}/{uri}": _get(
+            "The copy closest to a date, which is in the path", [_DATE, _PAGE, _PREFER], _answers({}, 302, *faults)
+        ),
         "/memento/{format}/{date}/{uri}": _get(
             "What there is to say of the closest copy; `proxy`: the copy itself",
             [_choice(DESCRIPTIONS), _DATE, _PAGE, _PREFER],
             of_copy,
         ),
-        "/api/{format}/{date}/{uri}": _get("The same", [_choice(DESCRIPTIONS), _DATE, _PAGE, _PREFER], of_copy),
+        "/api/{format}/{date}/{uri}": _get(
+            "The same by another name, as MemGator has it", [_choice(DESCRIPTIONS), _DATE, _PAGE, _PREFER], of_copy
+        ),
         "/api/find": _get("All copies, with every option a parameter", find, _answers(_ok(*lists), *faults)),
         "/summary/{format}/{uri}": _get(
             "How many copies, by archive and year",
