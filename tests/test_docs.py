@@ -5,6 +5,7 @@ import importlib
 import re
 import shlex
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -18,7 +19,8 @@ from tests.cli.run import unlost
 from unlost.cli.main import app
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+TUTORIALS = ROOT / "docs" / "tutorials"  # which are run as a whole: tests/docs/test_tutorials.py
 MODULES = sorted(
     ".".join(file.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__")
     for file in (ROOT / "src").rglob("*.py")
@@ -38,7 +40,7 @@ def console_examples(page: Path) -> list[tuple[str, str]]:
     return found
 
 
-EXAMPLES = [(page.name, *example) for page in PAGES for example in console_examples(page)]
+EXAMPLES = [(page.name, *example) for page in PAGES if page.parent != TUTORIALS for example in console_examples(page)]
 
 
 @pytest.mark.parametrize(("page", "command", "expected"), EXAMPLES, ids=[f"{e[0]}: {e[1]}" for e in EXAMPLES])
@@ -69,11 +71,19 @@ def test_there_are_examples() -> None:
     assert {"README.md", "python.md", "testing.md"} <= {page.name for page in PYTHON}
 
 
-def test_every_page_is_named_once_in_the_readme() -> None:
-    """Whoever begins there finds every page of the docs, and none twice."""
-    listed = (ROOT / "README.md").read_text().partition("## More")[2]
-    named = re.findall(r"\(docs/([\w-]+\.md)\)", listed)
-    assert sorted(named) == sorted(page.name for page in PAGES if page.parent.name == "docs")
+def links_of(page: Path) -> Iterator[tuple[Path, str]]:
+    """Yield where the relative links of a page lead to: the file, and the place in it, if one is named."""
+    for target, place in re.findall(r"\]\(([^)#]*)(?:#([^)]*))?\)", page.read_text()):
+        if "://" not in target:
+            yield (page.parent / target).resolve() if target else page, place
+
+
+def test_every_page_can_be_reached() -> None:
+    """Whoever begins with README.md finds every page of the docs, by way of docs/README.md, which names all of them."""
+    assert (ROOT / "docs" / "README.md") in {file for file, _ in links_of(ROOT / "README.md")}
+    named = {file for file, _ in links_of(ROOT / "docs" / "README.md")}
+    pages = {page for page in PAGES if (ROOT / "docs") in page.parents} - {ROOT / "docs" / "README.md"}
+    assert pages - named == set()
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -126,20 +136,38 @@ def test_every_command_and_option_has_help(name: str, context: click.Context) ->
             assert parameter.help, f"{name} {parameter.opts}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def anchors_of(page: Path) -> set[str]:
+    """Return the places of a page that can be linked to: its headings, as GitHub names them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    words = [re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).lower() for heading in headings]
+    return {re.sub(r"[^\w -]", "", each).replace(" ", "-") for each in words}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
-    """Every relative link of a document is a file."""
-    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
-        if "://" not in target:
-            assert (page.parent / target).exists(), target
+    """Every relative link of a document is a file, and the place that it names is in it."""
+    for file, place in links_of(page):
+        assert file.exists(), file
+        assert not place or place in anchors_of(file), f"{file.name}#{place}"
+
+
+def test_every_picture_is_shown() -> None:
+    """No picture lies about that no page shows, and every picture says what it shows to those who do not see it."""
+    shown = set()
+    for page in PAGES:
+        for words, target in re.findall(r"!\[([^]]*)\]\(([^)#]+)\)", page.read_text()):
+            assert words, f"{page.name}: {target}"
+            shown.add((page.parent / target).resolve())
+    assert set((ROOT / "docs" / "images").glob("*.svg")) <= shown
 
 
 def test_readme_names_only_targets_that_exist() -> None:
     """`make X` in a document is a target of the Makefile."""
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     targets |= {f"study-{chapter}" for chapter in CHAPTERS}
+    targets |= {f"bench-{file.stem}" for file in (ROOT / "bench").glob("*.py")}
     for page in PAGES:
-        assert set(re.findall(r"`make ([a-z-]+)", page.read_text())) <= targets, page.name
+        assert set(re.findall(r"`make ([a-z_-]+)", page.read_text())) <= targets, page.name
 
 
 def test_the_man_page_is_fresh_and_sound() -> None:
