@@ -86,10 +86,10 @@ def how_the_aggregator_routes() -> Drawing:
     ]
     for number, (why, what, kind, line) in enumerate(rows):
         y = 20 + 66 * number
-        drawing.box(400, y, 200, 46, f"archive {'ABCD'[number]}", why, kind=kind)
-        drawing.words(612, y + 20, what.partition(", ")[0], "bold")
-        drawing.words(612, y + 38, what.partition(", ")[2] or ("but for 2 in 100" if line else ""), "soft")
-        drawing.arrow((320, 142), (360, 142), (360, y + 23), (396, y + 23), kind=line)
+        drawing.box(384, y, 200, 46, f"archive {'ABCD'[number]}", why, kind=kind)
+        drawing.words(596, y + 20, what.partition(", ")[0], "bold")
+        drawing.words(596, y + 38, what.partition(", ")[2] or ("but for 2 in 100" if line else ""), "soft")
+        drawing.arrow((320, 142), (350, 142), (350, y + 23), (380, y + 23), kind=line)
     drawing.words(20, 250, "One list of what A and D say, by date.", "soft")
     drawing.words(20, 270, "Who fails or is late is named in it.", "soft")
     return drawing

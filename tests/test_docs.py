@@ -73,7 +73,9 @@ def test_there_are_examples() -> None:
 
 def links_of(page: Path) -> Iterator[tuple[Path, str]]:
     """Yield where the relative links of a page lead to: the file, and the place in it, if one is named."""
-    for target, place in re.findall(r"\]\(([^)#]*)(?:#([^)]*))?\)", page.read_text()):
+    text = page.read_text()
+    images = [(source, "") for source in re.findall(r'<img alt="[^"]+" src="([^"]+)"', text)]
+    for target, place in [*images, *re.findall(r"\]\(([^)#]*)(?:#([^)]*))?\)", text)]:
         if "://" not in target:
             yield (page.parent / target).resolve() if target else page, place
 
