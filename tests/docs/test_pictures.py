@@ -9,7 +9,7 @@ from scripts import recording
 from scripts.pictures import PICTURES
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
-DRAWN = sorted(IMAGES.glob("*.svg"))
+DRAWN = [IMAGES / f"{name}.svg" for name in [*PICTURES, "recording"]]
 
 
 @pytest.mark.parametrize("name", PICTURES)
