@@ -11,7 +11,8 @@ from tests.cli.run import unlost
 from tests.docs.messages import messages_of_the_code, pattern_of
 
 ROOT = Path(__file__).parents[2]
-QUOTED = re.findall(r"^### `(.+)`$", (ROOT / "docs" / "troubleshooting.md").read_text(), re.MULTILINE)
+PAGE = (ROOT / "docs" / "troubleshooting.md").read_text()
+QUOTED = [words.strip() for _, words in re.findall(r"^### (`+)(.+)\1$", PAGE, re.MULTILINE)]
 LOST = str(ROOT / "docs" / "examples" / "lost" / "archives.toml")
 BY_CLICK = {"No such command '…'."}  # the library for options says it
 
@@ -63,7 +64,7 @@ def _home(folder: Path) -> dict[str, str]:
 
 def test_there_are_messages() -> None:
     """The page has a few dozen of them, each once."""
-    assert len(QUOTED) >= 40
+    assert len(QUOTED) == PAGE.count("\n### ") >= 40
     assert len(set(QUOTED)) == len(QUOTED)
 
 
