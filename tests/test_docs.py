@@ -153,6 +153,16 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert not place or place in anchors_of(file), f"{file.name}#{place}"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_tables_are_whole(page: Path) -> None:
+    """No line of a table stands apart from its head, as behind a stray empty line, where it would be shown as bars."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    for block in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+        lines = block.splitlines()
+        assert len(lines) > 1, block
+        assert re.fullmatch(r"(?:\| ?:?-+:? ?)+\|", lines[1]), block
+
+
 def test_every_picture_is_shown() -> None:
     """No picture lies about that no page shows, and every picture says what it shows to those who do not see it."""
     shown = set()
