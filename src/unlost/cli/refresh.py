@@ -23,7 +23,13 @@ def command() -> None:
 )
 @click.option("--change", type=click.Choice(["bytes", "text"]), default="bytes", help="What counts as a change.")
 @click.option("--all", is_flag=True, help="Also schemes below 99 % reliability or 50 % usefulness.")
-@click.option("--audit", type=_SHARE, default=0.01, show_default=True, help="The share of skips to check.")
+@click.option(
+    "--audit",
+    type=_SHARE,
+    default=0.01,
+    show_default=True,
+    help="The share of skips to check; harvests check 1 % at the least.",
+)
 @click.option("--seed", type=click.IntRange(0, 2**63), default=0, show_default=True, help="Of drawing hosts anew.")
 @click.option("--schedule", is_flag=True, help="Also when to look at each host again.")
 @click.option("--plot", type=_FILE, metavar="FILE", help="Draw reliability against usefulness there, as SVG.")

@@ -141,12 +141,15 @@ def _worth(one: Judged, used: int) -> tuple[bool, int]:
 
 
 def name_of(scheme: int, used: int = ALL) -> str | None:
-    """Return the name of a scheme, or of one that does the same where cells are used; None if it has none.
+    """Return the name of a scheme, or else of one that does the same where cells are used; None if it has none.
 
     >>> name_of(511), name_of(scheme_of(["cc", "cm", "mm"]), ALL & ~scheme_of(["mc", "ms"]))
     ('always', 'Scheme 3')
+    >>> name_of(NAMED["Scheme 4"], used=0)
+    'Scheme 4'
     """
-    return next((name for name, one in NAMED.items() if one & used == scheme & used), None)
+    alike = [name for name, one in NAMED.items() if one & used == scheme & used]
+    return next((name for name in alike if NAMED[name] == scheme), alike[0] if alike else None)
 
 
 def dominators(one: Judged, judged: Iterable[Judged]) -> Iterator[Judged]:
