@@ -28,7 +28,7 @@ ORDER = [
     "aggregate",
     "recover",
 ]
-ORDER += ["measure", "refresh", "vault", "service", "testing", "api", "cli"]
+ORDER += ["measure", "refresh", "vault", "service", "testing", "api", "demo", "cli"]
 
 FILES = sorted(SOURCE.rglob("*.py"))
 

@@ -19,6 +19,10 @@ COMMANDS = {
         "unlost.cli.compare", "Say how much of a site came back: what is identical, changed, missing and added."
     ),
     "completion": Command("unlost.cli.completion", "Print what makes a shell complete commands and options."),
+    "demo": Command(
+        "unlost.cli.demo",
+        "Show what unlost does, on a made-up site: lost, found in three archives, recovered, compared, shown.",
+    ),
     "evaluate": Command(
         "unlost.cli.evaluate", "Say how well profiles, maps, budgets and filters of an index tell which pages it holds."
     ),

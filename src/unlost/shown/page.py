@@ -16,6 +16,7 @@ _OF_ADDRESSES = "%/:?#[]@!$&'()*+,;=~"  # what an address may have beside letter
 def templates(package: str) -> jinja2.Environment:
     """Return what renders the templates of a package, which extend `page.html` here, and may take `tables.html`.
 
+    Those of another package are called `PACKAGE/NAME`.
     Everything that is put into them is escaped; `plain` is the filter for text of others, `web` for their addresses.
     """
     made = jinja2.Environment(
@@ -33,8 +34,9 @@ def templates(package: str) -> jinja2.Environment:
 
 
 def _template(package: str, name: str) -> str:
-    place = "unlost.shown" if name in _SHARED else package
-    return files(place).joinpath("templates", name).read_text(encoding="utf-8")
+    other, _, file = name.rpartition("/")
+    place = other or ("unlost.shown" if name in _SHARED else package)
+    return files(place).joinpath("templates", file).read_text(encoding="utf-8")
 
 
 def plain(text: str) -> str:

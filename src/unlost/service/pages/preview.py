@@ -22,17 +22,11 @@ from unlost.service.asked import terms_of
 from unlost.service.jobs.job import State
 from unlost.service.jobs_desk import Desk
 from unlost.service.pages.looks import Looks
+from unlost.shown.strangers import headers_for
 
 _PIECE = 1 << 16
 _MOST_OPEN = 4  # packages whose lists of contents are kept in memory
 _INDEX = "index.html"
-_LOADS = ("img-src", "font-src", "media-src", "frame-src")
-
-
-def policy(place: str) -> str:
-    """Return what a preview below an address may do: load its own files, and be seen. place: `'none'` for nothing."""
-    own = "; ".join(f"{each} {place}" for each in _LOADS)
-    return f"sandbox; default-src 'none'; {own}; style-src {place} 'unsafe-inline'; form-action 'none'; base-uri 'none'"
 
 
 class Packages:
@@ -104,13 +98,7 @@ class Preview:
         return StreamingResponse(iterate_in_threadpool(pieces(file, entry)), headers=headers)
 
     def _headers(self, place: str) -> dict[str, str]:
-        return {
-            "content-security-policy": policy(place),
-            "referrer-policy": "no-referrer",
-            "cache-control": "private, max-age=60",
-            "x-robots-tag": "noindex",
-            "cross-origin-resource-policy": "cross-origin",  # the page that asks has no origin
-        }
+        return {**headers_for(place), "cache-control": "private, max-age=60", "x-robots-tag": "noindex"}
 
     def _gone(self, request: Request) -> Response:
         text = self._looks.strings(request)("preview.gone")

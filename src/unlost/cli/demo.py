@@ -1,0 +1,91 @@
+"""`unlost demo`: the whole story on a made-up site."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from unlost.demo.story import Story
+
+_FOLDER = click.Path(file_okay=False, path_type=Path)
+_PROGRAM = click.Path(exists=True, dir_okay=False, executable=True, resolve_path=False, path_type=Path)
+
+
+@click.command(name="demo")
+@click.option(
+    "--pywb",
+    type=_PROGRAM,
+    metavar="PROGRAM",
+    help="The program `wayback` of a pywb, to run the three archives; without it, unlost itself runs them.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    default=0,
+    show_default=True,
+    help="Where the page is shown on this machine; 0 for any that is free.",
+)
+@click.option("--keep", type=_FOLDER, metavar="DIR", help="Keep all files there; a folder that is new or empty.")
+@click.option(
+    "--wait/--no-wait",
+    default=None,
+    help="Show the page until Ctrl-C, or end after the story. By default, it waits if the input is a terminal.",
+)
+@click.option("--json", is_flag=True, help="What happened, as JSON, in the place of the story.")
+def command(pywb: Path | None, port: int, keep: Path | None, wait: bool | None, json: bool) -> None:
+    """Show what unlost does, on a made-up site: lost, found in three archives, recovered, compared, shown.
+
+    Nothing is asked outside of this machine. It ends with Ctrl-C: with exit code 0 while it waits, 130 before, and
+    nothing is left behind.
+    """
+    from unlost.demo.ending import ended_once, own_folder, wait_for_end  # noqa: PLC0415  start-up
+    from unlost.demo.page import write_pages  # noqa: PLC0415
+    from unlost.demo.serving import Showing  # noqa: PLC0415
+    from unlost.demo.story import run_story  # noqa: PLC0415
+    from unlost.service.server import listen  # noqa: PLC0415
+
+    waits = sys.stdin.isatty() if wait is None else wait
+    program = None if pywb is None else pywb.absolute()
+    with ended_once(), listen("127.0.0.1", port) as listening, own_folder(keep) as folder:
+        story = run_story(folder, program, _silent if json else _told)
+        write_pages(story)
+        with Showing(listening, story.page) as showing:
+            pages = showing.answering(f"recovered/{each.recovered}" for each in story.pairs if each.recovered)
+            if json:
+                _print_json(story, pages, showing.address, keep)
+            else:
+                _print_end(pages, showing.address, keep, waits=waits)
+            if waits:
+                wait_for_end()
+
+
+def _told(line: str) -> None:
+    click.echo(line if line.startswith(" ") else click.style(line, bold=True))
+
+
+def _silent(_: str) -> None:
+    """Say nothing."""
+
+
+def _print_json(story: "Story", pages: int, address: str, keep: Path | None) -> None:
+    from json import dumps  # noqa: PLC0415  start-up
+
+    from unlost.demo.objects import story_object  # noqa: PLC0415
+
+    where = {"served_pages": pages, "page": address, "folder": None if keep is None else str(keep)}
+    click.echo(dumps({**story_object(story), **where}))
+
+
+def _print_end(pages: int, address: str, keep: Path | None, *, waits: bool) -> None:
+    from unlost.demo.story import OWN_SITE  # noqa: PLC0415  start-up
+
+    _told(f"Served: {pages} pages of the recovered site answer on this machine")
+    if keep is not None:
+        _told(f"  kept: {keep / 'page' / 'index.html'}")
+    if waits:
+        _told(f"See it all, original and recovered side by side: {address}")
+        _told("  Ctrl-C ends")
+    _told("Your own site, where there is a network:")
+    _told(f"  {OWN_SITE}")

@@ -1,0 +1,120 @@
+"""A pywb, run as a program of its own: it starts while others do, and ends with us, however that comes."""
+
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from unlost.archives.archive import Archive, Figure, Kind, Lister
+from unlost.errors import UsageError
+
+_READY_SECONDS = 60.0
+_POLL_SECONDS = 0.05
+_END_SECONDS = 10.0
+_TRIES = 3  # ports that somebody else may take between looking and listening
+_ROWS = 10_000  # of the index in one answer: more than there are
+_LOG_BYTES = 2_000  # of what it said, in a message
+
+# The shell ends it when the shell's own input ends: that is, when we end it, or are killed; and ends when it does.
+_WATCHED = (
+    'exec 3<&0; "$@" </dev/null 3<&- & child=$!; (read -r line <&3; kill $child) & reader=$!; '
+    "wait $child; code=$?; kill $reader; exit $code"
+)
+
+
+class Pywb:
+    """A running pywb with one collection, `t`. Use it as a context manager; it is ready when `entry` returns.
+
+    program: its `wayback`. warcs: the folder of the WARCs. index: their CDXJ; pywb's own files are written beside it.
+    """
+
+    def __init__(self, program: Path, warcs: Path, index: Path) -> None:
+        self._program = program
+        self._folder = index.parent / "pywb"
+        self._config = {
+            "framed_replay": False,
+            "enable_memento": True,
+            "collections": {"t": {"index_paths": str(index), "archive_paths": f"{warcs}/"}},
+        }
+        self._port = 0
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        """Start it, and do not wait for it."""
+        self._folder.mkdir(exist_ok=True)
+        (self._folder / "config.yaml").write_text(json.dumps(self._config))  # JSON is YAML
+        self._start()
+        return self
+
+    def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
+        """End it, and whatever it started."""
+        self._end()
+
+    def entry(self, id: str, name: str) -> Archive:  # noqa: A002  as registries call it
+        """Wait until it answers, and return what a registry says of it. Raises UsageError if it never does."""
+        for _ in range(_TRIES):
+            if self._is_ready():
+                break
+            self._end()
+            self._start()
+        else:
+            said = self._log.read_text(errors="replace")[-_LOG_BYTES:].strip() if self._log.exists() else ""
+            raise UsageError(f"{self._program}: no pywb came up: name the program `wayback` of one by --pywb: {said}")
+        base = f"http://127.0.0.1:{self._port}/t/"
+        return Archive(
+            id, name, Kind.PYWB,
+            timemap=f"{base}timemap/link/",
+            timegate=base,
+            cdx=f"{base}cdx",
+            replay=f"{base}{{datetime}}id_/{{uri}}",
+            lister=Lister(("exact", "prefix", "host", "domain"), Figure(_ROWS, "more than it has")),
+        )  # fmt: skip
+
+    @property
+    def _log(self) -> Path:
+        return self._folder / "log"
+
+    def _start(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self._port = int(free.getsockname()[1])
+        command = [self._program, "-b", "127.0.0.1", "-p", str(self._port), "-t", "1", "-d", self._folder]
+        # What is set for this Python is not meant for that one.
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(  # noqa: S603  the program that the user named
+                ["/bin/sh", "-c", _WATCHED, "sh", *command],
+                cwd=self._folder, env=environment, start_new_session=True,
+                stdin=subprocess.PIPE, stdout=log, stderr=log,
+            )  # fmt: skip
+
+    def _is_ready(self) -> bool:
+        end = time.monotonic() + _READY_SECONDS
+        while self._process is not None and self._process.poll() is None and time.monotonic() < end:
+            connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=_READY_SECONDS)
+            try:
+                connection.request("GET", "/t/cdx?url=none.example")
+                if connection.getresponse().status == http.client.OK:
+                    return True
+            except (OSError, http.client.HTTPException):
+                time.sleep(_POLL_SECONDS)  # between two looks
+            finally:
+                connection.close()
+        return False
+
+    def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        if process.stdin is not None:
+            process.stdin.close()
+        try:
+            process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()

@@ -1,0 +1,116 @@
+"""Serves the page and both sites on this machine, while somebody looks at them."""
+
+import mimetypes
+import socket
+from collections.abc import Iterable
+from http import HTTPStatus
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from types import TracebackType
+from typing import Self
+from urllib.parse import unquote, urlsplit
+
+from unlost.demo.page import ORIGINAL, RECOVERED
+from unlost.service.server import address_of
+from unlost.shown.strangers import headers_for
+
+_POLL_SECONDS = 0.05  # between two looks at whether it is to end
+_PATIENCE_SECONDS = 60.0
+_INDEX = "index.html"
+_OURS = {"x-content-type-options": "nosniff", "referrer-policy": "no-referrer", "cache-control": "no-store"}
+_GONE = b"This did not come back, or never was."
+
+
+class Showing:
+    """Answers with the files of a folder, until the block ends. Use it as a context manager.
+
+    listening: a socket of this machine that listens. address: of the page.
+
+    Whatever is in the two sites has no origin, runs no script and loads nothing from elsewhere.
+    """
+
+    def __init__(self, listening: socket.socket, folder: Path) -> None:
+        self.address = f"{address_of(listening)}/"
+        self._server = _Server(listening, folder, self.address)
+        self._thread = Thread(target=self._server.serve_forever, args=(_POLL_SECONDS,), name="demo", daemon=True)
+
+    def __enter__(self) -> Self:
+        """Begin to answer."""
+        self._thread.start()
+        return self
+
+    def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
+        """Stop."""
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    def answering(self, paths: Iterable[str]) -> int:
+        """Return at how many of these paths it answers with a page, asked as a browser asks."""
+        count = 0
+        for path in paths:
+            connection = HTTPConnection(*self._server.server_address[:2], timeout=_PATIENCE_SECONDS)
+            try:
+                connection.request("GET", f"/{path}")
+                count += connection.getresponse().status == HTTPStatus.OK
+            finally:
+                connection.close()
+        return count
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, listening: socket.socket, folder: Path, address: str) -> None:
+        super().__init__(listening.getsockname()[:2], _Conversation, bind_and_activate=False)
+        self.socket.close()
+        self.socket = listening
+        self.folder = folder.resolve()
+        self.address = address
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing: whoever asked has gone, and that is its right."""
+
+
+class _Conversation(BaseHTTPRequestHandler):
+    server: _Server
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+    def do_HEAD(self) -> None:
+        """Answer as to GET, without a body."""
+        self.do_GET()
+
+    def do_GET(self) -> None:
+        """Answer with a file, or say that there is none."""
+        path = unquote(urlsplit(self.path).path).lstrip("/")
+        file = self._file(path)
+        body = _GONE if file is None else file.read_bytes()
+        self.send_response(HTTPStatus.NOT_FOUND if file is None else HTTPStatus.OK)
+        for name, value in {**_OURS, **self._policy(path), "content-type": _type(file)}.items():
+            self.send_header(name, value)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def _file(self, path: str) -> Path | None:
+        """Return the file that a path leads to, or the index of a folder; None for what is not in the folder."""
+        try:
+            file = (self.server.folder / path).resolve()
+            file = file / _INDEX if file.is_dir() else file
+            return file if file.is_relative_to(self.server.folder) and file.is_file() else None
+        except (OSError, ValueError):  # too long a name, or one with a zero in it
+            return None
+
+    def _policy(self, path: str) -> dict[str, str]:
+        site = path.partition("/")[0]
+        return headers_for(f"{self.server.address}{site}/") if site in (ORIGINAL, RECOVERED) else {}
+
+
+def _type(file: Path | None) -> str:
+    kind = "text/plain" if file is None else mimetypes.guess_type(file.name)[0] or "application/octet-stream"
+    return f"{kind}; charset=utf-8" if kind.startswith("text/") else kind
