@@ -43,7 +43,7 @@ NEIGHBOURS := $(patsubst tests/neighbours/%.txt,.neighbours/%/.installed,$(wildc
 	.neighbours/$*/bin/pip install --quiet --disable-pip-version-check --requirement tests/neighbours/$*.txt
 	touch $@
 
-demo: $(VENV)/.built ## A lost site comes back and works again; what an archive holds, in a small file
+demo: $(VENV)/.built .neighbours/pywb/.installed ## The whole story on a lost site, with three pywb: recovered, compared, shown in a page
 	scripts/demo
 
 test: $(VENV)/.built $(VENV)/.tools $(NEIGHBOURS) ## The tests

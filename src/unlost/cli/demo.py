@@ -43,13 +43,18 @@ def command(pywb: Path | None, port: int, keep: Path | None, wait: bool | None, 
     from unlost.demo.ending import ended_once, own_folder, wait_for_end  # noqa: PLC0415  start-up
     from unlost.demo.page import write_pages  # noqa: PLC0415
     from unlost.demo.serving import Showing  # noqa: PLC0415
-    from unlost.demo.story import run_story  # noqa: PLC0415
+    from unlost.demo.story import told_story  # noqa: PLC0415
     from unlost.service.server import listen  # noqa: PLC0415
 
     waits = sys.stdin.isatty() if wait is None else wait
     program = None if pywb is None else pywb.absolute()
-    with ended_once(), listen("127.0.0.1", port) as listening, own_folder(keep) as folder:
-        story = run_story(folder, program, _silent if json else _told)
+    tell = _silent if json else _told
+    with (
+        ended_once(),
+        listen("127.0.0.1", port) as listening,
+        own_folder(keep) as folder,
+        told_story(folder, program, tell) as story,
+    ):
         write_pages(story)
         with Showing(listening, story.page) as showing:
             pages = showing.answering(f"recovered/{each.recovered}" for each in story.pairs if each.recovered)
@@ -59,6 +64,8 @@ def command(pywb: Path | None, port: int, keep: Path | None, wait: bool | None, 
                 _print_end(pages, showing.address, keep, waits=waits)
             if waits:
                 wait_for_end()
+    if waits:
+        tell("Ended: archives and page are gone" + ("" if keep else ", and so are all files"))
 
 
 def _told(line: str) -> None:

@@ -85,7 +85,7 @@ def _kinds(story: Story) -> Table:
          f"{row.missing}")
         for row in breakdowns(story.comparison)[0].rows
     ]  # fmt: skip
-    heads = ("", "original", "came back", "share", "unchanged", "changed", "missing")
+    heads = ("type", "original", "came back", "share", "unchanged", "changed", "missing")
     return Table("What came back, by type", heads, rows)
 
 

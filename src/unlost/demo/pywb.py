@@ -83,7 +83,7 @@ class Pywb:
     def _start(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as free:
             self._port = int(free.getsockname()[1])
-        command = [self._program, "-b", "127.0.0.1", "-p", str(self._port), "-t", "1", "-d", self._folder]
+        command = [str(self._program), "-b", "127.0.0.1", "-p", str(self._port), "-t", "1", "-d", str(self._folder)]
         # What is set for this Python is not meant for that one.
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
         with self._log.open("wb") as log:

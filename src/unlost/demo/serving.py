@@ -51,7 +51,7 @@ class Showing:
         """Return at how many of these paths it answers with a page, asked as a browser asks."""
         count = 0
         for path in paths:
-            connection = HTTPConnection(*self._server.server_address[:2], timeout=_PATIENCE_SECONDS)
+            connection = HTTPConnection(urlsplit(self.address).netloc, timeout=_PATIENCE_SECONDS)
             try:
                 connection.request("GET", f"/{path}")
                 count += connection.getresponse().status == HTTPStatus.OK

@@ -58,11 +58,12 @@ class Story:
     page: Path
 
 
-def run_story(folder: Path, pywb: Path | None, tell: Tell) -> Story:
-    """Let it happen in a folder that is there; return what came of it.
+@contextmanager
+def told_story(folder: Path, pywb: Path | None, tell: Tell) -> Iterator[Story]:
+    """Let it happen in a folder that is there; give what came of it, while the archives still answer.
 
-    pywb: the program `wayback` of one, which runs the archives; None for those of the package itself. They end with
-    the story. Raises UsageError for a pywb that does not run, OSError, and KeyboardInterrupt once all was put away.
+    pywb: the program `wayback` of one, which runs the archives; None for those of the package itself.
+    Raises UsageError for a pywb that does not run, OSError, and KeyboardInterrupt once all was put away.
     """
     site = lost_site()
     with _own_home(folder / "home"):
@@ -73,20 +74,20 @@ def run_story(folder: Path, pywb: Path | None, tell: Tell) -> Story:
             answers = _routed(site, holdings, archives, folder / "aggregator", tell)
             recovery = folder / f"{site.url.split('/')[2]}.recovery"
             _recovered(site, archives, recovery, tell)
-        with StateReading(recovery) as state:
-            figures = figures_of(state)
-            # In an order of their own: what comes when depends on who answers first.
-            chosen = tuple(sorted(state.chosen(), key=lambda each: each.name))
-            missing = tuple(sorted(state.missing(), key=lambda each: each.uri))
-            rejected = tuple(sorted(state.rejected(), key=lambda each: (each.datetime, each.uri)))
-        _tell_of(missing, rejected, tell)
-        comparison = _compared(original, recovery, tell)
-        exported = _exported(recovery, folder, tell)
-        pairs = pairs_of(site, folder / "original.recovery", recovery, comparison)
-    return Story(
-        site, pywb is not None, holdings, answers, recovery, figures, chosen, missing, rejected, comparison, exported,
-        pairs, folder / "page",
-    )  # fmt: skip
+            with StateReading(recovery) as state:
+                figures = figures_of(state)
+                # In an order of their own: what comes when depends on who answers first.
+                chosen = tuple(sorted(state.chosen(), key=lambda each: each.name))
+                missing = tuple(sorted(state.missing(), key=lambda each: each.uri))
+                rejected = tuple(sorted(state.rejected(), key=lambda each: (each.datetime, each.uri)))
+            _tell_of(missing, rejected, tell)
+            comparison = _compared(original, recovery, tell)
+            exported = _exported(recovery, folder, tell)
+            pairs = pairs_of(site, folder / "original.recovery", recovery, comparison)
+            yield Story(
+                site, pywb is not None, holdings, answers, recovery, figures, chosen, missing, rejected, comparison,
+                exported, pairs, folder / "page",
+            )  # fmt: skip
 
 
 @contextmanager

@@ -3,15 +3,13 @@
 from collections.abc import Iterator
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, expect
 
 from tests.service.jobs.serving import ORDER
 from tests.service.pages.place import ADMIN, ADMIN_PASSWORD, Place
+from tests.shown.axe import faults
 
 pytestmark = pytest.mark.browser
-
-_OPTIONS = {"resultTypes": ["violations"]}
 
 
 @pytest.fixture(scope="module")
@@ -37,12 +35,6 @@ def visitor(request: pytest.FixtureRequest, browser: Browser, place: Place) -> I
         page.wait_for_selector(".tabs")
         page.close()
         yield context
-
-
-def faults(page: Page) -> list[str]:
-    """Return what axe finds wrong, in a line each."""
-    found = Axe().run(page, options=_OPTIONS).response["violations"]
-    return [f"{each['id']}: {node['html'][:150]}" for each in found for node in each["nodes"]]
 
 
 def test_every_page(visitor: BrowserContext, place: Place, jobs: dict[str, str]) -> None:

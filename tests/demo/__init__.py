@@ -1,0 +1,1 @@
+"""Tests of the demonstration: its site, its archives, its story and its page."""

@@ -1,0 +1,42 @@
+"""What the lost site is made of can be read by others."""
+
+import struct
+import zlib
+
+from unlost.demo.making import made, pdf, png
+from unlost.pages.documents import DocumentKind, Documents
+
+
+def pixels(picture: bytes) -> list[list[bytes]]:
+    """Return the colours of a PNG with a palette, row by row, checking every sum in it."""
+    chunks, place = {}, 8
+    while place < len(picture):
+        size, kind = struct.unpack(">I4s", picture[place : place + 8])
+        data = picture[place + 8 : place + 8 + size]
+        assert struct.unpack(">I", picture[place + 8 + size :][:4])[0] == zlib.crc32(kind + data)
+        chunks[kind] = data
+        place += 12 + size
+    wide, tall = struct.unpack(">II", chunks[b"IHDR"][:8])
+    lines = zlib.decompress(chunks[b"IDAT"])
+    assert len(lines) == tall * (wide + 1)
+    rows = [lines[row * (wide + 1) + 1 : (row + 1) * (wide + 1)] for row in range(tall)]
+    return [[chunks[b"PLTE"][3 * each : 3 * each + 3] for each in row] for row in rows]
+
+
+def test_a_picture_has_the_colours_of_its_letters() -> None:
+    """Each letter is a square of its colour, as large as the scale says."""
+    red, blue = b"\xff\0\0", b"\0\0\xff"
+    assert pixels(png("scale 2\nr #ff0000\nb #0000ff\n\nrb\n")) == [[red, red, blue, blue]] * 2
+
+
+def test_a_document_has_its_lines() -> None:
+    """PDFium reads what was written, brackets too."""
+    with Documents() as documents:
+        text = documents.text_of(pdf(["one (1)", "two"]), DocumentKind.PDF).text
+    assert text.split() == ["one", "(1)", "two"]
+
+
+def test_a_page_knows_how_deep_it_is() -> None:
+    """Links of the frame lead up as many folders as the page is in."""
+    assert b'href="../index.html"' in made("news.html", "news/", "News")
+    assert b'href="index.html"' in made("visit.html", "visit.html", "Visit us")

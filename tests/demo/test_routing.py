@@ -1,0 +1,44 @@
+"""The aggregator's requests are counted truly: archives count them, too."""
+
+from pathlib import Path
+
+from unlost.demo.routing import routed
+from unlost.testing import FakeArchive, Fault
+
+A, B, BOTH, NONE = (f"http://lost.example/{name}" for name in ("a", "b", "both", "none"))
+
+
+def maps(folder: Path, held: dict[str, list[str]]) -> dict[str, Path]:
+    """Write a map for each archive."""
+    from unlost.api.maps import build_map
+
+    found = {}
+    for name, urls in held.items():
+        (folder / f"{name}.txt").write_text("".join(f"{url}\n" for url in urls))
+        found[name] = folder / f"{name}.ukvs"
+        build_map(folder / f"{name}.txt", found[name])
+    return found
+
+
+def test_requests_are_those_that_archives_saw(tmp_path: Path) -> None:
+    """By maps only who has the page is asked; without them, everybody; the copies are the same."""
+    held = {"a": [A, BOTH], "b": [B, BOTH]}
+    with (
+        FakeArchive({url: [("2012", "x")] for url in held["a"]}, id="a") as a,
+        FakeArchive({url: [("2013", "y")] for url in held["b"]}, id="b") as b,
+    ):
+        entries = {each.id: each.registry_entry() for each in (a, b)}
+        found = routed(entries, maps(tmp_path, held), [A, B, BOTH, NONE], tmp_path)
+        seen = {each.id: len(each.requests) for each in (a, b)}
+    assert (found.sent, found.not_sent) == ({"a": 2, "b": 2}, {"a": 2, "b": 2})
+    assert seen == {"a": 2 + 4, "b": 2 + 4}
+    assert (found.requests, found.saved, found.found, found.found_by_all, found.failed) == (4, 4, 4, 4, 0)
+
+
+def test_an_archive_that_fails_is_counted(tmp_path: Path) -> None:
+    """Nothing is raised, and what the others have is found."""
+    with FakeArchive({A: [("2012", "x")]}, id="a") as a, FakeArchive({A: [("2013", "x")]}, id="b") as b:
+        b.fail(Fault.unavailable())
+        entries = {each.id: each.registry_entry() for each in (a, b)}
+        found = routed(entries, maps(tmp_path, {"a": [A], "b": [A]}), [A], tmp_path)
+    assert (found.found, found.failed) == (1, 2)

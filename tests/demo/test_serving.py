@@ -1,0 +1,71 @@
+"""The page is served with both sites; nothing in these can act, and nothing else is given away."""
+
+import http.client
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from unlost.demo.serving import Showing
+from unlost.service.server import listen
+
+
+@pytest.fixture
+def showing(tmp_path: Path) -> Iterator[Showing]:
+    """Serve a folder that has one page of ours and one of a site."""
+    folder = tmp_path / "page"
+    (folder / "recovered" / "sub").mkdir(parents=True)
+    (folder / "index.html").write_text("ours")
+    (folder / "recovered" / "sub" / "index.html").write_text("theirs")
+    (folder / "recovered" / "a?b #c.css").write_text("p {}")
+    (tmp_path / "secret.txt").write_text("secret")
+    (folder / "link.txt").symlink_to(tmp_path / "secret.txt")
+    with listen("127.0.0.1", 0) as listening, Showing(listening, folder) as found:
+        yield found
+
+
+def asked(showing: Showing, path: str, method: str = "GET") -> tuple[int, dict[str, str], bytes]:
+    """Return status, headers and body of an answer."""
+    connection = http.client.HTTPConnection(showing.address.split("/")[2], timeout=30)
+    try:
+        connection.request(method, path)
+        answer = connection.getresponse()
+        return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
+    finally:
+        connection.close()
+
+
+def test_pages_of_the_site_are_in_a_sandbox(showing: Showing) -> None:
+    """Ours are not; theirs load nothing but files of the same site."""
+    status, headers, body = asked(showing, "/")
+    assert (status, body, headers["content-type"]) == (200, b"ours", "text/html; charset=utf-8")
+    assert "content-security-policy" not in headers
+    status, headers, body = asked(showing, "/recovered/sub/")
+    assert (status, body) == (200, b"theirs")
+    policy = headers["content-security-policy"]
+    assert policy.startswith("sandbox; default-src 'none'")
+    assert f"img-src {showing.address}recovered/;" in policy
+
+
+def test_names_with_signs_are_found(showing: Showing) -> None:
+    """Escapes of an address are read once."""
+    status, headers, _ = asked(showing, "/recovered/a%3Fb%20%23c.css?x")
+    assert (status, headers["content-type"]) == (200, "text/css; charset=utf-8")
+    assert asked(showing, "/recovered/sub/", "HEAD")[2] == b""
+
+
+@pytest.mark.parametrize(
+    "path", ["/../secret.txt", "/%2e%2e/secret.txt", "//secret.txt", "/link.txt", "/recovered/%00", f"/{'a' * 5000}"]
+)
+def test_nothing_outside_of_the_folder_is_given(showing: Showing, path: str) -> None:
+    """Neither upwards nor through links; what cannot be a name is not found."""
+    status, _, body = asked(showing, path)
+    assert (status, b"secret" in body) == (404, False)
+
+
+def test_it_counts_what_answers_and_ends(showing: Showing) -> None:
+    """Pages that are there count, others do not; when the block has ended, nobody listens."""
+    assert showing.answering(["recovered/sub/", "recovered/none.html"]) == 1
+    showing.__exit__(None, None, None)
+    with pytest.raises(ConnectionRefusedError):
+        asked(showing, "/")
