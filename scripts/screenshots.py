@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, Page, ViewportSize
+from playwright.sync_api import Browser, FloatRect, Page, ViewportSize
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -13,8 +13,14 @@ from tests.neighbours import chromium
 from tests.service.jobs.workers import Hold
 from tests.service.pages.place import ADMIN, ADMIN_PASSWORD, Place, log_in, order, running_place
 
+from unlost.demo.page import write_pages
+from unlost.demo.serving import Showing
+from unlost.demo.story import told_story
+from unlost.service.server import listen
+
 _SIZE: ViewportSize = {"width": 1000, "height": 760}
 _SCALE = 0.75  # of a picture to the page: it can still be read, and takes half the room
+_SMALL = 0.6  # of one that is longer than others
 _SCREEN: dict[str, Any] = {"viewport": _SIZE, "device_scale_factor": _SCALE}
 _PHONE: ViewportSize = {"width": 390, "height": 780}
 _ADMIN = ("workers", "archives", "mail", "history", "statistics", "limits", "domains")
@@ -103,6 +109,20 @@ def _administration(other: Page, place: Place, folder: Path) -> None:
     _shot(other, folder, "admin-login")
 
 
+def _demonstration(browser: Browser, scratch: Path, folder: Path) -> None:
+    """Take a picture of what `unlost demo` shows."""
+    with told_story(scratch, None, lambda _: None) as story, listen("127.0.0.1", 0) as listening:
+        write_pages(story)
+        with Showing(listening, story.page) as showing:
+            page = browser.new_context(viewport=_SIZE, device_scale_factor=_SMALL).new_page()
+            page.goto(showing.address, wait_until="networkidle")
+            box = page.locator("#archives").bounding_box()
+            tall = box["y"] if box else _SIZE["height"]  # what follows is tables
+            clip: FloatRect = {"x": 0, "y": 0, "width": _SIZE["width"], "height": tall}
+            page.screenshot(path=folder / "demo.png", full_page=True, clip=clip)
+            sys.stderr.write(f"{folder / 'demo'}.png\n")
+
+
 def main() -> None:
     """Write the pictures into a folder."""
     folder = Path(sys.argv[1])
@@ -112,6 +132,8 @@ def main() -> None:
         address = _order(browser, other, place, folder)
         _kept(browser, place, address, folder)
         _administration(other, place, folder)
+    with tempfile.TemporaryDirectory() as scratch, chromium.browser() as browser:
+        _demonstration(browser, Path(scratch), folder)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -15,6 +16,8 @@ import pytest
 from tests.cli.run import UNLOST, unlost
 from tests.neighbours.pywb import WAYBACK
 from tests.waiting import wait_until
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -38,6 +41,11 @@ def running(place: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
     finally:
         process.kill()
         process.communicate()
+
+
+def plain(text: str) -> str:
+    """Return what was said without what may differ: ports, and sizes that depend on how well something is packed."""
+    return re.sub(r"(?<=127\.0\.0\.1:)\d+|[\d.]+(?= KB)", "N", text)
 
 
 def read_until(process: subprocess.Popen[str], words: str) -> None:
@@ -68,10 +76,7 @@ def test_it_ends_by_itself_where_nobody_watches(place: Path) -> None:
     """Without a terminal it tells the story and is done; nothing is left, nor written to the user's own folders."""
     done = unlost("demo", env={"TMPDIR": str(place), "UNLOST_HOME": str(place.parent / "home")})
     assert (done.returncode, done.stderr) == (0, b"")
-    lines = done.stdout.decode().splitlines()
-    assert lines[0].startswith("A site is lost: http://greywater.example/")
-    assert lines[-1] == "  unlost recover http://your.site/"
-    assert "http://127.0.0.1" not in "\n".join(lines[-6:]), "a page that is gone is not offered"
+    assert plain(done.stdout.decode()) in plain((ROOT / "docs" / "demo.md").read_text()), "as the docs show it"
     assert list(place.iterdir()) == []
     assert not (place.parent / "home").exists()
 

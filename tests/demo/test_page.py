@@ -89,6 +89,12 @@ def test_both_sites_are_seen_and_nothing_else_is_asked_for(context: BrowserConte
         assert visit.page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
 
 
+def test_what_was_kept_opens_from_a_disk(context: BrowserContext, page_folder: Path) -> None:
+    """Without anybody who serves it, both sites are seen with their images, and nobody complains."""
+    visit = Visit(context, (page_folder / "index.html").as_uri())
+    assert (visit.broken("original"), visit.broken("recovered"), visit.complaints) == ([], [], [])
+
+
 def test_what_did_not_come_back_is_seen_to_be_missing(context: BrowserContext, address: str) -> None:
     """One image on a page, and a whole page: each is there in the original; the look sees what is broken."""
     visit = Visit(context, address)

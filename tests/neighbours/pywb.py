@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import os
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -12,7 +11,8 @@ from typing import NamedTuple
 
 from tests.cli.run import unlost
 from tests.neighbours.process import running
-from unlost.archives.archive import Archive, Figure, Kind, Lister
+from unlost.archives.archive import Archive, Kind
+from unlost.demo.pywb import config_of, entry_of, environment
 
 ROOT = Path(__file__).parents[2]
 WAYBACK = ROOT / ".neighbours" / "pywb" / "bin" / "wayback"
@@ -34,15 +34,7 @@ class Pywb:
 
     def archive(self, name: str, kind: Kind = Kind.PYWB, rows_per_page: int = 100_000) -> Archive:
         """Return its entry in a registry."""
-        base = f"http://127.0.0.1:{self.port}/t/"
-        return Archive(
-            name, name, kind,
-            timemap=f"{base}timemap/link/",
-            timegate=base,
-            cdx=f"{base}cdx",
-            replay=f"{base}{{datetime}}id_/{{uri}}",
-            lister=Lister(("exact", "prefix", "host", "domain"), Figure(rows_per_page, "what the test says")),
-        )  # fmt: skip
+        return entry_of(self.port, name, name, kind, rows_per_page)
 
     def fetch(self, datetime: str, uri: str) -> Answer:
         """Return a capture raw.
@@ -101,12 +93,7 @@ def serving(index: Path, warcs: Path, folder: Path) -> Iterator[Pywb]:
     """Serve an index and the folder of the WARCs that it names."""
     if not WAYBACK.exists():
         raise FileNotFoundError(f"{WAYBACK}: run `make test`, which installs it")
-    config = {
-        "framed_replay": False,
-        "enable_memento": True,
-        "collections": {"t": {"index_paths": str(index), "archive_paths": f"{warcs}/"}},
-    }
-    (folder / "config.yaml").write_text(json.dumps(config))  # JSON is YAML
+    (folder / "config.yaml").write_text(config_of(warcs, index))
     with _running(folder) as server:
         yield server
 
@@ -119,7 +106,7 @@ def serving_wacz(wacz: Path, folder: Path, *, framed: bool = True) -> Iterator[P
     """
     for arguments in (["init", "t"], ["add", "--unpack-wacz", "t", str(wacz)]):
         command = [str(WAYBACK.with_name("wb-manager")), *arguments]
-        done = subprocess.run(command, cwd=folder, env=_environment(), capture_output=True, check=False, timeout=60)
+        done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, check=False, timeout=60)
         if done.returncode != 0:
             raise RuntimeError(done.stderr.decode())
     if not framed:
@@ -128,16 +115,12 @@ def serving_wacz(wacz: Path, folder: Path, *, framed: bool = True) -> Iterator[P
         yield server
 
 
-def _environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-
-
 @contextmanager
 def _running(folder: Path) -> Iterator[Pywb]:
     def command(port: int) -> list[str | Path]:
         return [WAYBACK, "-b", "127.0.0.1", "-p", str(port), "-t", "1", "-d", folder]
 
-    with running(command, _answers, folder, _environment()) as port:
+    with running(command, _answers, folder, environment()) as port:
         yield Pywb(port)
 
 

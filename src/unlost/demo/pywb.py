@@ -18,7 +18,6 @@ _READY_SECONDS = 60.0
 _POLL_SECONDS = 0.05
 _END_SECONDS = 10.0
 _TRIES = 3  # ports that somebody else may take between looking and listening
-_ROWS = 10_000  # of the index in one answer: more than there are
 _LOG_BYTES = 2_000  # of what it said, in a message
 
 # The shell ends it when the shell's own input ends: that is, when we end it, or are killed; and ends when it does.
@@ -26,6 +25,37 @@ _WATCHED = (
     'exec 3<&0; "$@" </dev/null 3<&- & child=$!; (read -r line <&3; kill $child) & reader=$!; '
     "wait $child; code=$?; kill $reader; exit $code"
 )
+
+
+def config_of(warcs: Path, index: Path) -> str:
+    """Return the config.yaml of a pywb with one collection, `t`: a folder of WARCs, and their index."""
+    collection = {"index_paths": str(index), "archive_paths": f"{warcs}/"}
+    config = {"framed_replay": False, "enable_memento": True, "collections": {"t": collection}}
+    return json.dumps(config)  # JSON is YAML
+
+
+def environment() -> dict[str, str]:
+    """Return the variables to run it with: what is set for this Python is not meant for that one."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+
+
+def entry_of(
+    port: int,
+    id: str,  # noqa: A002  as registries call it
+    name: str,
+    kind: Kind = Kind.PYWB,
+    rows_per_page: int = 10_000,
+) -> Archive:
+    """Return what a registry says of the collection `t` of a pywb on this machine."""
+    base = f"http://127.0.0.1:{port}/t/"
+    return Archive(
+        id, name, kind,
+        timemap=f"{base}timemap/link/",
+        timegate=base,
+        cdx=f"{base}cdx",
+        replay=f"{base}{{datetime}}id_/{{uri}}",
+        lister=Lister(("exact", "prefix", "host", "domain"), Figure(rows_per_page, "what whoever runs it says")),
+    )  # fmt: skip
 
 
 class Pywb:
@@ -37,18 +67,14 @@ class Pywb:
     def __init__(self, program: Path, warcs: Path, index: Path) -> None:
         self._program = program
         self._folder = index.parent / "pywb"
-        self._config = {
-            "framed_replay": False,
-            "enable_memento": True,
-            "collections": {"t": {"index_paths": str(index), "archive_paths": f"{warcs}/"}},
-        }
+        self._config = config_of(warcs, index)
         self._port = 0
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
         """Start it, and do not wait for it."""
         self._folder.mkdir(exist_ok=True)
-        (self._folder / "config.yaml").write_text(json.dumps(self._config))  # JSON is YAML
+        (self._folder / "config.yaml").write_text(self._config)
         self._start()
         return self
 
@@ -66,15 +92,7 @@ class Pywb:
         else:
             said = self._log.read_text(errors="replace")[-_LOG_BYTES:].strip() if self._log.exists() else ""
             raise UsageError(f"{self._program}: no pywb came up: name the program `wayback` of one by --pywb: {said}")
-        base = f"http://127.0.0.1:{self._port}/t/"
-        return Archive(
-            id, name, Kind.PYWB,
-            timemap=f"{base}timemap/link/",
-            timegate=base,
-            cdx=f"{base}cdx",
-            replay=f"{base}{{datetime}}id_/{{uri}}",
-            lister=Lister(("exact", "prefix", "host", "domain"), Figure(_ROWS, "more than it has")),
-        )  # fmt: skip
+        return entry_of(self._port, id, name)
 
     @property
     def _log(self) -> Path:
@@ -84,12 +102,10 @@ class Pywb:
         with socket.create_server(("127.0.0.1", 0)) as free:
             self._port = int(free.getsockname()[1])
         command = [str(self._program), "-b", "127.0.0.1", "-p", str(self._port), "-t", "1", "-d", str(self._folder)]
-        # What is set for this Python is not meant for that one.
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(  # noqa: S603  the program that the user named
                 ["/bin/sh", "-c", _WATCHED, "sh", *command],
-                cwd=self._folder, env=environment, start_new_session=True,
+                cwd=self._folder, env=environment(), start_new_session=True,
                 stdin=subprocess.PIPE, stdout=log, stderr=log,
             )  # fmt: skip
 

@@ -5,9 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import uvloop
-
 from unlost.aggregate.wish import Freshness, Wish
+from unlost.api.loop_thread import LoopThread
 from unlost.archives.archive import Archive
 from unlost.service.assembly import Options, assembled
 
@@ -50,7 +49,8 @@ def routed(archives: Mapping[str, Archive], maps: Mapping[str, Path], addresses:
     known = [replace(each, mementomap=str(maps[name])) for name, each in archives.items()]
     # Nothing is asked at random, so that the numbers are the same each time.
     options = Options(known, folder / "state", folder / "cache", _silent, _DEADLINE, exploring=0.0, stays=False)
-    return uvloop.run(_asked(options, addresses))
+    with LoopThread("unlost.demo") as loop:
+        return loop.run(_asked(options, addresses))
 
 
 async def _asked(options: Options, addresses: Sequence[str]) -> Routed:
