@@ -72,7 +72,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_wheel_works_alone(wheel: Path, tmp_path: Path) -> None:
-    """In an empty environment with nothing but its own dependencies, the command runs."""
+    """In an empty environment with nothing but its own dependencies, the command runs, and shows what it does."""
     venv.create(tmp_path / "env", with_pip=True)
     python = tmp_path / "env" / "bin" / "python"
     install: list[str | Path] = [
@@ -97,6 +97,9 @@ def test_the_wheel_works_alone(wheel: Path, tmp_path: Path) -> None:
     ]
     done = subprocess.run(run, capture_output=True, text=True, check=True, cwd=tmp_path, env=environment)
     assert done.stdout == "http://www.news.bbc.co.uk/a\tH3P0\tuk,co,bbc)/\n"
+    run = [tmp_path / "env" / "bin" / "unlost", "demo", "--no-wait"]
+    done = subprocess.run(run, capture_output=True, text=True, check=True, cwd=tmp_path, env=environment)
+    assert done.stdout.endswith("\n  unlost recover http://your.site/\n")
     imported = subprocess.run([python, "-c", "import pytest"], capture_output=True, check=False, cwd=tmp_path)
     assert b"ModuleNotFoundError" in imported.stderr, "the environment has a test dependency"
 

@@ -29,12 +29,12 @@ def place(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def running(place: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
+def running(place: Path, *words: str, stdin: int = subprocess.DEVNULL) -> Iterator[subprocess.Popen[str]]:
     """Run it in the background; what still runs at the end is killed."""
     environment = {**os.environ, "TMPDIR": str(place), "UNLOST_HOME": str(place.parent / "home"), "PYTHONUTF8": "1"}
     pipe = subprocess.PIPE
     process = subprocess.Popen(
-        [UNLOST, "demo", *words], env=environment, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True
+        [UNLOST, "demo", *words], env=environment, stdin=stdin, stdout=pipe, stderr=pipe, text=True
     )
     try:
         yield process
@@ -81,9 +81,8 @@ def test_it_ends_by_itself_where_nobody_watches(place: Path) -> None:
     assert not (place.parent / "home").exists()
 
 
-@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
-def test_while_it_waits_it_shows_and_a_signal_is_its_natural_end(place: Path, sign: signal.Signals) -> None:
-    """The page is at the address that it says; then it ends with 0, says nothing more, and leaves nothing."""
+def test_while_it_waits_it_shows_and_a_signal_is_its_natural_end(place: Path) -> None:
+    """The page is at the address that it says; SIGTERM ends it with 0, it says nothing more, and leaves nothing."""
     with running(place, "--wait", "--json") as process:
         assert process.stdout is not None
         told = json.loads(process.stdout.readline())
@@ -91,10 +90,25 @@ def test_while_it_waits_it_shows_and_a_signal_is_its_natural_end(place: Path, si
             assert b"A lost site comes back" in answer.read()
         assert told["served_pages"] == 16
         assert len(list(place.iterdir())) == 1
-        process.send_signal(sign)
+        process.send_signal(signal.SIGTERM)
         assert process.communicate(timeout=60) == ("", "")
         assert process.returncode == 0
     assert list(place.iterdir()) == []
+
+
+def test_at_a_terminal_it_waits(place: Path) -> None:
+    """Without any option it offers the page, and says what it has put away when it is ended."""
+    ours, theirs = os.openpty()
+    try:
+        with running(place, stdin=theirs) as process:
+            read_until(process, "See it all")
+            read_until(process, "  unlost recover")
+            process.send_signal(signal.SIGINT)
+            assert process.communicate(timeout=60) == ("Ended: archives and page are gone, and so are all files\n", "")
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert (process.returncode, list(place.iterdir())) == (0, [])
 
 
 @pytest.mark.parametrize("step", ["A site is lost", "They answer", "Each publishes", "The site is recovered"])

@@ -40,7 +40,7 @@ def command(pywb: Path | None, port: int, keep: Path | None, wait: bool | None, 
     Nothing is asked outside of this machine. It ends with Ctrl-C: with exit code 0 while it waits, 130 before, and
     nothing is left behind.
     """
-    from unlost.demo.ending import ended_once, own_folder, wait_for_end  # noqa: PLC0415  start-up
+    from unlost.demo.ending import ended_once, own_folder, until_ended  # noqa: PLC0415  start-up
     from unlost.demo.page import write_pages  # noqa: PLC0415
     from unlost.demo.serving import Showing  # noqa: PLC0415
     from unlost.demo.story import told_story  # noqa: PLC0415
@@ -58,12 +58,11 @@ def command(pywb: Path | None, port: int, keep: Path | None, wait: bool | None, 
         write_pages(story)
         with Showing(listening, story.page) as showing:
             pages = showing.answering(f"recovered/{each.recovered}" for each in story.pairs if each.recovered)
-            if json:
-                _print_json(story, pages, showing.address, keep)
-            else:
-                _print_end(pages, showing.address, keep, waits=waits)
-            if waits:
-                wait_for_end()
+            with until_ended(waits=waits):
+                if json:
+                    _print_json(story, pages, showing.address, keep)
+                else:
+                    _print_end(pages, showing.address, keep, waits=waits)
     if waits:
         tell("Ended: archives and page are gone" + ("" if keep else ", and so are all files"))
 

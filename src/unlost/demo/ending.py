@@ -35,9 +35,17 @@ def ended_once() -> Iterator[None]:
             signal.signal(number, action)
 
 
-def wait_for_end() -> None:
-    """Return when somebody ends it."""
+@contextmanager
+def until_ended(*, waits: bool) -> Iterator[None]:
+    """After the block, wait until somebody ends it, if that is wanted: then the end is no interruption.
+
+    Neither is it in the block, which says that it can be ended now: whoever reads that may be fast.
+    """
+    if not waits:
+        yield
+        return
     with suppress(KeyboardInterrupt):
+        yield
         Event().wait()
 
 
