@@ -168,6 +168,13 @@ def test_what_cannot_be_is_said_before_any_work(place: Path, tmp_path: Path) -> 
     assert (done.returncode, done.stdout, b"new or empty" in done.stderr) == (3, b"", True)
     done = unlost("demo", "--pywb", str(tmp_path / "mine"), env=environment)
     assert done.returncode == 2
-    done = unlost("demo", "--pywb", "/bin/false", env=environment)
-    assert (done.returncode, b"no pywb came up" in done.stderr) == (2, True)
+    no_pywb = tmp_path / "no-pywb"
+    no_pywb.write_text("#!/bin/sh\necho I am something else\n")
+    no_pywb.chmod(0o755)
+    done = unlost("demo", "--pywb", str(no_pywb), env=environment)
+    assert (done.returncode, b"no pywb came up" in done.stderr, b"I am something else" in done.stderr) == (
+        2,
+        True,
+        True,
+    )
     assert list(place.iterdir()) == []

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import time
+from contextlib import closing, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -84,15 +85,14 @@ class Pywb:
 
     def entry(self, id: str, name: str) -> Archive:  # noqa: A002  as registries call it
         """Wait until it answers, and return what a registry says of it. Raises UsageError if it never does."""
-        for _ in range(_TRIES):
+        for tries_left in reversed(range(_TRIES)):
             if self._is_ready():
-                break
+                return entry_of(self._port, id, name)
             self._end()
-            self._start()
-        else:
-            said = self._log.read_text(errors="replace")[-_LOG_BYTES:].strip() if self._log.exists() else ""
-            raise UsageError(f"{self._program}: no pywb came up: name the program `wayback` of one by --pywb: {said}")
-        return entry_of(self._port, id, name)
+            if tries_left:
+                self._start()
+        said = self._log.read_text(errors="replace")[-_LOG_BYTES:].strip()
+        raise UsageError(f"{self._program}: no pywb came up: name the program `wayback` of one by --pywb: {said}")
 
     @property
     def _log(self) -> Path:
@@ -113,14 +113,11 @@ class Pywb:
         end = time.monotonic() + _READY_SECONDS
         while self._process is not None and self._process.poll() is None and time.monotonic() < end:
             connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=_READY_SECONDS)
-            try:
+            with suppress(OSError, http.client.HTTPException), closing(connection):
                 connection.request("GET", "/t/cdx?url=none.example")
                 if connection.getresponse().status == http.client.OK:
                     return True
-            except (OSError, http.client.HTTPException):
-                time.sleep(_POLL_SECONDS)  # between two looks
-            finally:
-                connection.close()
+            time.sleep(_POLL_SECONDS)  # between two looks
         return False
 
     def _end(self) -> None:
