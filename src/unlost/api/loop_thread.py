@@ -3,13 +3,14 @@
 import asyncio
 from collections.abc import Coroutine
 from concurrent.futures import CancelledError, Future, wait
-from threading import Thread
+from threading import Event, Thread
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import uvloop
 
 _Result = TypeVar("_Result")
+_BEGIN_SECONDS = 1.0  # in which a thread begins that was started, on a busy machine too
 
 
 class LoopThread:
@@ -24,19 +25,27 @@ class LoopThread:
 
     def __init__(self, name: str) -> None:
         self._loop = uvloop.new_event_loop()
-        self._thread = Thread(target=self._loop.run_forever, name=name, daemon=True)
+        self._ended = Event()
+        self._thread = Thread(target=_live, args=(self._loop, self._ended), name=name, daemon=True)
 
     def __enter__(self) -> Self:
         """Start it."""
-        self._thread.start()
+        try:
+            self._thread.start()
+        except BaseException:
+            # Ctrl-C came while it began: it may be on its way all the same, and ends then.
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._ended.wait(_BEGIN_SECONDS)
+            raise
         return self
 
     def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
         """End it, and what still runs in it."""
-        self.run(_end_all())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+        try:
+            self.run(_end_all())
+        finally:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
 
     def run(self, work: Coroutine[Any, Any, _Result]) -> _Result:
         """Return what comes of something. Ctrl-C cancels it, waits until it has put its things away, and is raised."""
@@ -57,6 +66,14 @@ class LoopThread:
                 self._loop.call_soon_threadsafe(lambda: [each.cancel() for each in tasks])
                 wait([result])
             raise
+
+
+def _live(loop: asyncio.AbstractEventLoop, ended: Event) -> None:
+    try:
+        loop.run_forever()
+    finally:
+        loop.close()
+        ended.set()
 
 
 def _hand_over(ended: "asyncio.Task[_Result]", result: "Future[_Result]") -> None:
