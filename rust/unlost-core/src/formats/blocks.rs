@@ -216,7 +216,7 @@ impl<R: Read> State<R> {
             }
             // Still inside one line: its beginning tells that it is too long, and nobody needs its rest. What came
             // before its end is not lost, since blocks begin at lines.
-            if block.length > limit + block_bytes {
+            if block.length > limit.saturating_add(block_bytes) {
                 skipped += block.length - (limit + 1);
                 block.length = limit + 1;
             }
@@ -279,8 +279,8 @@ mod tests {
             .flat_map(|i| format!("line {i}\n{}", "\n".repeat(i % 3)).into_bytes())
             .collect();
         for block_bytes in [1, 7, 100, 1 << 20] {
-            for cut in [text.len(), text.len() - 1] {
-                for found in blocks(&text[..cut], 50, block_bytes) {
+            for (cut, limit) in [(text.len(), 50), (text.len() - 1, usize::MAX)] {
+                for found in blocks(&text[..cut], limit, block_bytes) {
                     let mut offset = 0;
                     let mut whole = Vec::new();
                     for (start, block) in found {

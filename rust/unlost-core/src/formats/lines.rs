@@ -86,7 +86,10 @@ impl Lines {
     /// Keeps a part of the chunk for later, as far as the limit allows; one byte more tells a line that is too long, and
     /// another that its last byte is only a `\r`.
     fn carry_on(&mut self, from: usize, length: usize) {
-        let room = (self.limit + 2).saturating_sub(self.carry.len());
+        let room = self
+            .limit
+            .saturating_add(2)
+            .saturating_sub(self.carry.len());
         self.carry
             .extend_from_slice(&self.chunk[from..from + length.min(room)]);
         self.carried += length;
@@ -155,6 +158,14 @@ mod tests {
         assert_eq!(lines(b"", 10), []);
         assert_eq!(lines(b"abc\r\n", 3), [(1, 0, b"abc".to_vec(), false)]);
         assert_eq!(lines(b"abcd\n", 3), [(1, 0, b"abc".to_vec(), true)]);
+        let long = [vec![b'x'; 3 << 20], b"\nd".to_vec()].concat();
+        assert_eq!(
+            lines(&long, usize::MAX),
+            [
+                (1, 0, vec![b'x'; 3 << 20], false),
+                (2, (3 << 20) + 1, b"d".to_vec(), false),
+            ]
+        );
     }
 
     #[test]

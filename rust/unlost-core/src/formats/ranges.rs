@@ -97,7 +97,7 @@ impl<R: Input> Ranges<R> {
                 block.truncate(known + end + 1);
                 return Ok(());
             }
-            if block.text().len() > start + limit + REST_BYTES {
+            if block.text().len() > limit.saturating_add(start + REST_BYTES) {
                 block.truncate(start + limit + 1);
             }
             at = if is_whole { to } else { self.length };

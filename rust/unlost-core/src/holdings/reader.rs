@@ -210,4 +210,17 @@ mod tests {
         );
         assert_eq!(read("\u{feff}com,a)/ 1\n", 1), ["com,a)/ 1\n"]);
     }
+
+    #[test]
+    fn lines_may_be_of_any_length() {
+        // Some of them lie across what is read at a time.
+        let lines: Vec<String> = (0..200_000).map(|n| format!("com,a)/{n:06} 1\n")).collect();
+        let text = std::io::Cursor::new(lines.concat());
+        let mut reader = MapReader::new(text, 1, usize::MAX).expect("memory");
+        let mut read = 0;
+        while reader.next_entry().expect("sorted").is_some() {
+            read += 1;
+        }
+        assert_eq!((read, reader.tally.problems.len()), (200_000, 0));
+    }
 }
