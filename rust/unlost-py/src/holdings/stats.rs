@@ -1,15 +1,17 @@
 //! Bindings of what is told of indexes.
 
 use std::fs::File;
+use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use unlost_core::formats::{Damage, Layout};
+use unlost_core::holdings::HoldingsError;
 use unlost_core::holdings::stats::{
-    Distinct, Domain, Estimates, Estimator, FIRST_YEAR, Frequent, Gatherer, Histogram, MONTHS,
-    RowCounts, Statistics, YEARS,
+    self, Distinct, Domain, Estimates, Estimator, FIRST_YEAR, Frequent, Gatherer, Histogram,
+    HostCounter, MONTHS, RowCounts, RunCounter, Statistics, YEARS,
 };
 
 use super::build::{Progress, RowColumns, row};
@@ -18,6 +20,9 @@ use super::once::Once;
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<StatisticsGatherer>()?;
+    module.add_class::<StatisticsPart>()?;
+    module.add_class::<StatisticsHosts>()?;
+    module.add_function(wrap_pyfunction!(sample_lot, module)?)?;
     module.add_class::<FrequentTexts>()?;
     module.add_class::<DistinctTexts>()
 }
@@ -101,6 +106,106 @@ impl StatisticsGatherer {
             Work::Estimated(work) => estimated(py, &work.finish()),
         }
     }
+}
+
+/// What one of many machines counts: rows, and the runs that are made of them or were made by others.
+#[pyclass(frozen, module = "unlost._core")]
+struct StatisticsPart(Once<RunCounter>);
+
+#[pymethods]
+impl StatisticsPart {
+    #[new]
+    #[pyo3(signature = (*, rules, line_limit, status=Vec::new(), mime=Vec::new(), exclude=Vec::new(), memory=None))]
+    fn new(
+        rules: &str,
+        line_limit: usize,
+        status: Vec<Vec<u8>>,
+        mime: Vec<Vec<u8>>,
+        exclude: Vec<String>,
+        memory: Option<usize>,
+    ) -> PyResult<Self> {
+        let wanted = convert::wanted(rules, true, false, status, mime, &exclude)?;
+        let effort = convert::effort(line_limit, Some(1), memory, None);
+        Ok(Self(Once::new(RunCounter::new(wanted, effort), GIVEN)))
+    }
+
+    /// Takes the rows of an index, in any order, or with `urls` the addresses of a list.
+    #[pyo3(signature = (path, progress, urls=false, column=None))]
+    fn add_file(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        progress: &Progress,
+        urls: bool,
+        column: Option<usize>,
+    ) -> PyResult<(PyTally, Option<&'static str>)> {
+        let layout = urls.then_some(Layout::Urls { column });
+        let (tally, damage) = self.0.with(py, |work| {
+            work.add_file(File::open(path)?, layout, &progress.0)
+        })?;
+        Ok((convert::tally(tally), damage.map(Damage::kind)))
+    }
+
+    /// Takes lines of runs.
+    fn add_runs(&self, py: Python<'_>, lines: &[u8]) -> PyResult<()> {
+        self.0.with(py, |work| work.add_runs(lines))
+    }
+
+    /// Writes the runs to a file; returns what was counted by row.
+    fn write<'py>(&self, py: Python<'py>, path: PathBuf) -> PyResult<Bound<'py, PyDict>> {
+        self.given_to(py, path, RunCounter::write)
+    }
+
+    /// Writes the hosts to a file; returns what was counted in them.
+    fn gather<'py>(&self, py: Python<'py>, path: PathBuf) -> PyResult<Bound<'py, PyDict>> {
+        self.given_to(py, path, RunCounter::gather)
+    }
+}
+
+impl StatisticsPart {
+    fn given_to<'py>(
+        &self,
+        py: Python<'py>,
+        path: PathBuf,
+        end: fn(RunCounter, &mut BufWriter<File>) -> Result<Statistics, HoldingsError>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let work = self.0.take()?;
+        let found = py
+            .detach(|| {
+                let mut file = BufWriter::new(File::create(path)?);
+                let found = end(work, &mut file)?;
+                file.flush()?;
+                Ok(found)
+            })
+            .map_err(|error| raise(py, error))?;
+        given(py, &found)
+    }
+}
+
+/// What is told of hosts, all of a domain, from lines as `StatisticsPart.gather` writes them, in order.
+#[pyclass(frozen, module = "unlost._core")]
+struct StatisticsHosts(Once<HostCounter>);
+
+#[pymethods]
+impl StatisticsHosts {
+    #[new]
+    fn new() -> Self {
+        Self(Once::new(HostCounter::default(), GIVEN))
+    }
+
+    fn add_hosts(&self, py: Python<'_>, lines: &[u8]) -> PyResult<()> {
+        self.0.with(py, |hosts| hosts.add_hosts(lines))
+    }
+
+    fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        given(py, &self.0.take()?.finish())
+    }
+}
+
+/// What decides which samples are kept.
+#[pyfunction]
+fn sample_lot(date: u64, url: &[u8]) -> u64 {
+    stats::sample_lot(date, url)
 }
 
 /// Texts that occur most often, in bounded memory.

@@ -76,7 +76,6 @@ pub struct RowCounts {
     last_kind: usize,
     word: Vec<u8>,
     samples: Vec<Sample>,
-    hasher: FixedState,
 }
 
 impl Default for RowCounts {
@@ -98,7 +97,6 @@ impl Default for RowCounts {
             last_kind: 0,
             word: Vec::new(),
             samples: Vec::new(),
-            hasher: FixedState::with_seed(1),
         }
     }
 }
@@ -167,7 +165,7 @@ impl RowCounts {
         if url.len() > SAMPLE_BYTES {
             return;
         }
-        let lot = self.hasher.hash_one((date, url));
+        let lot = sample_lot(date, url);
         if self.samples.len() == SAMPLES && self.samples[SAMPLES - 1].0 <= lot {
             return;
         }
@@ -265,6 +263,13 @@ impl RowCounts {
             .iter()
             .map(|(_, date, url)| (*date, url.as_slice()))
     }
+}
+
+/// What decides whether a row is kept to look at, the same wherever it is drawn: those with the lowest are.
+#[must_use]
+pub fn sample_lot(date: u64, url: &[u8]) -> u64 {
+    const LOTS: FixedState = FixedState::with_seed(1);
+    LOTS.hash_one((date, url))
 }
 
 fn cut(text: &[u8], most: usize) -> &[u8] {

@@ -1,0 +1,197 @@
+//! The same of an index that many machines read, in any order, and exactly: each counts its rows, and makes runs of them;
+//! the runs of a host are brought together by somebody else, and so are the hosts of a domain.
+//!
+//! ```text
+//! rows ─ counts of rows                                        added up
+//!      └ runs, as lines ─ cut at hosts ─ trees of paths        added up
+//!                                      └ hosts, as lines ─ cut at domains ─ tree of hosts      added up
+//! ```
+
+use std::io::Write;
+
+use super::host_tree::HostTree;
+use super::path_tree::{HostTotals, PathTree};
+use super::reading::of_uris;
+use super::rows::RowCounts;
+use super::run_sorter::{RunSorter, read_numbers, write_numbers, write_run};
+use super::runs::{RunHarvest, Runs, host_of};
+use super::statistics::Statistics;
+use crate::formats::{Damage, Input, Layout};
+use crate::holdings::collect::tally_file;
+use crate::holdings::scan::Wanted;
+use crate::holdings::{Effort, HoldingsError, Progress, Tally};
+
+/// How much is written at a time.
+const WRITE_BYTES: usize = 1 << 20;
+
+/// Counts rows where they are read, or brings runs together.
+pub struct RunCounter {
+    wanted: Wanted,
+    effort: Effort,
+    rows: RowCounts,
+    runs: RunSorter,
+}
+
+impl RunCounter {
+    /// Begins. Keys keep their queries, and years make no difference to them.
+    #[must_use]
+    pub fn new(wanted: Wanted, effort: Effort) -> Self {
+        Self {
+            wanted: of_uris(wanted),
+            rows: RowCounts::default(),
+            runs: RunSorter::new(effort.memory),
+            effort,
+        }
+    }
+
+    /// Takes the rows of a file, whatever their order. Without a layout it is told by the first lines.
+    pub fn add_file<R: Input + Send + Sync>(
+        &mut self,
+        file: R,
+        layout: Option<Layout>,
+        progress: &Progress,
+    ) -> Result<(Tally, Option<Damage>), HoldingsError> {
+        let (wanted, effort) = (self.wanted.clone(), self.effort.clone());
+        let take = |harvest: &mut RunHarvest| {
+            self.rows.append(&harvest.rows);
+            self.runs.append(&harvest.runs)
+        };
+        tally_file(file, layout, (&wanted, &effort), progress, take)
+    }
+
+    /// Takes runs that somebody else made, as lines.
+    pub fn add_runs(&mut self, lines: &[u8]) -> Result<(), HoldingsError> {
+        for (number, line) in (1..).zip(lines.split_inclusive(|&byte| byte == b'\n')) {
+            if !self.runs.push_line(line)? {
+                return Err(unreadable(number));
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes its runs as lines in order; what is left is what was counted by row.
+    pub fn write(self, out: &mut impl Write) -> Result<Statistics, HoldingsError> {
+        let mut text = Vec::new();
+        self.runs.each(|key, seen| {
+            write_run(key, seen, &mut text);
+            put(&mut text, WRITE_BYTES, out)
+        })?;
+        put(&mut text, 0, out)?;
+        Ok(Statistics {
+            rows: self.rows,
+            ..Statistics::default()
+        })
+    }
+
+    /// Counts what is told of the paths of hosts, all of whose runs must be there, and writes the hosts as lines in order.
+    pub fn gather(self, out: &mut impl Write) -> Result<Statistics, HoldingsError> {
+        let mut found = Statistics {
+            rows: self.rows,
+            ..Statistics::default()
+        };
+        let mut going = Going::default();
+        let mut text = Vec::new();
+        self.runs.each(|key, seen| {
+            if going.host != host_of(key) {
+                going.end(&mut found, &mut text);
+                put(&mut text, WRITE_BYTES, out)?;
+                going.host.extend_from_slice(host_of(key));
+            }
+            going.runs.push(key, seen.captures, seen.years, seen.first);
+            if going.runs.size() > self.effort.memory {
+                going.count(&mut found);
+                found.cuts += 1;
+            }
+            Ok(())
+        })?;
+        going.end(&mut found, &mut text);
+        put(&mut text, 0, out)?;
+        Ok(found)
+    }
+}
+
+/// The host that goes on, and what those of its runs came to that were counted already, since they were too many.
+#[derive(Default)]
+struct Going {
+    host: Vec<u8>,
+    runs: Runs,
+    tree: PathTree,
+    totals: HostTotals,
+}
+
+impl Going {
+    fn count(&mut self, out: &mut Statistics) {
+        let all = 0..self.runs.len();
+        if all.is_empty() {
+            return;
+        }
+        let more = self.tree.count(&mut self.runs, all, &mut out.paths);
+        self.totals.captures += more.captures;
+        self.totals.uris += more.uris;
+        self.totals.pages += more.pages;
+        self.runs.clear();
+    }
+
+    fn end(&mut self, out: &mut Statistics, lines: &mut Vec<u8>) {
+        if self.host.is_empty() {
+            return;
+        }
+        self.count(out);
+        let totals = std::mem::take(&mut self.totals);
+        let numbers = [totals.captures, totals.uris, totals.pages];
+        write_numbers(&self.host, numbers, lines);
+        self.host.clear();
+    }
+}
+
+/// Writes a text that has become large enough, and empties it.
+fn put(text: &mut Vec<u8>, limit: usize, out: &mut impl Write) -> Result<(), HoldingsError> {
+    if text.len() > limit {
+        out.write_all(text)?;
+        text.clear();
+    }
+    Ok(())
+}
+
+/// Counts what is told of hosts, which come as lines in order, each once, all of a domain.
+#[derive(Default)]
+pub struct HostCounter {
+    tree: HostTree,
+    out: Statistics,
+}
+
+impl HostCounter {
+    /// Takes lines as [`RunCounter::gather`] writes them.
+    pub fn add_hosts(&mut self, lines: &[u8]) -> Result<(), HoldingsError> {
+        for (number, line) in (1..).zip(lines.split_inclusive(|&byte| byte == b'\n')) {
+            let Some((host, [captures, uris, pages])) = read_numbers(line) else {
+                return Err(unreadable(number));
+            };
+            let totals = HostTotals {
+                captures,
+                uris,
+                pages,
+            };
+            if !self.tree.push(host, totals, &mut self.out) {
+                return Err(HoldingsError::Scattered {
+                    host: host.to_vec(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Everything that was counted.
+    #[must_use]
+    pub fn finish(mut self) -> Statistics {
+        self.tree.finish(&mut self.out);
+        self.out
+    }
+}
+
+fn unreadable(line: u64) -> HoldingsError {
+    HoldingsError::Unreadable {
+        line,
+        message: "expected a key and three numbers, as other machines write them".to_owned(),
+    }
+}
