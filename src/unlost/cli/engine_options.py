@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
-_COLUMNS = ("key", "url", "date", "mime", "status")
+_COLUMNS = ("key", "url", "date", "mime", "status", "length")
 
 
 @dataclass(frozen=True, slots=True)

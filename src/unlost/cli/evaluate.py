@@ -1,13 +1,16 @@
 """`unlost evaluate`: how well profiles, maps, budgets and filters of an index route."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from json import dumps
 from pathlib import Path
 from typing import get_args
 
 import click
 
+from unlost.cli.engine_options import Place, columns_option, engine_options, parquet_columns, place
 from unlost.cli.messages import say
 from unlost.cli.problems import say_problems
 from unlost.cli.table import aligned, table_lines
@@ -31,6 +34,7 @@ from unlost.measure.routing.page import (
 )
 from unlost.measure.routing.questions import Truth
 from unlost.measure.routing.results import Evaluation, upstream
+from unlost.measure.routing.trying import HERE, Makers
 from unlost.uri import POLICIES, policy_name
 
 _FILE = click.Path(path_type=Path)
@@ -40,7 +44,7 @@ _TRUTHS: tuple[Truth, ...] = get_args(Truth)
 
 
 @click.command(name="evaluate")
-@click.option("--index", type=_FILE, multiple=True, help="What the archive holds; may be repeated.")
+@click.option("--index", type=click.Path(), multiple=True, help="What the archive holds; may be repeated.")
 @click.option("--archive", multiple=True, metavar="NAME=FILE", help="In its place, the indexes of several archives.")
 @click.option("--queries", type=_FILE, multiple=True, help="What is asked: a list, or a log.")
 @click.option("--policies", metavar="P[,P]", help="Profiles by these URI-Key policies; `all` for the papers' 23.")
@@ -66,13 +70,15 @@ _TRUTHS: tuple[Truth, ...] = get_args(Truth)
 @click.option("--query-input", type=click.Choice(QUERY_KINDS), help="What --queries is, if looking does not tell.")
 @click.option("--query-column", type=click.IntRange(min=1), help="The column of its addresses in a table with tabs.")
 @click.option("--query-host", metavar="HOST", help="Whose access log it is, if its lines do not tell.")
+@engine_options
+@columns_option
 @click.option("-o", "--output", type=_FILE, metavar="FOLDER", help="Write a page with pictures, JSON and CSV there.")
 @click.option("--json", is_flag=True, help="One JSON object for each configuration.")
 @click.option("--csv", is_flag=True, help="As CSV.")
 @click.pass_context
 def command(
     ctx: click.Context,
-    index: tuple[Path, ...],
+    index: tuple[str, ...],
     archive: tuple[str, ...],
     queries: tuple[Path, ...],
     policies: str | None,
@@ -88,6 +94,10 @@ def command(
     query_input: str | None,
     query_column: int | None,
     query_host: str | None,
+    engine: str,
+    master: str | None,
+    spark_conf: tuple[str, ...],
+    columns: str | None,
     output: Path | None,
     json: bool,
     csv: bool,
@@ -97,9 +107,14 @@ def command(
     Each is made from the index and asked every question: how many it takes for held (predicted), how many of those are
     (present), precision, accuracy and recall with their 95 % intervals, and what it costs. A recall below 1 means that
     a page that is held was denied: the first is named, and the exit code is 1. docs/evaluate.md explains the columns.
+    On a cluster, indexes are whatever Spark has addresses for; docs/scale.md says more.
     """
+    cluster = place(engine, master, spark_conf)
+    parquet = parquet_columns(columns, cluster)
     grows = slices is not None or by is not None
     archives = _archives(index, archive)
+    if cluster is not None and grows:
+        raise UsageError("--slices and --by: how long one machine takes is part of growth: leave --engine spark out")
     if slices is not None and by is not None:
         raise UsageError("--slices and --by: one cuts into equal parts, the other by years: give one of them")
     if not queries and not grows:
@@ -118,7 +133,10 @@ def command(
     options = QueryOptions(kind=kind, column=query_column, host=query_host)
     found: list[Evaluation] = []
     if queries:
-        found = evaluate_archives(archives, queries, tried, query_options=options, learned=learn, truth=truth)
+        with _makers(cluster, parquet) as makers:
+            found = evaluate_archives(
+                archives, queries, tried, query_options=options, learned=learn, truth=truth, makers=makers
+            )
     growth = None
     if grows:
         if len(archives) > 1:
@@ -131,18 +149,32 @@ def command(
     ctx.exit(_say_what_is_wrong(found, growth))
 
 
-def _archives(index: Sequence[Path], archive: Sequence[str]) -> dict[str, list[Path]]:
+@contextmanager
+def _makers(cluster: Place | None, columns: Mapping[str, str] | None) -> Iterator[Makers]:
+    """Give who reads indexes: this machine, or a cluster while the block runs."""
+    if cluster is None:
+        yield HERE
+        return
+    from unlost.holdings.spark import maps, profiles  # noqa: PLC0415  start-up
+
+    with cluster.engine() as there:
+        yield Makers(
+            partial(maps.build_map, there, columns=columns), partial(profiles.build_profiles, there, columns=columns)
+        )
+
+
+def _archives(index: Sequence[str], archive: Sequence[str]) -> dict[str, list[str]]:
     """Return the index files of each archive by its name; without names, of the only one."""
     if bool(index) == bool(archive):
         raise UsageError("give what is held: --index for one archive, or --archive NAME=FILE for each of several")
     if index:
         return {"": list(index)}
-    found: dict[str, list[Path]] = {}
+    found: dict[str, list[str]] = {}
     for one in archive:
         name, sign, file = one.partition("=")
         if not (name and sign and file):
             raise UsageError(f"{one[:60]}: expected NAME=FILE")
-        found.setdefault(name, []).append(Path(file))
+        found.setdefault(name, []).append(file)
     return found
 
 

@@ -1,5 +1,6 @@
 """`unlost stats index`: an index in tables, curves and one page."""
 
+from collections.abc import Mapping
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -7,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from unlost.cli.addresses import write
+from unlost.cli.engine_options import Place, columns_option, engine_options, parquet_columns, place
 from unlost.cli.messages import say
 from unlost.cli.problems import say_problems
 from unlost.cli.progress import progress, size_of
@@ -28,7 +30,7 @@ _KINDS = tuple(kind for kind in KINDS if kind != "map")
 
 
 @click.command()
-@click.argument("files", type=_FILE, nargs=-1, required=True, metavar="INDEX...")
+@click.argument("files", type=click.Path(), nargs=-1, required=True, metavar="INDEX...")
 @click.option("-o", "--output", type=_FILE, help="A folder for the page, the CSV files and the JSON.")
 @click.option("--study", is_flag=True, help="Only HTML with status 200, without robots.txt and sitemaps.")
 @click.option("--status", multiple=True, metavar="CODE", help="Only rows with this status; may be repeated.")
@@ -41,11 +43,13 @@ _KINDS = tuple(kind for kind in KINDS if kind != "map")
 @click.option("--host", help="Whose access log it is, if its lines do not tell.")
 @click.option("--threads", type=click.IntRange(min=1), help="How many threads read; all processors if not given.")
 @click.option("--estimate", is_flag=True, help="The rows are in no order: estimate at once what needs one.")
+@engine_options
+@columns_option
 @click.option("--json", is_flag=True, help="The result as JSON.")
 @click.pass_context
 def index(
     ctx: click.Context,
-    files: tuple[Path, ...],
+    files: tuple[str, ...],
     output: Path | None,
     study: bool,
     status: tuple[str, ...],
@@ -58,13 +62,18 @@ def index(
     host: str | None,
     threads: int | None,
     estimate: bool,
+    engine: str,
+    master: str | None,
+    spark_conf: tuple[str, ...],
+    columns: str | None,
     json: bool,
 ) -> None:
     """Describe an index of any size in one pass: what, when, how often, how deep, and what is odd about it.
 
     INDEX is CDX, CDXJ, ZipNum (its `.idx`), WARC, ARC, WACZ, a list of addresses or an access log; plain, gzip or zstd.
     Sorted indexes are counted exactly; of others, numbers of URI-Rs and what follows from them are estimated, with
-    their errors. What cannot be read is counted by kind, and the exit code is 3 then.
+    their errors. What cannot be read is counted by kind, and the exit code is 3 then. On a cluster, INDEX is whatever
+    Spark has addresses for, and all of it is counted exactly, whatever its order; docs/scale.md says more.
     """
     from unlost.holdings.statistics.figures import Figures  # noqa: PLC0415  start-up
     from unlost.holdings.statistics.gathering import (  # noqa: PLC0415
@@ -76,6 +85,10 @@ def index(
     from unlost.holdings.statistics.tables import tables  # noqa: PLC0415
     from unlost.holdings.statistics.writing import statistics_object, write_report  # noqa: PLC0415
 
+    cluster = place(engine, master, spark_conf)
+    parquet = parquet_columns(columns, cluster)
+    if cluster is not None and estimate:
+        raise UsageError("--estimate: a cluster counts exactly, whatever the order: leave it out")
     excluded = frozenset(exclude.split(",")) if exclude else frozenset()
     if unknown := excluded - set(EXCLUDABLE):
         raise UsageError(f"{min(unknown)}: cannot be left out: expected {' or '.join(EXCLUDABLE)}")
@@ -91,18 +104,31 @@ def index(
         host=host,
         threads=threads,
     )
-    with progress("counting", size_of(files)) as bar:
-        counted, report = _gathered(files, options, bar, estimated=estimate)
+    paths = tuple(Path(file) for file in files)
+    if cluster is not None:
+        counted, report = _gathered_there(cluster, files, options, parquet)
+    else:
+        with progress("counting", size_of(paths)) as bar:
+            counted, report = _gathered(paths, options, bar, estimated=estimate)
     figures = Figures(counted)
     if json:
         click.echo(dumps(statistics_object(figures)))
     else:
         write([f"{line}\n" for line in table_lines(tables(figures).values())])
     if output is not None:
-        written = write_report(figures, output, report_name(name, files))
+        written = write_report(figures, output, report_name(name, paths))
         say(f"{len(written)} files in {output}; open {output / 'index.html'}", level="info")
     say_problems(report.problems)
     ctx.exit(InputError.exit_code if report.problems.total else 0)
+
+
+def _gathered_there(
+    cluster: Place, files: tuple[str, ...], options: "GatherOptions", columns: Mapping[str, str] | None
+) -> "tuple[Partial, Report]":
+    from unlost.holdings.spark import statistics  # noqa: PLC0415  start-up
+
+    with cluster.engine() as engine:
+        return statistics.gather(engine, files, options, columns)
 
 
 def report_name(name: str | None, files: tuple[Path, ...]) -> str:

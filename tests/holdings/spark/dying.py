@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from unlost.holdings.spark.maps import CountPieces
+from unlost.holdings.spark.engine import PieceWork
 from unlost.holdings.spark.pieces import Piece
 from unlost.holdings.spark.rows import Row
 
@@ -21,12 +21,12 @@ def executor() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Dying:
-    """Counts as `CountPieces` does, but kills its executor in the middle: once if there is a mark, or always.
+    """Counts as others do, but kills its executor in the middle: once if there is a mark, or always.
 
     mark: a file that is made before.
     """
 
-    counting: CountPieces
+    counting: PieceWork
     mark: Path | None
 
     def __call__(self, pieces: Iterator[Piece], task: int) -> Iterator[Row]:

@@ -1,9 +1,8 @@
 """Work on a cluster of two machines, against the same on one: the same bytes, whatever is lost on the way."""
 
-import random
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 from pyarrow import parquet
 
+from tests.holdings.spark.conftest import local_files
 from tests.holdings.spark.dying import Dying
 from unlost.cli.mapbuild import build
 from unlost.errors import ClusterError, InputError, UsageError
@@ -22,46 +22,8 @@ from unlost.holdings.spark import filters, maps, merging, profiles
 from unlost.holdings.spark.engine import Engine
 from unlost.holdings.spark.pieces import COMMON_CRAWL
 from unlost.holdings.spark.session import spark_session
-from unlost.holdings.synth import Plan, write_index
 
 pytestmark = pytest.mark.spark
-
-ROOT = Path(__file__).parents[3]
-
-
-@pytest.fixture(scope="module")
-def engine() -> Iterator[Engine]:
-    """Give a cluster of two executors, whose results are cut into several parts."""
-    conf = {
-        "spark.executorEnv.PYTHONPATH": str(ROOT),
-        "spark.task.maxFailures": "2",
-        # Some pieces of each file, small as they are.
-        "spark.sql.files.maxPartitionBytes": "400000",
-        "spark.sql.files.openCostInBytes": "1000",
-    }
-    with spark_session("local-cluster[2,1,1024]", conf) as session:
-        yield Engine(session, parts=5)
-
-
-@pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a folder of indexes: some sorted, some not, one with lines of all kinds."""
-    folder = tmp_path_factory.mktemp("index")
-    whole = folder.parent / f"{folder.name}.cdxj"
-    write_index(Plan(lines=8000), whole, Problems())
-    lines = whole.read_bytes().splitlines(keepends=True)
-    random.Random(7).shuffle(lines)  # noqa: S311  no secret
-    for number in range(4):
-        part = lines[number::4]
-        (folder / f"part-{number}.cdxj").write_bytes(b"".join(sorted(part) if number % 2 else part))
-    odd = Path(__file__).parents[1] / "files" / "pages.cdxj"
-    (folder / "odd.cdxj").write_bytes(odd.read_bytes() + b"no line at all\n")
-    return folder
-
-
-def local_files(folder: Path) -> list[Path]:
-    """Return the files of a folder, for one machine."""
-    return sorted(folder.iterdir())
 
 
 @pytest.mark.parametrize(
@@ -146,6 +108,7 @@ def test_parquet_is_read_by_its_columns(engine: Engine, tmp_path: Path) -> None:
             "fetch_time": pa.array([row[2] for row in rows]).cast(pa.timestamp("ms")),
             "content_mime_type": [row[3] for row in rows],
             "fetch_status": pa.array([row[4] for row in rows], pa.int16()),
+            "warc_record_length": pa.array([100, None, 300], pa.int32()),
         }
     )
     parquet.write_table(table, tmp_path / "part.parquet")

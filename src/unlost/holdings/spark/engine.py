@@ -4,8 +4,6 @@ Whatever is made on a cluster is two kinds of work, each a small object that tra
 
 - of pieces of files, partial results (`Engine.read`): lines with counts, hashes, or whatever can be merged;
 - of partial results that belong to one part of the result, that part (`Engine.merge`).
-
-Statistics by domain fit the same way: rows that begin with a key, cut at domains, merged in each part.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -102,13 +100,16 @@ class Stage:
         wanted = parts or parts_for(sum(weight for _, weight in samples), at_least)
         return choose_bounds(samples, wanted, level, whole)
 
-    def rows(self) -> Iterator[Row]:
-        """Yield all rows, part by part, in order. Raises ClusterError if the cluster gives up."""
+    def rows(self, source: int | None = None) -> Iterator[Row]:
+        """Yield all rows, or those of one source, part by part, in order. Raises ClusterError."""
         from pyspark.sql import functions as f  # noqa: PLC0415  an extra
 
         last = (REPORT, REPORT)
         with explained():
-            for found in self.frame.where(f.col("part") != REPORT).toLocalIterator(prefetchPartitions=True):
+            wanted = self.frame.where(f.col("part") != REPORT)
+            if source is not None:
+                wanted = wanted.where(f.col("source") == source)
+            for found in wanted.toLocalIterator(prefetchPartitions=True):
                 row = Row(found["part"], found["source"], found["place"], bytes(found["data"]))
                 if (row.part, row.place) <= last:
                     raise ClusterError("parts came out of order from the cluster: nothing was written")

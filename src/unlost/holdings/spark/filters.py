@@ -12,11 +12,11 @@ from unlost._core import Progress
 from unlost.formats.output import whole_path
 from unlost.formats.ukvs import Header
 from unlost.holdings.filtering import FilterOptions, FilterReport, choices, filter_builder
+from unlost.holdings.spark.counting import count_piece, read_inputs
 from unlost.holdings.spark.engine import Engine, add_tallies
 from unlost.holdings.spark.files import empty, folder
-from unlost.holdings.spark.maps import count_piece, read_inputs
 from unlost.holdings.spark.pieces import Piece
-from unlost.holdings.spark.rows import CHUNK, REPORT, Note, Row
+from unlost.holdings.spark.rows import CHUNK, PLACES, REPORT, Note, Row
 
 _GROUP_KEYS = 1 << 20
 """Hashes that are sorted at a time: 8 megabytes."""
@@ -44,7 +44,7 @@ class HashPieces:
             path = empty(Path(place, "hashes"))
             note.counts["keys"], note.dates = builder.write_hashes(path, Progress())
             with path.open("rb") as file:
-                number = task << 32
+                number = task * PLACES
                 while hashes := file.read(CHUNK):
                     yield Row(0, 0, number, hashes)
                     number += 1
@@ -98,7 +98,7 @@ class Regroup:
 
     def __call__(self, row: Row) -> Iterator[Row]:
         """Yield the row as one of its new group, behind those of the groups before it."""
-        yield Row(row.part >> self.shift, 0, (row.part << 32) + row.place, row.data)
+        yield Row(row.part >> self.shift, 0, row.part * PLACES + row.place, row.data)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,27 +8,23 @@ from typing import TYPE_CHECKING
 
 from unlost import _core
 from unlost._core import Progress
-from unlost.errors import InputError, UsageError
+from unlost.errors import UsageError
 from unlost.formats.lines import MAX_LINE_BYTES
 from unlost.formats.output import whole_path
-from unlost.formats.ukvs import Header, header_lines
+from unlost.formats.ukvs import header_lines
 from unlost.holdings.build import EXCLUDABLE, MapOptions, map_builder
 from unlost.holdings.compaction import NO_LIMIT, Compaction, compacted_header
-from unlost.holdings.inputs import map_header_like
 from unlost.holdings.report import Report
 from unlost.holdings.spark.bounds import Level
+from unlost.holdings.spark.counting import count_piece, read_inputs
 from unlost.holdings.spark.engine import CutLines, Engine, Stage, add_tallies, check_order
 from unlost.holdings.spark.files import chunks, empty, folder, samples, with_totals, without_totals
 from unlost.holdings.spark.map_reading import ReadMaps, read_headers
-from unlost.holdings.spark.pieces import Files, Piece, read_files, read_parquet
-from unlost.holdings.spark.rows import Edges, Note, Row
+from unlost.holdings.spark.pieces import Piece, read_files
+from unlost.holdings.spark.rows import PLACES, Edges, Note, Row
 
 if TYPE_CHECKING:
     from unlost._core import CompactionCurves
-    from unlost.holdings.filtering import FilterOptions
-
-_PLACES = 1 << 32
-"""More rows than a task can make."""
 
 
 @dataclass(slots=True)
@@ -37,41 +33,6 @@ class CompactReport(Report):
 
     lines_in: int = 0
     lines_out: int = 0
-
-
-def count_piece(
-    piece: Piece,
-    builder: "_core.MapBuilder | _core.FilterBuilder",
-    like: Header,
-    options: "MapOptions | FilterOptions",
-    *,
-    is_only: bool,
-) -> "_core.Tally":
-    """Count what a piece of a file holds, and return what became of its lines. Raises InputError."""
-    progress = Progress()
-    try:
-        if piece.kind == "map":
-            fields = len(map_header_like(str(piece.path), like).keys)
-            return builder.add_map(piece.path, fields, MAX_LINE_BYTES, is_only, progress)
-        at = None if options.column is None else options.column - 1
-        tally, _ = builder.add_file(piece.path, progress, piece.kind == "urls", at)
-    except InputError as error:
-        raise InputError(f"{piece.name}: {str(error).removeprefix(f'{piece.path}: ')}") from error
-    if piece.has_hint:
-        lines, counted, foreign, filtered, problems = tally
-        # A row that is not asked for is left out before anybody looks at what it is.
-        is_foreign = "-" in (options.status or "-") and "text/dns" in (options.mime or ["text/dns"])
-        tally = (lines, counted, foreign - is_foreign, filtered - (not is_foreign), problems)
-    return tally
-
-
-def read_inputs(
-    engine: Engine, inputs: Sequence[str | PathLike[str]], kind: object, columns: Mapping[str, str] | None
-) -> Files:
-    """Return what is counted: lines, or the rows of Parquet files if columns are given."""
-    if columns is not None:
-        return read_parquet(engine.session, inputs, columns)
-    return read_files(engine.session, inputs, kind)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +56,7 @@ class CountPieces:
             builder.write_counts(counted, Progress())
             note.samples = samples(counted)
             for number, text in enumerate(chunks(counted)):
-                yield Row(0, 0, task * _PLACES + number, text)
+                yield Row(0, 0, task * PLACES + number, text)
         yield note.row()
 
 
@@ -141,7 +102,7 @@ def _finished(part: int, path: Path) -> Iterator[Row]:
     for number, text in enumerate(lines):
         count += text.count(b"\n")
         # Parts follow each other where they are cut again.
-        yield Row(part, 0, part * _PLACES + number, text)
+        yield Row(part, 0, part * PLACES + number, text)
     note.counts["lines"] = count
     yield note.row()
 

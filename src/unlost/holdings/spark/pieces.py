@@ -30,11 +30,14 @@ COMMON_CRAWL = {
     "date": "fetch_time",
     "mime": "content_mime_type",
     "status": "fetch_status",
+    "length": "warc_record_length",
 }
 """The columns of Common Crawl's index: a name of ours, and theirs."""
 
-_CDX_COLUMNS = {"key": "N", "date": "b", "url": "a", "mime": "m", "status": "s"}
-_CDX_HEADER = b" CDX N b a m s\n"
+_CDX_COLUMNS = {"key": "N", "date": "b", "url": "a", "mime": "m", "status": "s", "length": "S"}
+_CDX_HEADER = b" CDX N b a m s S\n"
+
+HINT_SCHEME = "dns"
 
 HINT = b'" 19700101000000 {"url": "dns:unlost", "mime": "text/dns", "status": "-"}\n'
 """Stands before pieces of a CDXJ, whose first line may be anything: it tells the layout, sorts first, is no page."""
@@ -149,8 +152,8 @@ def read_parquet(
 ) -> Files:
     """Return the rows of Parquet files as lines of a CDX.
 
-    columns: for `key`, `url`, `date`, `mime` and `status` the name of the column; `url` there must be, and without
-    a key that is made of it. Dates are 14 digits or timestamps.
+    columns: for `key`, `url`, `date`, `mime`, `status` and `length` the name of the column; `url` there must be, and
+    without a key that is made of it. Dates are 14 digits or timestamps. length: bytes of the record, for statistics.
     """
     from pyspark.sql import functions as f  # noqa: PLC0415  an extra
 

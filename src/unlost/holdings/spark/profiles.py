@@ -13,9 +13,10 @@ from unlost.formats.problems import Problems
 from unlost.holdings.build import MapOptions
 from unlost.holdings.profile import ProfileHeader, counter
 from unlost.holdings.report import Report
+from unlost.holdings.spark.counting import read_inputs
 from unlost.holdings.spark.engine import CutLines, Engine, add_tallies
 from unlost.holdings.spark.files import chunks, empty, folder
-from unlost.holdings.spark.maps import CountPieces, read_inputs
+from unlost.holdings.spark.maps import CountPieces
 from unlost.holdings.spark.rows import Note, Row
 from unlost.uri import SuffixList
 

@@ -17,6 +17,9 @@ SCHEMA = "part int, source int, place long, data binary"
 REPORT = -1
 """The part of rows that are about the work."""
 
+PLACES = 1 << 32
+"""More rows than a task can make."""
+
 CHUNK = 1 << 20
 """Bytes of a row, about."""
 

@@ -90,6 +90,11 @@ def _gather(
     return watched(work, watch), report
 
 
+def exact_partial(found: dict[str, Any]) -> Partial:
+    """Return what the core counted of a part, but for what is known of files only."""
+    return Partial(**_rows(found), **_exact(found))
+
+
 class _Counter:
     """Feeds the core."""
 
@@ -116,7 +121,7 @@ def _rows(found: dict[str, Any]) -> dict[str, Any]:
     """Return what was counted by row, with texts for bytes."""
     year_uris, new_uris = dict(found["year_uris"]), dict(found["new_uris"])
     scale = 1 / found.get("sampled", 1)
-    captures = dict(found["months"])
+    captures, classes = dict(found["months"]), dict(found["years"])
     return {
         **{name: found[name] for name in _NUMBERS},
         "foreign": dict(sorted(found["schemes"])),
@@ -128,7 +133,8 @@ def _rows(found: dict[str, Any]) -> dict[str, Any]:
             for month in sorted(captures.keys() | new_uris.keys())
         },
         "years": {
-            str(year): Year(round(scale * year_uris.get(year, 0)), tuple(classes)) for year, classes in found["years"]
+            str(year): Year(round(scale * year_uris.get(year, 0)), tuple(classes.get(year, _NO_CLASSES)))
+            for year in sorted(classes.keys() | year_uris.keys())
         },
         "captures_by_uri": {number: round(scale * times) for number, times in found["captures_by_uri"]},
         "path_query": tuple(found["path_query"]),
@@ -164,6 +170,8 @@ def _estimated(found: dict[str, Any]) -> dict[str, Any]:
         "busy_hosts": tuple(BusyHost(host, low, 0) for host, low, _ in found["busy_hosts"]),
     }
 
+
+_NO_CLASSES = (0,) * 6
 
 _NUMBERS = ("text_bytes", "captures", "record_bytes", "sized", "odd_dates", "further_kinds")
 

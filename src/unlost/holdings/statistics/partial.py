@@ -4,11 +4,11 @@ Parts may be cut anywhere between second-level domains: no host is in two of the
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields
-from hashlib import blake2b
+from dataclasses import dataclass, field, fields, replace
 from json import dumps, loads
 from typing import Any, TypeVar
 
+from unlost import _core
 from unlost.errors import InputError
 
 VERSION = 1
@@ -173,8 +173,14 @@ class Partial:
             ),
             busy_pages=_first(self.busy_pages + other.busy_pages),
             busy_hosts=_first(self.busy_hosts + other.busy_hosts),
-            samples=tuple(sorted(self.samples + other.samples, key=_lot)[:SAMPLES]),
+            samples=tuple(sorted({*self.samples, *other.samples}, key=_lot)[:SAMPLES]),
         )
+
+    def in_order(self) -> "Partial":
+        """Return the same with everything in the order of its names, as it is if all was gathered at once."""
+        levels = {name: Level(_ordered(each.prefixes), _ordered(each.children)) for name, each in self.levels.items()}
+        ordered = {name: _ordered(getattr(self, name)) for name in _ORDERED}
+        return replace(self, levels=levels, **ordered)
 
     def to_json(self) -> str:
         """Return it as one line of JSON, the same for the same numbers."""
@@ -210,6 +216,7 @@ _SUMS = (
     "uris", "pages", "hosts", "cuts",
 )  # fmt: skip
 _TALLIES = ("foreign", "problems", "kinds", "captures_by_uri")
+_ORDERED = ("foreign", "kinds", "months", "years", "captures_by_uri", "domains")
 _ROWS = ("path_query", "page_depths", "hosts_by_depth", "pages_by_host_depth")
 
 
@@ -241,9 +248,14 @@ def _name(busy: BusyPage | BusyHost) -> str:
     return busy.key if isinstance(busy, BusyPage) else busy.host
 
 
-def _lot(sample: tuple[str, str]) -> bytes:
-    """Return what decides which samples are kept: a hash, so that all have the same chance."""
-    return blake2b("\n".join(sample).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+def _ordered(values: Mapping[Any, V]) -> dict[Any, V]:
+    return {key: values[key] for key in sorted(values)}
+
+
+def _lot(sample: tuple[str, str]) -> tuple[int, tuple[str, str]]:
+    """Return what decides which samples are kept: a hash, so that all have the same chance, and parts keep the same."""
+    date, uri = sample
+    return _core.sample_lot(int(date), uri.encode("utf-8", "surrogatepass")), sample
 
 
 def _plain(value: object) -> object:

@@ -4,7 +4,6 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from itertools import compress
 from operator import and_
-from os import PathLike
 from pathlib import Path
 
 from unlost.holdings.inputs import refuse_pipes
@@ -13,9 +12,7 @@ from unlost.measure.routing.configurations import Configuration
 from unlost.measure.routing.questions import Questions, Truth, read_questions
 from unlost.measure.routing.ranking import probabilities
 from unlost.measure.routing.results import Evaluation, Result
-from unlost.measure.routing.trying import Said, Trial, Weights
-
-Files = Sequence[str | PathLike[str]]
+from unlost.measure.routing.trying import HERE, Files, Makers, Said, Trial, Weights
 
 
 def evaluate(
@@ -43,16 +40,17 @@ def evaluate_archives(
     query_options: QueryOptions | None = None,
     learned: Files = (),
     truth: Truth | None = None,
+    makers: Makers = HERE,
 ) -> list[Evaluation]:
     """Do the same for several archives, each with its own index, and the same questions.
 
     learned: files of other questions, for budgets to learn from. truth: a page is held if its key, without its query,
     is one of the index; an address, if all of it is. Policies tell queries apart, so that with them it is addresses if
-    nothing is said. Raises InputError if index or questions cannot be read at all.
+    nothing is said. makers: who reads indexes. Raises InputError if index or questions cannot be read at all.
     """
     policies = [one.policy for one in tried if one.policy is not None]
     what = truth or ("address" if policies else "page")
-    if policies or what == "address":
+    if makers is HERE and (policies or what == "address"):
         for index in archives.values():
             refuse_pipes(index)  # each is read twice
     with tempfile.TemporaryDirectory(prefix="unlost-evaluate-") as name:
@@ -61,7 +59,7 @@ def evaluate_archives(
         for archive, index in archives.items():
             with tempfile.TemporaryDirectory(prefix="archive-", dir=name) as place:
                 ranks = any(each.min_probability for each in tried)
-                made = Trial(index, Path(place), questions, ranks=ranks)
+                made = Trial(index, Path(place), questions, ranks=ranks, makers=makers)
                 one = _evaluated(made, questions, tried, learned, what)
             one.archive, one.questions = archive, report
             found.append(one)

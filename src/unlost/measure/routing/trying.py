@@ -8,6 +8,7 @@ index ─► keys ─► maps by weights, each from the smallest that was made b
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from unlost.holdings.build import build_map
 from unlost.holdings.compaction import NO_LIMIT, Compaction, compact_map
 from unlost.holdings.map import Map
 from unlost.holdings.profile import ProfileHeader, build_profiles
+from unlost.holdings.report import Report
 from unlost.measure.routing.configurations import Configuration
 from unlost.measure.routing.questions import Questions, frequency_of, map_rows, profile_blocks, profile_rows
 from unlost.measure.routing.ranking import band_of
@@ -31,10 +33,24 @@ Said = tuple[Size, list[bool]]
 
 Weights = tuple[float, float]
 
+Files = Sequence[str | PathLike[str]]
+
 _GROUP = 6  # policies
 _BLOCK = 1 << 20  # bytes
 _EXACT = "URIR"
 _UNCUT = (NO_LIMIT, NO_LIMIT)
+
+
+@dataclass(frozen=True, slots=True)
+class Makers:
+    """Who reads indexes, and makes maps and profiles of them: this machine or a cluster, which make the same."""
+
+    build_map: Callable[[Files, Path], Report]
+    build_profiles: Callable[[Files, dict[str, Path], ProfileHeader, Problems], int]
+
+
+HERE = Makers(build_map, build_profiles)
+"""This machine."""
 
 
 class Trial:
@@ -46,8 +62,9 @@ class Trial:
     """
 
     def __init__(
-        self, index: Sequence[str | PathLike[str]], folder: Path, questions: Questions, *, ranks: bool = False
+        self, index: Files, folder: Path, questions: Questions, *, ranks: bool = False, makers: Makers = HERE
     ) -> None:
+        self._makers = makers
         self._ranks = ranks
         self.bands: dict[str | Weights, list[int]] = {}
         self._index = index
@@ -55,7 +72,7 @@ class Trial:
         self._questions = questions
         self._lines = "".join(f"{page}\n" for page in questions.pages).encode()
         self._full = folder / "full.ukvs"
-        self.report = build_map(index, self._full)
+        self.report = makers.build_map(index, self._full)
         self.keys = count_lines(self._full)
         names = ", ".join(map(str, index))
         if not self.keys:
@@ -73,7 +90,7 @@ class Trial:
         if not policies:
             return
         # What cannot be read was counted when the map was made of the same lines.
-        build_profiles(self._index, outputs, ProfileHeader(_EXACT), Problems())
+        self._makers.build_profiles(self._index, outputs, ProfileHeader(_EXACT), Problems())
         with _compressing() as compress:
             compressed = {policy: compress(path) for policy, path in outputs.items()}
             for some in _groups(policies):
