@@ -1,41 +1,55 @@
 """What work on a cluster costs: measured here on all processors, extrapolated to what archives have.
 
-The session is begun before, and not counted; reading from the disk is. Where results differ from those of one machine,
-the run fails.
+The session is begun before, and not counted; reading from the disk is. Two sizes tell what each line costs from what
+every run costs. Where results differ from those of one machine, the run fails.
 """
 
 import filecmp
 import os
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 from bench.measure import Report
+from bench.scale_public import simulate
 from unlost.formats.problems import Problems
 from unlost.holdings import FilterOptions, MapOptions, build_filter, build_map
-from unlost.holdings.spark import filters, maps
-from unlost.holdings.spark.engine import Engine
+from unlost.holdings.profile import ProfileHeader, build_profiles
+from unlost.holdings.spark import filters, maps, profiles, statistics
+from unlost.holdings.spark.engine import Engine, PartWork, Stage
+from unlost.holdings.spark.rows import Note, Row
 from unlost.holdings.spark.session import spark_session
+from unlost.holdings.statistics.gathering import gather
 from unlost.holdings.synth import Plan, write_index
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+T = TypeVar("T")
 
 LINES = int(os.environ.get("UNLOST_BENCH_LINES", "3000000"))
 FILES = 4
 DISK_BYTES = 8 << 30
 
-PUBLIC_ARCHIVES = 20
-ALL_CAPTURES = 10**12
-CAPTURES_A_PAGE = 2.77  # of the second paper's archive
-COMPACTED = 0.06  # lines of a map for each key, at weights of 1: the second paper's
-REQUESTS_A_SECOND = 1000
-ARCHIVES_THAT_HOLD = 1.5  # of those that are asked for a page, on average: an assumption
+DOMINANT = 0.6
+"""Of all lines, in the test of one domain that is larger than all others."""
+
+DOMINANT_LINES = 3_000_000
+DOMINANT_PARTS = 64
+CLUSTER_CORES = 100
+
+COMPACTED = MapOptions(host_weight=1, path_weight=1)
 
 
-def seconds(work: Callable[[], object]) -> float:
-    """Return how long it took."""
+def timed(work: Callable[[T], object], what: T) -> tuple[object, float]:
+    """Return what work comes to, and how long it took, in seconds."""
     start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
+    result = work(what)
+    return result, time.perf_counter() - start
 
 
 def main() -> None:
@@ -46,73 +60,174 @@ def main() -> None:
         if os.statvfs(folder).f_bavail * os.statvfs(folder).f_frsize < DISK_BYTES:
             print(f"bench scale: skipped, {DISK_BYTES >> 30} GiB of disk are needed in {folder.parent}")
             return
-        measure(folder, report)
+        cores = os.cpu_count() or 1
+        with spark_session(f"local[{cores}]") as session:
+            measure(Engine(session), folder, report)
+            straggle(session, folder, report)
+        simulate(folder, report)
     report.finish()
 
 
-def measure(folder: Path, report: Report) -> None:
-    """Measure making a map and a filter of made-up indexes here and on a cluster of this machine."""
-    index = folder / "index"
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The same work here and on a cluster, and whether both came to the same."""
+
+    here: Callable[[Sequence[Path]], object]
+    there: Callable[[Path], object]
+    same: Callable[[object, object], bool]
+
+
+def works(engine: Engine, here: Path, there: Path) -> dict[str, Work]:
+    """Return everything that is measured."""
+
+    def is_same_file(_: object, __: object) -> bool:
+        return filecmp.cmp(here, there, shallow=False)
+
+    header = ProfileHeader("H3P1")
+    return {
+        "map": Work(
+            lambda files: build_map(files, here), lambda index: maps.build_map(engine, [index], there), is_same_file
+        ),
+        "map, compacted (1, 1)": Work(
+            lambda files: build_map(files, here, COMPACTED),
+            lambda index: maps.build_map(engine, [index], there, COMPACTED),
+            is_same_file,
+        ),
+        "profile H3P1": Work(
+            lambda files: build_profiles(files, {"H3P1": here}, header, Problems()),
+            lambda index: profiles.build_profiles(engine, [index], {"H3P1": there}, header, Problems()),
+            is_same_file,
+        ),
+        "filter of 8 bits": Work(
+            lambda files: build_filter(files, here, FilterOptions()),
+            lambda index: filters.build_filter(engine, [index], there, FilterOptions()),
+            is_same_file,
+        ),
+        "statistics": Work(
+            lambda files: gather(files)[0].to_json(),
+            lambda index: statistics.gather(engine, [index])[0].to_json(),
+            str.__eq__,  # type: ignore[arg-type]
+        ),
+    }
+
+
+def write_indexes(folder: Path, lines: int) -> Path:
+    """Write a sorted index in several files; return their folder."""
+    whole, index = folder / "whole.cdxj", folder / f"index-{lines}"
     index.mkdir()
-    for number in range(FILES):
-        write_index(Plan(LINES // FILES, seed=number), index / f"{number}.cdxj", Problems())
-    files = sorted(index.iterdir())
-    size = sum(file.stat().st_size for file in files)
+    write_index(Plan(lines), whole, Problems())
+    with whole.open("rb") as file:
+        for number in range(FILES):
+            with (index / f"{number}.cdxj").open("wb") as part:
+                part.writelines(islice(file, -(-lines // FILES)))
+    whole.unlink()
+    return index
+
+
+def measure(engine: Engine, folder: Path, report: Report) -> None:
+    """Measure everything here and on a cluster of this machine."""
+    sizes = (LINES // 3, LINES)
+    indexes = [write_indexes(folder, lines) for lines in sizes]
+    text = sum(file.stat().st_size for file in indexes[1].iterdir())
     cores = os.cpu_count() or 1
-    report.line(f"{LINES:,} lines, {size / 1e6:,.0f} MB, {FILES} files; `local[{cores}]`, warm cache, one run each.")
+    report.line(
+        f"{sizes[0]:,} and {sizes[1]:,} made-up lines, the latter {text / 1e6:,.0f} MB, {FILES} files; "
+        f"`local[{cores}]`, warm cache, one run each. The last column is by what the lines "
+        "beyond the smaller index took."
+    )
     report.line("")
-    report.line("| | one machine, s | cluster, s | core-hours a billion lines on a cluster |")
-    report.line("|---|---|---|---|")
-    compacted = MapOptions(host_weight=1, path_weight=1)
-    here, there = folder / "here", folder / "there"
-    with spark_session(f"local[{cores}]") as session:
-        engine = Engine(session)
-        work: dict[str, tuple[Callable[[], object], Callable[[], object]]] = {
-            "map": (lambda: build_map(files, here), lambda: maps.build_map(engine, [index], there)),
-            "map, compacted": (
-                lambda: build_map(files, here, compacted),
-                lambda: maps.build_map(engine, [index], there, compacted),
-            ),
-            "filter, 8 bits": (
-                lambda: build_filter(files, here, FilterOptions()),
-                lambda: filters.build_filter(engine, [index], there, FilterOptions()),
-            ),
-        }
-        # Processes of Python start with the first work.
-        maps.build_map(engine, files[:1], there)
-        sizes, lines = {}, {}
-        for name, (locally, far) in work.items():
-            alone, many = seconds(locally), seconds(far)
-            if not filecmp.cmp(here, there, shallow=False):
+    report.line(
+        f"| | one machine, {sizes[1]:,} lines, s | cluster, {sizes[0]:,} lines, s "
+        f"| cluster, {sizes[1]:,} lines, s | core-hours a billion lines on a cluster |"
+    )
+    report.line("|---|---|---|---|---|")
+    tried = works(engine, folder / "here", folder / "there")
+    # Processes of Python start with the first work, and Java learns.
+    for work in tried.values():
+        work.there(indexes[0])
+    for name, work in tried.items():
+        took = []
+        for index in indexes:
+            files = sorted(index.iterdir())
+            result, alone = timed(work.here, files)
+            there, many = timed(work.there, index)
+            took.append(many)
+            if not work.same(result, there):
                 raise SystemExit(f"bench scale: {name} is not the same")
-            sizes[name] = there.stat().st_size
-            lines[name] = there.read_bytes().count(b"\n")
-            hours = many * cores / LINES * 1e9 / 3600
-            report.line(f"| {name} | {alone:.1f} | {many:.1f} | {hours:.1f} |")
+        hours = (took[1] - took[0]) * cores / (sizes[1] - sizes[0]) * 1e9 / 3600
+        report.line(f"| {name} | {alone:.2f} | {took[0]:.1f} | {took[1]:.1f} | {hours:.1f} |")
     report.line("")
-    simulate(report, sizes["filter, 8 bits"] / lines["map"], sizes["map, compacted"] / lines["map, compacted"])
 
 
-def simulate(report: Report, a_key: float, a_line: float) -> None:
-    """Say what all public archives would need, by the bytes of a filter for a key and of a map for a line here."""
-    pages = ALL_CAPTURES / CAPTURES_A_PAGE
-    lines = pages * COMPACTED
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """Does the work of a part, and says what it took of a processor."""
+
+    work: PartWork
+
+    def __call__(self, part: int, rows: Iterator[Row]) -> Iterator[Row]:
+        """Yield what the work yields, and one note more."""
+        start = time.process_time()
+        yield from self.work(part, rows)
+        yield Note(counts={"microseconds": round((time.process_time() - start) * 1e6)}).row()
+
+
+class TimedEngine(Engine):
+    """An engine that knows what each part of each stage took. took: seconds, by stage and part."""
+
+    def __init__(self, session: "SparkSession", parts: int) -> None:
+        super().__init__(session, parts)
+        self.took: list[list[float]] = []
+
+    def merge(self, stage: Stage, cut: Callable[[Row], Iterator[Row]], parts: int, work: PartWork) -> Stage:
+        """Do as the engine does."""
+        merged = super().merge(stage, cut, parts, Timed(work))
+        every = [note.counts["microseconds"] / 1e6 for note in merged.notes if "microseconds" in note.counts]
+        self.took.append(every)
+        return merged
+
+
+def straggle(session: "SparkSession", folder: Path, report: Report) -> None:
+    """Measure the longest part where one domain has most lines, with what keeps it small and without."""
+    index = folder / "dominant"
+    index.mkdir()
+    write_index(Plan(round(DOMINANT_LINES * (1 - DOMINANT))), index / "others.cdxj", Problems())
+    with (index / "dominant.cdxj").open("w") as file:
+        for number in range(round(DOMINANT_LINES * DOMINANT)):
+            host, page = number % 6000, number // 6000
+            file.write(
+                f"uk,co,h{host})/{page % 10}/{page} 20200101000000 "
+                f'{{"url": "http://h{host}.co.uk/{page % 10}/{page}", "mime": "text/html", "status": "200"}}\n'
+            )
     report.line(
-        f"{PUBLIC_ARCHIVES} archives with {ALL_CAPTURES:.0e} captures, {CAPTURES_A_PAGE} of each page (as in the "
-        f"second paper's archive): {pages:.1e} pages; maps of {COMPACTED:.0%} of that (the same). A page takes "
-        f"{a_key:.2f} bytes of a filter here, and a line of a map {a_line:.0f}."
+        f"One domain (`uk,co`) with {DOMINANT:.0%} of {DOMINANT_LINES:,} lines, in {DOMINANT_PARTS} parts; map, "
+        f"compacted (1, 1). Processor seconds of adding up and compacting parts; on {CLUSTER_CORES} cores no stage "
+        "ends before its longest part."
     )
     report.line("")
-    where = "asked where they lie, by pages of the disk that memory keeps"
-    report.line(f"- filters to publish: {pages * a_key / 1e9:,.0f} GB in all; {where}")
-    report.line(f"- maps to publish: {lines * a_line / 1e9:,.0f} GB in all, before compression")
-    wrong = 1 / 256
-    asked = ARCHIVES_THAT_HOLD + (PUBLIC_ARCHIVES - ARCHIVES_THAT_HOLD) * wrong
-    report.line(
-        f"- {REQUESTS_A_SECOND:,} requests a second, each held by {ARCHIVES_THAT_HOLD} archives (assumed): "
-        f"{REQUESTS_A_SECOND * PUBLIC_ARCHIVES:,} questions a second without routing, "
-        f"{REQUESTS_A_SECOND * asked:,.0f} with filters of 8 bits: {1 - asked / PUBLIC_ARCHIVES:.0%} saved"
-    )
+    report.line(f"| | longest part, s | all parts, s | at least, on {CLUSTER_CORES} cores, s |")
+    report.line("|---|---|---|---|")
+    ways = {
+        "paths first, cut at hosts; then hosts, cut at domains": None,
+        "all at once, cut at domains": lambda how: (how, None),
+    }
+    stepping = maps._steps  # noqa: SLF001  what is measured is that it matters
+    outputs = []
+    at_least = []
+    for name, steps in ways.items():
+        engine = TimedEngine(session, DOMINANT_PARTS)
+        maps._steps = steps or stepping  # type: ignore[assignment]  # noqa: SLF001
+        outputs.append(folder / f"dominant-{len(outputs)}.ukvs")
+        maps.build_map(engine, [index], outputs[-1], COMPACTED)
+        longest = sum(max(every) for every in engine.took)
+        at_least.append(sum(max(*every, sum(every) / CLUSTER_CORES) for every in engine.took))
+        report.line(f"| {name} | {longest:.2f} | {sum(map(sum, engine.took)):.2f} | {at_least[-1]:.2f} |")
+    maps._steps = stepping  # noqa: SLF001
+    if not filecmp.cmp(*outputs, shallow=False):
+        raise SystemExit("bench scale: the ways come to different maps")
+    report.line("")
+    report.gate("at least, in steps, of all at once", at_least[0] / at_least[1], at_most=0.5)
+    report.line("")
 
 
 if __name__ == "__main__":

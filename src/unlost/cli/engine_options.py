@@ -69,7 +69,8 @@ def place(engine: str, master: str | None, spark_conf: tuple[str, ...]) -> Place
     for setting in spark_conf:
         name, found, value = setting.partition("=")
         if not found or not name.startswith("spark."):
-            raise UsageError(f"{setting[:60]}: expected a setting such as spark.executor.memory=4g")
+            # What stands behind the sign may be a secret.
+            raise UsageError(f"{name[:60]}: expected a setting such as spark.executor.memory=4g")
         conf[name] = value
     return Place(master, conf)
 
@@ -87,8 +88,10 @@ def parquet_columns(text: str | None, cluster: Place | None) -> Mapping[str, str
     columns = {}
     for pair in text.split(","):
         name, found, column = pair.partition("=")
-        if name not in _COLUMNS or not found or not column:
-            raise UsageError(f"{pair[:60]}: expected a column such as url=address, for {', '.join(_COLUMNS)}")
+        if name not in _COLUMNS or name in columns or not found or not column:
+            raise UsageError(
+                f"{pair[:60]}: expected a column such as url=address, once for each of {', '.join(_COLUMNS)}"
+            )
         columns[name] = column
     if "url" not in columns:
         raise UsageError("--columns has no url=…: nothing could be told from web pages")

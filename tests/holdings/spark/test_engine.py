@@ -2,7 +2,6 @@
 
 import socket
 import sys
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -132,9 +131,8 @@ def test_an_executor_that_is_killed_changes_nothing(
 ) -> None:
     """What a lost machine had done is done again by others, and the map is the same."""
     mark = tmp_path / "killed"
-    dying: Callable[..., Dying] = lambda *wanted: Dying(counting(*wanted), mark)  # noqa: E731
     counting = maps.CountPieces
-    monkeypatch.setattr(maps, "CountPieces", dying)
+    monkeypatch.setattr(maps, "CountPieces", lambda *wanted: Dying(counting(*wanted), mark))
     maps.build_map(engine, [index], tmp_path / "there")
     build_map(local_files(index), tmp_path / "here")
     assert mark.exists()

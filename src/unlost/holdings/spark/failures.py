@@ -15,7 +15,15 @@ _VANISHED = re.compile(r"(?:FileNotFoundException|NoSuchFileException|NotFoundEx
 _UNREADABLE = re.compile(
     r"\[FAILED_READ_FILE\.\w+\] (?:Encountered error|Error) while reading (?:the )?file (\S+?)\.? "
 )
-_LOST = ("OutOfMemoryError", "ExecutorLostFailure", "exit code 137", "exit code 52", "Container killed", "MemoryError")
+_LOST = (
+    "OutOfMemoryError",
+    "ExecutorLostFailure",
+    "exit code 137",
+    "exit code 52",
+    "Container killed",
+    "MemoryError",
+    "Python worker exited unexpectedly",
+)
 _COLUMN = re.compile(r"column[^`]*`([^`]+)`(?:`| )? ?cannot be resolved|with name `([^`]+)` cannot be resolved")
 
 

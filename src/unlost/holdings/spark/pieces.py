@@ -132,7 +132,8 @@ def read_files(
 
     paths = [spark_path(name) for name in names]
     with explained():
-        read = session.read.option("lineSep", "\n")
+        # Without looking into folders of folders Spark would leave out what is there, and say nothing.
+        read = session.read.option("lineSep", "\n").option("recursiveFileLookup", "true")
         frame = read.text(paths)
         groups = [read.text([path]).inputFiles() for path in paths] if in_order else [frame.inputFiles()]
         files = list(dict.fromkeys(name for group in groups for name in sorted(group)))
@@ -158,7 +159,7 @@ def read_parquet(
     from pyspark.sql import functions as f  # noqa: PLC0415  an extra
 
     with explained():
-        frame = session.read.parquet(*[spark_path(name) for name in names])
+        frame = session.read.option("recursiveFileLookup", "true").parquet(*[spark_path(name) for name in names])
         files = sorted(frame.inputFiles())
         types = dict(frame.dtypes)
 

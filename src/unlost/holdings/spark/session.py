@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import socket
 import sys
 import threading
@@ -65,9 +66,9 @@ def spark_session(master: str, conf: Mapping[str, str] | None = None) -> "Iterat
             session = builder.getOrCreate()
         except Exception as error:  # whatever a Java that is not there makes of itself
             if type(error).__name__ in ("PySparkRuntimeError", "FileNotFoundError"):
-                raise ClusterError(
-                    "Java did not start: Spark needs Java 17 or newer (Debian: apt-get install default-jre-headless)"
-                ) from error
+                raise ClusterError(_why_not_begun()) from error
+            if "Could not parse Master URL" in str(error):
+                raise UsageError(f"{master}: expected a master such as spark://host:7077, yarn, local[*]") from error
             raise
     try:
         _wait_for_executor(session, master)
@@ -75,6 +76,12 @@ def spark_session(master: str, conf: Mapping[str, str] | None = None) -> "Iterat
     finally:
         with suppress(Exception):
             session.stop()
+
+
+def _why_not_begun() -> str:
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        return "Java is missing: Spark needs Java 17 or newer (Debian: apt-get install default-jre-headless)"
+    return "Spark did not start: above stands what it said; it needs Java 17 or newer, and for yarn HADOOP_CONF_DIR"
 
 
 def _refuse_dead(master: str) -> None:
