@@ -19,19 +19,24 @@ _COLUMNS = ("key", "url", "date", "mime", "status", "length")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the work is done. master: of a cluster; None for this machine. conf: settings of Spark."""
+    """Where the work is done: the master of a cluster, settings of Spark, where to keep what was read, if anywhere."""
 
-    master: str | None
+    master: str
     conf: Mapping[str, str]
+    keep: str | None = None
 
     @contextmanager
     def engine(self) -> "Iterator[Engine]":
         """Give the engine of the cluster while the block runs."""
         from unlost.holdings.spark.engine import Engine  # noqa: PLC0415  an extra, and slow to import
+        from unlost.holdings.spark.keeping import Keeper  # noqa: PLC0415
         from unlost.holdings.spark.session import spark_session  # noqa: PLC0415
 
-        with spark_session(self.master or "local[*]", self.conf) as session:
-            yield Engine(session)
+        with spark_session(self.master, self.conf) as session:
+            keeper = None if self.keep is None else Keeper(session, self.keep)
+            yield Engine(session, keeper=keeper)
+            if keeper is not None:
+                keeper.forget()
 
 
 def engine_options(command: _Command) -> _Command:
@@ -43,6 +48,11 @@ def engine_options(command: _Command) -> _Command:
         click.option("--master", metavar="URL", help="With --engine spark: the cluster, such as spark://host:7077."),
         click.option(
             "--spark-conf", multiple=True, metavar="NAME=VALUE", help="With --engine spark: a setting; may be repeated."
+        ),
+        click.option(
+            "--keep",
+            metavar="ADDRESS",
+            help="With --engine spark: a folder that all machines reach, for what was read, until the work is done.",
         ),
     )
     for option in reversed(options):
@@ -57,11 +67,11 @@ columns_option = click.option(
 )
 
 
-def place(engine: str, master: str | None, spark_conf: tuple[str, ...]) -> Place | None:
+def place(engine: str, master: str | None, spark_conf: tuple[str, ...], keep: str | None) -> Place | None:
     """Return the cluster to work on; None for this machine. Raises UsageError if options do not go together."""
     if engine == "local":
-        if master is not None or spark_conf:
-            raise UsageError("--master and --spark-conf have a meaning only with --engine spark")
+        if master is not None or spark_conf or keep is not None:
+            raise UsageError("--master, --spark-conf and --keep have a meaning only with --engine spark")
         return None
     if master is None:
         raise UsageError("--engine spark needs --master, such as spark://host:7077, yarn or local[*]")
@@ -72,7 +82,7 @@ def place(engine: str, master: str | None, spark_conf: tuple[str, ...]) -> Place
             # What stands behind the sign may be a secret.
             raise UsageError(f"{name[:60]}: expected a setting such as spark.executor.memory=4g")
         conf[name] = value
-    return Place(master, conf)
+    return Place(master, conf, keep)
 
 
 def parquet_columns(text: str | None, cluster: Place | None) -> Mapping[str, str] | None:

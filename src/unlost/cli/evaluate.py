@@ -97,6 +97,7 @@ def command(
     engine: str,
     master: str | None,
     spark_conf: tuple[str, ...],
+    keep: str | None,
     columns: str | None,
     output: Path | None,
     json: bool,
@@ -109,7 +110,7 @@ def command(
     a page that is held was denied: the first is named, and the exit code is 1. docs/evaluate.md explains the columns.
     On a cluster, indexes are whatever Spark has addresses for; docs/scale.md says more.
     """
-    cluster = place(engine, master, spark_conf)
+    cluster = place(engine, master, spark_conf, keep)
     parquet = parquet_columns(columns, cluster)
     grows = slices is not None or by is not None
     archives = _archives(index, archive)

@@ -94,6 +94,7 @@ def build(
     engine: str,
     master: str | None,
     spark_conf: tuple[str, ...],
+    keep: str | None,
     columns: str | None,
     json: bool,
     **reading: Any,  # noqa: ANN401  what `_reading` gives
@@ -114,7 +115,7 @@ def build(
         rules=rules,
         **_options(**reading),
     )
-    cluster = place(engine, master, spark_conf)
+    cluster = place(engine, master, spark_conf, keep)
     parquet = parquet_columns(columns, cluster)
     if cluster is None:
         paths = [Path(file) for file in files]

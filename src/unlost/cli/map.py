@@ -44,6 +44,7 @@ def merge(
     engine: str,
     master: str | None,
     spark_conf: tuple[str, ...],
+    keep: str | None,
     json: bool,
 ) -> None:
     """Make one map of several, which covers whatever any of them covers.
@@ -53,7 +54,7 @@ def merge(
     from unlost.holdings.merging import merge_maps  # noqa: PLC0415  start-up
 
     refuse_both(output, json)
-    cluster = place(engine, master, spark_conf)
+    cluster = place(engine, master, spark_conf, keep)
     if cluster is None:
         paths = [Path(file) for file in files]
         with writable(output) as target, progress("merging", size_of(paths)) as bar:

@@ -64,6 +64,7 @@ def build(
     engine: str,
     master: str | None,
     spark_conf: tuple[str, ...],
+    keep: str | None,
     columns: str | None,
     json: bool,
 ) -> None:
@@ -75,7 +76,7 @@ def build(
     INDEX is whatever Spark has addresses for: folders, patterns, object stores; docs/scale.md says more.
     """
     refuse_both(output, json)
-    cluster = place(engine, master, spark_conf)
+    cluster = place(engine, master, spark_conf, keep)
     parquet = parquet_columns(columns, cluster)
     options = MapOptions(
         host_weight=host_weight,

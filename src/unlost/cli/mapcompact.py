@@ -95,6 +95,7 @@ def compact(
     engine: str,
     master: str | None,
     spark_conf: tuple[str, ...],
+    keep: str | None,
     json: bool,
 ) -> None:
     """Make a map smaller: where its tree branches too much, one wildcard stands for a subtree.
@@ -105,7 +106,7 @@ def compact(
     """
     refuse_both(output, json)
     refuse_given(ctx, _ONLY_WITH_BUDGET if budget is None else _NOT_WITH_BUDGET, is_budget=budget is not None)
-    cluster = place(engine, master, spark_conf)
+    cluster = place(engine, master, spark_conf, keep)
     if cluster is not None and (budget is not None or trace is not None):
         raise UsageError("--budget and --trace look at a map as a whole: leave out --engine spark")
     if budget is not None:

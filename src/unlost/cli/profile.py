@@ -93,6 +93,7 @@ def build(
     engine: str,
     master: str | None,
     spark_conf: tuple[str, ...],
+    keep: str | None,
     columns: str | None,
 ) -> None:
     """Count the captures of indexes under the keys of one policy or several, in one pass.
@@ -106,7 +107,7 @@ def build(
     problems = Problems()
     if by and format == "json":
         raise UsageError("--by goes with lines: leave out --format json")
-    cluster = place(engine, master, spark_conf)
+    cluster = place(engine, master, spark_conf, keep)
     parquet = parquet_columns(columns, cluster)
     if cluster is not None and (by or format != "cdxj"):
         raise UsageError("--engine spark writes plain lines: leave out --by and --format json")

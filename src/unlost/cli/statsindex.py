@@ -65,6 +65,7 @@ def index(
     engine: str,
     master: str | None,
     spark_conf: tuple[str, ...],
+    keep: str | None,
     columns: str | None,
     json: bool,
 ) -> None:
@@ -85,7 +86,7 @@ def index(
     from unlost.holdings.statistics.tables import tables  # noqa: PLC0415
     from unlost.holdings.statistics.writing import statistics_object, write_report  # noqa: PLC0415
 
-    cluster = place(engine, master, spark_conf)
+    cluster = place(engine, master, spark_conf, keep)
     parquet = parquet_columns(columns, cluster)
     if cluster is not None and estimate:
         raise UsageError("--estimate: a cluster counts exactly, whatever the order: leave it out")

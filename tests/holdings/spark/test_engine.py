@@ -212,6 +212,7 @@ def test_who_lacks_the_extra_is_told_what_to_install(monkeypatch: pytest.MonkeyP
     ("options", "message"),
     [
         (["--master", "local[1]"], "only with --engine spark"),
+        (["--keep", "x"], "only with --engine spark"),
         (["--engine", "spark"], "needs --master"),
         (["--engine", "spark", "--master", "local[1]", "--spark-conf", "memory=1g"], "expected a setting"),
         (["--columns", "common-crawl"], "only --engine spark"),

@@ -12,12 +12,13 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Protocol
 
 from unlost import _core
-from unlost.errors import ClusterError, InputError
+from unlost.errors import ClusterError, InputError, UnlostError
 from unlost.formats.problems import Problem
 from unlost.holdings.report import Report
 from unlost.holdings.spark.bounds import Level, choose_bounds, parts_for
 from unlost.holdings.spark.failures import explained, raise_failures
 from unlost.holdings.spark.files import folder
+from unlost.holdings.spark.keeping import Keeper
 from unlost.holdings.spark.pieces import Files, Piece, pieces_in
 from unlost.holdings.spark.rows import REPORT, SCHEMA, Note, Row, batches_of, guarded, rows_in
 
@@ -89,10 +90,14 @@ class CutLines:
 
 @dataclass(slots=True)
 class Stage:
-    """What a stage of the work came to: rows that stay on the cluster's disks, and notes of all tasks."""
+    """What a stage of the work came to: rows that stay on the cluster's disks, and notes of all tasks.
+
+    is_kept: the rows are where a `Keeper` keeps them, in no order.
+    """
 
     frame: "DataFrame"
     notes: list[Note]
+    is_kept: bool = False
 
     def bounds(self, parts: int | None, at_least: int, level: Level, whole: Sequence[bytes] = ()) -> list[bytes]:
         """Return where the result is cut, by the samples that tasks took."""
@@ -109,6 +114,8 @@ class Stage:
             wanted = self.frame.where(f.col("part") != REPORT)
             if source is not None:
                 wanted = wanted.where(f.col("source") == source)
+            if self.is_kept:
+                wanted = wanted.orderBy("part", "place")
             for found in wanted.toLocalIterator(prefetchPartitions=True):
                 row = Row(found["part"], found["source"], found["place"], bytes(found["data"]))
                 if (row.part, row.place) <= last:
@@ -125,13 +132,14 @@ class Stage:
 class Engine:
     """Work on a cluster.
 
-    session: of Spark. parts: how many a result is cut into; as many as its size asks for if None. Nothing of it shows
-    in the result.
+    session: of Spark. parts: how many a result is cut into; as many as its size asks for if None. keeper: of what was
+    read, for a run that ends before it is done. Nothing of it shows in the result.
     """
 
-    def __init__(self, session: "SparkSession", parts: int | None = None) -> None:
+    def __init__(self, session: "SparkSession", parts: int | None = None, keeper: Keeper | None = None) -> None:
         self.session = session
         self.parts = parts
+        self.keeper = keeper
 
     @property
     def at_once(self) -> int:
@@ -144,7 +152,16 @@ class Engine:
 
         shared = self.session.sparkContext.broadcast(replace(files, rows=None))  # type: ignore[arg-type]
         with explained():
-            return self._kept(files.rows.mapInArrow(_Reading(work, shared), SCHEMA))
+            frame = files.rows.mapInArrow(_Reading(work, shared), SCHEMA)
+            if self.keeper is None:
+                return self._kept(frame)
+            kept = self.keeper.kept(frame, files, work)
+            try:
+                return Stage(kept, self._notes(kept), is_kept=True)
+            except UnlostError:
+                # What is wrong with the input is no work that was done.
+                self.keeper.forget()
+                raise
 
     def merge(self, stage: Stage, cut: Callable[[Row], Iterator[Row]], parts: int, work: PartWork) -> Stage:
         """Return the parts of a result: rows are cut, those of a part brought together, in order, and merged."""
@@ -158,12 +175,18 @@ class Engine:
     def _kept(self, frame: "DataFrame") -> Stage:
         """Do the work, once, and keep what it comes to; a machine that is lost has its share done again by others."""
         from pyspark import StorageLevel  # noqa: PLC0415  an extra
-        from pyspark.sql import functions as f  # noqa: PLC0415
 
         kept = frame.persist(StorageLevel.DISK_ONLY)
-        notes = [Note.of(bytes(row["data"])) for row in kept.where(f.col("part") == REPORT).collect()]
+        return Stage(kept, self._notes(kept))
+
+    @staticmethod
+    def _notes(frame: "DataFrame") -> list[Note]:
+        """Return the notes of all tasks. Raises what one of them found wrong with the input."""
+        from pyspark.sql import functions as f  # noqa: PLC0415  an extra
+
+        notes = [Note.of(bytes(row["data"])) for row in frame.where(f.col("part") == REPORT).collect()]
         raise_failures(notes)
-        return Stage(kept, notes)
+        return notes
 
 
 def add_tallies(notes: Sequence[Note], files: Files, report: Report) -> None:

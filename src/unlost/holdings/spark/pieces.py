@@ -58,12 +58,14 @@ class Files:
     names: of all of them, as Spark has them, in a fixed order; a piece's source is a place in it.
     openings: by name, of those that are read in several pieces.
     kind: what all of them are, if the user said so. rows: the frame: text, name of the file, where the piece begins.
+    about: how they are read, where that is not told by what they are.
     """
 
     names: Sequence[str]
     openings: Mapping[str, Opening]
     kind: Kind | None
     rows: "DataFrame"
+    about: str = ""
 
     def shown(self, source: int) -> str:
         """Return the name of a file for people."""
@@ -179,7 +181,13 @@ def read_parquet(
             f.col("_metadata.file_path").alias("name"),
             f.col("_metadata.file_block_start").alias("start"),
         )
-    return Files(files, dict.fromkeys(map(_plain, files), Opening("index", _CDX_HEADER)), "index", rows)
+    return Files(
+        files,
+        dict.fromkeys(map(_plain, files), Opening("index", _CDX_HEADER)),
+        "index",
+        rows,
+        str(sorted(columns.items())),
+    )
 
 
 def read_head(session: "SparkSession", name: str, size: int = _HEAD) -> bytes:

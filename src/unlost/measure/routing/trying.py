@@ -37,6 +37,7 @@ Files = Sequence[str | PathLike[str]]
 
 _GROUP = 6  # policies
 _BLOCK = 1 << 20  # bytes
+_IN_MEMORY = 1 << 30  # bytes
 _EXACT = "URIR"
 _UNCUT = (NO_LIMIT, NO_LIMIT)
 
@@ -139,7 +140,7 @@ class Trial:
                 kept.pop(useless).unlink()
 
     def _banded(self, path: Path) -> list[int]:
-        answers = Map.load(path).lookup_key_lines(self._lines)
+        answers = _opened(path).lookup_key_lines(self._lines)
         return [
             band_of(
                 answer.frequency.mementos if answer.frequency else None, is_wild=(answer.matched or "").endswith("*")
@@ -182,7 +183,12 @@ class Trial:
             return Size(count_lines(path), path.stat().st_size, compressed.result()), answers
 
     def _asked(self, path: Path) -> list[bool]:
-        return Map.load(path).lookup_key_lines(self._lines).held
+        return _opened(path).lookup_key_lines(self._lines).held
+
+
+def _opened(path: Path) -> Map:
+    """Return a map to be asked: in memory, unless it is so large that it is better asked where it lies."""
+    return Map.load(path) if path.stat().st_size <= _IN_MEMORY else Map.open(path)
 
 
 def _source(weights: Weights, kept: dict[Weights, Path]) -> Weights:

@@ -1,0 +1,87 @@
+"""A run that ended goes on behind what it had read."""
+
+import os
+import pickle
+from pathlib import Path
+
+import pytest
+
+from tests.holdings.spark.conftest import local_files
+from unlost.errors import ClusterError, InputError
+from unlost.holdings import MapOptions, build_map
+from unlost.holdings.spark import maps, statistics
+from unlost.holdings.spark.engine import Engine
+from unlost.holdings.spark.keeping import Keeper
+from unlost.holdings.spark.rows import Note
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def keeping(engine: Engine, tmp_path: Path) -> Engine:
+    """Give the cluster with a folder to keep what was read."""
+    return Engine(engine.session, engine.parts, Keeper(engine.session, str(tmp_path / "kept")))
+
+
+def _kept(tmp_path: Path) -> list[str]:
+    return sorted(path.name for path in (tmp_path / "kept").glob("unlost-*"))
+
+
+def test_what_was_read_is_not_read_again(
+    keeping: Engine, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After an end in the middle nothing is written, and the same command goes on with what it had read."""
+    source = tmp_path / "a.cdxj"
+    source.write_bytes((index / "part-0.cdxj").read_bytes())
+    build_map([source], tmp_path / "here", MapOptions(name="A"))
+    state = source.stat()
+
+    def gives_up(*_: object, **__: object) -> None:
+        raise ClusterError("no memory")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(maps, "write_parts", gives_up)
+        with pytest.raises(ClusterError):
+            maps.build_map(keeping, [source], tmp_path / "there", MapOptions(name="A"))
+    assert not (tmp_path / "there").exists()
+    assert len(_kept(tmp_path)) == 1
+    # Nobody sees that this is another file, unless it is read.
+    source.write_bytes(b"x" * state.st_size)
+    os.utime(source, ns=(state.st_atime_ns, state.st_mtime_ns))
+    maps.build_map(keeping, [source], tmp_path / "there", MapOptions(name="A"))
+    assert (tmp_path / "there").read_bytes() == (tmp_path / "here").read_bytes()
+    # With a new date it is another, and so is other work.
+    os.utime(source, ns=(state.st_atime_ns, state.st_mtime_ns + 10**9))
+    assert maps.build_map(keeping, [source], tmp_path / "there", MapOptions(name="A")).problems.total == 1
+    assert len(_kept(tmp_path)) == 2
+    assert keeping.keeper is not None
+    keeping.keeper.forget()
+    assert _kept(tmp_path) == []
+
+
+def test_statistics_go_on_too(keeping: Engine, engine: Engine, index: Path, tmp_path: Path) -> None:
+    """What was kept is in no order, and the numbers are the same."""
+    expected = statistics.gather(engine, [index])[0]
+    for _ in range(2):
+        assert statistics.gather(keeping, [index])[0] == expected
+        assert len(_kept(tmp_path)) == 1
+    assert len(local_files(index)) == expected.files
+
+
+def test_what_is_wrong_with_the_input_is_not_kept(keeping: Engine, index: Path, tmp_path: Path) -> None:
+    """An index that is not sorted as promised leaves nothing."""
+    with pytest.raises(InputError):
+        maps.build_map(keeping, [index], tmp_path / "there", MapOptions(sorted=True))
+    assert _kept(tmp_path) == []
+
+
+def test_a_note_that_somebody_else_wrote_runs_nothing() -> None:
+    """Where notes are kept others may write: whatever is no note is refused before it is made."""
+
+    class Evil:
+        def __reduce__(self) -> tuple[object, tuple[str]]:
+            return os.system, ("false",)
+
+    with pytest.raises(TypeError, match="expected a note"):
+        Note.of(pickle.dumps(Evil()))
+    assert Note.of(Note(counts={"lines": 1}).row().data).counts == {"lines": 1}
