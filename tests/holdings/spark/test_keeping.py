@@ -20,11 +20,11 @@ pytestmark = pytest.mark.spark
 @pytest.fixture
 def keeping(engine: Engine, tmp_path: Path) -> Engine:
     """Give the cluster with a folder to keep what was read."""
-    return Engine(engine.session, engine.parts, Keeper(engine.session, str(tmp_path / "kept")))
+    return Engine(engine.session, engine.parts, Keeper(engine.session, str(tmp_path / "kept [a]")))
 
 
 def _kept(tmp_path: Path) -> list[str]:
-    return sorted(path.name for path in (tmp_path / "kept").glob("unlost-*"))
+    return sorted(path.name for path in (tmp_path / "kept [a]").glob("unlost-*"))
 
 
 def test_what_was_read_is_not_read_again(

@@ -5,11 +5,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, is_dataclass
 from hashlib import blake2b
 from json import dumps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unlost._core import VERSION
 from unlost.holdings.spark.failures import explained
-from unlost.holdings.spark.pieces import Files, spark_path
+from unlost.holdings.spark.pieces import Files, is_address, literally
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -31,13 +32,14 @@ class Keeper:
 
     def kept(self, frame: "DataFrame", files: Files, work: object) -> "DataFrame":
         """Return what a frame comes to, from where it is kept; done and kept first if it is not there whole."""
-        place = f"{spark_path(self.address).rstrip('/')}/unlost-{self._name(files, work)}"
+        folder = self.address if is_address(self.address) else f"file:{Path(self.address).absolute()}"
+        place = f"{folder.rstrip('/')}/unlost-{self._name(files, work)}"
         self._used.append(place)
         with explained():
             # Spark writes this last, when all machines are done.
             if not self._system(place).exists(self._path(f"{place}/_SUCCESS")):
                 frame.write.mode("overwrite").parquet(place)
-            return self.session.read.parquet(place)
+            return self.session.read.parquet(literally(place))
 
     def forget(self) -> None:
         """Remove what was kept for a run that is done."""

@@ -101,6 +101,20 @@ def shown(name: str) -> str:
     return re.sub(r"^file:/+", "/", unquote(name))
 
 
+def literally(path: str) -> str:
+    r"""Return what Spark takes for this very path, whatever it would take its brackets for.
+
+    >>> print(literally("/data/[old]/a*"))
+    /data/\[old\]/a\*
+    """
+    return re.sub(r"([\\{}\[\]*?^])", r"\\\1", path)
+
+
+def is_address(name: str) -> bool:
+    """Return whether a name says in what file system it is; those that do not are of this machine."""
+    return _SCHEME.match(name) is not None
+
+
 def spark_path(name: str | PathLike[str]) -> str:
     r"""Return what Spark takes for a name: addresses as they are, files of this machine with their whole path.
 
@@ -108,13 +122,13 @@ def spark_path(name: str | PathLike[str]) -> str:
     ('s3a://bucket/cdx-*.gz', 'file:/data/*.cdxj')
     """
     text = fspath(name)
-    if _SCHEME.match(text):
+    if is_address(text):
         return text
     path = Path(text).absolute()
     whole = fspath(path)
     if path.exists():
         # It has its name, whatever Spark would take its brackets for.
-        whole = re.sub(r"([\\{}\[\]*?^])", r"\\\1", whole)
+        whole = literally(whole)
     return f"file:{whole}"
 
 
