@@ -212,18 +212,18 @@ def straggle(session: "SparkSession", folder: Path, report: Report) -> None:
         "all at once, cut at domains": lambda how: (how, None),
     }
     stepping = maps._steps  # noqa: SLF001  what is measured is that it matters
-    outputs = []
+    outputs: list[Path] = []
     at_least = []
     for name, steps in ways.items():
         engine = TimedEngine(session, DOMINANT_PARTS)
-        maps._steps = steps or stepping  # type: ignore[assignment]  # noqa: SLF001
+        maps._steps = steps or stepping  # noqa: SLF001
         outputs.append(folder / f"dominant-{len(outputs)}.ukvs")
         maps.build_map(engine, [index], outputs[-1], COMPACTED)
         longest = sum(max(every) for every in engine.took)
         at_least.append(sum(max(*every, sum(every) / CLUSTER_CORES) for every in engine.took))
         report.line(f"| {name} | {longest:.2f} | {sum(map(sum, engine.took)):.2f} | {at_least[-1]:.2f} |")
     maps._steps = stepping  # noqa: SLF001
-    if not filecmp.cmp(*outputs, shallow=False):
+    if not filecmp.cmp(outputs[0], outputs[1], shallow=False):
         raise SystemExit("bench scale: the ways come to different maps")
     report.line("")
     report.gate("at least, in steps, of all at once", at_least[0] / at_least[1], at_most=0.5)

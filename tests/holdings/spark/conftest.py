@@ -22,6 +22,7 @@ def engine() -> Iterator[Engine]:
     conf = {
         "spark.executorEnv.PYTHONPATH": str(ROOT),
         "spark.task.maxFailures": "2",
+        "spark.hadoop.fs.viewfs.mounttable.store.link./all": "file:///",
         # Some pieces of each file, small as they are.
         "spark.sql.files.maxPartitionBytes": "400000",
         "spark.sql.files.openCostInBytes": "1000",

@@ -18,7 +18,6 @@ from pyspark.sql import SparkSession
 
 from tests.cli.run import UNLOST
 from tests.holdings.spark.conftest import MASTER, local_files
-from tests.holdings.spark.webhdfs import serving
 from unlost.cli.main import app
 from unlost.holdings.spark.engine import Engine
 
@@ -73,17 +72,20 @@ def test_files_are_the_same(run: Run, index: Path, folders: Path, tmp_path: Path
 
 
 def test_names_may_be_patterns_and_addresses(run: Run, index: Path, tmp_path: Path) -> None:
-    """`*`, `file://`, and a store at another machine over HTTP: the map is that of the same files here."""
+    """`*`, `file://`, and a mount of another file system of Spark's: the map is that of the same files here."""
     run("map", "build", *sorted(index.glob("part-*")), "-o", tmp_path / "here")
-    with serving(index) as store:
-        for name in (f"{index}/part-*.cdxj", f"file://{index}/part-[0-3].cdxj", f"{store}/part-*.cdxj"):
-            done = run("map", "build", name, "-o", tmp_path / "there", there=True)
-            assert done.exit_code == 0, (name, done.output, done.exception)
-            assert (tmp_path / "there").read_bytes() == (tmp_path / "here").read_bytes(), name
-        (tmp_path / "there").unlink()
-        done = run("map", "build", f"{store}/nothing.cdxj", "-o", tmp_path / "there", there=True)
-    assert (done.exit_code, "nothing.cdxj" in str(done.exception)) == (1, True)
-    assert not (tmp_path / "there").exists()
+    for name in (f"{index}/part-*.cdxj", f"file://{index}/part-[0-3].cdxj", f"viewfs://store/all{index}/part-*.cdxj"):
+        done = run("map", "build", name, "-o", tmp_path / "there", there=True)
+        assert done.exit_code == 0, (name, done.output, done.exception)
+        assert (tmp_path / "there").read_bytes() == (tmp_path / "here").read_bytes(), name
+
+
+def test_addresses_that_spark_cannot_reach_are_told(run: Run, tmp_path: Path) -> None:
+    """A file that is not there, and a store whose files of Java are missing, with what brings them."""
+    for name, message in (("viewfs://store/all/none/x.cdxj", "x.cdxj"), ("s3a://bucket/cdx/", "hadoop-aws")):
+        done = run("map", "build", name, "-o", tmp_path / "there", there=True)
+        assert message in str(done.exception), (done.exception, done.output)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_maps_are_merged_and_compacted(run: Run, index: Path, tmp_path: Path) -> None:
@@ -165,8 +167,10 @@ def test_an_executor_out_of_memory_is_told(tmp_path: Path) -> None:
     temporary.mkdir()
 
     def build(memory: int) -> tuple[int, str]:
-        master = ("--master", f"local-cluster[1,1,{memory}]", "--spark-conf", "spark.task.maxFailures=1")
-        process = _process("map", "build", index, "-o", tmp_path / "map", *master, temporary=temporary)
+        settings = {"spark.task.maxFailures": 1, "spark.executor.memory": f"{memory}m"}
+        conf = [part for name, value in settings.items() for part in ("--spark-conf", f"{name}={value}")]
+        cluster = ("--master", f"local-cluster[1,1,{memory}]", *conf)
+        process = _process("map", "build", index, "-o", tmp_path / "map", *cluster, temporary=temporary)
         _, told = process.communicate(timeout=300)
         return process.returncode, told
 

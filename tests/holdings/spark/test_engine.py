@@ -17,7 +17,7 @@ from unlost.errors import ClusterError, InputError, UsageError
 from unlost.formats.problems import Problems
 from unlost.holdings import Compaction, FilterOptions, MapOptions, build_filter, build_map, compact_map, merge_maps
 from unlost.holdings.profile import ProfileHeader, build_profiles
-from unlost.holdings.spark import filters, maps, merging, profiles
+from unlost.holdings.spark import counting, filters, maps, merging, profiles
 from unlost.holdings.spark.engine import Engine
 from unlost.holdings.spark.pieces import COMMON_CRAWL
 from unlost.holdings.spark.session import spark_session
@@ -177,7 +177,7 @@ def test_files_that_vanish_are_told(
     """A file that is gone between the listing and the reading is an error, not a map without it."""
     going = tmp_path / "going.cdxj"
     going.write_bytes((index / "part-1.cdxj").read_bytes())
-    reading = maps.read_inputs
+    reading = counting.read_inputs
 
     def read_then_lose(*wanted: object) -> object:
         files = reading(*wanted)  # type: ignore[arg-type]

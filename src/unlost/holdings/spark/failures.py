@@ -11,7 +11,7 @@ from unlost.holdings.spark.rows import Note
 _LONGEST = 300
 
 _MISSING = re.compile(r"\[PATH_NOT_FOUND\] Path does not exist: (\S+?)\.? ")
-_VANISHED = re.compile(r"(?:FileNotFoundException|NoSuchFileException|NotFoundException): (?:File )?(\S+)")
+_VANISHED = re.compile(r"\b(?:FileNotFoundException|NoSuchFileException|NotFoundException): (?:File )?(\S+)")
 _UNREADABLE = re.compile(
     r"\[FAILED_READ_FILE\.\w+\] (?:Encountered error|Error) while reading (?:the )?file (\S+?)\.? "
 )
@@ -23,6 +23,9 @@ _LOST = (
     "Container killed",
     "MemoryError",
     "Python worker exited unexpectedly",
+)
+_NO_SYSTEM = re.compile(
+    r"No FileSystem for scheme|org\.apache\.hadoop\.fs\.\S+ not found|ClassNotFoundException|NoClassDefFound"
 )
 _COLUMN = re.compile(r"column[^`]*`([^`]+)`(?:`| )? ?cannot be resolved|with name `([^`]+)` cannot be resolved")
 
@@ -55,12 +58,19 @@ def _told(text: str) -> UnlostError:
         return InputError(f"{found[1]}: cannot be read: {_reason(text)}")
     if found := _COLUMN.search(text):
         return InputError(f"no column `{found[1] or found[2]}`: give the names of the columns as --columns")
-    return ClusterError(f"Spark gave up: {_reason(text)}")
+    return _without_system(text) if _NO_SYSTEM.search(text) else ClusterError(f"Spark gave up: {_reason(text)}")
+
+
+def _without_system(text: str) -> ClusterError:
+    return ClusterError(
+        f"Spark has not what this address or setting needs: {_reason(text)}: --spark-conf spark.jars.packages=… or "
+        "spark.jars=… brings it, for s3a: org.apache.hadoop:hadoop-aws of the same version as Spark's Hadoop"
+    )
 
 
 def _reason(text: str) -> str:
     """Return the last cause that Java names, or its first line."""
-    causes = re.findall(r"Caused by: (?:[\w.$]+: )?(.+)", text)
+    causes = re.findall(r"^(?:Caused by)?: (?:[\w.$]+: )?(.+)", text, re.MULTILINE)
     reason = causes[-1] if causes else next((line for line in text.splitlines() if line.strip()), "no reason")
     return "".join(char if char.isprintable() else " " for char in reason)[:_LONGEST]
 

@@ -179,7 +179,7 @@ class Partial:
     def in_order(self) -> "Partial":
         """Return the same with everything in the order of its names, as it is if all was gathered at once."""
         levels = {name: Level(_ordered(each.prefixes), _ordered(each.children)) for name, each in self.levels.items()}
-        ordered = {name: _ordered(getattr(self, name)) for name in _ORDERED}
+        ordered: dict[str, Any] = {name: _ordered(getattr(self, name)) for name in _ORDERED}
         return replace(self, levels=levels, **ordered)
 
     def to_json(self) -> str:
