@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 from tests.cli.run import UNLOST
 from tests.holdings.spark.conftest import MASTER, local_files
 from unlost.cli.main import app
+from unlost.errors import InputError
 from unlost.holdings.spark.engine import Engine
 
 pytestmark = pytest.mark.spark
@@ -86,6 +87,15 @@ def test_addresses_that_spark_cannot_reach_are_told(run: Run, tmp_path: Path) ->
         done = run("map", "build", name, "-o", tmp_path / "there", there=True)
         assert message in str(done.exception), (done.exception, done.output)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_damaged_file_is_named(run: Run, index: Path, tmp_path: Path) -> None:
+    """Half a compressed index is an error with its name, not a map of half of it."""
+    (tmp_path / "half.cdxj.gz").write_bytes(gzip.compress((index / "part-0.cdxj").read_bytes())[:-3000])
+    done = run("map", "build", tmp_path / "half.cdxj.gz", "-o", tmp_path / "there", there=True)
+    assert isinstance(done.exception, InputError), done.exception
+    assert "half.cdxj.gz" in str(done.exception)
+    assert not (tmp_path / "there").exists()
 
 
 def test_maps_are_merged_and_compacted(run: Run, index: Path, tmp_path: Path) -> None:
