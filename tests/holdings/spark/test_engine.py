@@ -197,8 +197,9 @@ def test_a_master_that_is_not_there_is_told_at_once() -> None:
         port = listener.getsockname()[1]
     with pytest.raises(ClusterError, match="cannot be reached"), spark_session(f"spark://127.0.0.1:{port}"):
         pass
-    with pytest.raises(UsageError, match="spark://host:7077"), spark_session("spark://nowhere"):
-        pass
+    for master in ("spark://nowhere", "nonsense", "http://host/"):
+        with pytest.raises(UsageError, match="spark://host:7077"), spark_session(master):
+            pass
 
 
 def test_who_lacks_the_extra_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

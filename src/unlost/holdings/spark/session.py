@@ -68,7 +68,7 @@ def spark_session(master: str, conf: Mapping[str, str] | None = None) -> "Iterat
             if type(error).__name__ in ("PySparkRuntimeError", "FileNotFoundError"):
                 raise ClusterError(_why_not_begun()) from error
             if "Could not parse Master URL" in str(error):
-                raise UsageError(f"{master}: expected a master such as spark://host:7077, yarn, local[*]") from error
+                raise UsageError(_unknown(master)) from error
             raise
     try:
         _wait_for_executor(session, master)
@@ -78,6 +78,10 @@ def spark_session(master: str, conf: Mapping[str, str] | None = None) -> "Iterat
             session.stop()
 
 
+def _unknown(master: str) -> str:
+    return f"{master[:60]}: expected a master such as spark://host:7077, yarn, k8s://… or local[*]"
+
+
 def _why_not_begun() -> str:
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         return "Java is missing: Spark needs Java 17 or newer (Debian: apt-get install default-jre-headless)"
@@ -85,7 +89,12 @@ def _why_not_begun() -> str:
 
 
 def _refuse_dead(master: str) -> None:
-    """Raise ClusterError if none of the hosts of `spark://host:port,host:port` takes a connection."""
+    """Raise ClusterError if none of the hosts of `spark://host:port,host:port` takes a connection.
+
+    Raises UsageError for what is no master at all, before Java begins and says so in its own way.
+    """
+    if not (_LOCAL.fullmatch(master) or master == "yarn" or master.startswith(("spark://", "k8s://"))):
+        raise UsageError(_unknown(master))
     if not master.startswith("spark://"):
         return
     hosts = master.removeprefix("spark://").split(",")
@@ -93,7 +102,7 @@ def _refuse_dead(master: str) -> None:
     for host in hosts:
         name, _, port = host.rpartition(":")
         if not name or not port.isdigit():
-            raise UsageError(f"{master}: expected a master such as spark://host:7077")
+            raise UsageError(_unknown(master))
         try:
             socket.create_connection((name.strip("[]"), int(port)), _CONNECT_SECONDS).close()
         except OSError as error:
