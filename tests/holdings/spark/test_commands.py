@@ -165,6 +165,7 @@ def _process(*arguments: str | Path, temporary: Path) -> "subprocess.Popen[str]"
     )
 
 
+@pytest.mark.long
 def test_an_executor_out_of_memory_is_told(tmp_path: Path) -> None:
     """A line that no executor has room for ends with what to do, and nothing is written."""
     index = tmp_path / "index"
