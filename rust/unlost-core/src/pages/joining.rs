@@ -5,6 +5,8 @@
 
 use url::Url;
 
+use super::scan;
+
 /// What a byte may stand in as it is.
 const PATH: u8 = 1;
 const QUERY: u8 = 2;
@@ -176,24 +178,21 @@ fn is_host(host: &[u8]) -> bool {
 /// that mean others; or, if it is relative, a colon: what is before that may be a scheme.
 fn path_length(bytes: &[u8], is_relative: bool) -> Option<usize> {
     // Where a name begins with a dot, which most paths have nowhere, is looked for while each byte is seen once.
-    let (mut before, mut dots, mut seen) = (SLASH, 0, 0);
-    let mut length = 0;
-    for &byte in bytes {
+    let (mut before, mut dots, mut seen, mut all) = (SLASH, 0, 0, PATH);
+    let length = scan::find_near(bytes, 0, b'?').unwrap_or(bytes.len());
+    let (path, query) = bytes.split_at(length);
+    for &byte in path {
         let class = CLASSES[usize::from(byte)];
-        if class & PATH == 0 {
-            break;
-        }
         dots |= (before << 1) & class;
         seen |= class;
+        all &= class;
         before = class;
-        length += 1;
     }
-    let (path, query) = bytes.split_at(length);
     let has_dots = || {
         is_dotted(path)
             || memchr::memchr_iter(b'/', path).any(|slash| is_dotted(&path[slash + 1..]))
     };
-    let is_plain = matches!(query, [] | [b'?', ..])
+    let is_plain = all != 0
         && is_all(query, QUERY)
         && (dots & DOT == 0 || !has_dots())
         && (!is_relative || seen & COLON == 0);

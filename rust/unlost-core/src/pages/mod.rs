@@ -27,6 +27,7 @@ pub mod spans;
 mod tags;
 pub mod text;
 mod unpacked;
+mod window;
 mod xhtml;
 mod xml;
 

@@ -99,42 +99,6 @@ pub fn has_either(bytes: &[u8], one: u8, other: u8) -> bool {
     found | same(eight, one) | same(eight, other) != 0
 }
 
-/// Where the name of a tag ends that goes on at `at`. `None` if the page ends in it.
-#[inline]
-pub fn tag_name_end(bytes: &[u8], at: usize) -> Option<usize> {
-    name_end(bytes, at, TAG_NAME)
-}
-
-/// Where the name of an attribute ends that goes on at `at`. `None` if the page ends in it.
-#[inline]
-pub fn attribute_name_end(bytes: &[u8], at: usize) -> Option<usize> {
-    name_end(bytes, at, ATTRIBUTE_NAME)
-}
-
-#[inline]
-fn name_end(bytes: &[u8], mut at: usize, what: u8) -> Option<usize> {
-    while let Some(eight) = eight(bytes, at) {
-        let mut ends = below(eight, 0x21) | same(eight, b'/') | same(eight, b'>');
-        if what == ATTRIBUTE_NAME {
-            ends |= same(eight, b'=');
-        }
-        if ends == 0 {
-            at += 8;
-            continue;
-        }
-        at += first(ends);
-        // Not all that is below a blank is one.
-        if ENDS[usize::from(bytes[at])] & what != 0 {
-            return Some(at);
-        }
-        at += 1;
-    }
-    while ENDS[usize::from(*bytes.get(at)?)] & what == 0 {
-        at += 1;
-    }
-    Some(at)
-}
-
 /// Where the first byte is that is no blank. `None` if the page ends before.
 #[inline]
 pub fn blanks_end(bytes: &[u8], mut at: usize) -> Option<usize> {
@@ -150,8 +114,14 @@ pub fn parts(byte: u8) -> bool {
     ENDS[usize::from(byte)] & BLANK != 0
 }
 
+#[inline]
 pub fn ends_name(byte: u8) -> bool {
     ENDS[usize::from(byte)] & TAG_NAME != 0
+}
+
+#[inline]
+pub fn ends_attribute_name(byte: u8) -> bool {
+    ENDS[usize::from(byte)] & ATTRIBUTE_NAME != 0
 }
 
 #[cfg(test)]
@@ -180,9 +150,9 @@ mod tests {
             assert_eq!(find_near(&bytes, at, b'<'), slow(&|byte| byte == b'<'));
             let is_there = slow(&|byte| byte == b'<' || byte == b'?').is_some();
             assert_eq!(has_either(&bytes[at..], b'<', b'?'), is_there);
-            assert_eq!(tag_name_end(&bytes, at), slow(&is_end), "{bytes:?}");
-            let found = attribute_name_end(&bytes, at);
-            assert_eq!(found, slow(&|byte| is_end(byte) || byte == b'='));
+            assert_eq!(slow(&ends_name), slow(&is_end));
+            let is_end = |byte| is_end(byte) || byte == b'=';
+            assert_eq!(slow(&ends_attribute_name), slow(&is_end));
             assert_eq!(blanks_end(&bytes, at), slow(&|byte| !is_blank(byte)));
         }
     }

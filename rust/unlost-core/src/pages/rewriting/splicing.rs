@@ -264,7 +264,18 @@ impl Plan<'_> {
 
 impl Written {
     /// What to write for a new address: with the fragment of the old one, unless it has its own.
+    #[inline]
     fn edit<'a>(&self, answer: Answer<'a>) -> Edit<'a> {
+        let is_plain = answer.is_plain && !answer.has_fragment;
+        // Most are written as they are, and fragments mostly stay where they are.
+        if is_plain && self.fragment.is_none() && self.semicolons == 0 {
+            return (at(self.start)..at(self.end), Cow::Borrowed(answer.address));
+        }
+        self.spelled(answer)
+    }
+
+    #[inline(never)]
+    fn spelled<'a>(&self, answer: Answer<'a>) -> Edit<'a> {
         let address = answer.address;
         let (end, text) = if answer.has_fragment {
             (self.whole_end, self.manner.written(address))

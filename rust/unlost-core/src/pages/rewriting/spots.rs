@@ -150,7 +150,7 @@ impl Sink for Spots {
     }
 
     fn end(&mut self, element: &Element<'_, '_>) {
-        let mut is_there = [false; GUARDS.len()];
+        let mut found = 0_u8;
         for attribute in element.attributes {
             // Most names are none of these, which their lengths tell.
             let nth = match attribute.name.len() {
@@ -160,13 +160,15 @@ impl Sink for Spots {
                 11 => 3,
                 _ => continue,
             };
-            is_there[nth] |= attribute
-                .name
-                .eq_ignore_ascii_case(GUARDS[nth].0.as_bytes());
+            let name = GUARDS[nth].0.as_bytes();
+            found |= u8::from(attribute.name.eq_ignore_ascii_case(name)) << nth;
         }
-        for (&(name, what), is_there) in GUARDS.iter().zip(is_there) {
-            if is_there && (what != Guarded::Policy || is_policy(element)) {
-                self.guard(element, name, what);
+        if found != 0 {
+            for (nth, &(name, what)) in GUARDS.iter().enumerate() {
+                let is_there = found >> nth & 1 == 1;
+                if is_there && (what != Guarded::Policy || is_policy(element)) {
+                    self.guard(element, name, what);
+                }
             }
         }
         self.begun.pop();

@@ -7,6 +7,7 @@ mod raw_text;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use memchr::memmem;
@@ -14,6 +15,7 @@ use memchr::memmem;
 use super::elements::{Attribute, Quote};
 use super::source::Source;
 use super::spaces::{self, Content, Spaces, letters};
+use super::window::Window;
 use super::{names, scan};
 
 /// What comes next in a page.
@@ -32,8 +34,9 @@ pub struct Tags<'t> {
     source: Source<'t>,
     bytes: &'t [u8],
     at: usize,
-    /// Where the next `<` is, if it is not before `at`.
-    ahead: usize,
+    window: Window<'t>,
+    /// Where the `<` after the last one is, if it was near.
+    ahead: Option<usize>,
     attributes: Vec<Attribute<'t>>,
     /// Whether tags are told of that have no attributes that matter, and those with all that they have.
     tells_all: bool,
@@ -51,7 +54,8 @@ impl<'t> Tags<'t> {
             source,
             bytes: source.bytes(),
             at: 0,
-            ahead: scan::find(source.bytes(), 0, b'<').unwrap_or(source.bytes().len()),
+            window: Window::new(source.bytes()),
+            ahead: None,
             attributes: Vec::new(),
             tells_all: false,
             spaces: Spaces::default(),
@@ -67,12 +71,6 @@ impl<'t> Tags<'t> {
 
     fn rest(&self) -> &'t [u8] {
         &self.bytes[self.at..]
-    }
-
-    /// Where the next `<` is, from `at` on; the end, if there is none.
-    #[inline]
-    fn next_tag(&self, at: usize) -> usize {
-        scan::find(self.bytes, at, b'<').unwrap_or(self.bytes.len())
     }
 
     fn peek(&self, ahead: usize) -> Option<u8> {
@@ -115,23 +113,22 @@ impl<'t> Tags<'t> {
     /// Reads a tag from its name on: the name, and whether the tag closes itself. `None` if the page ends in it.
     #[inline]
     fn tag(&mut self, is_start: bool) -> Option<(&'t [u8], bool)> {
-        let bytes = self.bytes;
-        let end = scan::tag_name_end(bytes, self.at)?;
-        let name = &bytes[self.at..end];
-        if bytes[end] == b'>' {
+        let start = self.at;
+        let end = self.window.tag_name_end(start)?;
+        let name = &self.bytes[start..end];
+        if self.bytes[end] == b'>' {
             self.at = end + 1;
             return Some((name, false));
         }
-        self.at = end;
-        let slash = self.rest_of_tag(is_start)?;
+        let slash = self.rest_of_tag(end, is_start)?;
         Some((name, slash))
     }
 
-    /// Reads the attributes of a tag and its end; whether it closes itself.
-    fn rest_of_tag(&mut self, is_start: bool) -> Option<bool> {
+    /// Reads the attributes of a tag, from `at` on, and its end; whether it closes itself.
+    #[inline(never)]
+    fn rest_of_tag(&mut self, mut at: usize, is_start: bool) -> Option<bool> {
         let bytes = self.bytes;
         let keeps_all = is_start && (self.tells_all || self.spaces.is_foreign());
-        let mut at = self.at;
         loop {
             let mut slash = false;
             loop {
@@ -148,21 +145,19 @@ impl<'t> Tags<'t> {
             }
             let name_at = at;
             // A `=` begins a name, but does not go on one.
-            let name_end = scan::attribute_name_end(bytes, at + 1)?;
+            let name_end = self.window.attribute_name_end(at + 1)?;
             at = scan::blanks_end(bytes, name_end)?;
             let (mut value, mut quote) = (name_end..name_end, Quote::Missing);
             if bytes[at] == b'=' {
                 at = scan::blanks_end(bytes, at + 1)?;
                 if let mark @ (b'"' | b'\'') = bytes[at] {
-                    let end = scan::find(bytes, at + 1, mark)?;
+                    let end = self.window.quote(at + 1, mark)?;
                     (value, quote) = (at + 1..end, Quote::of(mark));
                     at = end + 1;
                 } else {
-                    value.start = at;
-                    while !matches!(*bytes.get(at)?, byte if scan::parts(byte) || byte == b'>') {
-                        at += 1;
-                    }
-                    (value.end, quote) = (at, Quote::None);
+                    let end = self.window.value_end(at)?;
+                    (value, quote) = (at..end, Quote::None);
+                    at = end;
                 }
             } else {
                 // Blanks after a name may as well be before the next.
@@ -174,7 +169,25 @@ impl<'t> Tags<'t> {
         }
     }
 
+    #[inline]
     fn keep(&mut self, name: Range<usize>, value: Range<usize>, quote: Quote) {
+        let at = value.start;
+        // In the text itself, so that nothing has to be moved to where it is kept.
+        let value = match self.source {
+            Source::Text(text) => Cow::Borrowed(&text[value]),
+            Source::Letters(..) => return self.keep_read(name, value, quote),
+        };
+        self.attributes.push(Attribute {
+            name_at: name.start,
+            name: &self.bytes[name],
+            at,
+            value,
+            quote,
+        });
+    }
+
+    #[inline(never)]
+    fn keep_read(&mut self, name: Range<usize>, value: Range<usize>, quote: Quote) {
         self.attributes.push(Attribute {
             name_at: name.start,
             name: &self.bytes[name],
@@ -236,10 +249,10 @@ impl<'t> Iterator for Tags<'t> {
                 }
                 continue;
             }
-            if self.ahead < self.at {
-                self.ahead = self.next_tag(self.at);
-            }
-            let end = self.ahead;
+            let end = match self.ahead {
+                Some(ahead) if ahead >= self.at => ahead,
+                _ => self.window.open(self.at).unwrap_or(self.bytes.len()),
+            };
             if let Some(piece) = self.data(end) {
                 return Some(piece);
             }
@@ -247,7 +260,7 @@ impl<'t> Iterator for Tags<'t> {
                 return None;
             }
             // Looking for the next before this one is read lets the processor do both at once.
-            self.ahead = self.next_tag(end + 1);
+            self.ahead = self.window.near_open(end + 1);
             match (self.peek(1), self.peek(2)) {
                 (Some(letter), _) if letter.is_ascii_alphabetic() => {
                     self.at += 1;
