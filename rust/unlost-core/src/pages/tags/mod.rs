@@ -111,7 +111,11 @@ impl<'t> Tags<'t> {
     }
 
     /// Reads a tag from its name on: the name, and whether the tag closes itself. `None` if the page ends in it.
-    #[inline]
+    #[expect(
+        clippy::inline_always,
+        reason = "real pages take a twentieth longer without"
+    )]
+    #[inline(always)]
     fn tag(&mut self, is_start: bool) -> Option<(&'t [u8], bool)> {
         let start = self.at;
         let end = self.window.tag_name_end(start)?;
