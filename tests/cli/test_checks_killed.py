@@ -145,8 +145,11 @@ def ended(folder: Path, words: list[str]) -> list[dict[str, Any]]:
 
 def kill_often(
     round_: int, words: list[str], folder: Path, starting: Commands, killing: Killing, running: World, first: int = 5
-) -> None:
-    """Start a command and kill it, some times. first: by which request at the latest for the first time."""
+) -> bool:
+    """Start a command and kill it, some times; return whether there is anything left to do.
+
+    first: by which request at the latest for the first time.
+    """
     dice = random.Random(round_)  # noqa: S311  not for secrets
     for point in range(POINTS):
         after = dice.randint(1, 5 if point else first)
@@ -156,7 +159,10 @@ def kill_often(
         killing.of(starting.start(folder / "home", words))
         code = starting.ended()
         killing.ended()
+        if code == 0 and point:
+            return False  # on a busy machine a kill may come so late that all is done before it
         assert code == -signal.SIGKILL
+    return True
 
 
 def asked_twice(asked: list[str]) -> int:
@@ -190,10 +196,13 @@ def test_a_killed_check_goes_on(
 ) -> None:
     """It says what it says without a kill; of what was asked, only what was on its way is asked again."""
     prepared(tmp_path, running)
-    kill_often(round_, check(running, tmp_path), tmp_path, starting, killing, running)
+    is_left = kill_often(round_, check(running, tmp_path), tmp_path, starting, killing, running)
+    before = [] if is_left else list(running.asked)  # one that was done is forgotten, and the next begins anew
+    running.asked[: len(before)] = []
     assert ended(tmp_path, check(running, tmp_path)) == check_undisturbed[0]
     # To the site, to both archives, and to one of them for copies, there is one request at a time, or a few.
-    assert asked_twice(running.asked) <= asked_twice(check_undisturbed[1]) + 4 * POINTS
+    for asked in filter(None, (before, running.asked)):
+        assert asked_twice(asked) <= asked_twice(check_undisturbed[1]) + 4 * POINTS
     assert set(running.asked) == set(check_undisturbed[1])
     assert not list((tmp_path / "home" / "state" / "checks").iterdir())
 
@@ -246,8 +255,8 @@ def test_a_killed_visit_goes_on(
     prepared(tmp_path, running)
     if round_ % 2:  # the second one looks at known pages first
         ended(tmp_path, watch(running, tmp_path))
-    kill_often(round_, watch(running, tmp_path), tmp_path, starting, killing, running, first=25)
-    ended(tmp_path, watch(running, tmp_path))
+    if kill_often(round_, watch(running, tmp_path), tmp_path, starting, killing, running, first=25):
+        ended(tmp_path, watch(running, tmp_path))
     if not round_ % 2:
         ended(tmp_path, watch(running, tmp_path))
     assert kept(tmp_path) == watch_undisturbed[0]
