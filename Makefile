@@ -12,7 +12,7 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint const
 RUST_SOURCES := Cargo.toml $(shell find rust/unlost-core rust/unlost-py -name '*.rs' -o -name Cargo.toml)
 export PYTHONDONTWRITEBYTECODE ?= 1
 
-.PHONY: help build demo test test-long check bench study docs screenshots fuzz dist clean
+.PHONY: help build demo test test-long check bench study docs screenshots fuzz audit dist clean
 
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1: \2/p' $(MAKEFILE_LIST)
@@ -140,6 +140,9 @@ screenshots: $(VENV)/.built $(VENV)/.tools ## Take the pictures of pages in docs
 
 fuzz: ## Run each fuzz target for FUZZ_SECONDS (default 60)
 	scripts/fuzz
+
+audit: ## Look up known faults of every pinned dependency; needs the network
+	scripts/audit
 
 dist: $(VENV)/.built ## Wheel and source archive, checked, and tried with every Python from 3.11 that is here
 	scripts/dist

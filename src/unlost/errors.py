@@ -10,6 +10,7 @@ UnlostError
 │   ├── UnsortedError       an index whose lines are not in the order that was promised or is needed
 │   ├── DocumentError       a PDF, PostScript or Office document whose text cannot be had; `kind` says why
 │   ├── ArchiveFileError    an archive file, or a place in one, that is not what it should be
+│   ├── UnwrittenError      a file of a recovery or crawl that cannot be written: a full disk
 │   └── SuffixListError     a file that is no Public Suffix List
 ├── NotKeptError            no archive was to be asked, and nothing was kept  exit code 1
 ├── SiteError               a living site that gave no answer; `kind` says how exit code 4
@@ -101,6 +102,10 @@ class SuffixListError(InputError):
 
 class ArchiveFileError(InputError):
     """An archive file, or a place in one, that is not what it should be. Check the name and the offset."""
+
+
+class UnwrittenError(InputError):
+    """A file of a recovery or crawl cannot be written: nothing that was kept is lost. Make room, and go on."""
 
 
 class UnsortedError(InputError):

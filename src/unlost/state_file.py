@@ -14,6 +14,7 @@ from unlost.errors import InputError
 
 NAME = "state.sqlite"
 
+_ROOM = 1 << 16  # bytes that are left of a disk at least, unless it is full: SQLite asks for 32 KB at once
 _CACHE_KIB = 32 << 10  # of the file, in memory, however large it is
 
 
@@ -126,11 +127,25 @@ def explained(file: Path, what: str) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        if getattr(error, "sqlite_errorcode", None) in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), os.fspath(file)) from error
         if isinstance(error, sqlite3.OperationalError):
-            raise OSError(None, str(error), os.fspath(file)) from error
+            raise disk_error(error, file) from error
         raise InputError(f"{file}: not the state of {what}: {error}") from error
+
+
+def disk_error(error: sqlite3.Error, file: Path) -> OSError:
+    """Return what the system would have said where SQLite says that a file cannot be written or opened."""
+    code = getattr(error, "sqlite_errorcode", 0)
+    reason = {sqlite3.SQLITE_FULL: errno.ENOSPC, sqlite3.SQLITE_READONLY: errno.EROFS}.get(code & 0xFF)
+    if code & 0xFF in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN):
+        # It tells what it tried to do, not why that failed: the disk is asked.
+        disk = os.statvfs(file.parent)
+        if disk.f_flag & os.ST_RDONLY:
+            reason = errno.EROFS
+        elif code == sqlite3.SQLITE_IOERR_WRITE or disk.f_bavail * disk.f_frsize < _ROOM:
+            reason = errno.ENOSPC
+    if reason is None:
+        return OSError(None, str(error), os.fspath(file))
+    return OSError(reason, os.strerror(reason), os.fspath(file))
 
 
 def check_tables(connection: sqlite3.Connection, file: Path, what: str) -> None:

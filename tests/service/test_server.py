@@ -99,6 +99,16 @@ uvloop.run(main())
 """
 
 
+def test_it_listens_on_this_machine_alone(tmp_path: Path) -> None:
+    """Unless it is told otherwise, nobody on the network reaches it."""
+    with started(*serving(tmp_path)) as process:
+        port = listening_at(process).port
+        tables = [Path("/proc/net/tcp"), Path("/proc/net/tcp6")]
+        rows = [line.split() for table in tables if table.exists() for line in table.read_text().splitlines()[1:]]
+        listening = {row[1].rpartition(":")[0] for row in rows if row[3] == "0A" and row[1].endswith(f":{port:04X}")}
+        assert listening == {"0100007F"}
+
+
 def test_garbage_is_not_looked_for_in_what_stays() -> None:
     """Once it is ready, the collector passes over what was loaded: nobody waits while all of that is looked at."""
     found = subprocess.run([sys.executable, "-c", SETTLED], capture_output=True, text=True, check=True)

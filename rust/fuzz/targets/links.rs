@@ -15,13 +15,21 @@ const TYPES: [Option<&str>; 6] = [
     Some("text/xml"),
 ];
 
+/// The address tells what has no type: a list of addresses, robots.txt.
+const BASES: [&str; 3] = [
+    "http://h.example/d/",
+    "http://h.example/robots.txt",
+    "http://h.example/sitemap.txt",
+];
+
 fuzz_target!(|body: &[u8]| {
     // The first byte says what the others are said to be.
     let Some((first, body)) = body.split_first() else {
         return;
     };
     let mime = TYPES[usize::from(*first) % TYPES.len()];
-    let found = pages::find(body, mime, "http://h.example/d/", None);
+    let base = BASES[usize::from(*first) / TYPES.len() % BASES.len()];
+    let found = pages::find(body, mime, base, None);
     let mut seen = HashSet::new();
     for link in &found.links {
         assert!(link.0.starts_with("http://") || link.0.starts_with("https://"));

@@ -1,5 +1,6 @@
 """`unlost`: finds the command, and turns what it raises into a message and an exit code."""
 
+import errno
 import os
 import sys
 from importlib import import_module
@@ -74,6 +75,17 @@ def app(log: str) -> None:
     del log  # read by messages.say
 
 
+def _advice(number: int | None) -> str:
+    """Return what to do about what the system says, for what happens to everybody one day."""
+    if number in (errno.ENOSPC, errno.EDQUOT):
+        return ": make room there, then give the same command again"
+    if number == errno.EROFS:
+        return ": give another place"
+    if number == errno.EACCES:
+        return ": change its rights, or give another place"
+    return ""
+
+
 def run(arguments: list[str]) -> int:  # noqa: PLR0911  a way out for each way to end
     """Run one command and return its exit code; nothing is raised that a user could cause."""
     try:
@@ -102,7 +114,7 @@ def run(arguments: list[str]) -> int:  # noqa: PLR0911  a way out for each way t
         return 141
     except OSError as error:
         # A full disk, a folder that may not be written: the system's words, and the file's name where it gives one.
-        messages.say(f"{error.filename or 'input or output'}: {error.strerror or error}")
+        messages.say(f"{error.filename or 'input or output'}: {error.strerror or error}{_advice(error.errno)}")
         return 3
     except (KeyboardInterrupt, click.Abort):
         click.echo(err=True)  # past the ^C

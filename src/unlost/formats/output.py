@@ -30,19 +30,27 @@ def whole_paths(paths: Sequence[str | os.PathLike[str]]) -> Iterator[list[Path]]
     """Give paths as `whole_path` does, none of which gets its name before all of them are on the disk."""
     written: list[tuple[Path, Path]] = []
     try:
-        yield [_aside(Path(path), written) for path in paths]
-        for aside, _ in written:
-            with aside.open("rb+") as file:
-                os.fsync(file.fileno())
-        for aside, target in written:
-            aside.replace(target)
-    except OSError as error:
-        if error.filename is None:
-            error.filename = _full(paths[0]) if error.errno in NO_ROOM else os.fspath(paths[0])
-        raise
+        with naming(paths[0]):
+            yield [_aside(Path(path), written) for path in paths]
+            for aside, _ in written:
+                with aside.open("rb+") as file:
+                    os.fsync(file.fileno())
+            for aside, target in written:
+                aside.replace(target)
     finally:
         for aside, _ in written:
             aside.unlink(missing_ok=True)
+
+
+@contextmanager
+def naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Let an OSError that names no file name this one, or the folder of temporary files if it is that which is full."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = _full(path) if error.errno in NO_ROOM else os.fspath(path)
+        raise
 
 
 def _full(output: str | os.PathLike[str]) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from unlost.errors import UsageError
-from unlost.formats.output import whole_path
+from unlost.formats.output import naming, whole_path
 from unlost.vault import coding, staging
 from unlost.vault.block import FILES, MANIFEST
 from unlost.vault.extra_pages import extra_pages
@@ -71,7 +71,7 @@ def make(vault: Vault, wish: Wish, now: str) -> Made:
     InputError if another process packs into it. Whatever ends it, the vault is what it was before, or the new one.
     """
     (vault.folder / BLOCKS).mkdir(parents=True, exist_ok=True)
-    with at_work(vault.folder) as folder:
+    with naming(vault.folder), at_work(vault.folder) as folder:
         return _make(vault, wish, now, folder)
 
 

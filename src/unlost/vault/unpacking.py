@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from unlost.errors import InputError, UsageError
+from unlost.formats.output import naming
 
 MAX_GROWTH = 200
 """How many times as long as what is packed its files may be, unless somebody allows more: texts are packed to a tenth,
@@ -48,7 +49,8 @@ def new_folder(target: Path, option: str = "-o") -> Iterator[Path]:
     target.parent.mkdir(parents=True, exist_ok=True)
     aside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
     try:
-        yield aside
+        with naming(target):
+            yield aside
         aside.chmod(0o755)
         aside.replace(target)
     except BaseException:

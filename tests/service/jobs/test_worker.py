@@ -3,6 +3,7 @@
 import hashlib
 import os
 import random
+import resource
 import signal
 import sqlite3
 import threading
@@ -100,6 +101,18 @@ def test_killed_in_the_middle_another_goes_on(jobs: Place, lost: Village) -> Non
         other = jobs.ended(jobs.order())
         check(jobs, other)
         assert contents(jobs.file(other)) == contents(jobs.file(done))
+
+
+def test_files_that_cannot_be_written_are_not_the_jobs_fault(jobs: Place, lost: Village) -> None:
+    """Where a WARC may not grow the job waits for its turn again, and it is done when there is room."""
+    lost.watch = None
+    with jobs.worker("cramped") as worker:
+        most = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+        resource.prlimit(worker.process.pid, resource.RLIMIT_FSIZE, (200_000, most))
+        job = jobs.order()
+        wait_until(lambda: worker.says("cannot be written"))
+        resource.prlimit(worker.process.pid, resource.RLIMIT_FSIZE, (most, most))
+        check(jobs, jobs.ended(job))
 
 
 def owners(jobs: Place) -> list[str]:

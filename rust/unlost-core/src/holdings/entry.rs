@@ -100,7 +100,8 @@ impl<'a> Entry<'a> {
             Some(node) => (&node[..node.len() - 1], &surt[node.len() - 1..]),
             None => (surt, &b""[..]),
         };
-        let is_host = memchr::memchr(b')', node).is_none();
+        // Old indexes keep addresses without a scheme: what has a path is no host, though nothing ends one in it.
+        let is_host = memchr::memchr3(b')', b'/', b'?', node).is_none();
         let with_end = [node, if is_host { b")/" } else { b"" }].concat();
         if normal_key(&with_end, rules, out).is_err() {
             return false;
@@ -109,7 +110,10 @@ impl<'a> Entry<'a> {
             out.truncate(query);
         }
         if is_host {
-            out.truncate(out.len() - 2);
+            let Some(host) = out.strip_suffix(b")/") else {
+                return false;
+            };
+            out.truncate(host.len());
         } else if !wildcard.is_empty() && out.ends_with(b")/") {
             out.pop();
         }

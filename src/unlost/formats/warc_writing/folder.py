@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from unlost.errors import InputError
+from unlost.errors import InputError, UnwrittenError
 from unlost.formats.output import NO_ROOM
 
 OPEN = ".open"
@@ -68,7 +68,7 @@ class WarcFolder:
         except FileExistsError:
             pass  # whatever it is: it is looked at when it is opened
         except OSError as error:
-            raise InputError(f"{self.path}: cannot be made: {error.strerror}") from error
+            raise UnwrittenError(f"{self.path}: cannot be made: {error.strerror}") from error
 
     def files(self) -> list[tuple[str, bool]]:
         """Return the final names of its files in their order, and of each whether it is still open."""
@@ -158,11 +158,11 @@ class WarcFolder:
         with self._opened() as folder, suppress(OSError):
             os.unlink(name + OPEN, dir_fd=folder)
 
-    def unwritten(self, name: str, error: OSError) -> InputError:
+    def unwritten(self, name: str, error: OSError) -> UnwrittenError:
         """Return what to raise for a file that could not be written."""
         if error.errno in NO_ROOM:
-            return InputError(f"{self.path / name}: no room on the disk: make some, and the same command goes on")
-        return InputError(
+            return UnwrittenError(f"{self.path / name}: no room on the disk: make some, and the same command goes on")
+        return UnwrittenError(
             f"{self.path / name}: cannot be written: {error.strerror}; nothing that was kept is lost, and the same "
             "command goes on once it can be"
         )

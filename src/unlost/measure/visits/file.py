@@ -1,7 +1,5 @@
 """The SQLite file of visits: opened safely, by one process at a time."""
 
-import errno
-import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +7,7 @@ from pathlib import Path
 from typing import Self
 
 from unlost.errors import InputError
+from unlost.state_file import disk_error
 from unlost.transactions import transaction
 
 VERSION = 1
@@ -133,14 +132,12 @@ def explained(file: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", None)
-        if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), os.fspath(file)) from error
         if code == sqlite3.SQLITE_BUSY:
             raise InputError(
                 f"{file}: another process is at work on it: wait for that one, or name another file"
             ) from None
         if isinstance(error, sqlite3.OperationalError):
-            raise OSError(None, str(error), os.fspath(file)) from error
+            raise disk_error(error, file) from error
         raise InputError(f"{file}: not a file of visits: {error}") from error
 
 

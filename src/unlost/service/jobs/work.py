@@ -15,7 +15,7 @@ from unlost.archives.archive import Archive
 from unlost.archives.asking.courier import Courier
 from unlost.archives.opening import open_repository
 from unlost.clock import Clock
-from unlost.errors import InputError, LeaseLostError, UsageError
+from unlost.errors import InputError, LeaseLostError, UnwrittenError, UsageError
 from unlost.recover.recovery import Recovery
 from unlost.recover.report.figures import figures_of
 from unlost.recover.report.objects import summary_object
@@ -96,14 +96,14 @@ class Work:
                 task.uncancel()
         except LeaseLostError as error:
             _log.warning("%s", error, extra=self._about())
-        except (InputError, UsageError) as error:
-            message = str(error)
-            await self._told(lambda job, now: states.fail(job, self._job.generation, now, message))
-        except OSError as error:
+        except (OSError, UnwrittenError) as error:
             # A full disk is not the job's fault: it waits for its turn again, and for room.
             _log.error("job %s: %s", self._job.number, error, extra=self._about())
             later = self._tools.clock.now() + self._tools.pause
             await self._told(partial(self._given_back, later, self._job.rounds))
+        except (InputError, UsageError) as error:
+            message = str(error)
+            await self._told(lambda job, now: states.fail(job, self._job.generation, now, message))
 
     async def _ending(self, keeper: LeaseKeeper) -> Ending:
         """Work; return what is to become of the job."""

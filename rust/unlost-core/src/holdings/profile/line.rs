@@ -88,17 +88,21 @@ impl Holding {
 
     fn read_ports(&mut self, object: &[u8]) -> Option<()> {
         let inner = object.strip_prefix(b"{")?.strip_suffix(b"}")?;
-        let mut counted = 0;
+        let mut counted: u64 = 0;
         for pair in inner.split(|&byte| byte == b',') {
             let pair = pair.trim_ascii().strip_prefix(b"\"")?;
             let (port, rest) = number(pair)?;
             let rest = rest.strip_prefix(b"\"")?.trim_ascii_start();
             let (count, rest) = number(rest.strip_prefix(b":")?.trim_ascii_start())?;
             let port = u16::try_from(port).ok().filter(|_| rest.is_empty())?;
-            counted += count;
+            // Looked at before it is added: enough of them would come to more than a number holds.
+            counted = counted.checked_add(count)?;
+            if counted > self.frequency {
+                return None;
+            }
             self.add_port(port, count);
         }
-        (counted <= self.frequency).then_some(())
+        Some(())
     }
 }
 
@@ -255,7 +259,9 @@ impl ProfileReader {
                 return Ok(Some(Err(Fault::Row)));
             };
             let (key, rest) = line.text.split_at(space);
-            if !rest.trim_ascii_start().starts_with(b"{") {
+            // Maps take any white space for the end of a key: none of it may come into one from here.
+            let is_key = key.iter().all(|&byte| byte > b' ');
+            if !is_key || !rest.trim_ascii_start().starts_with(b"{") {
                 return Ok(Some(Err(Fault::Row)));
             }
             if let Err(fault) = self.holding.read(rest) {
@@ -286,6 +292,19 @@ mod tests {
             found.push((String::from_utf8_lossy(key).into_owned(), holding.clone()));
         }
         Ok(found)
+    }
+
+    #[test]
+    fn white_space_is_no_part_of_a_key_and_ports_never_count_for_more_than_all() {
+        assert!(read("\x05cm,a)/ {\"frequency\": 14}\n").is_err());
+        assert!(read("cm,\ta)/ {\"frequency\": 14}\n").is_err());
+        let most = "999999999999999999";
+        let ports: Vec<String> = (1..30).map(|port| format!("\"{port}\": {most}")).collect();
+        let line = format!(
+            "a {{\"frequency\": {most}, \"ports\": {{{}}}}}\n",
+            ports.join(", ")
+        );
+        assert!(read(Box::leak(line.into_boxed_str())).is_err());
     }
 
     #[test]

@@ -1,0 +1,46 @@
+//! Any bytes as a body in any codings: no more than was wanted, and the same however it comes in pieces.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use unlost_core::formats::coding::{Body, Undoing, Wanted, codings_of};
+
+const LIMIT: u64 = 1 << 16;
+const NAMES: [&str; 8] = [
+    "chunked", "gzip", "deflate", "br", "zstd", "compress", "identity", "chunked, gzip",
+];
+
+fn undone(codings: &[String], data: &[u8], piece: usize) -> Body {
+    let wanted = Wanted {
+        with_digest: true,
+        kept: 1 << 10,
+        limit: LIMIT,
+    };
+    let mut undoing = Undoing::new(codings, wanted);
+    for part in data.chunks(piece) {
+        undoing.feed(part);
+    }
+    undoing.finish()
+}
+
+fuzz_target!(|data: &[u8]| {
+    // The first byte says which two codings a header names; a line before the body, if there is one, names others.
+    let Some((&first, data)) = data.split_first() else {
+        return;
+    };
+    let (outer, inner) = (usize::from(first) % 8, usize::from(first) / 8 % 8);
+    let (told, body) = match data.iter().position(|&byte| byte == b'\n') {
+        Some(end) if first >= 128 => data.split_at(end),
+        _ => (&b""[..], data),
+    };
+    let fields = [
+        ("Transfer-Encoding", NAMES[outer].as_bytes()),
+        ("content-encoding", NAMES[inner].as_bytes()),
+        ("Content-Encoding", told),
+    ];
+    let fields = &fields[..if told.is_empty() { 2 } else { 3 }];
+    let codings = codings_of(|| fields.iter().copied());
+    let whole = undone(&codings, body, usize::MAX);
+    assert!(whole.refusal.is_some() || whole.len <= LIMIT);
+    assert!(whole.kept.len() <= 1 << 10 && whole.kept.len() as u64 <= whole.len);
+    assert_eq!(whole, undone(&codings, body, 1 + usize::from(first) % 7));
+});

@@ -1,0 +1,79 @@
+//! Any bytes as an index, counted and described: the map holds what the rows name, statistics count the same rows; no panic.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use unlost_core::formats::Layout as Columns;
+use unlost_core::holdings::lookup::{Asked, Form, Layout, TextMap, with_crew};
+use unlost_core::holdings::stats::{Estimator, Gatherer};
+use unlost_core::holdings::{Builder, Effort, Excluded, Progress, Wanted};
+use unlost_core::uri::RuleSet;
+
+fn effort(block_bytes: usize) -> Effort {
+    Effort {
+        threads: 1,
+        memory: 1 << 12,
+        line_limit: 300,
+        block_bytes,
+    }
+}
+
+fuzz_target!(|data: &[u8]| {
+    // The first byte says what is wanted, and how much is looked at at a time.
+    let Some((&first, text)) = data.split_first() else {
+        return;
+    };
+    let layout = (first & 1 > 0).then_some(Columns::Urls { column: None });
+    let wanted = Wanted {
+        by_year: first & 2 > 0,
+        status: if first & 4 > 0 { vec![b"200".to_vec()] } else { Vec::new() },
+        without: if first & 8 > 0 { vec![Excluded::Robots, Excluded::Sitemaps] } else { Vec::new() },
+        ..Wanted::default()
+    };
+    let block = 1 + usize::from(first >> 4) * 16;
+    let progress = Progress::default();
+    let mut gatherer = Gatherer::new(Wanted::default(), effort(block));
+    if gatherer.add_file(text, layout.clone(), &progress).is_ok() {
+        let _ = gatherer.finish();
+    }
+    let mut estimator = Estimator::new(Wanted::default(), effort(block));
+    if estimator.add_file(text, layout.clone(), &progress).is_ok() {
+        let found = estimator.finish();
+        let (about, low, high) = found.uris.estimate();
+        assert!(low <= about && about <= high);
+    }
+    let written = [block, 1 << 16].map(|block| {
+        let mut builder = Builder::new(wanted.clone(), effort(block), false);
+        let (tally, _) = builder.add_file(text, layout.clone(), &progress).ok()?;
+        let mut out = Vec::new();
+        builder.finish(&progress).ok()?.write(None, &mut out, &progress).ok()?;
+        Some((tally, out))
+    });
+    // Where blocks are cut makes no difference, but for one so short that it does not tell what the columns are.
+    let [Some(first_made), Some((tally, map))] = &written else {
+        return;
+    };
+    assert_eq!((&first_made.0, &first_made.1), (tally, map));
+    let known: u64 = tally.problems.values().map(|trouble| trouble.count).sum();
+    assert!(tally.counted + tally.foreign + tally.filtered + known <= 2 * tally.lines);
+    if first & 15 != 1 {
+        return;
+    }
+    // A list of addresses: whatever was counted is held.
+    let map_layout = Layout {
+        frequency: Some(1),
+        rolled_up: false,
+    };
+    let form = Form::Text(TextMap::new(map.as_slice(), map_layout));
+    for line in text.split(|&byte| byte == b'\n') {
+        let answers = with_crew(&form, Asked::Uris(RuleSet::Wayback), 1, |mut crew| {
+            crew.give(std::iter::once(line).collect());
+            crew.finish()
+        });
+        let answers = answers.expect("a map is in order");
+        let mut alone = Builder::new(wanted.clone(), effort(1 << 16), false);
+        let counted = alone.add_file(line, layout.clone(), &progress).is_ok_and(|(tally, _)| tally.counted > 0);
+        if counted && !text.starts_with(b"\x1f\x8b") && !text.starts_with(b"\x28\xb5\x2f\xfd") {
+            assert!(answers.iter().all(|answer| answer.get(0).is_ok_and(|answer| answer.found.is_some())));
+        }
+    }
+});

@@ -1,0 +1,96 @@
+//! Any bytes as a map: read, put in order, made smaller; what was held is held by what comes of it, never a panic.
+#![no_main]
+
+use std::collections::HashSet;
+use std::io::Cursor;
+
+use libfuzzer_sys::fuzz_target;
+use unlost_core::holdings::lookup::{Asked, Form, Layout, TextMap, header_end, with_crew};
+use unlost_core::holdings::{
+    Builder, Compaction, Curve, Effort, Entry, MapReader, Progress, Wanted, add_totals, compact,
+    cut_lines, read_map_lines,
+};
+
+const LINE: usize = 300;
+
+fn compaction(weight: f64) -> Compaction {
+    let curve = |depth| Curve {
+        a: 3.0,
+        k: 0.5,
+        weight,
+        depth,
+    };
+    Compaction {
+        host: curve(4),
+        path: curve(5),
+        forced: HashSet::new(),
+    }
+}
+
+/// The map in order, as `map build` makes it of another.
+fn rebuilt(text: &[u8]) -> Option<Vec<u8>> {
+    let effort = Effort {
+        threads: 1,
+        memory: 1 << 16,
+        line_limit: LINE,
+        ..Effort::default()
+    };
+    let progress = Progress::default();
+    let mut builder = Builder::new(Wanted::default(), effort, false);
+    let mut reader = MapReader::new(Cursor::new(text.to_vec()), 1, LINE).ok()?;
+    reader.any_order = true;
+    builder.add_map(&mut reader, true, &progress).ok()?;
+    let mut out = Vec::new();
+    let counts = builder.finish(&progress).ok()?;
+    counts.write(None, &mut out, &progress).ok()?;
+    Some(out)
+}
+
+fn is_held(map: &[u8], key: &[u8]) -> Option<bool> {
+    let layout = Layout {
+        frequency: Some(1),
+        rolled_up: false,
+    };
+    let form = Form::Text(TextMap::new(&map[header_end(map)..], layout));
+    let answers = with_crew(&form, Asked::Keys, 1, |mut crew| {
+        crew.give(std::iter::once(key).collect());
+        crew.finish()
+    });
+    let answers = answers.ok()?;
+    let found = answers.first()?.get(0).ok()?.found;
+    Some(found.is_some_and(|(_, frequency)| frequency.is_held()))
+}
+
+fuzz_target!(|data: &[u8]| {
+    for fields in [1, 2] {
+        if let Ok(found) = read_map_lines(data.to_vec(), fields, LINE) {
+            let _ = add_totals(&found.stated, fields);
+            let parts = cut_lines(&found.lines, &[b"com,".to_vec(), b"org,".to_vec()], fields == 2);
+            let size: usize = parts.iter().map(|(_, text)| text.len()).sum();
+            assert_eq!(size, found.lines.len());
+            // What was written is read again, as it is.
+            let again = read_map_lines(found.lines.clone(), fields, LINE * 4).expect("it was in order");
+            assert_eq!(again.lines, found.lines);
+        }
+    }
+    let Some(map) = rebuilt(data) else {
+        return;
+    };
+    assert_eq!(rebuilt(&map).as_ref(), Some(&map));
+    for weight in [0.2, 1.0] {
+        let mut reader = MapReader::new(Cursor::new(map.clone()), 1, LINE * 4).expect("it is in memory");
+        let mut small = Vec::new();
+        let progress = Progress::default();
+        if compact(&mut reader, 1, &compaction(weight), 1 << 16, &mut small, &progress).is_err() {
+            return;
+        }
+        for line in map.split(|&byte| byte == b'\n') {
+            let Some((entry, _)) = Entry::read(line, 1) else {
+                continue;
+            };
+            if entry.frequency.is_held() && !entry.key.contains(&b'*') && is_held(&map, entry.key) == Some(true) {
+                assert_ne!(is_held(&small, entry.key), Some(false));
+            }
+        }
+    }
+});

@@ -1,0 +1,52 @@
+//! Any bytes as two profiles: read, checked, added up, made into a map; what comes of them is a profile, and never a panic.
+#![no_main]
+
+use std::io::Cursor;
+
+use libfuzzer_sys::fuzz_target;
+use unlost_core::holdings::{
+    HoldingsError, MapReader, ProfileReader, Progress, SeenKeys, check_profile, merge_profiles,
+    profiles_to_map,
+};
+use unlost_core::uri::{ALL_POLICIES, Policy, RuleSet, Section, Suffixes};
+
+fn opened(text: &[u8]) -> Result<ProfileReader, HoldingsError> {
+    ProfileReader::new(Cursor::new(text.to_vec()), "a profile".to_owned(), 400)
+}
+
+fn merged(parts: &[&[u8]]) -> Result<Vec<u8>, HoldingsError> {
+    let mut out = Vec::new();
+    merge_profiles(parts.iter().map(|part| opened(part)), &mut out, &Progress::default())?;
+    Ok(out)
+}
+
+fuzz_target!(|data: &[u8]| {
+    // The first byte names the policy; an empty line parts the two profiles.
+    let Some((&first, data)) = data.split_first() else {
+        return;
+    };
+    let policy: Policy = ALL_POLICIES[usize::from(first) % ALL_POLICIES.len()]
+        .parse()
+        .expect("a policy");
+    let end = data.windows(2).position(|pair| pair == b"\n\n");
+    let (one, other) = data.split_at(end.map_or(data.len(), |end| end + 1));
+    let suffixes = Suffixes::built_in(Section::All);
+    if let Ok(mut reader) = opened(one) {
+        let _ = check_profile(&mut reader, policy, RuleSet::Wayback, &suffixes);
+    }
+    let keys = one.split(|&byte| byte == b'\n');
+    let mut seen = SeenKeys::new(keys);
+    let _ = seen.see(other);
+    assert_eq!(seen.seen().count(), one.split(|&byte| byte == b'\n').count());
+    if let Ok(sum) = merged(&[one, other]) {
+        assert_eq!(merged(&[other, one]).ok().as_ref(), Some(&sum));
+        // Another spelling of itself, once; then the same.
+        assert_eq!(merged(&[&sum]).ok().as_ref(), Some(&sum));
+    }
+    let mut map = Vec::new();
+    let profiles = [one, other].map(|text| opened(text).map(|reader| (reader, policy)));
+    if profiles_to_map(profiles, 1 << 16, &mut map, &Progress::default()).is_ok() {
+        let mut reader = MapReader::new(Cursor::new(map), 1, 1 << 12).expect("it is in memory");
+        while reader.next_entry().expect("a map is in order").is_some() {}
+    }
+});

@@ -1,0 +1,35 @@
+//! Any bytes as an index: rows whose parts stand in their lines, members of objects that are found however they are asked
+//! for; never a panic.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use unlost_core::formats::{Layout, is_header, member};
+
+fuzz_target!(|text: &[u8]| {
+    let told = Layout::told_by(text);
+    let layouts = [
+        told,
+        Some(Layout::Cdxj),
+        Some(Layout::Urls { column: None }),
+        Some(Layout::Urls { column: Some(1) }),
+    ];
+    for layout in layouts.iter().flatten() {
+        for line in text.split(|&byte| byte == b'\n') {
+            let _ = layout.is_changed_by(line);
+            let _ = layout.is_surely_web(line);
+            let _ = is_header(line);
+            let row = layout.row(line, true);
+            // Details are more of the same row, not another one.
+            if let (Some(whole), Some(short)) = (&row, layout.row(line, false)) {
+                assert_eq!((whole.key, whole.date, &whole.url), (short.key, short.date, &short.url));
+            }
+            if let Some(row) = row {
+                let parts = [row.key, row.date, &row.url, &row.mime, &row.status, &row.size];
+                assert!(parts.iter().all(|part| part.len() <= line.len()));
+            }
+        }
+    }
+    let one = member(text, &[b"url"]);
+    let either = member(text, &[b"url", b"no such name"]);
+    assert!(one.is_none() || one == either);
+});

@@ -1,0 +1,55 @@
+"""A full disk, and one that may only be read: what was asked for is there whole or not at all, and the message helps."""
+
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.chores import CHORES, NETWORKED, prepare
+from tests.crawl.site import Page, html, living
+from tests.recover.aside import aside
+from tests.recover.test_warcs_full import ROOT, mounting
+from unlost.testing import FakeArchive, write_registry
+
+MOUNTED = "mount -t tmpfs -o size=2m none {disk} && exec {python} -m tests.cli.full_disk {read} {disk} {name} {more}"
+
+
+@pytest.fixture(scope="module")
+def read(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make what commands read."""
+    folder = tmp_path_factory.mktemp("read")
+    prepare(folder)
+    return folder
+
+
+def tried(name: str, read: Path, folder: Path, more: str = "") -> None:
+    """Try a command on a disk of its own, which is there for it alone."""
+    alone = mounting()
+    if not alone:
+        print("no file system of our own here: the limit of files stands for it, in other tests")
+        return
+    disk = folder / "disk"
+    disk.mkdir()
+    command = MOUNTED.format(disk=disk, python=sys.executable, read=read, name=shlex.quote(name), more=more)
+    done = subprocess.run([*alone, command], cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "as it should be\n"), done.stderr[-3000:]
+
+
+@pytest.mark.parametrize("name", CHORES)
+def test_commands_that_write_files(name: str, read: Path, tmp_path: Path) -> None:
+    """Nothing half-written has a final name, the code is 3, the file is named; with room again all is as ever."""
+    tried(name, read, tmp_path)
+
+
+@pytest.mark.parametrize("name", NETWORKED)
+def test_commands_that_ask_and_keep(name: str, tmp_path: Path) -> None:
+    """The same of those that keep what comes from others: what they have begun, they go on with."""
+    pages: dict[str, Page] = {f"/{number}": html("/", more=f"<p>{number}</p>" * 900) for number in range(12)}
+    pages["/"] = html(*pages)
+    with aside(living(pages)) as site:
+        held = {f"{site.url}{path}": [("2014-02-10", page.body)] for path, page in pages.items()}
+        with FakeArchive(held) as archive:
+            write_registry(tmp_path / "archives.toml", archive.registry_entry())
+            tried(name, tmp_path, tmp_path, site.url)

@@ -1,0 +1,86 @@
+"""Whoever steals the database, or looks into its folder, gets no further with it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run import unlost
+from tests.service.jobs.serving import ORDER
+from tests.virtual_clock import VirtualClock
+from unlost.cli.jobs_options import open_database
+from unlost.service.jobs import admins as admins_module
+from unlost.service.jobs import states
+from unlost.service.jobs.admins import Admins, hashed
+from unlost.service.jobs.database import Database, file_url
+from unlost.service.jobs.keys import Keys, kept_secret
+from unlost.service.jobs.order import order_of
+from unlost.service.jobs.store import Jobs
+from unlost.service.jobs.tokens import Tokens
+
+PASSWORD = "a long enough password"
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    """Have an empty one."""
+    found = Database(file_url(tmp_path / "jobs.sqlite"), VirtualClock(1_700_000_000))
+    found.prepare()
+    yield found
+    found.close()
+
+
+def stolen(folder: Path) -> bytes:
+    """Return all bytes of the database, with its log."""
+    return b"".join(file.read_bytes() for file in sorted(folder.glob("jobs.sqlite*")))
+
+
+def test_nothing_in_the_database_opens_anything(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither a private link nor a token, a session's secret or a password is in any byte of it."""
+    monkeypatch.setattr(admins_module, "_N", 16)
+    monkeypatch.setattr(admins_module, "_NOBODY", hashed("nobody"))
+    keys = Keys(kept_secret(tmp_path / "secret"))
+    number = Jobs(database).submit(order_of(ORDER, ())).number
+    token = Tokens(database).make("me")
+    admins = Admins(database)
+    admins.put("me", PASSWORD)
+    session = admins.log_in("me", PASSWORD, "here")
+    assert session is not None
+    found = stolen(tmp_path)
+    assert b"me@example.org" in found, "a letter has to be written to it"
+    links = (keys.owner(number), keys.confirmation(number), keys.preview(number))
+    for secret in (*links, token, session, PASSWORD, (tmp_path / "secret").read_text().strip()):
+        assert secret.partition("-")[2].encode() not in found or not secret.partition("-")[2]
+        assert secret.encode() not in found
+
+
+def test_nothing_is_left_of_who_was_removed(database: Database, tmp_path: Path) -> None:
+    """When a job is gone, so are name and address, also from what SQLite would have left of them."""
+    jobs = Jobs(database)
+    number = jobs.submit(order_of({**ORDER, "mail": "somebody@thief.example", "name": "Some Body"}, ())).number
+    assert b"somebody@thief.example" in stolen(tmp_path)
+    jobs.change(number, states.expire)
+    database.tidy(is_emptied=True)
+    assert b"somebody@thief.example" not in stolen(tmp_path)
+    assert b"Some Body" not in stolen(tmp_path)
+
+
+def test_other_users_of_the_machine_see_nothing(tmp_path: Path) -> None:
+    """The folder of jobs is its owner's alone, and so is the secret in it."""
+    folder = tmp_path / "jobs"
+    open_database(folder, None).close()
+    kept_secret(folder / "secret")
+    assert folder.stat().st_mode & 0o077 == 0
+    assert (folder / "secret").stat().st_mode & 0o077 == 0
+
+
+def test_the_password_of_the_database_is_never_shown(tmp_path: Path) -> None:
+    """Neither by the command that cannot reach it, nor by what stands for it in messages."""
+    url = "postgresql://me:s3cr3t-word@127.0.0.1:1/jobs"
+    assert "s3cr3t" not in repr(Database(url))
+    done = unlost("jobs", "token", "me", "--jobs", str(tmp_path / "jobs"), env={"UNLOST_DATABASE": url})
+    assert done.returncode == 4, done.stderr
+    assert b"127.0.0.1" in done.stderr
+    assert b"s3cr3t" not in done.stderr + done.stdout
