@@ -1,0 +1,29 @@
+"""The service under load and faults: a minute's worth of what `make bench-soak` does for an hour's."""
+
+from pathlib import Path
+
+from bench.soak import EXPECTED, MORE_DESCRIPTORS, Outcome, Plan, soak
+
+MOST_BYTES = 32 << 20  # more memory than when it was warm: of so few requests, a rise by the hour cannot be told
+
+
+def test_a_minute_of_faults(tmp_path: Path) -> None:
+    """Archives fail, workers are killed: answers are those that are expected, no order is lost, nothing stays open."""
+    found = soak(Plan(requests=600, orders=2, faults=12, kills=2), tmp_path)
+    assert found.broken == []
+    assert set(found.statuses) <= EXPECTED | {201}, found.statuses
+    assert found.statuses[200] > 200
+    assert list(found.orders.values()) == ["complete"] * 2
+    assert found.kills > 0
+    assert found.more_descriptors() <= MORE_DESCRIPTORS
+    sizes = [size for _, size, _ in found.warm()]
+    assert sizes[-1] - sizes[0] < MOST_BYTES
+
+
+def test_a_leak_would_be_seen() -> None:
+    """Memory that grows by a tenth is more than is allowed, and noise around a level is not."""
+    level = [(number, 100_000_000 + (number % 7) * 300_000, 50) for number in range(1, 201)]
+    assert abs(Outcome(samples=level).rise() - 1) < 0.01
+    leaking = [(number, size + number * 100_000, 50 + number) for number, size, _ in level]
+    assert Outcome(samples=leaking).rise() > 1.1
+    assert Outcome(samples=leaking).more_descriptors() > MORE_DESCRIPTORS
