@@ -19,10 +19,11 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench.measure import Report
 from tests.neighbours import postgresql
 from tests.service.jobs.serving import Service, serving
 from tests.waiting import wait_until
+
+from bench.measure import Report
 from unlost.testing import FakeArchive, Fault, write_registry
 
 PAGES = 3_000
@@ -33,7 +34,13 @@ EXPECTED = {200, 302, 400, 404}
 """Whatever archives do: one that fails is left out of an answer, and said to have failed in it."""
 
 # Who does not say for how long is left alone for a minute: of an hour that is over in one, nothing would be left.
-FAULTS = (Fault.dead(), Fault.garbage(), Fault.unavailable(retry_after=1), Fault.too_many(retry_after=1), Fault.slow(0.3))
+FAULTS = (
+    Fault.dead(),
+    Fault.garbage(),
+    Fault.unavailable(retry_after=1),
+    Fault.too_many(retry_after=1),
+    Fault.slow(0.3),
+)
 WARM = 1 / 3
 MOST_RISE = 1.05
 MORE_DESCRIPTORS = 8  # connections that are kept open come and go
@@ -200,11 +207,12 @@ def prepared(folder: Path, url: str | None = None) -> Iterator[tuple[Service, li
 
 
 def soak(plan: Plan, folder: Path, url: str | None = None) -> Outcome:
-    """Run it all, and return what was seen. Raises AssertionError if the service did not come up, or went away."""
+    """Run it all, and return what was seen. Raises RuntimeError if the service went away."""
     with prepared(folder, url) as (service, archives):
         wait_until(lambda: any("waits for jobs" in line for line in service.lines))
         outcome = Soak(plan, service, archives).run()
-        assert service.process.poll() is None
+        if service.process.poll() is not None:
+            raise RuntimeError(f"the service has ended: {service.lines[-3:]}")
         return outcome
 
 
@@ -218,8 +226,8 @@ def main() -> None:
         url = stack.enter_context(postgresql.serving()).new() if is_shared else None
         found = soak(plan, folder, url)
     report.line(
-        f"{plan.requests:,} requests (an hour of five a second), {len(found.orders)} recoveries and {found.kills} workers "
-        f"killed in {found.seconds:.0f} s; {plan.faults} times an archive began to fail or all were well again; "
+        f"{plan.requests:,} requests (an hour of five a second), {len(found.orders)} recoveries and {found.kills} "
+        f"workers killed in {found.seconds:.0f} s; {plan.faults} times an archive began to fail or all were well again; "
         f"jobs in {'PostgreSQL' if is_shared else 'SQLite'}."
     )
     report.line(f"Answers by status: {dict(sorted(found.statuses.items()))}; connections broken: {len(found.broken)}.")

@@ -1,4 +1,4 @@
-"""A full disk, and one that may only be read: what was asked for is there whole or not at all, and the message helps."""
+"""A full disk, and one that may only be read: what is made is there whole or not at all, and the message helps."""
 
 import shlex
 import subprocess

@@ -6,7 +6,14 @@ use unlost_core::formats::coding::{Body, Undoing, Wanted, codings_of};
 
 const LIMIT: u64 = 1 << 16;
 const NAMES: [&str; 8] = [
-    "chunked", "gzip", "deflate", "br", "zstd", "compress", "identity", "chunked, gzip",
+    "chunked",
+    "gzip",
+    "deflate",
+    "br",
+    "zstd",
+    "compress",
+    "identity",
+    "chunked, gzip",
 ];
 
 fn undone(codings: &[String], data: &[u8], piece: usize) -> Body {

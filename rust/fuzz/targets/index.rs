@@ -25,8 +25,16 @@ fuzz_target!(|data: &[u8]| {
     let layout = (first & 1 > 0).then_some(Columns::Urls { column: None });
     let wanted = Wanted {
         by_year: first & 2 > 0,
-        status: if first & 4 > 0 { vec![b"200".to_vec()] } else { Vec::new() },
-        without: if first & 8 > 0 { vec![Excluded::Robots, Excluded::Sitemaps] } else { Vec::new() },
+        status: if first & 4 > 0 {
+            vec![b"200".to_vec()]
+        } else {
+            Vec::new()
+        },
+        without: if first & 8 > 0 {
+            vec![Excluded::Robots, Excluded::Sitemaps]
+        } else {
+            Vec::new()
+        },
         ..Wanted::default()
     };
     let block = 1 + usize::from(first >> 4) * 16;
@@ -45,7 +53,11 @@ fuzz_target!(|data: &[u8]| {
         let mut builder = Builder::new(wanted.clone(), effort(block), false);
         let (tally, _) = builder.add_file(text, layout.clone(), &progress).ok()?;
         let mut out = Vec::new();
-        builder.finish(&progress).ok()?.write(None, &mut out, &progress).ok()?;
+        builder
+            .finish(&progress)
+            .ok()?
+            .write(None, &mut out, &progress)
+            .ok()?;
         Some((tally, out))
     });
     // Where blocks are cut makes no difference, but for one so short that it does not tell what the columns are.
@@ -71,9 +83,15 @@ fuzz_target!(|data: &[u8]| {
         });
         let answers = answers.expect("a map is in order");
         let mut alone = Builder::new(wanted.clone(), effort(1 << 16), false);
-        let counted = alone.add_file(line, layout.clone(), &progress).is_ok_and(|(tally, _)| tally.counted > 0);
+        let counted = alone
+            .add_file(line, layout.clone(), &progress)
+            .is_ok_and(|(tally, _)| tally.counted > 0);
         if counted && !text.starts_with(b"\x1f\x8b") && !text.starts_with(b"\x28\xb5\x2f\xfd") {
-            assert!(answers.iter().all(|answer| answer.get(0).is_ok_and(|answer| answer.found.is_some())));
+            assert!(
+                answers
+                    .iter()
+                    .all(|answer| answer.get(0).is_ok_and(|answer| answer.found.is_some()))
+            );
         }
     }
 });

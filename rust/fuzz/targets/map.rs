@@ -65,11 +65,16 @@ fuzz_target!(|data: &[u8]| {
     for fields in [1, 2] {
         if let Ok(found) = read_map_lines(data.to_vec(), fields, LINE) {
             let _ = add_totals(&found.stated, fields);
-            let parts = cut_lines(&found.lines, &[b"com,".to_vec(), b"org,".to_vec()], fields == 2);
+            let parts = cut_lines(
+                &found.lines,
+                &[b"com,".to_vec(), b"org,".to_vec()],
+                fields == 2,
+            );
             let size: usize = parts.iter().map(|(_, text)| text.len()).sum();
             assert_eq!(size, found.lines.len());
             // What was written is read again, as it is.
-            let again = read_map_lines(found.lines.clone(), fields, LINE * 4).expect("it was in order");
+            let again =
+                read_map_lines(found.lines.clone(), fields, LINE * 4).expect("it was in order");
             assert_eq!(again.lines, found.lines);
         }
     }
@@ -78,17 +83,30 @@ fuzz_target!(|data: &[u8]| {
     };
     assert_eq!(rebuilt(&map).as_ref(), Some(&map));
     for weight in [0.2, 1.0] {
-        let mut reader = MapReader::new(Cursor::new(map.clone()), 1, LINE * 4).expect("it is in memory");
+        let mut reader =
+            MapReader::new(Cursor::new(map.clone()), 1, LINE * 4).expect("it is in memory");
         let mut small = Vec::new();
         let progress = Progress::default();
-        if compact(&mut reader, 1, &compaction(weight), 1 << 16, &mut small, &progress).is_err() {
+        if compact(
+            &mut reader,
+            1,
+            &compaction(weight),
+            1 << 16,
+            &mut small,
+            &progress,
+        )
+        .is_err()
+        {
             return;
         }
         for line in map.split(|&byte| byte == b'\n') {
             let Some((entry, _)) = Entry::read(line, 1) else {
                 continue;
             };
-            if entry.frequency.is_held() && !entry.key.contains(&b'*') && is_held(&map, entry.key) == Some(true) {
+            if entry.frequency.is_held()
+                && !entry.key.contains(&b'*')
+                && is_held(&map, entry.key) == Some(true)
+            {
                 assert_ne!(is_held(&small, entry.key), Some(false));
             }
         }

@@ -16,7 +16,11 @@ fn opened(text: &[u8]) -> Result<ProfileReader, HoldingsError> {
 
 fn merged(parts: &[&[u8]]) -> Result<Vec<u8>, HoldingsError> {
     let mut out = Vec::new();
-    merge_profiles(parts.iter().map(|part| opened(part)), &mut out, &Progress::default())?;
+    merge_profiles(
+        parts.iter().map(|part| opened(part)),
+        &mut out,
+        &Progress::default(),
+    )?;
     Ok(out)
 }
 
@@ -37,7 +41,10 @@ fuzz_target!(|data: &[u8]| {
     let keys = one.split(|&byte| byte == b'\n');
     let mut seen = SeenKeys::new(keys);
     let _ = seen.see(other);
-    assert_eq!(seen.seen().count(), one.split(|&byte| byte == b'\n').count());
+    assert_eq!(
+        seen.seen().count(),
+        one.split(|&byte| byte == b'\n').count()
+    );
     if let Ok(sum) = merged(&[one, other]) {
         assert_eq!(merged(&[other, one]).ok().as_ref(), Some(&sum));
         // Another spelling of itself, once; then the same.

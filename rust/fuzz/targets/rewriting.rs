@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use unlost_core::pages::rewriting::{self, Options};
 use unlost_core::pages;
+use unlost_core::pages::rewriting::{self, Options};
 
 const TYPES: [Option<&str>; 8] = [
     None,

@@ -21,10 +21,20 @@ fuzz_target!(|text: &[u8]| {
             let row = layout.row(line, true);
             // Details are more of the same row, not another one.
             if let (Some(whole), Some(short)) = (&row, layout.row(line, false)) {
-                assert_eq!((whole.key, whole.date, &whole.url), (short.key, short.date, &short.url));
+                assert_eq!(
+                    (whole.key, whole.date, &whole.url),
+                    (short.key, short.date, &short.url)
+                );
             }
             if let Some(row) = row {
-                let parts = [row.key, row.date, &row.url, &row.mime, &row.status, &row.size];
+                let parts = [
+                    row.key,
+                    row.date,
+                    &row.url,
+                    &row.mime,
+                    &row.status,
+                    &row.size,
+                ];
                 assert!(parts.iter().all(|part| part.len() <= line.len()));
             }
         }

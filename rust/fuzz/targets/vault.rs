@@ -10,7 +10,11 @@ fuzz_target!(|data: &[u8]| {
     };
     let numbers: Vec<usize> = numbers.iter().map(|&byte| usize::from(byte)).collect();
     // As it comes: mostly an error.
-    let indices: Vec<usize> = rest.iter().take(numbers[0] % 9).map(|&byte| usize::from(byte)).collect();
+    let indices: Vec<usize> = rest
+        .iter()
+        .take(numbers[0] % 9)
+        .map(|&byte| usize::from(byte))
+        .collect();
     let mut made = vec![0; rest.len()];
     let _ = decode(rest, &indices, numbers[1], numbers[2], &mut made);
     // A code of some rows, of which any that suffice give all.
@@ -26,7 +30,10 @@ fuzz_target!(|data: &[u8]| {
     let width = units * 64;
     let from = numbers[6] % count;
     let chosen: Vec<usize> = (0..needed).map(|step| (from + step) % count).collect();
-    let given: Vec<u8> = chosen.iter().flat_map(|&row| all[row * width..][..width].to_vec()).collect();
+    let given: Vec<u8> = chosen
+        .iter()
+        .flat_map(|&row| all[row * width..][..width].to_vec())
+        .collect();
     let mut back = vec![0; given.len()];
     decode(&given, &chosen, needed, count, &mut back).expect("as many as are needed");
     assert_eq!(back, rows);

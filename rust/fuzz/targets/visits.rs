@@ -39,7 +39,11 @@ fuzz_target!(|data: &[u8]| {
     }
     let history = pairing.finish().expect("the disk has room");
     let tally = history.tally();
-    let all = tally.successful + tally.not_modified + tally.failed + tally.without_digest + tally.without_host;
+    let all = tally.successful
+        + tally.not_modified
+        + tally.failed
+        + tally.without_digest
+        + tally.without_host;
     assert_eq!(all, lines.len() as u64);
     assert!(history.len() as u64 + tally.pages + tally.duplicate == tally.successful);
     for by_text in [false, true] {

@@ -1,4 +1,4 @@
-"""A service whose disk runs full: `python -m tests.service.jobs.full_disk DISK REGISTRY`, on a small disk of its own."""
+"""A service whose disk runs full: `python -m tests.service.jobs.full_disk DISK REGISTRY`, on a small one of its own."""
 
 import sys
 from pathlib import Path
