@@ -100,6 +100,7 @@ bench: bytecode $(VENV)/.tools $(NEIGHBOURS) ## Speeds as ratios to a baseline o
 	LC_ALL=C $(BIN)/python -m bench.refresh_speed
 	LC_ALL=C $(BIN)/python -m bench.refresh
 	LC_ALL=C $(BIN)/python -m bench.vault
+	LC_ALL=C $(BIN)/python -m bench.soak
 
 bench-%: bytecode $(VENV)/.tools $(NEIGHBOURS) ## One of them: bench-holdings
 	LC_ALL=C $(BIN)/python -m bench.$*

@@ -1,8 +1,5 @@
 """A full disk, and one that may only be read: what is made is there whole or not at all, and the message helps."""
 
-import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,10 +7,8 @@ import pytest
 from tests.cli.chores import CHORES, NETWORKED, prepare
 from tests.crawl.site import Page, html, living
 from tests.recover.aside import aside
-from tests.recover.test_warcs_full import ROOT, mounting
+from tests.small_disk import run_on_small_disk
 from unlost.testing import FakeArchive, write_registry
-
-MOUNTED = "mount -t tmpfs -o size=2m none {disk} && exec {python} -m tests.cli.full_disk {read} {disk} {name} {more}"
 
 
 @pytest.fixture(scope="module")
@@ -24,17 +19,9 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def tried(name: str, read: Path, folder: Path, more: str = "") -> None:
+def tried(name: str, read: Path, folder: Path, *more: str) -> None:
     """Try a command on a disk of its own, which is there for it alone."""
-    alone = mounting()
-    if not alone:
-        print("no file system of our own here: the limit of files stands for it, in other tests")
-        return
-    disk = folder / "disk"
-    disk.mkdir()
-    command = MOUNTED.format(disk=disk, python=sys.executable, read=read, name=shlex.quote(name), more=more)
-    done = subprocess.run([*alone, command], cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
-    assert (done.returncode, done.stdout) == (0, "as it should be\n"), done.stderr[-3000:]
+    run_on_small_disk(folder, "2m", "tests.cli.full_disk", str(read), "{disk}", name, *more)
 
 
 @pytest.mark.parametrize("name", CHORES)

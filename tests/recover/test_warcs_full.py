@@ -3,8 +3,6 @@
 import errno
 import os
 import resource
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,10 +11,8 @@ import pytest
 
 from tests.recover.full_disk import fill
 from tests.recover.kept import capture, copy, opened
+from tests.small_disk import run_on_small_disk
 from unlost.errors import InputError
-
-ROOT = Path(__file__).parents[2]
-MOUNTED = "mount -t tmpfs -o size=4m none {} && exec {} -m tests.recover.full_disk {} {}"
 
 
 @contextmanager
@@ -58,28 +54,10 @@ def test_a_file_that_cannot_be_begun_is_begun_later(tmp_path: Path, size: int) -
     assert opened(folder)[1] == [record]
 
 
-def mounting() -> list[str]:
-    """Return what runs a command with mounts of its own, if this machine lets us."""
-    alone = ["unshare", "--map-root-user", "--mount", "sh", "-c"]
-    try:
-        done = subprocess.run([*alone, "mount -t tmpfs none /mnt"], capture_output=True, check=False)
-    except FileNotFoundError:
-        return []
-    return alone if done.returncode == 0 else []
-
-
 @pytest.mark.parametrize("size", [3_000, 1_200_000])
 def test_a_disk_that_is_really_full(tmp_path: Path, size: int) -> None:
     """A file system of 4 MB: the message says that there is no room, and when there is some, it goes on."""
-    alone = mounting()
-    if not alone:
-        print("no file system of our own here: the limit of files stands for it")
-        return
-    place = tmp_path / "disk"
-    place.mkdir()
-    command = MOUNTED.format(place, sys.executable, place, size)
-    done = subprocess.run([*alone, command], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
-    assert (done.returncode, done.stdout) == (0, "filled\n"), done.stderr
+    run_on_small_disk(tmp_path, "4m", "tests.recover.full_disk", "{disk}", str(size))
 
 
 @pytest.mark.parametrize("then_stored", [True, False])

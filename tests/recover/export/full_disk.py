@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.small_disk import AS_IT_SHOULD_BE
 from unlost.recover.export.archive_files.wacz_target import write_wacz
 from unlost.recover.export.archive_files.warc_target import write_warc
 from unlost.recover.export.targets.opening import open_target
@@ -34,4 +35,4 @@ def fill(path: Path, recovery: Path | None, error: int, size: int = 300_000) -> 
 
 if __name__ == "__main__":
     fill(Path(sys.argv[1]), Path(sys.argv[2]) if len(sys.argv) > 2 else None, errno.ENOSPC)
-    print("filled")
+    print(AS_IT_SHOULD_BE, end="")
