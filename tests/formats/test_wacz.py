@@ -2,9 +2,12 @@
 
 import struct
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.formats.warcs import member, pages, record
 from tests.real_data import DATA
@@ -128,6 +131,27 @@ def test_damaged_member(tmp_path: Path) -> None:
     found, kinds = read(path)
     assert pages(found)[:2] == [0, 1]
     assert kinds["corrupt-member"] == 1
+
+
+@given(st.integers(0, 2_000), st.binary(min_size=1, max_size=4), st.integers(0, 2_000), st.booleans())
+def test_no_change_stops_the_reader(
+    tmp_path_factory: pytest.TempPathFactory, place: int, new: bytes, end: int, deflated: bool
+) -> None:
+    """A WACZ that is cut or changed anywhere is read as far as it goes, or is said to be none."""
+    path = tmp_path_factory.getbasetemp() / "changed.wacz"
+    data = bytearray(
+        wacz(path, {"archive/a.warc.gz": WARC}, zipfile.ZIP_DEFLATED if deflated else zipfile.ZIP_STORED).read_bytes()
+    )
+    data[place : place + len(new)] = new
+    path.write_bytes(data[: len(data) - end] if end < len(data) // 2 else data)
+    problems = Problems()
+    with suppress(ArchiveFileError):
+        found = list(read_captures(path, problems))
+        assert len(found) <= 3
+        for capture in found:
+            assert capture.offset is not None
+            with suppress(ArchiveFileError):
+                open_record(path, capture.filename or "", capture.offset).body.read(99)
 
 
 @pytest.mark.parametrize("data", [b"", b"no zip", WARC], ids=["nothing", "text", "a WARC"])

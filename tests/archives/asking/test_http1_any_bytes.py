@@ -1,0 +1,98 @@
+"""Whatever comes over a connection: an answer or a word for what is wrong, and the same in whatever pieces it comes."""
+
+import asyncio
+from typing import Any
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from unlost.archives.asking.exchange import BROKEN
+from unlost.archives.asking.http1 import Connection
+
+WORDS = st.sampled_from(
+    [
+        b"HTTP/1.1 200 OK\r\n", b"HTTP/1.0 404 x\n", b"HTTP/1.1 304\r\n", b"HTTP/1.1 100 Continue\r\n\r\n",
+        b"Content-Length: 5\r\n", b"content-length: -1\r\n", b"Content-Length: 99999999999999999999\r\n",
+        b"Transfer-Encoding: chunked\r\n", b"transfer-encoding: gzip, chunked\r\n",
+        b"Connection: upgrade\r\nUpgrade: x\r\n",
+        b"X: \xff\xfe\r\n", b" folded\r\n", b"\r\n", b"\n", b"5\r\nhello\r\n", b"0\r\n\r\n",
+        b"ffffffffffffffff\r\n", b"hello", b"\0",
+    ]
+)  # fmt: skip
+
+
+class Wire(asyncio.Transport):
+    """A transport that goes nowhere."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.closed = False
+
+    def write(self, data: Any) -> None:  # noqa: ANN401  whatever transports take
+        """Send nothing."""
+
+    def is_closing(self) -> bool:
+        """Return whether it was closed."""
+        return self.closed
+
+    def close(self) -> None:
+        """Note it."""
+        self.closed = True
+
+    def abort(self) -> None:
+        """Note it."""
+        self.closed = True
+
+    def pause_reading(self) -> None:
+        """Wait for nobody."""
+
+    def resume_reading(self) -> None:
+        """Go on at once."""
+
+
+def heard(pieces: list[bytes], *, to_end: bool, is_bodiless: bool) -> tuple[object, ...]:
+    """Return what a connection makes of pieces: status, fields, body, or that it is broken."""
+
+    async def hear() -> tuple[object, ...]:
+        loop = asyncio.get_running_loop()
+        connection, wire = Connection(loop), Wire()
+        connection.connection_made(wire)
+        connection.send(b"GET / HTTP/1.1\r\n\r\n", to_end=to_end, is_bodiless=is_bodiless)
+        for piece in pieces:
+            if not wire.closed:
+                connection.data_received(piece)
+        connection.connection_lost(None)
+        until = loop.time() + 5
+        try:
+            await connection.head(until)
+            status, fields = connection.status, list(connection.headers)
+        except BROKEN:
+            return ("broken",)
+        body = b""
+        try:
+            while piece := await connection.piece(until):
+                body += piece
+        except BROKEN:
+            return status, fields, "broken"
+        return status, fields, body
+
+    return asyncio.run(hear())
+
+
+@given(
+    st.lists(WORDS | st.binary(max_size=8), max_size=12).map(b"".join), st.lists(st.integers(1, 40), max_size=8),
+    st.booleans(), st.booleans(),
+)  # fmt: skip
+@example(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", [1, 1, 1], False, False)
+@example(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhello", [20, 19], True, False)
+def test_any_bytes_in_any_pieces(text: bytes, sizes: list[int], to_end: bool, is_bodiless: bool) -> None:
+    """Nothing but what askers know is raised; an answer that is whole is the same, however it comes."""
+    whole = heard([text], to_end=to_end, is_bodiless=is_bodiless)
+    pieces, rest = [], text
+    for size in sizes:
+        pieces.append(rest[:size])
+        rest = rest[size:]
+    found = heard([each for each in (*pieces, rest) if each], to_end=to_end, is_bodiless=is_bodiless)
+    if "broken" not in whole and "broken" not in found:
+        assert found == whole
+    assert ("broken" in whole) == ("broken" in found)
