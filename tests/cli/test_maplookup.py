@@ -101,3 +101,17 @@ def test_nothing_to_look_up_is_an_error() -> None:
     done = unlost("map", "lookup", SAMPLE)
     assert done.returncode == 2
     assert b"--batch" in done.stderr
+
+
+def test_addresses_for_keys_keep_their_paths(tmp_path: Path) -> None:
+    """A map whose lines are addresses without a scheme is brought to keys, whole, and once: then it stays as it is."""
+    old, new, again = (tmp_path / name for name in ("old.ukvs", "new.ukvs", "again.ukvs"))
+    old.write_text('!context ["https://git.io/mementomap"]\ncom,a)/ 1\nexample.org/t/* 1\nexample.org:8080/r/s 1\n')
+    for source, target in ((old, new), (new, again)):
+        done = unlost("map", "build", str(source), "-o", str(target))
+        assert done.returncode == 0, done.stderr
+    rows = [line for line in new.read_text().splitlines() if not line.startswith(("!", "*"))]
+    assert rows == ["com,a)/ 1", "org,example)/t/* 1", "org,example:8080)/r/s 1"]
+    assert again.read_bytes() == new.read_bytes()
+    found = unlost("map", "lookup", str(new), "http://example.org:8080/r/s", "http://example.org/t/u")
+    assert [line.split("\t")[1] for line in found.stdout.decode().splitlines()] == ["yes", "yes"]
