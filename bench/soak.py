@@ -2,14 +2,14 @@
 
 What must hold was decided before it was measured: behind the first third of the requests, a straight line through the
 samples of memory rises by at most 5 % until the end; no descriptors are left open; no answer but those that are
-expected; no order lost, although archives fail and workers are killed with -9. `python -m bench.soak [postgresql]`.
+expected; no order lost, although archives fail and workers are killed with -9.
+`JOBS_DATABASE=postgresql make bench-soak` has jobs in that database.
 """
 
 import http.client
 import os
 import random
 import signal
-import sys
 import tempfile
 import threading
 import time
@@ -219,8 +219,9 @@ def soak(plan: Plan, folder: Path, url: str | None = None) -> Outcome:
 def main() -> None:
     """Measure, judge, and keep the report."""
     plan = Plan()
-    is_shared = sys.argv[1:] == ["postgresql"]
-    report = Report("soak-postgresql" if is_shared else "soak", "The service for an hour, compressed")
+    is_shared = os.environ.get("JOBS_DATABASE") == "postgresql"
+    title = f"The service for an hour, compressed{', with PostgreSQL' if is_shared else ''}"
+    report = Report("soak-postgresql" if is_shared else "soak", title)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         url = stack.enter_context(postgresql.serving()).new() if is_shared else None

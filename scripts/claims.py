@@ -15,7 +15,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "bench" / "results"
 _GATE = re.compile(r"^- \*\*(.+): ([0-9.]+)\*\* \(must be (at least|at most) ([0-9.]+)\): (held|MISSED)$", re.MULTILINE)
-_COMMANDS = {"jobs-postgresql": "JOBS_DATABASE=postgresql make bench-jobs"}
+_COMMANDS = {
+    "jobs-postgresql": "JOBS_DATABASE=postgresql make bench-jobs",
+    "soak-postgresql": "JOBS_DATABASE=postgresql make bench-soak",
+}
 _BLOCK = re.compile(r"(<!-- claims: written by `make docs` -->\n).*?(<!-- end of claims -->)", re.DOTALL)
 
 
