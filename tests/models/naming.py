@@ -25,7 +25,7 @@ def name(uri: str, *, ignore_case: bool = False) -> str:
 def host_name(host: str) -> str:
     """Return a host without `www`, dots too many, and letter case."""
     if host.startswith("["):
-        return f"[{ipaddress.IPv6Address(host[1:-1])}]"
+        return f"[{addresses.ipv6(host[1:-1])}]"
     labels = [label for label in addresses.decode(host).lower().split(".") if label]
     if re.fullmatch(r"\d+|0x[0-9a-f]*", labels[-1]):
         return str(ipaddress.IPv4Address(addresses.ipv4(labels)))

@@ -56,7 +56,7 @@ def resolve_dots(path: str) -> str:
 def host_labels(host: str) -> list[str]:
     """Return the labels from the top down."""
     if host.startswith("["):
-        return [f"[{ipaddress.IPv6Address(host[1:-1])}]"]
+        return [f"[{ipv6(host[1:-1])}]"]
     labels = [label for label in decode(host).lower().split(".") if label]
     labels = [label if label.isascii() else label.encode("idna").decode() for label in labels]
     while len(labels) > 1 and re.fullmatch(r"www\d*", labels[0]):
@@ -64,6 +64,15 @@ def host_labels(host: str) -> list[str]:
     if re.fullmatch(r"\d+|0x[0-9a-f]*", labels[-1]):
         return str(ipaddress.IPv4Address(ipv4(labels))).split(".")[::-1]
     return labels[::-1]
+
+
+def ipv6(text: str) -> str:
+    """Return an IPv6 address as the URL standard writes it: never with dots, as Python does from 3.13 on."""
+    address = ipaddress.IPv6Address(text)
+    if address.ipv4_mapped is None:
+        return str(address)
+    number = int(address.ipv4_mapped)
+    return f"::ffff:{number >> 16:x}:{number & 0xFFFF:x}"
 
 
 def ipv4(parts: list[str]) -> int:
