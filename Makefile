@@ -12,7 +12,7 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint const
 RUST_SOURCES := Cargo.toml $(shell find rust/unlost-core rust/unlost-py -name '*.rs' -o -name Cargo.toml)
 export PYTHONDONTWRITEBYTECODE ?= 1
 
-.PHONY: help build demo test test-long check bench study docs screenshots fuzz dist clean
+.PHONY: help build demo test test-long check bench bench-peers study docs screenshots fuzz dist clean
 
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1: \2/p' $(MAKEFILE_LIST)
@@ -41,6 +41,14 @@ NEIGHBOURS := $(patsubst tests/neighbours/%.txt,.neighbours/%/.installed,$(wildc
 	scripts/need headers
 	$(PYTHON) -m venv .neighbours/$*
 	.neighbours/$*/bin/pip install --quiet --disable-pip-version-check --requirement tests/neighbours/$*.txt
+	touch $@
+
+# Those that only the comparison needs: the tests do without them.
+PEERS := $(patsubst bench/peers/%.txt,.neighbours/%/.installed,$(wildcard bench/peers/*.txt))
+
+$(PEERS): .neighbours/%/.installed: bench/peers/%.txt $(VENV)/.runtime
+	$(PYTHON) -m venv .neighbours/$*
+	.neighbours/$*/bin/pip install --quiet --disable-pip-version-check --requirement $<
 	touch $@
 
 demo: $(VENV)/.built .neighbours/pywb/.installed ## The whole story on a lost site, with three pywb: recovered, compared, shown in a page
@@ -100,6 +108,12 @@ bench: bytecode $(VENV)/.tools $(NEIGHBOURS) ## Speeds as ratios to a baseline o
 	LC_ALL=C $(BIN)/python -m bench.refresh_speed
 	LC_ALL=C $(BIN)/python -m bench.refresh
 	LC_ALL=C $(BIN)/python -m bench.vault
+
+bench-peers: bytecode $(VENV)/.tools $(NEIGHBOURS) $(PEERS) ## The same work by other tools, side by side; writes docs/peers.md
+	scripts/need tools
+	LC_ALL=C $(BIN)/python -m bench.peers
+	$(BIN)/python -m bench.peers.page > docs/peers.md.new
+	mv docs/peers.md.new docs/peers.md
 
 bench-%: bytecode $(VENV)/.tools $(NEIGHBOURS) ## One of them: bench-holdings
 	LC_ALL=C $(BIN)/python -m bench.$*
