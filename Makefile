@@ -130,7 +130,7 @@ study-%: bytecode $(VENV)/.tools ## One chapter of it: study-policies
 # Wheels bring it to share/man: that is what the folder around it says.
 MAN_PAGE := packaging/data/share/man/man1/unlost.1
 
-docs: $(VENV)/.built ## Write the generated pages anew
+docs: $(VENV)/.built $(VENV)/.tools ## Write the generated pages anew
 	$(BIN)/python scripts/cli_reference.py > docs/cli.md.new
 	mv docs/cli.md.new docs/cli.md
 	$(BIN)/python -m scripts.man_page > $(MAN_PAGE).new
@@ -148,6 +148,8 @@ docs: $(VENV)/.built ## Write the generated pages anew
 	$(BIN)/python -m scripts.pictures docs/images
 	$(BIN)/python -m scripts.recording > docs/images/recording.svg.new
 	mv docs/images/recording.svg.new docs/images/recording.svg
+	$(BIN)/python -m scripts.licences > docs/dependencies.md.new
+	mv docs/dependencies.md.new docs/dependencies.md
 
 screenshots: $(VENV)/.built $(VENV)/.tools ## Take the pictures of pages in docs/images anew
 	$(BIN)/python scripts/screenshots.py docs/images
