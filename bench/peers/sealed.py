@@ -69,3 +69,19 @@ def environment(folder: Path) -> dict[str, str]:
     trusted = str(folder / f"{NAME}.pem")
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     return {**kept, "SSL_CERT_FILE": trusted, "REQUESTS_CA_BUNDLE": trusted, "HOME": str(folder)}
+
+
+def main() -> None:
+    """Print what is seen from inside: the interfaces, where the archive's name leads, how a way out fails."""
+    begin()
+    seen = {"interfaces": [name for _, name in socket.if_nameindex()], "archive": socket.gethostbyname(NAME)}
+    try:
+        socket.create_connection(("192.0.2.1", 80), 5).close()  # an address that is nobody's
+        seen["outside"] = "reached"
+    except OSError as error:
+        seen["outside"] = error.strerror or str(error)
+    print(json.dumps(seen))
+
+
+if __name__ == "__main__":
+    main()

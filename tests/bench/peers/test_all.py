@@ -21,6 +21,15 @@ def test_it_begins_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.long
+def test_nothing_leaves_the_machine(tmp_path: Path) -> None:
+    """Inside there is loopback alone, the archive's name leads to it, and there is no way to anywhere else."""
+    if not sealed.can_be_sealed():
+        pytest.skip("long: namespaces cannot be had here")
+    seen = sealed.run_sealed("bench.peers.sealed", [], tmp_path)
+    assert seen == {"interfaces": ["lo"], "archive": "127.0.0.1", "outside": "Network is unreachable"}
+
+
+@pytest.mark.long
 def test_all_of_it(tmp_path: Path) -> None:
     """All tools run, unlost brings everything back and nothing wrong, and each figure has its peer's beside it."""
     if absent := environments.missing():
