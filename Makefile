@@ -12,7 +12,7 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint const
 RUST_SOURCES := Cargo.toml $(shell find rust/unlost-core rust/unlost-py -name '*.rs' -o -name Cargo.toml)
 export PYTHONDONTWRITEBYTECODE ?= 1
 
-.PHONY: help build demo test test-long check bench study docs screenshots fuzz audit dist clean
+.PHONY: help build demo test test-long check bench bench-peers study docs screenshots fuzz audit dist clean
 
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1: \2/p' $(MAKEFILE_LIST)
@@ -41,6 +41,14 @@ NEIGHBOURS := $(patsubst tests/neighbours/%.txt,.neighbours/%/.installed,$(wildc
 	scripts/need headers
 	$(PYTHON) -m venv .neighbours/$*
 	.neighbours/$*/bin/pip install --quiet --disable-pip-version-check --requirement tests/neighbours/$*.txt
+	touch $@
+
+# Those that only the comparison needs: the tests do without them.
+PEERS := $(patsubst bench/peers/%.txt,.neighbours/%/.installed,$(wildcard bench/peers/*.txt))
+
+$(PEERS): .neighbours/%/.installed: bench/peers/%.txt $(VENV)/.runtime
+	$(PYTHON) -m venv .neighbours/$*
+	.neighbours/$*/bin/pip install --quiet --disable-pip-version-check --requirement $<
 	touch $@
 
 demo: $(VENV)/.built .neighbours/pywb/.installed ## The whole story on a lost site, with three pywb: recovered, compared, shown in a page
@@ -102,6 +110,12 @@ bench: bytecode $(VENV)/.tools $(NEIGHBOURS) ## Speeds as ratios to a baseline o
 	LC_ALL=C $(BIN)/python -m bench.vault
 	LC_ALL=C $(BIN)/python -m bench.soak
 
+bench-peers: bytecode $(VENV)/.tools $(NEIGHBOURS) $(PEERS) ## The same work by other tools, side by side; writes docs/peers.md
+	scripts/need tools
+	LC_ALL=C $(BIN)/python -m bench.peers
+	$(BIN)/python -m bench.peers.page > docs/peers.md.new
+	mv docs/peers.md.new docs/peers.md
+
 bench-%: bytecode $(VENV)/.tools $(NEIGHBOURS) ## One of them: bench-holdings
 	LC_ALL=C $(BIN)/python -m bench.$*
 
@@ -117,7 +131,7 @@ study-%: bytecode $(VENV)/.tools ## One chapter of it: study-policies
 # Wheels bring it to share/man: that is what the folder around it says.
 MAN_PAGE := packaging/data/share/man/man1/unlost.1
 
-docs: $(VENV)/.built ## Write the generated pages anew
+docs: $(VENV)/.built $(VENV)/.tools ## Write the generated pages anew
 	$(BIN)/python scripts/cli_reference.py > docs/cli.md.new
 	mv docs/cli.md.new docs/cli.md
 	$(BIN)/python -m scripts.man_page > $(MAN_PAGE).new
@@ -135,6 +149,8 @@ docs: $(VENV)/.built ## Write the generated pages anew
 	$(BIN)/python -m scripts.pictures docs/images
 	$(BIN)/python -m scripts.recording > docs/images/recording.svg.new
 	mv docs/images/recording.svg.new docs/images/recording.svg
+	$(BIN)/python -m scripts.licences > docs/dependencies.md.new
+	mv docs/dependencies.md.new docs/dependencies.md
 
 screenshots: $(VENV)/.built $(VENV)/.tools ## Take the pictures of pages in docs/images anew
 	$(BIN)/python scripts/screenshots.py docs/images

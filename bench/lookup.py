@@ -51,35 +51,43 @@ def write_maps(folder: Path, addresses: list[str]) -> tuple[Path, Path, int]:
     return ours, theirs, len(rows)
 
 
+def askable(addresses: list[str]) -> list[tuple[str, str]]:
+    """Return addresses with their keys: those that the reference knows, which has no single labels and IP addresses."""
+    return [
+        (address, key.partition("?")[0])
+        for address, key in zip(addresses, uri.key_many(addresses), strict=True)
+        if isinstance(key, str) and re.match(r"[a-z]+,", key)
+    ]
+
+
+def reference_seconds(theirs: Path, keys: list[str], folder: Path) -> tuple[float, list[str]]:
+    """Return the seconds that the reference takes for a key, without its start-up, and what it finds."""
+    surts, none = folder / "surts", folder / "none"
+    surts.write_text("".join(f"{key}\n" for key in keys))
+    none.touch()
+    start_up = min(neighbour.batch_lookup(theirs, none)[1] for _ in range(3))
+    found, seconds = min((neighbour.batch_lookup(theirs, surts) for _ in range(3)), key=lambda run: run[1])
+    return (seconds - start_up) / len(keys), found
+
+
 def main() -> None:
     """Measure, report, judge."""
     report = Report("lookup", "Looking pages up in a compacted map, beside `mementomap`")
     addresses, origin = urls()
-    pairs = [
-        (address, key.partition("?")[0])
-        for address, key in zip(addresses, uri.key_many(addresses), strict=True)
-        # The reference knows neither single labels nor IP addresses.
-        if isinstance(key, str) and re.match(r"[a-z]+,", key)
-    ]
+    pairs = askable(addresses)
     half = len(pairs) // 2
     rng = random.Random(2)  # noqa: S311
     asked = rng.sample(pairs, min(QUESTIONS, half))
     questions, keys = [address for address, _ in asked], [key for _, key in asked]
     with tempfile.TemporaryDirectory(prefix="unlost-bench-") as folder:
-        surts, none = (Path(folder) / name for name in ("surts", "none"))
         ours, theirs, rows = write_maps(Path(folder), [address for address, _ in pairs[:half]])
-        surts.write_text("".join(f"{key}\n" for key in keys[:THEIR_QUESTIONS]))
-        none.touch()
         report.line(
             f"{rows:,} rows, {ours.stat().st_size / 1e6:.1f} MB, of half of {origin}, compacted with weights 1, 1; "
             f"{len(questions):,} pages of both halves in random order, {THEIR_QUESTIONS:,} of them for the reference. "
             "From Python strings to answers; start-up is not counted, on either side; best of 3."
         )
         report.line("")
-        start_up = min(neighbour.batch_lookup(theirs, none)[1] for _ in range(3))
-        found, seconds = min((neighbour.batch_lookup(theirs, surts) for _ in range(3)), key=lambda run: run[1])
-        reference = (seconds - start_up) / THEIR_QUESTIONS
-
+        reference, found = reference_seconds(theirs, keys[:THEIR_QUESTIONS], Path(folder))
         opened, loaded = Map.open(ours), Map.load(ours)
         answers = opened.lookup_keys_many(keys)
         assert loaded.lookup_keys_many(keys) == opened.lookup_many(questions) == answers  # noqa: S101

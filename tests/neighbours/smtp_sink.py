@@ -1,7 +1,6 @@
 """A real mail server (aiosmtpd) that keeps what it gets: over TLS, with a login, in a thread of its own."""
 
 import ssl
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,6 +11,8 @@ from typing import Any
 
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import AuthResult, LoginPassword
+
+from tests.neighbours.certificate import certificate
 
 USER, PASSWORD = "unlost", "a-secret-word"
 
@@ -41,15 +42,6 @@ class Sink:
         self.got.append(message_from_bytes(envelope.content, policy=policy.default))
         self.receivers.append(envelope.rcpt_tos)
         return "250 OK"
-
-
-def certificate(folder: Path, host: str = "127.0.0.1") -> tuple[Path, Path]:
-    """Make a certificate for a machine, signed by itself; return it and its key."""
-    cert, key = folder / f"{host}.pem", folder / f"{host}.key"
-    command: list[str | Path] = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]
-    command += ["-nodes", "-days", "2", "-subj", f"/CN={host}", "-addext", f"subjectAltName=IP:{host}"]
-    subprocess.run([*command, "-out", cert, "-keyout", key], check=True, capture_output=True)
-    return cert, key
 
 
 def _known(*arguments: Any) -> AuthResult:  # noqa: ANN401  of aiosmtpd

@@ -122,7 +122,9 @@ class FakeWayback:
     def _index(self, query: dict[str, str]) -> web.Response:
         if self.instead is not None:
             return web.Response(body=self.instead, content_type="application/json")
-        rows = sorted((row for row in self.stored if _matches(row, query)), key=lambda row: (row.urlkey, row.timestamp))
+        rows = sorted(
+            (row for row in self.stored if is_asked_for(row, query)), key=lambda row: (row.urlkey, row.timestamp)
+        )
         start = int(query.get("resumeKey", "r0").removeprefix("r"))
         limit = int(query.get("limit", self.cap))
         if limit < 0:
@@ -189,7 +191,8 @@ class FakeWayback:
         return sorted((row for row in self.stored if row.urlkey == key), key=lambda row: row.timestamp)
 
 
-def _matches(row: Stored, query: dict[str, str]) -> bool:
+def is_asked_for(row: Stored, query: dict[str, str]) -> bool:
+    """Return whether a row is among those that a query of the index is for."""
     asked = query["url"]
     kind = query.get("matchType", "exact")
     key = uri.surt(asked)

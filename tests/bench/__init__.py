@@ -1,0 +1,1 @@
+"""The benches that judge by more than a clock: that they judge rightly."""

@@ -1,0 +1,1 @@
+"""The comparison with other tools: what it makes up, and how it judges."""

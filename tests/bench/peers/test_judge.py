@@ -1,0 +1,58 @@
+"""The judge of recoveries: what is wrong is found, and called what it is."""
+
+from pathlib import Path
+
+from bench.peers.judge import Links, judge, linked
+from bench.peers.site import HOME, lost_site
+
+SITE = lost_site(1)
+RIGHT = {resource.uri: resource.right for resource in SITE}
+
+
+def test_all_right() -> None:
+    """What is right is right."""
+    outcome = judge(SITE, RIGHT)
+    assert (outcome.right, outcome.wrong, outcome.missing) == (len(RIGHT), {}, 0)
+    assert all(right == count for right, count in outcome.kinds.values())
+
+
+def test_planted_faults_are_counted() -> None:
+    """A soft 404, a body cut off or gzipped, another page's, rubbish and nothing are found for what they are."""
+    by_kind = {resource.kind: resource for resource in SITE}
+    softly, plain = by_kind["a soft 404 since"], by_kind["plain page"]
+    query, case, packed = (by_kind[kind] for kind in ("query string", "letter case", "stored gzipped"))
+    soft = next(body for body, what in softly.wrong.items() if what == "a soft 404")
+    gzipped = next(body for body, what in packed.wrong.items() if what == "gzipped")
+    found = dict(RIGHT)
+    found[softly.uri] = soft
+    found[plain.uri] = plain.right[: len(plain.right) // 2]
+    found[query.uri] = plain.right
+    found[case.uri] = b"rubbish"
+    found[packed.uri] = gzipped
+    del found[by_kind["long name"].uri]
+    outcome = judge(SITE, found)
+    expected = {"a soft 404": 1, "cut off": 1, "another page": 1, "something else": 1, "gzipped": 1}
+    assert (outcome.right, outcome.wrong, outcome.missing) == (len(RIGHT) - 6, expected, 1)
+    assert outcome.kinds["plain page"] == (0, 1)
+    assert outcome.kinds["picture"] == (2, 2)
+
+
+def test_links_are_followed_on_the_disk(tmp_path: Path) -> None:
+    """Those to files work; to the disk's root, the lost server, and no file, they are broken; others do not count."""
+    folder = tmp_path / "a site"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "b%.html").write_text("<!doctype html>")
+    page = folder / "sub" / "a.html"
+    hrefs = ("../b%25.html", "../b%25.html#here", "/b.html", f"{HOME}b.html", "view.php?id=1", "http://other.example/")
+    page.write_text("<!doctype html>" + "".join(f'<a href="{href}">x</a>' for href in hrefs))
+    assert linked(folder, [page]) == Links(working=1, broken=3)
+
+
+def test_links_out_of_the_folder_are_broken(tmp_path: Path) -> None:
+    """A file that is there, but not the tool's, is no part of the site."""
+    folder = tmp_path / "site"
+    folder.mkdir()
+    (tmp_path / "secret.html").write_text("x")
+    page = folder / "a.html"
+    page.write_text('<!doctype html><a href="../secret.html">x</a>')
+    assert linked(folder, [page]) == Links(0, 1)

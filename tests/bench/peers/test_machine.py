@@ -1,0 +1,124 @@
+"""The made-up Wayback Machine answers as the real one is known to, refuses who asks too much, and breaks off."""
+
+import http.client
+import json
+import socket
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from bench.peers.machine import BASE, NAME, PER_SPAN, SPAN, Machine, serving
+from bench.peers.site import Trouble
+
+from tests.neighbours.certificate import certificate
+from tests.neighbours.wayback_cdx import Stored
+from tests.virtual_clock import VirtualClock
+from unlost.archives.archive import Work
+
+PAGE = "http://lost.example/a?x=1&y=2"
+STORED = [
+    Stored(PAGE, "20120101000000", b"<p>one</p>"),
+    Stored(PAGE, "20140101000000", b"<p>two</p>"),
+    Stored(PAGE, "20160101000000", b"<p>gone</p>", statuscode=404),
+    Stored("http://lost.example/b.png", "20130101000000", b"png", "image/png", digest="B"),
+    Stored("http://lost.example/b.png", "20150101000000", b"png", "warc/revisit", None, digest="B"),
+]
+
+
+class Answers:
+    """What it says, over a connection that trusts its certificate for its name."""
+
+    def __init__(self, machine: Machine, port: int, trusted: Path) -> None:
+        self.machine = machine
+        self._port = port
+        self._tls = ssl.create_default_context(cafile=str(trusted))
+
+    def get(self, path: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
+        """Ask for a path."""
+        connection = http.client.HTTPConnection(NAME)
+        plain = socket.create_connection(("127.0.0.1", self._port), 30)
+        connection.sock = self._tls.wrap_socket(plain, server_hostname=NAME)
+        try:
+            connection.request("GET", path, headers={name.replace("_", "-"): value for name, value in headers.items()})
+            answer = connection.getresponse()
+            return answer.status, dict(answer.headers), answer.read()
+        finally:
+            connection.close()
+
+    def index(self, query: str) -> bytes:
+        """Ask the index."""
+        return self.get(f"/cdx/search/cdx?{query}")[2]
+
+
+@pytest.fixture(scope="module")
+def signed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Give a certificate for its name, and the key."""
+    return certificate(tmp_path_factory.mktemp("signed"), NAME)
+
+
+@contextmanager
+def answering(signed: tuple[Path, Path], troubles: dict[tuple[str, str], Trouble] | None = None) -> Iterator[Answers]:
+    """Run it."""
+    machine = Machine(list(STORED), VirtualClock(), troubles=troubles or {}, seconds=0)
+    with serving(machine, signed, 0) as port:
+        yield Answers(machine, port, signed[0])
+
+
+def test_the_index_knows_what_peers_ask(signed: tuple[Path, Path]) -> None:
+    """Wildcards, fields, filters, text, JSON with keys to go on, and numbered pages up to an empty one."""
+    with answering(signed) as answers:
+        rows = json.loads(answers.index("url=lost.example/*&output=json&fl=timestamp,original"))
+        assert rows[0] == ["timestamp", "original"]
+        assert len(rows) == 6
+        good = answers.index("url=lost.example/*&filter=statuscode:200&filter=!mimetype:image/.*&fl=timestamp")
+        assert good.split() == [b"20120101000000", b"20140101000000"]
+        cut = json.loads(answers.index("url=lost.example/*&output=json&fl=timestamp&limit=2&showResumeKey=true"))
+        assert cut[-2:] == [[], ["2"]]
+        assert answers.index("url=lost.example/*&page=0").count(b"\n") == 5
+    with answering(signed) as answers:
+        assert answers.index("url=lost.example/*&page=1") == b""
+        assert answers.index("url=nobody.example/*&output=json") == b"[]\n"
+
+
+def test_copies_come_by_whatever_spelling_clients_have(signed: tuple[Path, Path]) -> None:
+    """Raw, with the whole address as for a proxy, all of it escaped; a revisit has the type of what it repeats."""
+    with answering(signed) as answers:
+        escaped = "http://lost.example/a%3Fx%3D1%26y%3D2"
+        for path in (f"/web/20140101000000id_/{PAGE}", f"{BASE}/web/20140101000000id_/{escaped}"):
+            status, headers, body = answers.get(path)
+            assert (status, body) == (200, b"<p>two</p>")
+            assert headers["Memento-Datetime"] == "Wed, 01 Jan 2014 00:00:00 GMT"
+        _, headers, body = answers.get("/web/20150101000000id_/http://lost.example/b.png")
+        assert (headers["Content-Type"], body) == ("image/png", b"png")
+        status, headers, _ = answers.get(f"/web/{PAGE}", Accept_Datetime="Sun, 01 Dec 2013 00:00:00 GMT")
+        assert (status, headers["Location"]) == (302, f"{BASE}/web/20140101000000/{PAGE}")
+
+
+def test_who_asks_too_much_is_refused_until_the_time_is_over(signed: tuple[Path, Path]) -> None:
+    """One question beyond the limit is refused with the time to wait; one before that is over counts as too soon."""
+    with answering(signed) as answers:
+        asked = [answers.get("/cdx/search/cdx?url=lost.example") for _ in range(PER_SPAN[Work.INDEX] + 2)]
+        assert [status for status, _, _ in asked[-3:]] == [200, 429, 429]
+        assert asked[-1][1]["Retry-After"] == "10"
+        assert answers.get(f"/web/20140101000000id_/{PAGE}")[0] == 200  # copies have a limit of their own
+        assert (answers.machine.refused, answers.machine.too_soon) == (2, 1)
+        clock = answers.machine.clock
+        assert isinstance(clock, VirtualClock)
+        clock.advance(SPAN)
+        assert answers.get("/cdx/search/cdx?url=lost.example")[0] == 200
+        assert (answers.machine.refused, answers.machine.too_soon) == (2, 1)
+
+
+def test_transfers_break_off_as_often_as_they_are_told_to(signed: tuple[Path, Path]) -> None:
+    """Half of a copy comes, then nothing; after that it comes whole. An archive that is busy once says so once."""
+    troubles = {("20120101000000", PAGE): Trouble("cut", 1), ("20140101000000", PAGE): Trouble("503", 1)}
+    with answering(signed, troubles) as answers:
+        with pytest.raises(http.client.IncompleteRead) as broken:
+            answers.get(f"/web/20120101000000id_/{PAGE}")
+        assert broken.value.partial == b"<p>on"
+        assert answers.get(f"/web/20120101000000id_/{PAGE}")[2] == b"<p>one</p>"
+        status, headers, _ = answers.get(f"/web/20140101000000id_/{PAGE}")
+        assert (status, headers["Retry-After"]) == (503, "2")
+        assert answers.get(f"/web/20140101000000id_/{PAGE}")[0] == 200

@@ -1,0 +1,65 @@
+"""The made-up lost site is the same each time, and each of its resources is as difficult as it says."""
+
+import gzip
+
+from bench.peers.site import HOME, Resource, Site, lost_site
+
+from tests.neighbours.wayback_cdx import Stored
+
+
+def captures(site: Site, resource: Resource) -> list[Stored]:
+    """Return what is stored of a resource, by date."""
+    return sorted((row for row in site.stored if row.original == resource.uri), key=lambda row: row.timestamp)
+
+
+def test_it_is_the_same_each_time() -> None:
+    """Nothing of it is random."""
+    assert lost_site(2) == lost_site(2)
+    assert len(lost_site(2).resources) > len(lost_site(1).resources)
+
+
+def test_what_is_right_can_be_had() -> None:
+    """Of every resource there is a good capture with the right body, whose transfer does not always break off."""
+    site = lost_site(2)
+    assert len({resource.uri for resource in site}) == len(site.resources)
+    for resource in site:
+        good = [row for row in captures(site, resource) if row.statuscode == 200]
+        bodies = {
+            gzip.decompress(row.body) if row.coding else row.body
+            for row in good
+            if (trouble := site.troubles.get((row.timestamp, row.original))) is None or trouble.times is not None
+        }
+        assert resource.right in bodies
+        assert resource.right not in resource.wrong
+
+
+def test_what_is_difficult_is_there() -> None:
+    """The last captures are what the kinds say."""
+    site = lost_site(1)
+    last = {resource.kind: captures(site, resource)[-1] for resource in site}
+    assert last["a 404 since"].statuscode == 404
+    assert last["a redirect to the home page since"].location == "/"
+    assert b"not found" in last["a soft 404 since"].body
+    assert b"for sale" in last["parked since"].body
+    assert (last["last capture is a revisit"].mimetype, last["last capture is a revisit"].statuscode) == (
+        "warc/revisit",
+        None,
+    )
+    assert last["stored gzipped"].body[:2] == b"\x1f\x8b"
+    assert last["letter case"].urlkey == last["letter case, the other"].urlkey
+    assert len(last["long name"].original) > 255
+    assert "charset=windows-1251" in dict(last["legacy charset"].headers)["Content-Type"]
+    assert {trouble.what for trouble in site.troubles.values()} == {"cut", "503"}
+    assert lost_site(1, is_calm=True).troubles == {}
+
+
+def test_everything_is_linked_from_the_home_page() -> None:
+    """Whoever follows links gets to all pages; the links are spelled in three ways."""
+    site = lost_site(2)
+    home = next(resource for resource in site if resource.uri == HOME).right.decode()
+    for resource in site:
+        if resource.mime == "text/html" and resource.uri != HOME:
+            assert resource.uri.removeprefix(HOME).replace("&", "&amp;") in home
+    assert 'href="/' in home
+    assert f'href="{HOME}' in home
+    assert 'href="crew/' in home

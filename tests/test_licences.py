@@ -1,0 +1,48 @@
+"""Nothing that is passed on with unlost has duties that nobody has thought about."""
+
+from pathlib import Path
+
+import pytest
+from scripts.licences import ALLOWED, Dependency, crates, python_packages
+
+PAGE = (Path(__file__).parents[1] / "docs" / "dependencies.md").read_text()
+
+
+@pytest.fixture(scope="module")
+def dependencies() -> list[Dependency]:
+    """Give everything that comes with it."""
+    return python_packages() + crates()
+
+
+def test_what_is_copyleft_is_named(dependencies: list[Dependency]) -> None:
+    """Whatever has a duty to share is on the list of what may, with the reason; and nothing else is on that list."""
+    assert {each.name for each in dependencies if each.is_copyleft} == set(ALLOWED)
+    for name, why in ALLOWED.items():
+        assert f"| {name} | {why} |" in PAGE
+
+
+def test_every_licence_is_known(dependencies: list[Dependency]) -> None:
+    """Each says what it is under, and the page has each Python package with its version."""
+    assert len(dependencies) > 100
+    assert [each for each in dependencies if each.licence == "unknown"] == []
+    names = {line.split(" | ")[0].removeprefix("| ") for line in PAGE.splitlines() if line.startswith("| ")}
+    assert {each.name for each in python_packages()} <= names
+
+
+@pytest.mark.parametrize(
+    ("licence", "is_copyleft"),
+    [
+        ("MIT", False),
+        ("MIT OR Apache-2.0 OR LGPL-2.1-or-later", False),
+        ("MIT/Apache-2.0", False),
+        ("Apache-2.0 WITH LLVM-exception", False),
+        ("LGPL-3.0-only", True),
+        ("MPL-2.0", True),
+        ("GPL-2.0 OR AGPL-3.0", True),
+        ("MIT AND GPL-3.0", True),
+        ("GNU Lesser General Public License v3 (LGPLv3)", True),
+    ],
+)
+def test_copyleft_is_recognised(licence: str, is_copyleft: bool) -> None:
+    """By its name, unless there is an alternative without it."""
+    assert Dependency("a", "1", licence).is_copyleft is is_copyleft
