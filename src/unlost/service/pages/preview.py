@@ -21,6 +21,7 @@ from unlost.aggregate.places import Places
 from unlost.service.asked import terms_of
 from unlost.service.jobs.job import State
 from unlost.service.jobs_desk import Desk
+from unlost.service.pages.catalogue import strings_for
 from unlost.service.pages.looks import Looks
 
 _PIECE = 1 << 16
@@ -113,6 +114,6 @@ class Preview:
         }
 
     def _gone(self, request: Request) -> Response:
-        text = self._looks.strings(request)("preview.gone")
+        text = strings_for(request)("preview.gone")
         headers = {**self._headers("'none'"), "cache-control": "no-store"}
         return Response(text, 404, {**headers, "content-type": "text/plain; charset=utf-8"})
