@@ -136,7 +136,7 @@ class Ordering:
             uri = page_in(address)
             found = self._kept(uri, Wish())
             if found is None:
-                if not self._limit.takes(self._desk.clients.code(request)):
+                if not await self._desk.do(self._limit.takes, self._desk.clients.code(request)):
                     return "later"
                 found = await self._finds.find(uri)
             return holdings_of(found)
