@@ -44,18 +44,21 @@ def test_what_a_unit_starts_runs(unit: Path, tmp_path: Path) -> None:
     here = {name: value for name, value in os.environ.items() if not name.startswith(("UNLOST_", "XDG_"))}
     told = dict(each.split("=", 1) for each in shlex.split(service["Environment"]))
     told = {name: value.replace("/var/lib/unlost", str(tmp_path)) for name, value in told.items()}
-    command = shlex.split(service["ExecStart"].replace(PROGRAM, str(UNLOST)).replace("%H-%i", "machine-1"))
+    command = shlex.split(
+        service["ExecStart"].replace(PROGRAM, str(UNLOST)).replace("%H-%i", "machine-1").replace("%i", "0")
+    )
     environment = here | told | {"UNLOST_SERVE_PORT": "0", "UNLOST_CONTACT": "me@example.org"}
+    ready = "listening at" if "--workers 0" in service["ExecStart"] else "waits for jobs"
     with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
         lines: list[str] = []
         reading = threading.Thread(target=lambda: lines.extend(process.stderr or ()))
         reading.start()
         try:
-            wait_until(lambda: any("waits for jobs" in line for line in lines) or process.poll() is not None)
+            wait_until(lambda: any(ready in line for line in lines) or process.poll() is not None)
         finally:
             process.send_signal(signal.SIGTERM)
             code = process.wait(60)
             reading.join()
     assert code == 0, lines
-    assert any("waits for jobs" in line for line in lines), lines
+    assert any(ready in line for line in lines), lines
     assert (tmp_path / "jobs" / "jobs.sqlite").exists()

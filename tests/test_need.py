@@ -50,6 +50,7 @@ def test_what_is_there_is_not_installed(tmp_path: Path) -> None:
         "curl",
         "groff",
         "nginx",
+        "ip",
         "apache2",
         "gs",
         "lighttpd",

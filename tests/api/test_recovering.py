@@ -131,8 +131,11 @@ def test_it_is_exported_and_reported(archive: FakeArchive, tmp_path: Path) -> No
     assert (tmp_path / "site" / ".htaccess").exists()
     found.export(tmp_path / "site.wacz")
     assert zipfile.is_zipfile(tmp_path / "site.wacz")
+    german = found.report(tmp_path / "german", language="de")
+    assert '<html lang="de">' in german.read_text()
     page = found.report()
     assert "lost.example" in page.read_text()
+    assert (german.parent / "report.json").read_bytes() == (page.parent / "report.json").read_bytes()
     lines = (page.parent / "report.json").read_text().splitlines()
     assert [json.loads(line).get("uri") for line in lines].count(f"{SITE}about") == 1
     assert unlost.compare(tmp_path / "it", tmp_path / "site.wacz").counts.identical == 3

@@ -14,10 +14,12 @@ def test_bash_completes_commands_and_options() -> None:
     ask = (
         f"PATH={UNLOST.parent}:$PATH; source /dev/stdin; "
         "COMP_WORDS=(unlost map com) COMP_CWORD=2; _unlost_completion unlost; echo ${COMPREPLY[@]}; COMPREPLY=(); "
-        "COMP_WORDS=(unlost map build --ou) COMP_CWORD=3; _unlost_completion unlost; echo ${COMPREPLY[@]}"
+        "COMP_WORDS=(unlost map build --ou) COMP_CWORD=3; _unlost_completion unlost; echo ${COMPREPLY[@]}; "
+        "COMPREPLY=(); COMP_WORDS=(unlost report --language d) COMP_CWORD=3; _unlost_completion unlost; "
+        "echo ${COMPREPLY[@]}"
     )
     done = subprocess.run(["bash", "-c", ask], input=printed.stdout, capture_output=True, check=True)
-    assert done.stdout.decode().split() == ["compact", "--output"]
+    assert done.stdout.decode().split() == ["compact", "--output", "de"]
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])

@@ -115,6 +115,39 @@ def test_a_page_elsewhere(recovery: Path, tmp_path: Path) -> None:
     assert not (recovery / "report").exists()
 
 
+def test_in_german(recovery: Path, tmp_path: Path) -> None:
+    """`--language de` writes the page and the summary in German; lines, objects and lists are the same bytes."""
+    english, german = tmp_path / "en", tmp_path / "de"
+    assert unlost("report", str(recovery), "-o", str(english)).returncode == 0
+    done = unlost("report", str(recovery), "-o", str(german), "--language", "de")
+    assert done.returncode == 0
+    printed = done.stdout.decode()
+    assert "3 von 5 Dateien sind zurückgekommen. 2 fehlen." in printed
+    assert "Warum etwas fehlt:" in printed
+    assert "\n      1  Archive haben nur Kopien, die nicht die Seite sind\n" in printed
+    assert "came back" not in printed
+    assert '<html lang="de">' in (german / "index.html").read_text()
+    for name in ("summary.tsv", "report.json"):
+        assert (german / name).read_bytes() == (english / name).read_bytes()
+    by_setting = unlost("report", str(recovery), "--html", str(tmp_path / "p"), env={"UNLOST_REPORT_LANGUAGE": "de"})
+    assert by_setting.stdout == done.stdout
+    for form in ("--tsv", "--json", "--list=missing"):
+        assert (
+            unlost("report", str(recovery), form, "--language=de").stdout
+            == unlost("report", str(recovery), form).stdout
+        )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [(["--language", "xx"], "'en', 'de'"), (["--factors", "--language", "de"], "told in English only")],
+)
+def test_a_language_that_is_not_there(recovery: Path, options: list[str], message: str) -> None:
+    """Those that are known are named; what has no other language says so."""
+    done = unlost("report", str(recovery), *options)
+    assert (done.returncode, message in done.stderr.decode()) == (2, True)
+
+
 def test_files_elsewhere(recovery: Path, tmp_path: Path) -> None:
     """`-o` takes another folder, and the recovery is left alone."""
     assert unlost("report", str(recovery), "-o", str(tmp_path / "out")).returncode == 0

@@ -70,6 +70,15 @@ _SITE = (
 """
 )
 
+_BALANCING = (
+    _COMMON
+    + """\
+    log_format who '$upstream_addr $request_method $uri $status';
+    include "{folder}/site.conf";
+}}
+"""
+)
+
 
 def program() -> str:
     """Return where it is. Raises FileNotFoundError."""
@@ -116,6 +125,22 @@ def hosting(folder: Path, work: Path) -> Iterator[int]:
 
     def command(port: int) -> list[str | Path]:
         return _command(_HOSTING, folder, work, port)
+
+    with running(command, lambda port: answers(port, f"/ready-{port}"), work) as port:
+        yield port
+
+
+@contextmanager
+def balancing(site: str, work: Path) -> Iterator[int]:
+    """Run a site that passes requests on, on the port that is yielded, in place of 443.
+
+    site: its settings, without TLS. work/access.log: a line for each request, with the address of who answered.
+    """
+
+    def command(port: int) -> list[str | Path]:
+        text = site.replace("listen 443 ssl;", f"listen 127.0.0.1:{port}; location = /ready-{port} {{ return 204; }}")
+        (work / "site.conf").write_text(text)
+        return _command(_BALANCING, work, work, port)
 
     with running(command, lambda port: answers(port, f"/ready-{port}"), work) as port:
         yield port

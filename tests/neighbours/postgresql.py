@@ -49,8 +49,11 @@ def _as_another() -> list[str]:
 
 
 @contextmanager
-def serving() -> Iterator[Postgresql]:
-    """Run a server that forgets everything afterwards."""
+def serving(host: str = "", clients: str = "") -> Iterator[Postgresql]:
+    """Run a server that forgets everything afterwards.
+
+    host: another address of this machine at which it is reached, too, by those in the network `clients`.
+    """
     folder = Path(tempfile.mkdtemp(prefix="unlost-postgresql-"))
     try:
         if os.getuid() == 0:
@@ -72,9 +75,17 @@ def serving() -> Iterator[Postgresql]:
         ]
         subprocess.run([*_as_another(), *made], check=True, capture_output=True, cwd=folder)
 
+        if host:
+            with (data / "pg_hba.conf").open("a") as rules:
+                rules.write(f"host all tester {clients} trust\n")
+
         def command(port: int) -> list[str | Path]:
             # The disk is of no use to anybody afterwards: a test that pulls the plug is not among them.
-            options = {"listen_addresses": "127.0.0.1", "port": str(port), "unix_socket_directories": str(folder)}
+            options = {
+                "listen_addresses": f"127.0.0.1,{host}".strip(","),
+                "port": str(port),
+                "unix_socket_directories": str(folder),
+            }
             options |= {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
             set_ = [text for name, value in options.items() for text in ("-c", f"{name}={value}")]
             return [*_as_another(), program("postgres"), "-D", data, *set_]

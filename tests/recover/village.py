@@ -56,6 +56,7 @@ def stored(held: Held) -> Stored:
 class Watched:
     """A fake archive that somebody watches.
 
+    host: the address to listen on.
     watch: is called before each answer with how many requests all archives have had; it may block.
     is_dead: whether it breaks every connection and refuses new ones. hangs: whether it answers nothing.
     """
@@ -63,6 +64,7 @@ class Watched:
     name: str
     fake: FakeWayback
     village: "Village"
+    host: str = "127.0.0.1"
     is_dead: bool = False
     hangs: bool = False
     port: int = 0
@@ -86,10 +88,10 @@ class Watched:
         if self._runner is None:
             self._runner = web.ServerRunner(web.Server(self.handle, keepalive_timeout=5))
             await self._runner.setup()
-        self._site = web.TCPSite(self._runner, "127.0.0.1", self.port, reuse_address=True)
+        self._site = web.TCPSite(self._runner, self.host, self.port, reuse_address=True)
         await self._site.start()
         self.port = self.port or self._runner.addresses[0][1]
-        self.fake.base = f"http://127.0.0.1:{self.port}"
+        self.fake.base = f"http://{self.host}:{self.port}"
 
     async def shut(self) -> None:
         """Refuse connections."""
@@ -152,10 +154,10 @@ class Village:
 
 
 @asynccontextmanager
-async def _open(site: Site, fakes: Mapping[str, FakeWayback]) -> AsyncIterator[Village]:
+async def _open(site: Site, fakes: Mapping[str, FakeWayback], host: str) -> AsyncIterator[Village]:
     village_ = Village(site, loop=asyncio.get_running_loop())
     for name, fake in fakes.items():
-        village_.archives[name] = Watched(name, fake, village_)
+        village_.archives[name] = Watched(name, fake, village_, host)
     try:
         for archive in village_.archives.values():
             await archive.open()
@@ -166,15 +168,15 @@ async def _open(site: Site, fakes: Mapping[str, FakeWayback]) -> AsyncIterator[V
 
 
 @contextmanager
-def running(site: Site) -> Iterator[Village]:
-    """Run the archives of a small site."""
+def running(site: Site, host: str = "127.0.0.1") -> Iterator[Village]:
+    """Run the archives of a small site. host: the address of this machine to listen on."""
     held = {name: [stored(held) for _, held in site.captures() if held.archive == name] for name in NAMES}
-    with serving(site, {name: FakeWayback(each) for name, each in held.items()}) as found:
+    with serving(site, {name: FakeWayback(each) for name, each in held.items()}, host) as found:
         yield found
 
 
 @contextmanager
-def serving(site: Site, fakes: Mapping[str, FakeWayback]) -> Iterator[Village]:
+def serving(site: Site, fakes: Mapping[str, FakeWayback], host: str = "127.0.0.1") -> Iterator[Village]:
     """Run any archives."""
-    with aside(_open(site, fakes)) as found:
+    with aside(_open(site, fakes, host)) as found:
         yield found

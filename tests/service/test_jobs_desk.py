@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Iterator
+from ipaddress import ip_network
 from pathlib import Path
 
 import pytest
@@ -92,11 +93,14 @@ def test_who_looks_after_jobs_survives_what_nobody_thought_of(desk: Desk, monkey
 
 def test_whence_a_request_comes_is_what_our_own_proxy_says() -> None:
     """The last address in the last line counts, whatever a stranger wrote before: also where a proxy adds a line."""
-    clients = Clients(Keys(b"x" * 32), is_behind_proxy=True)
+    clients = Clients(Keys(b"x" * 32), proxies=[ip_network("127.0.0.0/8")])
 
-    def code(*lines: bytes) -> str:
+    def code(*lines: bytes, by: str = "127.0.0.1") -> str:
         headers = [(b"x-forwarded-for", line) for line in lines]
-        return clients.code(Request({"type": "http", "headers": headers, "client": ("127.0.0.1", 1)}))
+        return clients.code(Request({"type": "http", "headers": headers, "client": (by, 1)}))
 
     assert code(b"192.0.2.1") == code(b"6.6.6.6, 192.0.2.1") == code(b"6.6.6.6", b"192.0.2.1")
     assert code(b"192.0.2.1", b"6.6.6.6") != code(b"192.0.2.1") != code()
+    assert code(b"192.0.2.1", by="::ffff:127.0.0.9") == code(b"192.0.2.1")
+    strangers = {code(b"192.0.2.1", by="192.0.2.7"), code(b"6.6.6.6", by="192.0.2.7"), code(by="192.0.2.7")}
+    assert len(strangers) == 1, "whoever is no proxy is believed nothing"

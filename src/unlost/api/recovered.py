@@ -156,15 +156,16 @@ class Recovered:
         with open_target(target) as opened:
             return export_site(self.folder, opened, wanted)
 
-    def report(self, to: str | PathLike[str] | None = None) -> Path:
+    def report(self, to: str | PathLike[str] | None = None, *, language: Literal["en", "de"] = "en") -> Path:
         """Write a report into a folder: a page for people, a line for each resource, and the same as JSON.
 
-        to: the folder; by default, `report` in that of the recovery. Returns the path of the page.
+        to: the folder; by default, `report` in that of the recovery. language: of the page; lines and JSON have
+        none. Returns the path of the page.
         Raises InputError, OSError.
         """
         files = ReportFiles.into(None if to is None else Path(to), self.folder)
         with StateReading(self.folder) as state:
-            write_report(state, files)
+            write_report(state, files, language=language)
         if files.page is None:
             raise UsageError("a report has a page")
         return files.page

@@ -6,6 +6,7 @@ import click
 
 from unlost.cli.target import check_new_file
 from unlost.errors import UsageError
+from unlost.shown.language import LANGUAGES
 
 _PLACE = click.Path(path_type=Path)
 
@@ -14,6 +15,13 @@ _PLACE = click.Path(path_type=Path)
 @click.argument("recoveries", type=_PLACE, nargs=-1, required=True, metavar="RECOVERY...")
 @click.option(
     "-o", "--output", type=_PLACE, metavar="DIR", help="Where to write the files.  [default: RECOVERY/report]"
+)
+@click.option(
+    "--language",
+    type=click.Choice(LANGUAGES),
+    default=LANGUAGES[0],
+    show_default=True,
+    help="Of the page and of what is printed for people; lines and objects have none.",
 )
 @click.option("--html", type=_PLACE, metavar="FILE", help="Write the page there, and no other files.")
 @click.option("--tsv", is_flag=True, help="Print a line for each resource, with tabs, and write no files.")
@@ -37,6 +45,7 @@ def command(
     ctx: click.Context,
     recoveries: tuple[Path, ...],
     output: Path | None,
+    language: str,
     html: Path | None,
     tsv: bool,
     json: bool,
@@ -58,6 +67,8 @@ def command(
     if factors:
         if tsv or list or output is not None:
             raise UsageError("--factors goes with --json and --html, not with --tsv, --list and --output")
+        if language != LANGUAGES[0]:
+            raise UsageError("--factors is told in English only: leave out --language")
         from unlost.cli.reportfactors import run_factors  # noqa: PLC0415  start-up
 
         ctx.exit(run_factors(recoveries, ranks, backlinks, original, html, plot, json=json))
@@ -78,5 +89,5 @@ def command(
         files = ReportFiles.into(output, recovery)
     else:
         files = ReportFiles()
-    run(recovery, printed, files)
+    run(recovery, printed, files, language)
     ctx.exit(0)

@@ -8,6 +8,7 @@ from unlost.cli.messages import say
 from unlost.cli.reportshown import Lines, print_summary
 from unlost.recover.report.figures import Figures
 from unlost.recover.report.files import ReportFiles, write_report
+from unlost.recover.report.retelling import report_strings
 from unlost.recover.state.reading import StateReading
 from unlost.recover.summary import plain
 
@@ -24,17 +25,20 @@ class Printed(StrEnum):
     LISTED = "listed"
 
 
-def run(recovery: Path, printed: Printed, files: ReportFiles) -> None:
-    """Print one thing, and write the files, whole or not at all. Raises InputError, OSError."""
+def run(recovery: Path, printed: Printed, files: ReportFiles, language: str) -> None:
+    """Print one thing, and write the files, whole or not at all. language: of what people read.
+
+    Raises InputError, OSError.
+    """
     with StateReading(recovery) as state:
-        figures = Figures() if _is_list(printed) and not files.named() else _written(state, printed, files)
+        figures = Figures() if _is_list(printed) and not files.named() else _written(state, printed, files, language)
         if _is_list(printed):
             with Lines() as lines:
                 for line in _list(state, printed):
                     lines.add(line)
         state.check()
     if printed is Printed.SUMMARY:
-        print_summary(figures)
+        print_summary(figures, report_strings(language))
     if not _is_list(printed) and not figures.total:
         say(f"{recovery}: nothing has come back yet: `unlost recover` goes on", level="note")
     if files.page is not None:
@@ -45,14 +49,18 @@ def _is_list(printed: Printed) -> bool:
     return printed not in (Printed.SUMMARY, Printed.TSV, Printed.JSON)
 
 
-def _written(state: StateReading, printed: Printed, files: ReportFiles) -> Figures:
+def _written(state: StateReading, printed: Printed, files: ReportFiles, language: str) -> Figures:
     """Read all resources once: print them, write them, count them, and write the page."""
     if printed not in (Printed.TSV, Printed.JSON):
-        return write_report(state, files)
+        return write_report(state, files, language=language)
     with Lines() as shown:
         also = [shown.add]
         return write_report(
-            state, files, lines=also if printed is Printed.TSV else (), objects=also if printed is Printed.JSON else ()
+            state,
+            files,
+            lines=also if printed is Printed.TSV else (),
+            objects=also if printed is Printed.JSON else (),
+            language=language,
         )
 
 

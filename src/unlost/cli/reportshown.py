@@ -7,8 +7,10 @@ from unlost.cli.addresses import write
 from unlost.cli.table import aligned
 from unlost.recover.report.figures import Figures
 from unlost.recover.report.kinds import ORDER
-from unlost.recover.report.wording import REASONS, VERDICTS, headline, list_words, remarks
-from unlost.shown.words import printable, share
+from unlost.recover.report.retelling import retold
+from unlost.recover.report.wording import headline, list_words, remarks
+from unlost.shown.catalogue import Strings
+from unlost.shown.words import printable
 
 _BYTES = 1 << 16  # written at once
 
@@ -41,49 +43,51 @@ class Lines:
         self._size = 0
 
 
-def print_summary(figures: Figures) -> None:
+def print_summary(figures: Figures, t: Strings) -> None:
     """Print how much came back, by kind and by archive, and why the rest did not."""
-    lines = [*([printable(figures.url)] if figures.url else []), headline(figures), *remarks(figures)]
+    lines = [*([printable(figures.url)] if figures.url else []), headline(figures, t), *remarks(figures, t)]
     if figures.total:
         uses = [
-            ("pages", figures.pages),
-            ("parts of pages", figures.parts),
-            ("all", [figures.recovered, figures.missing]),
+            ("head.pages_row", figures.pages),
+            ("head.parts_row", figures.parts),
+            ("head.all_row", [figures.recovered, figures.missing]),
         ]
         rows = [
-            (label, f"{back:,}", f"{lost:,}", share(back / (back + lost)))
+            (t(label), t.number(back), t.number(lost), t.share(back / (back + lost)))
             for label, (back, lost) in uses
             if back + lost
         ]
-        lines += ["", *aligned(("", "came back", "missing", "share"), rows)]
+        lines += ["", *aligned(("", t("head.came_back"), t("head.missing"), t("head.share")), rows)]
     if figures.recovered:
-        kinds = [(kind, f"{figures.kinds[kind]:,}") for kind in ORDER if figures.kinds[kind]]
-        lines += ["", *aligned(("kind", "came back"), kinds)]
+        kinds = [(t.word("kind", kind), t.number(figures.kinds[kind])) for kind in ORDER if figures.kinds[kind]]
+        lines += ["", *aligned((t("head.kind"), t("head.came_back")), kinds)]
     if names := figures.archive_ids():
-        lines += ["", *_archives(figures, names)]
-    for title, counts, words in (
-        ("missing", figures.reasons, REASONS),
-        ("rejected copies", figures.rejected, VERDICTS),
-        ("links that were not followed", figures.trapped, {}),
+        lines += ["", *_archives(figures, names, t)]
+    for title, counts, part in (
+        ("head.why_missing", figures.reasons, "reason"),
+        ("head.why_rejected", figures.rejected, "verdict"),
+        ("head.why_not_followed", figures.trapped, ""),
     ):
         if counts:
             ordered = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
-            lines += ["", f"{title}:"]
-            lines += [f"{count:>7,}  {printable(words.get(each, each))}" for each, count in ordered]
+            lines += ["", t(title)]
+            for each, count in ordered:
+                words = t.word(part, each) if part else retold(each, t) or each
+                lines.append(f"{t.number(count):>7}  {printable(words)}")
     write([line + "\n" for line in lines])
 
 
-def _archives(figures: Figures, names: list[str]) -> list[str]:
-    heads = ("archive", "came back", "lists it, too", "rejected", "requests")
+def _archives(figures: Figures, names: list[str], t: Strings) -> list[str]:
+    heads = [t(f"head.{each}") for each in ("archive", "came_back", "also", "rejected", "requests")]
     rows = [
         (
-            printable(name) or "unknown",
-            *(f"{each[name]:,}" for each in (figures.archives, figures.also, figures.rejected_by)),
-            f"{figures.asked.get(name, 0):,}",
+            printable(name) or t("report.unknown"),
+            *(t.number(each[name]) for each in (figures.archives, figures.also, figures.rejected_by)),
+            t.number(figures.asked.get(name, 0)),
         )
         for name in names
     ]
     lines = aligned(heads, rows)
-    ends = ["its list of the site", *(list_words(figures, name) for name in names)]
+    ends = [t("head.list"), *(list_words(figures, name, t) for name in names)]
     width = max(map(len, lines))
     return [f"{line.ljust(width)}  {end}" for line, end in zip(lines, ends, strict=True)]

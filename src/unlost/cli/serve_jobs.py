@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import wraps
+from ipaddress import ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +18,21 @@ from unlost.errors import UsageError
 
 if TYPE_CHECKING:
     from unlost.service.assembly import Options
+    from unlost.service.clients import Proxies
     from unlost.service.jobs.database import Database
     from unlost.service.mail import MailServer
     from unlost.service.parts import Parts
 
 _ADMIN_PASSWORD = "UNLOST_ADMIN_PASSWORD"  # noqa: S105  the name of a variable
 _PASSWORD = "UNLOST_SMTP_PASSWORD"  # noqa: S105  the name of a variable
+
+
+def _networks(_ctx: click.Context, _param: click.Parameter, value: str) -> "Proxies":
+    try:
+        return [ip_network(each.strip()) for each in value.split(",")]
+    except ValueError as error:
+        raise click.BadParameter(f"expected networks, such as 10.0.0.0/24,2001:db8::1: {error}") from None
+
 
 _OPTIONS = (
     jobs_option,
@@ -57,6 +67,14 @@ _OPTIONS = (
         help="A proxy before the service says in X-Forwarded-For who asks: for limits by network address.",
     ),
     click.option(
+        "--proxies",
+        default="127.0.0.0/8,::1",
+        show_default=True,
+        callback=_networks,
+        metavar="NETWORKS",
+        help="With --behind-proxy: where proxies are; nobody else is believed.",
+    ),
+    click.option(
         "--keep-jobs",
         type=click.FloatRange(1, 3_650),
         default=28,
@@ -79,6 +97,7 @@ class Taking:
     smtp_ca: Path | None
     set_admin: str | None
     behind_proxy: bool
+    proxies: "Proxies"
     keep_jobs: float
 
 
@@ -131,7 +150,7 @@ class Orders:
         root = self.options.root or self._place
         jobs = JobsOptions(
             folder, self._database, archives, root, tell, self._mail, terms,
-            is_behind_proxy=taking.behind_proxy, contact=self.options.contact or "",
+            proxies=taking.proxies if taking.behind_proxy else (), contact=self.options.contact or "",
         )  # fmt: skip
         if self._mail is None:
             tell("no --smtp: links to confirm orders and to pick them up are shown here, to be passed on")

@@ -1,17 +1,23 @@
 """Whence requests come, as a code: it tells whether two come from the same place, and nothing else."""
 
+from collections.abc import Sequence
+from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
+
 from starlette.requests import HTTPConnection
 
 from unlost.service.jobs.keys import Keys
 from unlost.service.network import network_of
 
+Proxies = Sequence[IPv4Network | IPv6Network]
+"""The networks in which our own proxies are."""
+
 
 class Clients:
-    """Knows whence requests come. is_behind_proxy: whether our own proxy says whom it asks for."""
+    """Knows whence requests come. proxies: whose word is taken for whom they ask for."""
 
-    def __init__(self, keys: Keys, *, is_behind_proxy: bool) -> None:
+    def __init__(self, keys: Keys, *, proxies: Proxies) -> None:
         self._keys = keys
-        self._is_behind_proxy = is_behind_proxy
+        self._proxies = proxies
 
     def code(self, request: HTTPConnection) -> str:
         """Return 64 characters at most that are the same for requests from the same network address."""
@@ -19,8 +25,18 @@ class Clients:
 
     def _network(self, request: HTTPConnection) -> str:
         found = "" if request.client is None else request.client.host
-        if self._is_behind_proxy:
+        if self._is_proxy(found):
             # The last one is what our own proxy has seen; those before it are what strangers say.
             # Some proxies write it behind what there is, others add a line of their own.
             found = ",".join([found, *request.headers.getlist("x-forwarded-for")]).rpartition(",")[2].strip()
         return network_of(found)
+
+    def _is_proxy(self, host: str) -> bool:
+        """Return whether somebody is a proxy of ours: everybody else can write whatever they like."""
+        try:
+            address = ip_address(host)
+        except ValueError:
+            return False
+        if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+            address = address.ipv4_mapped
+        return any(address in network for network in self._proxies)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from unlost.clock import Clock
+from unlost.service.clients import Proxies
 from unlost.service.going_on import going_on
 from unlost.service.jobs.database import Database
 from unlost.service.jobs.folders import JobFolders
@@ -35,7 +36,7 @@ class JobsOptions:
 
     folder: of jobs. archives: ids of those that may be ordered from. root: our own address, for links in letters.
     mail: where letters are handed over; None to show their links. terms: for how long jobs are kept.
-    is_behind_proxy: whether whatever asks us says whom for. contact: whom visitors can ask.
+    proxies: whose word is taken for whom they ask for; none if there is no proxy. contact: whom visitors can ask.
     """
 
     folder: Path
@@ -45,7 +46,7 @@ class JobsOptions:
     tell: Callable[[str], None]
     mail: MailServer | None = None
     terms: Terms = field(default_factory=Terms)
-    is_behind_proxy: bool = False
+    proxies: Proxies = ()
     contact: str = ""
 
 
@@ -59,7 +60,7 @@ async def opened_desk(options: JobsOptions, clock: Clock) -> AsyncIterator[Desk]
     letters = Letters(options.database)
     desk = Desk.of(
         jobs, JobFolders(options.folder / WORK), keys, letters, options.archives,
-        is_behind_proxy=options.is_behind_proxy, sends_mail=options.mail is not None, contact=options.contact,
+        proxies=options.proxies, sends_mail=options.mail is not None, contact=options.contact,
     )  # fmt: skip
     texts = LetterTexts(keys, options.terms, options.root)
     async with AsyncExitStack() as stack:
@@ -76,7 +77,10 @@ def _make_first_token(tokens: Tokens, options: JobsOptions) -> None:
     file = options.folder / FIRST_TOKEN
     if tokens.count() or file.exists():
         return
-    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:  # of several that begin at once, another one was first
+        return
     with os.fdopen(descriptor, "w") as opened:
         opened.write(tokens.make("first") + "\n")
     options.tell(f"a token for administrators is in {file}")

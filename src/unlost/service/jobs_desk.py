@@ -10,7 +10,7 @@ from typing import ParamSpec, TypeVar
 
 from unlost.clock import Clock
 from unlost.errors import DatabaseError, UsageError
-from unlost.service.clients import Clients
+from unlost.service.clients import Clients, Proxies
 from unlost.service.jobs import states
 from unlost.service.jobs.folders import JobFolders
 from unlost.service.jobs.following import Following
@@ -62,14 +62,14 @@ class Desk:
         letters: Letters,
         archives: Collection[str],
         *,
-        is_behind_proxy: bool = False,
+        proxies: Proxies = (),
         sends_mail: bool = False,
         contact: str = "",
     ) -> "Desk":
         """Return one, in the event loop that it is used in."""
         tokens, room = Tokens(jobs.database), asyncio.Semaphore(_AT_ONCE)
         orders = ThreadPoolExecutor(_ORDERS_AT_ONCE, "orders")
-        clients = Clients(keys, is_behind_proxy=is_behind_proxy)
+        clients = Clients(keys, proxies=proxies)
         following = Following(jobs)
         return cls(
             jobs, folders, keys, tokens, letters, following, archives, room, orders, clients, sends_mail, contact

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from unlost.recover.plan import Policy
 from unlost.service.jobs.history import MEDIA_TYPES as HISTORIES
 from unlost.service.jobs.job import Stage, State
-from unlost.service.jobs.order import FORMS, LANGUAGES, MAX_MAIL, MAX_NAME, MAX_URL
+from unlost.service.jobs.order import FORMS, MAX_MAIL, MAX_NAME, MAX_URL
 from unlost.service.jobs.packages import MEDIA_TYPES
+from unlost.shown.language import LANGUAGES
 
 _Object = dict[str, object]
 

@@ -11,10 +11,10 @@ import jinja2
 from unlost.service import page
 from unlost.service.jobs.keys import Keys
 from unlost.service.jobs.letters import Due
-from unlost.service.jobs.order import LANGUAGES
 from unlost.service.jobs.retention import Terms
 from unlost.service.jobs.rules import host_of
-from unlost.service.pages.catalogue import Strings
+from unlost.service.pages.catalogue import strings_of
+from unlost.shown.language import LANGUAGES
 
 _MAX_WORDS, _MAX_LETTERS = 5, 50  # of a name in a greeting: more is a message
 _JOINTS = re.compile("['\u2019-]")
@@ -69,7 +69,7 @@ class LetterTexts:
         """Return a letter that can be sent. The same one has the same id, so that nobody takes it for two."""
         job = letter.job
         link = self.link(letter)
-        t = Strings.of(job.order.language)
+        t = strings_of(job.order.language)
         fields = {
             "t": t,
             "kind": letter.kind.value.replace("-", "_"),

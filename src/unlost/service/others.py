@@ -19,10 +19,9 @@ from unlost.service.about import about
 from unlost.service.address import page_in
 from unlost.service.answers import Answer, text_answer
 from unlost.service.asked import LISTS, SHAPES, Asked, terms_of
-from unlost.service.jobs.order import LANGUAGES
 from unlost.service.lists import Lists
 from unlost.service.openapi import description
-from unlost.service.pages.catalogue import LANGUAGE_COOKIE, Strings, chosen_language
+from unlost.service.pages.catalogue import remember_language, strings_for
 from unlost.service.parts import Parts
 from unlost.service.preferences import combined, date_of, wished_by
 from unlost.service.published_map import PATH, PublishedMap
@@ -30,7 +29,6 @@ from unlost.service.refusals import refusal
 
 _PLAIN = ("/", "/about", "/api/find", "/health", "/metrics", "/monitor", "/openapi.json")
 _OPTIONS = ("uri", "archives", "broadcast", "top_k", "archive", "year")
-_YEAR_SECONDS = 31_536_000
 _TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
 
 
@@ -83,7 +81,7 @@ class Others:
             except (InputError, UsageError, NotKeptError, BusyError) as error:
                 problem, status = str(error), refusal(error).status
         choice = page.Choice(options["archive"], options["year"])
-        text = await self._page.home(options, found, problem, choice, _strings(request))
+        text = await self._page.home(options, found, problem, choice, strings_for(request))
         return _remembered(request, _html(text, status))
 
     async def _look(self, address: str, options: Mapping[str, str]) -> Found:
@@ -109,7 +107,7 @@ class Others:
         told = about(self._parts.stands.standings(), self._parts.clock)
         wants = request.query_params.get("format") or _preferred_type(request.headers.get("accept", ""))
         if wants == "html":
-            return _remembered(request, _html(self._page.about(told, _strings(request)), headers={"vary": "accept"}))
+            return _remembered(request, _html(self._page.about(told, strings_for(request)), headers={"vary": "accept"}))
         return JSONResponse(told, headers={"vary": "accept", "cache-control": "no-store"})
 
     async def _health(self, _: Request) -> Response:
@@ -150,15 +148,9 @@ class Others:
         return Response(self._files[name], headers=headers)
 
 
-def _strings(request: Request) -> Strings:
-    asked, kept = request.query_params.get("lang"), request.cookies.get(LANGUAGE_COOKIE)
-    return Strings.of(chosen_language(asked, kept, request.headers.get("accept-language", "")))
-
-
 def _remembered(request: Request, answer: Response) -> Response:
     """Keep the language that somebody chose."""
-    if (chosen := request.query_params.get("lang")) in LANGUAGES:
-        answer.set_cookie(LANGUAGE_COOKIE, chosen, _YEAR_SECONDS, path="/", httponly=True, samesite="lax")
+    remember_language(request, answer, is_secure=False)
     return answer
 
 

@@ -15,9 +15,10 @@ from unlost.aggregate.places import Places
 from unlost.dates import to_iso
 from unlost.errors import DateError
 from unlost.formats.mementos import Memento
-from unlost.service.jobs.order import LANGUAGES
 from unlost.service.lists import is_of_the_web
-from unlost.service.pages.catalogue import Strings
+from unlost.service.pages.catalogue import strings_of
+from unlost.shown.catalogue import Strings
+from unlost.shown.language import LANGUAGES
 
 POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; "
@@ -106,8 +107,8 @@ class Page:
 
 def frame(here: str, strings: Strings | None = None) -> dict[str, object]:
     """Return what the template around all pages wants. here: the path of the page."""
-    known = [(each, Strings.of(each)("language.name")) for each in LANGUAGES]
-    return {"t": strings or Strings.of(LANGUAGES[0]), "here": here, "languages": known}
+    known = [(each, strings_of(each)("language.name")) for each in LANGUAGES]
+    return {"t": strings or strings_of(LANGUAGES[0]), "here": here, "languages": known}
 
 
 def _years(counts: Mapping[str, Mapping[str, int]]) -> list[str]:

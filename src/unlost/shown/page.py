@@ -5,6 +5,7 @@ from urllib.parse import quote, urlsplit
 
 import jinja2
 
+from unlost.shown.language import LANGUAGES
 from unlost.shown.words import printable, share
 
 _MOST_LETTERS = 500  # of an address
@@ -26,6 +27,7 @@ def templates(package: str) -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.globals["language"] = LANGUAGES[0]  # unless a page is told another
     made.filters["plain"] = plain
     made.filters["web"] = web_address
     made.filters["share"] = share

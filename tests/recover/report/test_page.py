@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 from playwright.sync_api import Browser, Page
 
 from tests.recover.report.states import SITE, Made, make, note_list
@@ -16,6 +17,7 @@ from unlost.recover.state.listings import Listed
 from unlost.recover.state.reading import StateReading
 from unlost.recover.state.resources import Standing
 from unlost.recover.state.state import State
+from unlost.shown.language import LANGUAGES
 
 pytestmark = pytest.mark.browser
 
@@ -55,10 +57,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def html_of(folder: Path) -> str:
+def html_of(folder: Path, language: str = "en") -> str:
     """Return the page of a recovery."""
     with StateReading(folder) as state:
-        return report_page(state, figures_of(state), has_files=True)
+        return report_page(state, figures_of(state), has_files=True, language=language)
 
 
 @pytest.fixture(scope="module")
@@ -97,11 +99,13 @@ def test_it_stands_alone(page: Page, folder: Path, tmp_path: Path) -> None:
     assert visit.faults != [], "its own policy lets no script run"
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_hostile_names_are_shown_as_text(
-    page: Page, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    page: Page, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, language: str
 ) -> None:
     """Markup is seen, not run; what hides is spelled out; without escaping, the look would have seen harm."""
-    visit = Visit(page, tmp_path / "page.html", html_of(folder))
+    visit = Visit(page, tmp_path / "page.html", html_of(folder, language))
+    assert (visit.faults, visit.asked_for(), visit.overflows()) == ([], [], False)
     text = page.inner_text("main")
     assert text.count(EVIL) >= 7, "address, type, archive, verdict, reason, message, what is listed"
     assert "\\u202egnp.exe\\x1b[31m" in text
@@ -111,7 +115,7 @@ def test_hostile_names_are_shown_as_text(
     made = renderer._templates()
     made.autoescape = False
     monkeypatch.setattr(renderer, "_templates", lambda: made)
-    assert Visit(page, tmp_path / "raw.html", html_of(folder)).is_harmed()
+    assert Visit(page, tmp_path / "raw.html", html_of(folder, language)).is_harmed()
 
 
 def test_links_lead_to_archives_and_nowhere_else(page: Page, folder: Path, tmp_path: Path) -> None:
@@ -177,6 +181,29 @@ def test_everything_has_a_name(page: Page, folder: Path, tmp_path: Path) -> None
     assert page.locator("table:not(:has(caption)), th:not([scope])").count() == 0
     assert page.locator("h1").count() == 1
     assert page.locator(".scroll:not([tabindex='0'][role=region][aria-label])").count() == 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_everybody_can_use_it(browser: Browser, folder: Path, tmp_path: Path, language: str, scheme: str) -> None:
+    """axe-core objects to nothing in either language, and does object to a page that does not say which it is in."""
+    with browser.new_context(
+        bypass_csp=True,  # its policy would keep axe out, too
+        color_scheme=scheme,  # type: ignore[arg-type]  # one of two words
+    ) as context:
+        page = context.new_page()
+        text = html_of(folder, language)
+        assert faults(page, tmp_path / "page.html", text) == []
+        assert page.locator("html").get_attribute("lang") == language
+        planted = text.replace(f'<html lang="{language}">', "<html>")
+        assert faults(page, tmp_path / "planted.html", planted) == ["html-has-lang"]
+
+
+def faults(page: Page, file: Path, text: str) -> list[str]:
+    """Return the names of what axe finds wrong with a page."""
+    Visit(page, file, text)
+    found = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
+    return [each["id"] for each in found]
 
 
 def test_long_lists_are_cut_and_say_so(page: Page, tmp_path: Path) -> None:

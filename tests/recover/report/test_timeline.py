@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from unlost.recover.report.retelling import report_strings
 from unlost.recover.report.timeline import Bar, bars, describe, drawing
 
+ENGLISH = report_strings("en")
 SVG = "{http://www.w3.org/2000/svg}"
 MONTHS = st.dictionaries(
     st.builds(lambda year, month: f"{year:04}{month:02}", st.integers(0, 9999), st.integers(0, 99)),
@@ -36,7 +38,7 @@ def test_one_date_is_one_bar() -> None:
     assert found == [Bar("2011-04", 1)]
     (shape,) = _shapes(found)
     assert (float(shape["y"]), float(shape["height"])) == (0, 100)
-    assert describe(found) == "1 copy, from 2011-04."
+    assert describe(found, ENGLISH) == "1 copy, from 2011-04."
 
 
 @pytest.mark.parametrize(
@@ -68,11 +70,11 @@ def test_heights_are_true() -> None:
 def test_nothing_is_nothing() -> None:
     """Without copies there are no bars, and the picture says so."""
     assert bars({}) == []
-    assert "No copies." in drawing([])
+    assert "No copies." in drawing([], ENGLISH)
 
 
 def _shapes(found: list[Bar]) -> list[dict[str, str]]:
-    picture = ET.fromstring(drawing(found))  # noqa: S314  our own
+    picture = ET.fromstring(drawing(found, ENGLISH))  # noqa: S314  our own
     width = int(re.split(" ", picture.attrib["viewBox"])[2])
     shapes = []
     for shape in picture.iter(f"{SVG}rect"):

@@ -14,6 +14,7 @@ from unlost.recover.export.archive_files.wacz_target import write_wacz
 from unlost.recover.report.figures import figures_of
 from unlost.recover.report.objects import summary_object
 from unlost.recover.report.page import report_page
+from unlost.recover.report.retelling import report_strings
 from unlost.recover.report.wording import list_words
 from unlost.recover.state.reading import StateReading
 from unlost.recover.state.state import State
@@ -165,7 +166,7 @@ def test_words_of_lists(recovery: Path) -> None:
     """What came of a list is shown so that nothing in it is hidden, and no terminal acts on it."""
     _changed(recovery, "INSERT INTO listing VALUES ('a', 'p', ?, 0, NULL, NULL)", "\u202e\x1b[31m")
     with StateReading(recovery) as state:
-        assert list_words(figures_of(state), "a") == "\\u202e\\x1b[31m"
+        assert list_words(figures_of(state), "a", report_strings("en")) == "\\u202e\\x1b[31m"
 
 
 @pytest.mark.parametrize("read", [_exported, _reported])

@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -50,14 +50,16 @@ class Place:
     jobs: Jobs
 
     @contextmanager
-    def worker(self, name: str, *more: str, url: str | None = None) -> Iterator[Started]:
-        """Run a worker, which is ready."""
+    def worker(
+        self, name: str, *more: str, url: str | None = None, on: Sequence[str] = ()
+    ) -> Iterator[Started]:  # fmt: skip
+        """Run a worker, which is ready. on: what runs a command on another host."""
         environment = {key: value for key, value in os.environ.items() if not key.startswith(("UNLOST_", "XDG_"))}
         environment |= {
             "UNLOST_HOME": str(self.folder / "home"), "UNLOST_CONTACT": "me@example.org",
             "UNLOST_JOBS": str(self.folder / "jobs"), "UNLOST_DATABASE": url or self.url,
         }  # fmt: skip
-        command: list[str | Path] = [UNLOST, "worker", "--name", name, "--lease", str(LEASE), "--pause", "0.5"]
+        command: list[str | Path] = [*on, UNLOST, "worker", "--name", name, "--lease", str(LEASE), "--pause", "0.5"]
         # Beside other tests, whoever steps back gets hardly anything of the machine.
         command += ["--archives", self.registry, "--connections", "2", "--nice", "0", *more]
         process = subprocess.Popen(command, stderr=subprocess.PIPE, env=environment, start_new_session=True)

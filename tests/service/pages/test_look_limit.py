@@ -2,40 +2,36 @@
 
 from pathlib import Path
 
-import pytest
+from sqlalchemy import func, select
 
 from tests.recover.village import running, village
 from tests.service.jobs.serving import serving
 from tests.service.pages.visits import Visitor
 from tests.virtual_clock import VirtualClock
-from unlost.service.pages import look_limit as module
+from unlost.service.jobs.database import Database, file_url
+from unlost.service.jobs.tables import TALLIES
 from unlost.service.pages.look_limit import LookLimit
 
 
-def test_so_many_and_then_later() -> None:
+def test_so_many_and_then_later(tmp_path: Path) -> None:
     """After thirty within ten minutes nothing is asked for somebody; for others it is, and later for them, too."""
     clock = VirtualClock()
-    limit = LookLimit(clock)
+    database = Database(file_url(tmp_path / "jobs.sqlite"), clock)
+    database.prepare()
+    limit = LookLimit(database)
     for _ in range(30):
         assert limit.takes("here")
         clock.advance(10)
     assert not limit.takes("here")
     assert limit.takes("elsewhere")
-    clock.advance(300)
+    clock.advance(301)
     assert limit.takes("here"), "the first of them is ten minutes ago"
     assert not limit.takes("here")
-    clock.advance(600)
+    clock.advance(601)
     assert all(limit.takes("here") for _ in range(30))
-
-
-def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of very many visitors, those are forgotten who were here longest ago."""
-    monkeypatch.setattr(module, "_MAX_CLIENTS", 10)
-    monkeypatch.setattr(module, "_MOST", 1)
-    limit = LookLimit(VirtualClock())
-    assert all(limit.takes(f"client {number}") for number in range(15))
-    assert not limit.takes("client 14")
-    assert limit.takes("client 0")
+    with database.reading() as connection:
+        assert connection.execute(select(func.count()).select_from(TALLIES)).scalar_one() == 30, "the rest is forgotten"
+    database.close()
 
 
 def test_archives_are_spared_and_what_is_known_is_told(tmp_path: Path) -> None:

@@ -80,6 +80,30 @@ def test_languages(place: Place) -> None:
     )
 
 
+def test_a_report_in_the_language_of_its_visitor(place: Place) -> None:
+    """The browser's, or the one that was chosen, also by the report's own address; what programs get has none."""
+    service = place.service
+    key = service.ask("POST", "/api/jobs", {**ORDER, "mail": "report@example.org"}, is_admin=True).json["key"]
+    assert service.ended(key)["state"] == "complete"
+    path = f"/jobs/{key}/report"
+    visitor = Visitor(service)
+    for accepted, language, said in (("en", "en", "came back."), ("de-CH, en;q=0.5", "de", "sind zurückgekommen.")):
+        answer = visitor.get(path, Accept_Language=accepted)
+        text = answer.body.decode()
+        assert (answer.status, answer.headers["content-language"]) == (200, language)
+        assert said in text
+        assert text.startswith(f'<!doctype html>\n<html lang="{language}">\n<head>\n<meta charset="utf-8">'), (
+            "also for whoever opens it when it was saved"
+        )
+        assert "script-src" not in answer.headers["content-security-policy"]
+    assert "in English" not in visitor.get(f"/jobs/{key}", Accept_Language="en").body.decode()
+    told = service.ask("GET", f"/api/jobs/{key}", Accept_Language="en")
+    assert service.ask("GET", f"/api/jobs/{key}", Accept_Language="de").body == told.body
+    assert b'<html lang="de">' in visitor.get(f"{path}?lang=de", Accept_Language="en").body
+    assert b'<html lang="de">' in visitor.get(path, Accept_Language="en").body, "what was chosen is kept"
+    assert visitor.get(f"{path}?lang=%22%3E%3Cscript%3E").headers["content-language"] == "de"
+
+
 def test_letters_in_german(place: Place) -> None:
     """Whoever orders on a German page gets German letters, whose link leads to German pages."""
     visitor = Visitor(place.service)

@@ -16,6 +16,7 @@ from unlost.recover.report.page import report_page
 from unlost.recover.state.ended import Ended
 from unlost.recover.state.reading import StateReading
 from unlost.recover.summary import entry_of
+from unlost.shown.language import LANGUAGES
 
 FOLDER = "report"
 """Of a recovery: where its report is written."""
@@ -50,11 +51,17 @@ class ReportFiles:
 
 
 def write_report(
-    state: StateReading, files: ReportFiles, *, lines: Sequence[Write] = (), objects: Sequence[Write] = ()
+    state: StateReading,
+    files: ReportFiles,
+    *,
+    lines: Sequence[Write] = (),
+    objects: Sequence[Write] = (),
+    language: str = LANGUAGES[0],
 ) -> Figures:
     """Read all resources once: write the files that are wanted, and return the numbers.
 
-    lines, objects: who gets the lines with tabs, and the objects, beside the files. Raises InputError, OSError.
+    lines, objects: who gets the lines with tabs, and the objects, beside the files. language: of the page; what is for
+    programs has none. Raises InputError, OSError.
     """
     with ExitStack() as stack:
         named = files.named()
@@ -71,7 +78,7 @@ def write_report(
         figures = figures_of(state, lambda each: [tell(each) for tell in told])
         _to_all(for_objects, _object(summary_object(figures)))
         if files.page is not None:
-            page = report_page(state, figures, has_files=files.lines is not None)
+            page = report_page(state, figures, has_files=files.lines is not None, language=language)
             opened[files.page].write(page.encode())
         state.check()
     return figures

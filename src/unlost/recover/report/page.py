@@ -6,10 +6,12 @@ import jinja2
 
 from unlost.recover.report.figures import Figures
 from unlost.recover.report.kinds import ORDER
+from unlost.recover.report.retelling import report_strings, retold
 from unlost.recover.report.timeline import bars, describe, drawing
-from unlost.recover.report.wording import LISTS, REASONS, VERDICTS, day, headline, list_words, remarks
+from unlost.recover.report.wording import day, headline, list_words, remarks
 from unlost.recover.state.gaps import FAILED
 from unlost.recover.state.reading import StateReading
+from unlost.shown.language import LANGUAGES
 from unlost.shown.page import templates
 
 MOST_LISTED = 500
@@ -19,49 +21,52 @@ _MOST_BESIDE = 5  # links or copies that are named for each
 _INCOMPLETE = ("cut", "failed", "not-now", "excluded")
 
 
-def report_page(state: StateReading, figures: Figures, *, has_files: bool) -> str:
+def report_page(state: StateReading, figures: Figures, *, has_files: bool, language: str = LANGUAGES[0]) -> str:
     """Return the page: HTML with everything in it, the same for the same state. Everything in it is escaped.
 
-    figures: of this very state. has_files: whether `summary.tsv` and `report.json` stand beside the page. Raises
-    InputError, OSError.
+    figures: of this very state. has_files: whether `summary.tsv` and `report.json` stand beside the page. language: one
+    of `LANGUAGES`. Raises InputError, OSError.
     """
+    t = report_strings(language)
     found = bars(figures.months)
     failed = figures.reasons[FAILED]
     types, (other_types, of_other_types) = figures.most_types()
+    uses = ((t("head.pages_row"), *figures.pages), (t("head.parts_row"), *figures.parts))
     return (
         _templates()
         .get_template("report.html")
         .render(
+            t=t,
+            language=t.language,
             figures=figures,
             has_files=has_files,
-            headline=headline(figures),
-            remarks=remarks(figures),
-            uses=[row for row in (("pages", *figures.pages), ("parts of pages", *figures.parts)) if any(row[1:])],
-            kinds=[(kind, figures.kinds[kind]) for kind in ORDER if figures.kinds[kind]],
+            headline=headline(figures, t),
+            remarks=remarks(figures, t),
+            uses=[row for row in uses if any(row[1:])],
+            kinds=[(t.word("kind", kind), figures.kinds[kind]) for kind in ORDER if figures.kinds[kind]],
             types=types,
             other_types=other_types,
             of_other_types=of_other_types,
-            archives=[(name, list_words(figures, name)) for name in figures.archive_ids()],
+            archives=[(name, list_words(figures, name, t)) for name in figures.archive_ids()],
             incomplete=[
-                (name, LISTS.get(outcome, outcome), message or "")
+                (name, t.word("list", outcome), message or "")
                 for name, outcome, message in figures.lists
                 if outcome in _INCOMPLETE
             ],
             bars=found,
-            drawing=drawing(found),
-            described=describe(found),
+            drawing=drawing(found, t),
+            described=describe(found, t),
             reasons=[
-                (REASONS.get(each, each), count) for each, count in figures.reasons.most_common() if each != FAILED
+                (t.word("reason", each), count) for each, count in figures.reasons.most_common() if each != FAILED
             ],
             missing=list(state.most_missed(MOST_LISTED, _MOST_BESIDE, is_failed=False)),
             missing_in_all=figures.missing - failed,
             failed=list(state.most_missed(MOST_LISTED, _MOST_BESIDE, is_failed=True)) if failed else [],
             failed_in_all=failed,
-            verdicts=[(VERDICTS.get(each, each), count) for each, count in figures.rejected.most_common()],
+            verdicts=[(t.word("verdict", each), count) for each, count in figures.rejected.most_common()],
             rejected=list(islice(state.rejected(), MOST_LISTED)),
             rejected_in_all=figures.rejected.total(),
-            words_of_reason=lambda reason: REASONS.get(reason, reason),
-            words_of_verdict=lambda kind: VERDICTS.get(kind, kind),
+            retold=lambda text: retold(text, t),
             unwanted=list(state.unwanted(MOST_LISTED)),
         )
     )

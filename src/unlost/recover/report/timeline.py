@@ -2,6 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from html import escape
+
+from unlost.shown.catalogue import Strings
 
 _MOST_BARS = 60  # on the screen of a phone, each is then five dots wide
 _MOST_MONTHS = 36  # beyond that, years say more
@@ -12,10 +15,20 @@ _STEPS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # years
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A time, in words, and how many copies are from it."""
+    """A time, and how many copies are from it. first: a month or a year. last: a year, where it is several."""
 
-    label: str
+    first: str
     count: int
+    last: str | None = None
+
+    @property
+    def label(self) -> str:
+        """The time for programs, whatever is spoken."""
+        return self.first if self.last is None else f"{self.first} to {self.last}"
+
+    def time(self, t: Strings) -> str:
+        """Return the time for people."""
+        return self.first if self.last is None else t("time.years", first=self.first, last=self.last)
 
 
 def bars(months: Mapping[str, int]) -> list[Bar]:
@@ -23,8 +36,8 @@ def bars(months: Mapping[str, int]) -> list[Bar]:
 
     months: how many copies are from each month, by its 6 digits; a month that no calendar has is one of its year.
 
-    >>> bars({"201104": 2, "201106": 1})
-    [Bar(label='2011-04', count=2), Bar(label='2011-05', count=0), Bar(label='2011-06', count=1)]
+    >>> [(bar.label, bar.count) for bar in bars({"201104": 2, "201106": 1})]
+    [('2011-04', 2), ('2011-05', 0), ('2011-06', 1)]
     >>> [bar.label for bar in bars({"199601": 1, "201201": 1})][:2], bars({})
     (['1996', '1997'], [])
     """
@@ -51,12 +64,11 @@ def _by_years(counts: Mapping[int, int], first: int, last: int) -> list[Bar]:
     found = []
     for place in range(first // step, last // step + 1):
         begin, end = place * step, place * step + step - 1
-        label = f"{begin:04}" if step == 1 else f"{begin:04} to {end:04}"
-        found.append(Bar(label, sums.get(place, 0)))
+        found.append(Bar(f"{begin:04}", sums.get(place, 0), None if step == 1 else f"{end:04}"))
     return found
 
 
-def drawing(found: list[Bar]) -> str:
+def drawing(found: list[Bar], t: Strings) -> str:
     """Return the bars as an SVG element, which fills whatever place it is given; the same bars give the same bytes.
 
     Nothing of others is in it. It has no text of its own but titles: labels would grow and shrink with it.
@@ -67,26 +79,35 @@ def drawing(found: list[Bar]) -> str:
         if bar.count:
             height = max(_LEAST, _HEIGHT * bar.count / most)
             place = f'x="{10 * at + 1}" y="{_HEIGHT - height:.2f}" width="8" height="{height:.2f}"'
-            shapes.append(f"<rect {place}><title>{bar.label}: {bar.count:,}</title></rect>")
+            shapes.append(f"<rect {place}><title>{escape(bar.time(t))}: {t.number(bar.count)}</title></rect>")
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {10 * max(len(found), 1)} {_HEIGHT}" '
         f'preserveAspectRatio="none" role="img" aria-labelledby="timeline-title timeline-text">'
-        f'<title id="timeline-title">Time line of copies</title><desc id="timeline-text">{describe(found)}</desc>'
+        f'<title id="timeline-title">{escape(t("time.line"))}</title>'
+        f'<desc id="timeline-text">{escape(describe(found, t))}</desc>'
         f"{''.join(shapes)}</svg>"
     )
 
 
-def describe(found: list[Bar]) -> str:
+def describe(found: list[Bar], t: Strings) -> str:
     """Return in a sentence what the bars show.
 
-    >>> describe([Bar("2011", 3), Bar("2012", 0), Bar("2013", 5)])
+    >>> from unlost.recover.report.retelling import report_strings
+    >>> describe([Bar("2011", 3), Bar("2012", 0), Bar("2013", 5)], report_strings("en"))
     '8 copies, from 2011 to 2013; most, 5, from 2013.'
     """
     if not found:
-        return "No copies."
-    count = sum(bar.count for bar in found)
-    total = f"{count:,} {'copy' if count == 1 else 'copies'}"
+        return t("time.none")
+    copies = t("time.copies", sum(bar.count for bar in found))
+    first = found[0].time(t)
     if len(found) == 1:
-        return f"{total}, from {found[0].label}."
+        return t("time.single", copies=copies, first=first)
     top = max(found, key=lambda bar: bar.count)
-    return f"{total}, from {found[0].label} to {found[-1].label}; most, {top.count:,}, from {top.label}."
+    return t(
+        "time.several",
+        copies=copies,
+        first=first,
+        last=found[-1].time(t),
+        most=t.number(top.count),
+        top=top.time(t),
+    )

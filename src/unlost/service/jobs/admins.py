@@ -87,6 +87,7 @@ class Admins:
         who = _hash(f"{name.casefold()}\n{client}")
         anyone = _hash(name.casefold())
         with self._database.writing() as connection:
+            self._database.alone(connection, f"login {who}", f"login-client {client}", f"login-name {anyone}")
             now = self._database.now(connection)
             if self._is_too_many(connection, who, client, anyone, now):
                 raise BusyError("too many attempts to log in", _TRY_SECONDS)

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, nullcontext
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -78,6 +79,16 @@ class Database:
         """Give a transaction that may change things: with SQLite, the only one that does."""
         with self._turn, self._transaction("BEGIN IMMEDIATE") as connection:
             yield connection
+
+    def alone(self, connection: Connection, *names: str) -> None:
+        """Keep all others out who are about one of these names, until the transaction ends: what is counted is exact.
+
+        Whoever waits here sees what the one before has written. In SQLite, who may write is alone anyway.
+        """
+        if self.is_shared:
+            numbers = {int.from_bytes(sha256(name.encode()).digest()[:8], "big", signed=True) for name in names}
+            for number in sorted(numbers):  # in one order for all, so that no two wait for each other
+                connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": number})
 
     def write(self, work: Callable[[Connection], T]) -> T:
         """Do something in a transaction that may change things, and return what it returned.

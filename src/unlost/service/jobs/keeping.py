@@ -1,4 +1,4 @@
-"""Keeps the lease of a job while it is worked on: a thread that tells the database that its worker lives."""
+"""Keeps the lease of a job while it is worked on: a thread tells the database that its worker lives."""
 
 import logging
 import threading
@@ -18,6 +18,9 @@ _BEATS = 4  # within one lease: three may be lost before it is
 class LeaseKeeper:
     """Beats for one job, in a thread of its own, whatever the worker's event loop is busy with. A context manager.
 
+    Another thread looks at the clock meanwhile: where a cable was pulled out, nobody is told, and a beat hangs for as
+    long as the system goes on trying.
+
     seconds: of a lease. lost: called once, from that thread, when the worker must stop: somebody else has the job, or
         the database was out of reach for so long that somebody else may have it.
     progress: the last that is known; to be set by whoever works.
@@ -29,34 +32,51 @@ class LeaseKeeper:
         self._seconds = seconds
         self._lost = lost
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"lease-{job.number}", daemon=True)
+        self._is_lost = threading.Lock()  # taken once, and never given back
+        # The time of this machine alone: when the last good beat was. It is taken before the beat, so that the lease
+        # ends here first, and only then in the database.
+        self._good = time.monotonic()
+        name = f"lease-{job.number}"
+        self._threads = [
+            threading.Thread(target=each, name=name, daemon=True) for each in (self._beat, self._look)
+        ]  # fmt: skip
         self.progress: Progress = job.progress
 
     def __enter__(self) -> Self:
         """Begin to beat."""
-        self._thread.start()
+        self._good = time.monotonic()
+        for each in self._threads:
+            each.start()
         return self
 
     def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
         """Beat no more."""
         self._ended.set()
-        self._thread.join()
+        for each in self._threads:
+            each.join()
 
-    def _run(self) -> None:
-        # The time of this machine alone: how long ago the last good beat was. It is taken before the beat, so that the
-        # lease ends here first, and only then in the database.
-        good = time.monotonic()
+    def _beat(self) -> None:
         while not self._ended.wait(self._seconds / _BEATS):
             begun = time.monotonic()
             try:
                 self._jobs.beat(self._job.number, self._job.generation, self._seconds, self.progress)
-                good = begun
+                self._good = begun
             except LeaseLostError as error:
-                _log.warning("%s", error, extra={"job": self._job.number})
-                self._lost()
+                self._lose(str(error))
                 return
             except DatabaseError as error:
                 _log.warning("job %s: no beat: %s", self._job.number, error, extra={"job": self._job.number})
-                if time.monotonic() - good >= self._seconds:
-                    self._lost()
+                if self._is_lost.locked():
                     return
+
+    def _look(self) -> None:
+        while not self._ended.wait(max(0.0, self._good + self._seconds - time.monotonic())):
+            if time.monotonic() >= self._good + self._seconds:
+                self._lose(f"job {self._job.number}: no beat for as long as its lease: it is left to another worker")
+                return
+
+    def _lose(self, why: str) -> None:
+        """Have the worker stop, once."""
+        if self._is_lost.acquire(blocking=False):
+            _log.warning("%s", why, extra={"job": self._job.number})
+            self._lost()

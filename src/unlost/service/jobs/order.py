@@ -10,11 +10,10 @@ from unlost.archives.spelling import asked
 from unlost.errors import DateError, UriError, UsageError
 from unlost.recover.plan import Plan, Policy
 from unlost.recover.scope import Scope
+from unlost.shown.language import LANGUAGES
 
 FORMS = ("zip", "tar.gz", "wacz")
 """What can be picked up; the first is that of people who say nothing."""
-LANGUAGES = ("en", "de")
-"""Of letters and pages; the first is that of people who say nothing of theirs."""
 
 MAX_URL = 2_000
 """Characters of an address: pages have no longer ones."""

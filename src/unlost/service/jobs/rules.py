@@ -106,6 +106,7 @@ class Rules:
             "client": (client, limits.per_client),
             "address": (sha256(host.encode()).hexdigest(), limits.per_address),
         }
+        self._database.alone(connection, *(f"{kind} {who}" for kind, (who, _) in counted.items()))
         for kind, (who, most) in counted.items():
             if who and most and tallied(connection, kind, who, now - _DAY) >= most:
                 raise LimitError(f"today there were {most} orders already for this {_WORDS[kind]}", _DAY, kind)

@@ -14,6 +14,7 @@ from unlost.service.jobs.rules import Limits, domain_of
 from unlost.service.jobs.statistics import statistics_of
 from unlost.service.jobs_desk import Desk
 from unlost.service.pages.admin_sessions import AdminSessions, Session
+from unlost.service.pages.catalogue import strings_for
 from unlost.service.pages.forms import Forms
 from unlost.service.pages.looks import HEADERS, Looks
 from unlost.service.standing import Stands
@@ -82,7 +83,7 @@ class AdminPages:
         if request.method != "POST":
             return self._page(request, session, "limits", limits=limits, names=_LIMITS, said="")
         values = await self._forms.read(request, session.secret)
-        t = self._looks.strings(request)
+        t = strings_for(request)
         given = {name: values.text(name) for name in _LIMITS}
         if any(not (text.isascii() and text.isdigit() and len(text) < 12) for text in given.values()):
             said = t("admin.limits_wrong")

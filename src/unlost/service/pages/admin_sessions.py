@@ -11,6 +11,7 @@ from starlette.routing import Route
 from unlost.errors import BusyError
 from unlost.service.jobs.admins import Admins
 from unlost.service.jobs_desk import Desk
+from unlost.service.pages.catalogue import strings_for
 from unlost.service.pages.forms import Forms
 from unlost.service.pages.looks import HEADERS, Looks
 
@@ -67,13 +68,13 @@ class AdminSessions:
             async with self._trying:
                 secret = await asyncio.to_thread(self._admins.log_in, name, password, client)
         except BusyError as error:
-            t = self._looks.strings(request)
+            t = strings_for(request)
             problem = t("problem.throttled", span=t.span(error.seconds))
             answer = self._form(request, problem, 429)
             answer.headers["retry-after"] = str(int(error.seconds))
             return answer
         if secret is None:
-            return self._form(request, self._looks.strings(request)("problem.login"), 403)
+            return self._form(request, strings_for(request)("problem.login"), 403)
         come = RedirectResponse(_PATH, 303, HEADERS)
         secure = self._forms.is_secure
         come.set_cookie(COOKIE, secret, path=_PATH, httponly=True, samesite="strict", secure=secure)

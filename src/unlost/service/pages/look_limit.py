@@ -1,31 +1,30 @@
 """How often one visitor may have archives asked what they hold: they are other people's servers."""
 
-from collections import OrderedDict, deque
+from sqlalchemy import and_, delete, insert
 
-from unlost.clock import Clock
+from unlost.service.jobs.database import Database
+from unlost.service.jobs.rules import tallied
+from unlost.service.jobs.tables import TALLIES
 
+_KIND = "look"
 _MOST = 30  # in that time: of somebody who types an address, corrects it, and has ten sites
 _SECONDS = 600.0
-_MAX_CLIENTS = 10_000  # that are remembered; whoever was here longest ago is forgotten first
 
 
 class LookLimit:
-    """Counts look-ups by whence they come, in memory."""
+    """Counts look-ups by whence they come, in the database: for all processes that answer together."""
 
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._looks: OrderedDict[str, deque[float]] = OrderedDict()
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def takes(self, client: str) -> bool:
-        """Return whether somebody may have another one; if so, it is counted."""
-        now = self._clock.now()
-        looks = self._looks.setdefault(client, deque())
-        self._looks.move_to_end(client)
-        while looks and looks[0] <= now - _SECONDS:
-            looks.popleft()
-        if len(looks) >= _MOST:
-            return False
-        looks.append(now)
-        if len(self._looks) > _MAX_CLIENTS:
-            self._looks.popitem(last=False)
+        """Return whether somebody may have another one; if so, it is counted. Raises as `Database` does."""
+        with self._database.writing() as connection:
+            self._database.alone(connection, f"{_KIND} {client}")
+            now = self._database.now(connection)
+            if tallied(connection, _KIND, client, now - _SECONDS) >= _MOST:
+                return False
+            is_over = and_(TALLIES.c.kind == _KIND, TALLIES.c.at < now - _SECONDS)
+            connection.execute(delete(TALLIES).where(is_over))
+            connection.execute(insert(TALLIES).values(kind=_KIND, who=client, at=now))
         return True

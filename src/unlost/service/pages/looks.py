@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from unlost.service import page
-from unlost.service.pages.catalogue import LANGUAGE_COOKIE, Strings, chosen_language
+from unlost.service.pages.catalogue import remember_language, strings_for
 from unlost.service.pages.forms import Forms
 
 HEADERS = {
@@ -24,8 +24,6 @@ HEADERS = {
 }
 """What every page has that is not for everybody."""
 
-_YEAR_SECONDS = 31_536_000
-
 
 class Looks:
     """Renders pages; everything that is put into them is escaped. names: of archives, by id."""
@@ -35,16 +33,6 @@ class Looks:
         self._templates = environment()
         self._templates.globals["takes_orders"] = True
         self._templates.globals["name_of"] = lambda archive: names.get(archive, archive)
-
-    def strings(self, request: Request) -> Strings:
-        """Return the texts in the visitor's language."""
-        return Strings.of(
-            chosen_language(
-                request.query_params.get("lang"),
-                request.cookies.get(LANGUAGE_COOKIE),
-                request.headers.get("accept-language", ""),
-            )
-        )
 
     def page(
         self,
@@ -56,7 +44,7 @@ class Looks:
         **context: Any,  # noqa: ANN401  whatever the template wants
     ) -> Response:
         """Return a page. session: of an administrator; forms in the page are good for that one alone."""
-        t = self.strings(request)
+        t = strings_for(request)
         visitor, is_new = self._forms.visitor(request)
         text = self._templates.get_template(template).render(
             **page.frame(request.url.path, t),
@@ -67,16 +55,16 @@ class Looks:
         answer = HTMLResponse(text, status, {**HEADERS, "content-language": t.language, **(headers or {})})
         if is_new:
             self._forms.remember(answer, visitor)
-        if request.query_params.get("lang") == t.language:
-            answer.set_cookie(
-                LANGUAGE_COOKIE, t.language, _YEAR_SECONDS, path="/", httponly=True, samesite="lax",
-                secure=self._forms.is_secure,
-            )  # fmt: skip
+        self.remember_language(request, answer)
         return answer
+
+    def remember_language(self, request: Request, answer: Response) -> None:
+        """Have the browser keep the language that somebody chose by this very request."""
+        remember_language(request, answer, is_secure=self._forms.is_secure)
 
     def problem(self, request: Request, name: str, status: int, session: str = "", **values: object) -> Response:
         """Return a page that says what is wrong. name: of the text in `problem`."""
-        t = self.strings(request)
+        t = strings_for(request)
         return self.page(request, "order/problem.html", status, session=session, problem=t(f"problem.{name}", **values))
 
 

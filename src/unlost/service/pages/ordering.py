@@ -14,6 +14,7 @@ from unlost.errors import BusyError, InputError, NotKeptError, UsageError
 from unlost.service.address import page_in
 from unlost.service.jobs.order import FORMS, order_of
 from unlost.service.jobs_desk import Desk
+from unlost.service.pages.catalogue import strings_for
 from unlost.service.pages.forms import Forms, Values
 from unlost.service.pages.look_limit import LookLimit
 from unlost.service.pages.looks import HEADERS, Looks
@@ -92,7 +93,7 @@ class Ordering:
         shown |= {name: _EMPTY[name] for name, known in _CHOICES.items() if shown[name] not in known}
         if "look" in values:
             return self._form(request, shown, archives, look=await self._look(request, shown["url"]))
-        sent = object_of(values, self._looks.strings(request).language)
+        sent = object_of(values, strings_for(request).language)
         faults = await self._faults(sent)
         if faults:
             return self._form(request, shown, archives, faults=faults, status=400)
@@ -112,7 +113,7 @@ class Ordering:
         look: Holdings | str | None = None,
         status: int = 200,
     ) -> Response:
-        t = self._looks.strings(request)
+        t = strings_for(request)
         told = {name: t(f"fault.{fault}") for name, fault in (faults or {}).items()}
         return self._looks.page(
             request, "order/submit.html", status, values=values, chosen=archives, faults=told,
@@ -135,7 +136,7 @@ class Ordering:
             uri = page_in(address)
             found = self._kept(uri, Wish())
             if found is None:
-                if not self._limit.takes(self._desk.clients.code(request)):
+                if not await self._desk.do(self._limit.takes, self._desk.clients.code(request)):
                     return "later"
                 found = await self._finds.find(uri)
             return holdings_of(found)
@@ -145,7 +146,7 @@ class Ordering:
     async def _check(self, request: Request) -> Response:
         """Say what is wrong with each field, for a script that asks while somebody types."""
         values = await self._forms.read(request)
-        t = self._looks.strings(request)
+        t = strings_for(request)
         faults = await self._faults(object_of(values, t.language))
         return JSONResponse({name: t(f"fault.{fault}") for name, fault in faults.items()}, headers=HEADERS)
 

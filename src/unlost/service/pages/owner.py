@@ -16,6 +16,7 @@ from unlost.service.jobs.job import UNFINISHED, Job, State
 from unlost.service.jobs.packages import FORMS
 from unlost.service.jobs.rules import host_of
 from unlost.service.jobs_desk import Desk
+from unlost.service.pages.catalogue import strings_for
 from unlost.service.pages.estimate import until_begun, until_done
 from unlost.service.pages.forms import Forms
 from unlost.service.pages.found_so_far import Checkpoints, FoundSoFar
@@ -145,14 +146,17 @@ class Owner:
         if job is None:
             return self._looks.problem(request, "job", 404)
         folder = self._desk.folders.generation(job.number, job.generation)
+        language = strings_for(request).language
 
         def written() -> str:
             with StateReading(folder) as state:
-                return report_page(state, figures_of(state), has_files=False)
+                return report_page(state, figures_of(state), has_files=False, language=language)
 
         text = await self._desk.do(written)
         headers = {**HEADERS, "content-security-policy": _REPORT_POLICY, "content-type": "text/html; charset=utf-8"}
-        return Response(text, headers=headers)
+        answer = Response(text, headers={**headers, "content-language": language})
+        self._looks.remember_language(request, answer)
+        return answer
 
     async def _preview(self, request: Request) -> Response:
         job = await self._complete(request)

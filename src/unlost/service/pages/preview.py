@@ -21,6 +21,7 @@ from unlost.aggregate.places import Places
 from unlost.service.asked import terms_of
 from unlost.service.jobs.job import State
 from unlost.service.jobs_desk import Desk
+from unlost.service.pages.catalogue import strings_for
 from unlost.service.pages.looks import Looks
 from unlost.shown.strangers import headers_for
 
@@ -101,6 +102,6 @@ class Preview:
         return {**headers_for(place), "cache-control": "private, max-age=60", "x-robots-tag": "noindex"}
 
     def _gone(self, request: Request) -> Response:
-        text = self._looks.strings(request)("preview.gone")
+        text = strings_for(request)("preview.gone")
         headers = {**self._headers("'none'"), "cache-control": "no-store"}
         return Response(text, 404, {**headers, "content-type": "text/plain; charset=utf-8"})

@@ -53,7 +53,7 @@ class PagesRouter:
         owner = Owner(desk, self._looks, forms)
         sessions = AdminSessions(desk, self._looks, forms)
         routes = [
-            *Ordering(desk, parts.finds, self._looks, forms, LookLimit(parts.clock)).routes,
+            *Ordering(desk, parts.finds, self._looks, forms, LookLimit(desk.jobs.database)).routes,
             *owner.routes,
             *Preview(desk, self._looks, places).routes,
             *sessions.routes,

@@ -1,0 +1,48 @@
+"""Workers on hosts of their own, one of which is cut off from everybody in the middle of a job, and comes back."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.neighbours import hosts, postgresql
+from tests.recover.village import running, village
+from tests.service.jobs.test_worker import FILES, check
+from tests.service.jobs.workers import Hold, place
+from tests.waiting import wait_until
+from unlost.service.jobs.job import State
+
+
+def test_a_host_that_is_cut_off_and_comes_back(tmp_path: Path) -> None:
+    """Another host does its job after the lease; when it is back, it spoils nothing, and takes new work."""
+    if why := hosts.missing():
+        pytest.skip(why)
+    with (
+        hosts.network(2) as net,
+        postgresql.serving(net.here, net.clients) as server,
+        running(village(), net.here) as lost,
+        place(tmp_path, server.new(), lost.registry(tmp_path)) as jobs,
+    ):
+        far = jobs.url.replace("127.0.0.1", net.here)
+        away, near = net.hosts
+        with jobs.worker("away", url=far, on=away.run) as first:
+            hold = Hold(lost, FILES // 2)
+            job = jobs.order()
+            hold.wait()
+            assert jobs.jobs.get(job.number).worker == "away"
+            away.cut()
+            hold.release()
+            with jobs.worker("near", url=far, on=near.run):
+                done = jobs.ended(job)
+                wait_until(lambda: first.says("no beat for as long as its lease"))
+            check(jobs, done)
+            assert (done.state, done.generation) == (State.COMPLETE, 2)
+            asked = len(lost.replays())
+            away.mend()
+            wait_until(lambda: first.says(f"job {job.number} left"))
+            assert jobs.jobs.get(job.number) == done, "what it still says is not believed"
+            again = jobs.order()
+            check(jobs, jobs.ended(again))
+            assert jobs.jobs.get(again.number).generation == 1
+            assert len(lost.replays()) <= asked + FILES + 2 * 3, "it does not go on with what it had"
+            check(jobs, done)
+            assert jobs.jobs.get(job.number) == done
