@@ -222,9 +222,9 @@ def test_a_sample_that_was_thinned_out_still_tells(tmp_path: Path) -> None:
     assert sum(counted.captures_by_uri.values()) == pytest.approx(exact.uris, rel=0.1)
     once = [each.captures_by_uri[1] / each.uris for each in (counted, exact)]
     assert once[0] == pytest.approx(once[1], abs=0.05)
-    for mine, right in zip(about.years, true.years, strict=True):
-        assert mine.captures == right.captures
-        assert mine.uris == pytest.approx(right.uris, rel=0.15)
+    for year, same in zip(about.years, true.years, strict=True):
+        assert year.captures == same.captures
+        assert year.uris == pytest.approx(same.uris, rel=0.15)
     depths = {each.name: each.prefixes for each in true.depths}
     assert {each.name for each in about.depths} == depths.keys()
     for each in about.depths:

@@ -172,13 +172,14 @@ def _estimated(found: dict[str, Any]) -> dict[str, Any]:
         "domains": {_text(name): Domain(captures) for name, captures in sorted(found["domains"])},
         "ip": Domain(found["ip_captures"], hosts=found["ips"][0]),
         "estimated_depths": {name: tuple(counts) for name, *counts in found["levels"] if counts[0]},
-        "busy_pages": tuple(_with_host(*busy, found["sampled"]) for busy in found["busy_pages"]),
+        "busy_pages": tuple(_with_host(busy, found["sampled"]) for busy in found["busy_pages"]),
         "busy_hosts": tuple(BusyHost(host, low, 0) for host, low, _ in found["busy_hosts"]),
     }
 
 
-def _with_host(key: str, captures: int, others: int, others_captures: int, share: float) -> BusyPage:
-    """Return a URI-R with what its host has, by the others of it that are in a sample of this share."""
+def _with_host(busy: tuple[str, int, int, int], share: float) -> BusyPage:
+    """Return a URI-R with what its host has, by the others of it, and their captures, in a sample of this share."""
+    key, captures, others, others_captures = busy
     if not others and share < 1:
         return BusyPage(key, captures, 0, 0)
     return BusyPage(key, captures, captures + round(others_captures / share), 1 + round(others / share))

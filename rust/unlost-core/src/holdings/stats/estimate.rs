@@ -116,7 +116,7 @@ impl Estimates {
         for (key, ..) in &top {
             of_host.insert(hashes(key).0, Vec::new());
         }
-        for (hash, uri) in self.sample.iter() {
+        for (hash, uri) in self.sample.pairs() {
             if let Some(uris) = of_host.get_mut(&uri.host) {
                 uris.push((hash, uri.captures));
             }

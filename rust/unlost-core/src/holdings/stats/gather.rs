@@ -185,7 +185,9 @@ impl Gatherer {
         }
         let host = std::mem::take(&mut self.host);
         let (runs, tree) = (&mut self.pending, &mut self.tree);
-        let totals = self.large.end_host(&host, runs, tree, &mut self.out.paths)?;
+        let totals = self
+            .large
+            .end_host(&host, runs, tree, &mut self.out.paths)?;
         self.push(&host, totals)
     }
 

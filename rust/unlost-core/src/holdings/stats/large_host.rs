@@ -72,11 +72,7 @@ impl LargeHost {
     }
 
     /// Counts all runs, and is empty then.
-    fn count(
-        &mut self,
-        host: &[u8],
-        out: &mut PathCounts,
-    ) -> Result<HostTotals, HoldingsError> {
+    fn count(&mut self, host: &[u8], out: &mut PathCounts) -> Result<HostTotals, HoldingsError> {
         let mut heads = BinaryHeap::new();
         for part in self.parts.drain(..) {
             let mut head = Head {

@@ -57,7 +57,7 @@ impl<T> Lowest<T> {
     }
 
     /// The same with their hashes.
-    pub fn iter(&self) -> impl Iterator<Item = (u64, &T)> {
+    pub fn pairs(&self) -> impl Iterator<Item = (u64, &T)> {
         self.kept.iter().map(|(hash, thing)| (*hash, thing))
     }
 }
@@ -68,6 +68,7 @@ mod tests {
     use crate::holdings::filter::xxh64;
 
     #[test]
+    #[allow(clippy::cast_precision_loss)]
     fn the_lowest_stay_with_all_that_came_of_them() {
         // Everything comes three times, the second time the other way round.
         let things: Vec<u64> = (0..1000_u64).map(|n| xxh64(&n.to_le_bytes())).collect();
@@ -77,7 +78,7 @@ mod tests {
                 *count += 1;
             }
         }
-        let mut kept: Vec<u64> = sample.iter().map(|(hash, _)| hash).collect();
+        let mut kept: Vec<u64> = sample.pairs().map(|(hash, _)| hash).collect();
         kept.sort_unstable();
         let mut lowest = things;
         lowest.sort_unstable();

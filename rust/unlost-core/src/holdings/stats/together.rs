@@ -125,7 +125,9 @@ impl Going {
             return Ok(());
         }
         let (host, runs) = (&self.host, &mut self.runs);
-        let totals = self.large.end_host(host, runs, &mut self.tree, &mut out.paths)?;
+        let totals = self
+            .large
+            .end_host(host, runs, &mut self.tree, &mut out.paths)?;
         let numbers = [totals.captures, totals.uris, totals.pages];
         write_numbers(&self.host, numbers, lines);
         self.host.clear();
