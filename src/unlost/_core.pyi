@@ -363,6 +363,7 @@ class StatisticsGatherer:
         threads: int | None = None,
         memory: int | None = None,
         block: int | None = None,
+        sampled: int | None = None,
     ) -> StatisticsGatherer: ...
     def add_file(
         self, path: str | PathLike[str], progress: Progress, urls: bool = False, column: int | None = None

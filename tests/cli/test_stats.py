@@ -1,9 +1,14 @@
 """`unlost stats` as its users run it."""
 
 import json
+import os
+import signal
+import subprocess
 from pathlib import Path
 
-from tests.cli.run import unlost
+import pytest
+
+from tests.cli.run import UNLOST, unlost
 
 INDEX = "tests/holdings/files/pages.cdxj"
 
@@ -53,6 +58,75 @@ def test_what_is_wrong_is_said() -> None:
     assert json.loads(done.stdout)["problems"] == {"bad-row": 1}
     assert unlost("stats", "/nonexistent").returncode == 3
     assert unlost("stats", INDEX, "--exclude", "everything").returncode == 2
+
+
+def test_hostile_rows_make_sound_files(tmp_path: Path) -> None:
+    """Numbers that are none, endless ones, tags and control characters: strict JSON, and text in the page."""
+    file, report = tmp_path / "a.cdxj", tmp_path / "report"
+    rows = [
+        ("20140101000000", r'"mime": "<b>x\u001b[31m", "status": "200\n", "length": "9e99"'),
+        ("99990101000000", '"mime": NaN, "status": 1e999, "length": -5'),
+        ("20149901000000", f'"mime": {{"x": 1}}, "status": [], "length": {"9" * 5000}'),
+        ("20140101000000", '"mime": "x", "status": "Infinity", "length": "7"'),
+    ]
+    lines = [f'com,a)/{n} {date} {{"url": "http://a.com/{n}", {rest}}}\n' for n, (date, rest) in enumerate(rows)]
+    file.write_text("".join(lines))
+    done = unlost("stats", str(file), "-o", str(report))
+    assert done.returncode == 0, done.stderr
+    assert b"\x1b" not in done.stdout
+
+    def refuse(word: str) -> None:
+        raise AssertionError(word)
+
+    found = json.loads((report / "statistics.json").read_text(), parse_constant=refuse)
+    assert (found["mementos"], found["record_bytes"], found["odd_dates"]) == (4, 7, 2)
+    assert {"NaN", "1e999", "[]", "Infinity"} <= {row["value"] for row in found["tables"]["malformed"]}
+    page = (report / "index.html").read_text()
+    assert "&lt;b&gt;x" in page
+    assert "<b>x" not in page
+    assert "\x1b" not in page
+
+
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        (("index", "--input", "index"), Path(INDEX).read_bytes() * 2000),
+        (("index", "--estimate", "--input", "index"), Path(INDEX).read_bytes() * 2000),
+        (("logs", "--input", "upstream"), Path("tests/holdings/files/upstream.ndjson").read_bytes() * 5000),
+    ],
+    ids=["index", "estimate", "logs"],
+)
+def test_an_interrupted_run_leaves_nothing(tmp_path: Path, command: tuple[str, ...], text: bytes) -> None:
+    """Ctrl-C ends the work with code 130; there is no report and no temporary file."""
+    pipe, report, temporary = tmp_path / "pipe", tmp_path / "report", tmp_path / "tmp"
+    os.mkfifo(pipe)
+    temporary.mkdir()
+    process = subprocess.Popen(
+        [UNLOST, "stats", *command, str(pipe), "-o", str(report)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "TMPDIR": str(temporary)},
+    )
+    with pipe.open("wb", buffering=0) as writer:
+        # More than a pipe holds: when all of it is written, the work is under way.
+        writer.write(text)
+        process.send_signal(signal.SIGINT)
+    out, errors = process.communicate(timeout=60)
+    assert (process.returncode, out, report.exists(), list(temporary.iterdir())) == (130, b"", False, []), errors
+
+
+def test_a_report_that_cannot_be_written_leaves_the_one_before(tmp_path: Path) -> None:
+    """None of its files gets its name before all of them are written."""
+    report = tmp_path / "report"
+    assert unlost("stats", INDEX, "-o", str(report)).returncode == 0
+    before = {file.name: file.read_bytes() for file in report.iterdir()}
+    (report / "index.html").unlink()
+    (report / "index.html").mkdir()
+    done = unlost("stats", INDEX, "--study", "-o", str(report))
+    assert done.returncode == 3
+    (report / "index.html").rmdir()
+    after = {file.name: file.read_bytes() for file in report.iterdir()}
+    assert after == {name: text for name, text in before.items() if name != "index.html"}
 
 
 def test_logs_are_counted(tmp_path: Path) -> None:

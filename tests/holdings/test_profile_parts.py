@@ -82,7 +82,7 @@ def test_looking_up_by_year_and_type(tmp_path: Path) -> None:
 
 
 def test_what_parts_cannot_do(tmp_path: Path, index: Path) -> None:
-    """A list has no dates; merging would lose the parts, and says so; a map is made of them as of others."""
+    """A list has no dates; one without parts does not merge with one that has; a map is made of them as of others."""
     listed, made = tmp_path / "list.txt", tmp_path / "made"
     listed.write_text("http://a.com/\n")
     with pytest.raises(InputError, match="has no dates and media types"):
@@ -93,10 +93,50 @@ def test_what_parts_cannot_do(tmp_path: Path, index: Path) -> None:
         with pytest.raises(UsageError, match="each once"):
             build_parted_profiles([index], {"DDom": made}, ProfileHeader("DDom"), Problems(), wrong)
     build_parted_profiles([index], {"DDom": made}, ProfileHeader("DDom"), Problems(), ["year"])
-    with pytest.raises(InputError, match="tells its parts"):
-        merge_profiles([made, made], tmp_path / "merged")
+    plain = tmp_path / "plain"
+    build_profiles([index], {"DDom": plain}, ProfileHeader("DDom"), Problems())
+    with pytest.raises(InputError, match=r"tells its parts by nothing, but .* by year"):
+        merge_profiles([made, plain], tmp_path / "merged")
+    assert not (tmp_path / "merged").exists()
     profiles_to_map([made], tmp_path / "a.ukvs")
     assert (tmp_path / "a.ukvs").read_text().count("\n") > 10
+
+
+@pytest.mark.parametrize("policy", ["DDom", "H3P1"])
+def test_merged_parts_are_those_of_all_rows(tmp_path: Path, index: Path, policy: str) -> None:
+    """Profiles of parts of an index come to that of the whole, but for the spread; and again, to the same."""
+    lines = index.read_text().splitlines(keepends=True)
+    header, names = ProfileHeader(policy, "An archive"), []
+    for number in range(3):
+        piece, made = tmp_path / f"{number}.cdxj", tmp_path / f"{number}.profile"
+        piece.write_text("".join(lines[number::3]))
+        build_parted_profiles([piece], {policy: made}, header, Problems(), ["year", "mime"])
+        names.append(made)
+    build_parted_profiles([index], {policy: tmp_path / "whole"}, header, Problems(), ["year", "mime"])
+    merge_profiles(names, tmp_path / "merged")
+    merge_profiles(names[:2], tmp_path / "some")
+    merge_profiles([tmp_path / "some", names[2]], tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "merged").read_bytes()
+    told = [(tmp_path / name).read_text().splitlines() for name in ("whole", "merged")]
+    assert [line for line in told[0] if line.startswith("@")] == [line for line in told[1] if line.startswith("@")]
+    rows = [[line.split(" ", 1) for line in each if not line.startswith("@")] for each in told]
+    objects = [{key: {**json.loads(rest), "spread": 1} for key, rest in each} for each in rows]
+    assert objects[0] == objects[1]
+    assert check_profile(tmp_path / "merged").is_sound
+    assert Profile.open(tmp_path / "merged").lookup_key("zz,", year="2014").frequency == 1
+
+
+@pytest.mark.parametrize(
+    "parts", ["[]", '{"2014": -1}', '{"2014": 1e300}', '{"2014": true}', f'{{"2014": 1{"0" * 30}}}']
+)
+def test_parts_that_are_none_do_not_merge(tmp_path: Path, parts: str) -> None:
+    """It is said where they stand, and nothing is left behind."""
+    made = tmp_path / "made"
+    about = '@about {"type": "urikey#DDom", "by": ["year"]}'
+    made.write_text(f'{about}\ncom,a)/ {{"frequency": 1, "spread": 1, "parts": {parts}}}\n')
+    with pytest.raises(InputError, match="line 2: expected parts"):
+        merge_profiles([made], tmp_path / "merged")
+    assert [file.name for file in tmp_path.iterdir()] == ["made"]
 
 
 def test_the_commands(tmp_path: Path, index: Path) -> None:

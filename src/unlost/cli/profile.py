@@ -160,7 +160,7 @@ def build(
 @_name
 @_id
 def merge(profiles: tuple[Path, ...], output: Path, name: str | None, id: str | None) -> None:  # noqa: A002
-    """Make one profile of several of the same policy: frequency and spread of each key are added.
+    """Make one profile of several of the same policy: frequency, spread and parts of each key are added.
 
     Without --name and --id, the result has those that all profiles have. `to-map` takes profiles of different policies.
     """

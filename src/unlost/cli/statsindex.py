@@ -1,8 +1,10 @@
 """`unlost stats index`: an index in tables, curves and one page."""
 
 from collections.abc import Mapping
+from importlib import import_module
 from json import dumps
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING
 
 import click
@@ -84,7 +86,6 @@ def index(
         GatherOptions,
     )
     from unlost.holdings.statistics.tables import tables  # noqa: PLC0415
-    from unlost.holdings.statistics.writing import statistics_object, write_report  # noqa: PLC0415
 
     cluster = place(engine, master, spark_conf, keep)
     parquet = parquet_columns(columns, cluster)
@@ -106,6 +107,9 @@ def index(
         threads=threads,
     )
     paths = tuple(Path(file) for file in files)
+    if output is not None:
+        # To load what writes the page takes as long as to count 100,000 rows: it is done beside that.
+        Thread(target=import_module, args=("unlost.holdings.statistics.writing",)).start()
     if cluster is not None:
         counted, report = _gathered_there(cluster, files, options, parquet)
     else:
@@ -113,10 +117,14 @@ def index(
             counted, report = _gathered(paths, options, bar, estimated=estimate)
     figures = Figures(counted)
     if json:
+        from unlost.holdings.statistics.writing import statistics_object  # noqa: PLC0415  start-up
+
         click.echo(dumps(statistics_object(figures)))
     else:
         write([f"{line}\n" for line in table_lines(tables(figures).values())])
     if output is not None:
+        from unlost.holdings.statistics.writing import write_report  # noqa: PLC0415  start-up
+
         written = write_report(figures, output, report_name(name, paths))
         say(f"{len(written)} files in {output}; open {output / 'index.html'}", level="info")
     say_problems(report.problems)

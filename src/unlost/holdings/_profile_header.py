@@ -43,6 +43,12 @@ class ProfileHeader:
     others: Mapping[str, object] = field(default_factory=dict)
 
     @property
+    def by(self) -> list[str]:
+        """What its parts are told by, in their order; empty if it has none."""
+        told = self.others.get("by")
+        return [each for each in told if isinstance(each, str)] if isinstance(told, list) else []
+
+    @property
     def about(self) -> dict[str, object]:
         """What is written as `@about`, in its order."""
         name = {} if self.name is None else {"name": self.name}
@@ -107,10 +113,11 @@ class ProfileHeader:
                     f"{file}: a profile of {other.policy}, but {first_file} is one of {first.policy}: "
                     "only profiles of one policy merge; `unlost profile to-map` makes one map of different ones"
                 )
-        for file, other in headers.items():
-            if "by" in other.others:
+        for file, other in rest:
+            if other.by != first.by:
                 raise InputError(
-                    f"{file}: tells its parts (`--by`), which merging would lose: build one of all indexes"
+                    f"{file}: tells its parts by {_words(other.by)}, but {first_file} by {_words(first.by)}: "
+                    "build both with the same `--by`"
                 )
         same_rules(headers)
         if len({each.suffixes for each in headers.values()}) > 1:
@@ -124,6 +131,7 @@ class ProfileHeader:
             identity if identity is not None else _common(each.id for each in everything),
             first.rules,
             first.suffixes,
+            {"by": first.by} if first.by else {},
         )
 
 
@@ -137,6 +145,10 @@ def same_rules(headers: Mapping[str, ProfileHeader]) -> str:
                 "build one of them anew with the `--rules` of the other"
             )
     return first.rules
+
+
+def _words(by: list[str]) -> str:
+    return " and ".join(by) or "nothing"
 
 
 def _common(values: Iterable[str | None]) -> str | None:

@@ -83,8 +83,7 @@ class Profile:
     def _wanted(self, year: str | None, mime: str | None) -> tuple[str | None, ...]:
         """Return what the fields of a part must be, None for any; nothing if all parts are wanted."""
         wanted = {name: value for name, value in (("year", year), ("mime", mime)) if value is not None}
-        told = self.header.others.get("by")
-        names = told if isinstance(told, list) else []
+        names = self.header.by
         for name in wanted:
             if name not in names:
                 raise UsageError(f"{self.path}: does not tell by {name}: build it with `--by {name}`")

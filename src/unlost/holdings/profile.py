@@ -7,6 +7,7 @@ profiles of one policy ── merge_profiles ──► profile          profiles
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import SEEK_END, PathLike, fspath
+from pathlib import Path
 from typing import BinaryIO
 
 from unlost import _core
@@ -18,6 +19,7 @@ from unlost.formats.ukvs import header_lines
 from unlost.holdings._map_header import refuse_pipe
 from unlost.holdings._profile_header import ProfileHeader, same_rules
 from unlost.holdings._profile_lookup import Holding, Profile
+from unlost.holdings._profile_merging import lines_with_parts
 from unlost.holdings.build import MapOptions
 from unlost.holdings.inputs import count_inputs
 from unlost.holdings.report import Report
@@ -150,19 +152,31 @@ def merge_profiles(
     watch: Watch | None = None,
     progress: _core.Progress | None = None,
 ) -> None:
-    """Write the profiles of one policy as one: frequency and spread of each key added.
+    """Write the profiles of one policy as one: frequency and spread of each key added, and parts, if they tell them.
 
     name, id: what the whole is called; without them, what all profiles are. watch: called now and then with the bytes
     and lines that were read. Raises InputError, and leaves nothing, if
     the policies or rules differ, a file is not sorted or a sum has more than 18 digits.
     """
+    from tempfile import TemporaryDirectory  # noqa: PLC0415  start-up
+
     progress = progress or _core.Progress()
     headers = _headers(sources)
-    head = ProfileHeader.merged(headers, name, id).lines()
+    header = ProfileHeader.merged(headers, name, id)
+    head = header.lines()
     paths = [fspath(path) for path in sources]
-    with whole_file(output) as file:
-        target = _path(file)
+
+    def merge(target: str) -> None:
         watched(lambda _: _core.merge_profiles(paths, MAX_LINE_BYTES, target, head, progress), watch, progress)
+
+    with whole_file(output) as file, TemporaryDirectory(prefix="unlost-merge-") as folder:
+        if header.by:
+            without_parts = Path(folder, "merged")
+            without_parts.touch()
+            merge(str(without_parts))
+            file.writelines(lines_with_parts(without_parts, paths))
+        else:
+            merge(_path(file))
 
 
 def profiles_to_map(

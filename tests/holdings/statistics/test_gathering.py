@@ -3,6 +3,7 @@
 import gzip
 import random
 from collections import Counter
+from dataclasses import astuple
 from pathlib import Path
 
 import pytest
@@ -130,13 +131,30 @@ def test_a_page_under_two_spellings_is_one(tmp_path: Path) -> None:
     assert [year.new for year in Figures(counted).years] == [1, 1]
 
 
-def test_a_host_too_large_for_memory_is_counted_in_parts(tmp_path: Path) -> None:
-    """With hardly any memory the numbers of rows stay exact, and the cuts are told."""
-    rows = [Row(f"com,a)/p{n:05}", f"com,a)/p{n:05}", f"http://a.com/p{n:05}", "20140101000000") for n in range(5000)]
+@given(rows=_CAPTURES, memory=st.sampled_from([0, 300]))
+def test_a_host_too_large_for_memory_is_counted_as_any_other(
+    rows: list[Row], memory: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """What does not fit is kept in files, and every number is the same."""
+    file = _written(tmp_path_factory.mktemp("stats"), _sorted(rows))
+    small, _ = gather([file], GatherOptions(memory=memory, block=200))
+    assert small == gather([file])[0]
+
+
+def test_a_large_host_of_many_parts_is_whole(tmp_path: Path) -> None:
+    """Pages that stand apart in an index, and URI-Rs on both sides of a cut, are still one each."""
+    dice = random.Random(3)  # noqa: S311
+    names = ["", "-b", ".html", "/b", "/b/c", "/b-c", "?x=1", "?x=1&y", "/"]
+    rows = []
+    for _ in range(4000):
+        key = f"com,a)/p{dice.randrange(60)}{dice.choice(names)}"
+        rows.append(Row(key, key, f"http://a.com/{key[7:]}", f"{dice.randrange(2000, 2010)}0101000000"))
     file = _written(tmp_path, _sorted(rows))
-    counted, _ = gather([file], GatherOptions(memory=20_000, block=10_000))
-    assert counted.cuts > 0
-    assert (counted.captures, counted.uris, counted.hosts) == (5000, 5000, 1)
+    small, _ = gather([file], GatherOptions(memory=5_000, block=10_000, threads=2))
+    whole, _ = gather([file])
+    assert small == whole
+    assert (whole.captures, whole.hosts) == (4000, 1)
+    assert {each.host_captures for each in small.busy_pages} == {4000}
 
 
 def test_an_index_in_no_order_is_refused_and_estimated(tmp_path: Path) -> None:
@@ -170,10 +188,62 @@ def test_an_index_in_no_order_is_refused_and_estimated(tmp_path: Path) -> None:
     assert top.captures - error <= counted.busy_pages[0].captures <= top.captures
     depths = {each.name: each for each in Figures(exact).depths}
     for each in Figures(counted).depths:
-        assert each.prefixes.count == pytest.approx(depths[each.name].prefixes.count, rel=0.04)
+        assert astuple(each.prefixes) == pytest.approx(astuple(depths[each.name].prefixes)), each.name
         assert each.parents == pytest.approx(depths[each.name].parents, rel=0.04)
+    for name in ("hosts_by_depth", "pages_by_host_depth", "page_depths"):
+        assert getattr(counted, name) == pytest.approx(getattr(exact, name), rel=0.03), name
     with pytest.raises(InputError, match="do not add up"):
         counted.merge(exact)
+
+
+def _uneven(dice: random.Random) -> list[Row]:
+    """Return rows of hosts of which few have most pages, and pages of which few have most captures."""
+    rows = []
+    for _ in range(60_000):
+        host, page = int(dice.paretovariate(0.9)) % 400, int(dice.paretovariate(0.5)) % 9000
+        key = f"com,h{host})/f{page % 40}/p{page}"
+        date = f"{dice.randrange(2000, 2010)}0101000000"
+        rows.append(Row(key, key, f"http://h{host}.com/f{page % 40}/p{page}", date))
+    rows += [Row("com,h1)/trap", "com,h1)/trap", "http://h1.com/trap", "20050101000000")] * 3000
+    rows += [Row("com,alone)/trap", "com,alone)/trap", "http://alone.com/trap", "20050101000000")] * 2000
+    dice.shuffle(rows)
+    return rows
+
+
+def test_a_sample_that_was_thinned_out_still_tells(tmp_path: Path) -> None:
+    """Of more URI-Rs than the sample has room for, shares, medians, deviations and biases are near the true ones."""
+    rows = _uneven(random.Random(11))  # noqa: S311
+    counted, _ = estimate([_written(tmp_path, b"".join(row.cdxj() for row in rows))], GatherOptions(sampled=1024))
+    exact, _ = gather([_written(tmp_path, _sorted(rows), "sorted.cdxj")])
+    about, true = Figures(counted), Figures(exact)
+    assert 0.02 < counted.sampled < 0.5
+    assert 0.02 < counted.sampled_pages < 0.5
+    assert counted.captures == exact.captures
+    assert sum(counted.captures_by_uri.values()) == pytest.approx(exact.uris, rel=0.1)
+    once = [each.captures_by_uri[1] / each.uris for each in (counted, exact)]
+    assert once[0] == pytest.approx(once[1], abs=0.05)
+    for year, same in zip(about.years, true.years, strict=True):
+        assert year.captures == same.captures
+        assert year.uris == pytest.approx(same.uris, rel=0.15)
+    depths = {each.name: each.prefixes for each in true.depths}
+    assert {each.name for each in about.depths} == depths.keys()
+    for each in about.depths:
+        right = depths[each.name]
+        assert each.prefixes.count == pytest.approx(right.count, rel=0.04)
+        assert each.prefixes.median == pytest.approx(right.median, rel=0.03, abs=1), each.name
+        assert each.prefixes.deviation == pytest.approx(right.deviation, rel=0.3, abs=0.2), each.name
+        assert each.prefixes.max == 0 or each.prefixes.max == pytest.approx(right.max, rel=0.5), each.name
+    # The largest host has a good part of all pages, and so of the sample.
+    assert next(each for each in about.depths if each.name == "P0").prefixes.max > 0
+    for name in ("hosts_by_depth", "pages_by_host_depth", "page_depths"):
+        for mine, sure in zip(getattr(counted, name), getattr(exact, name), strict=True):
+            assert mine == pytest.approx(sure, abs=0.05 * exact.pages), name
+    worst = [[each.page.key for each in figures.biases[:3]] for figures in (about, true)]
+    assert worst[0] == worst[1] == ["com,h1)/f1/p1", "com,h1)/f2/p2", "com,h1)/trap"]
+    # No other URI-R of its host is in the sample: for want of one, nothing is said of it.
+    assert "com,alone)/trap" in {each.page.key for each in true.biases}
+    assert "com,alone)/trap" not in {each.page.key for each in about.biases}
+    assert next(each for each in counted.busy_pages if each.key == "com,alone)/trap").host_uris == 0
 
 
 @given(text=st.binary(max_size=3000))

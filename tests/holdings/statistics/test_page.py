@@ -91,5 +91,11 @@ def test_files_are_the_same_every_time(tmp_path: Path) -> None:
 
 def test_no_spreadsheet_takes_a_cell_for_a_formula() -> None:
     """What others wrote and begins like a formula gets a quote in front."""
-    table = Table("", ("type", "mementos"), [('=HYPERLINK("http://evil")', "1"), ("text/html", "-5")])
-    assert csv_text(table).splitlines()[1:] == ['"\'=HYPERLINK(""http://evil"")",1', "text/html,-5"]
+    rows = [('=HYPERLINK("http://evil")', "1"), ("-2+cmd|' /C calc'!A0", "1"), ("text/html", "-5"), ("-", "-1e-05")]
+    table = Table("", ("type", "mementos"), rows)
+    assert csv_text(table).splitlines()[1:] == [
+        '"\'=HYPERLINK(""http://evil"")",1',
+        "'-2+cmd|' /C calc'!A0,1",
+        "text/html,-5",
+        "-,-1e-05",
+    ]

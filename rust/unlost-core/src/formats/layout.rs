@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::is_header;
 use super::object::visit_members;
+use super::shape::Shape;
 
 /// How the lines of an index are made up.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,6 +61,52 @@ pub struct Row<'a> {
     pub status: Cow<'a, [u8]>,
     /// How many bytes the record takes in its file.
     pub size: Cow<'a, [u8]>,
+}
+
+/// What is remembered of rows to read the next ones faster. It makes no difference to what is read.
+#[derive(Debug, Clone, Default)]
+pub struct RowShape(Shape<Slot>);
+
+/// The members of a row's object that are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Slot {
+    Url,
+    Mime,
+    Status,
+    Size,
+}
+
+impl Slot {
+    /// By the first letter, then by all of them: this is done for every member of every row.
+    fn of(name: &[u8]) -> Option<Self> {
+        let slot = match name.first()? {
+            b'u' => (matches!(name, b"url" | b"uri"), Self::Url),
+            b'o' => (name == b"original_uri", Self::Url),
+            b'm' => {
+                let is_mime = matches!(name, b"mime" | b"mct" | b"mime_type" | b"mimetype");
+                (is_mime, Self::Mime)
+            }
+            b's' => {
+                let is_status = matches!(name, b"status" | b"status_code" | b"statuscode");
+                (is_status, Self::Status)
+            }
+            b'h' => (name == b"hsc", Self::Status),
+            b'l' => (name == b"length", Self::Size),
+            _ => return None,
+        };
+        slot.0.then_some(slot.1)
+    }
+}
+
+impl<'a> Row<'a> {
+    fn set(&mut self, slot: Slot, value: Cow<'a, [u8]>) {
+        match slot {
+            Slot::Url => self.url = value,
+            Slot::Mime => self.mime = value,
+            Slot::Status => self.status = value,
+            Slot::Size => self.size = value,
+        }
+    }
 }
 
 impl Layout {
@@ -130,12 +177,11 @@ impl Layout {
         url.starts_with(b"http:") || url.starts_with(b"https:")
     }
 
-    /// Reads a row, its media type, status and size only if `details` are wanted. `None` if it is none: too few columns, or
-    /// something else in place of the date.
+    /// Reads a row. `None` if it is none: too few columns, or something else in place of the date.
     #[must_use]
-    pub fn row<'a>(&self, line: &'a [u8], details: bool) -> Option<Row<'a>> {
+    pub fn row<'a>(&self, line: &'a [u8], shape: &mut RowShape) -> Option<Row<'a>> {
         match self {
-            Self::Cdxj => cdxj_row(line, details),
+            Self::Cdxj => cdxj_row(line, shape),
             Self::Cdx(columns) => columns.row(line),
             Self::Urls { column } => {
                 let url = match column {
@@ -152,7 +198,7 @@ impl Layout {
     }
 }
 
-fn cdxj_row(line: &[u8], details: bool) -> Option<Row<'_>> {
+fn cdxj_row<'a>(line: &'a [u8], shape: &mut RowShape) -> Option<Row<'a>> {
     let key_end = memchr::memchr(b' ', line)?;
     let rest = &line[key_end + 1..];
     let date_end = memchr::memchr(b' ', rest)?;
@@ -168,21 +214,23 @@ fn cdxj_row(line: &[u8], details: bool) -> Option<Row<'_>> {
         ..Row::default()
     };
     let mut row = bare();
-    // By the first letter, then by all of them: this is done for every member of every row.
-    let is_read = visit_members(object, |name, value| match name.first() {
-        Some(b'u') if matches!(name, b"url" | b"uri") => row.url = value,
-        Some(b'o') if name == b"original_uri" => row.url = value,
-        Some(b'm') if details && matches!(name, b"mime" | b"mct" | b"mime_type" | b"mimetype") => {
-            row.mime = value;
+    let has_shape = shape
+        .0
+        .visit(object, |slot, value| row.set(slot, Cow::Borrowed(value)));
+    if has_shape {
+        return Some(row);
+    }
+    row = bare();
+    let is_read = visit_members(object, |name, value| {
+        if let Some(slot) = Slot::of(name) {
+            row.set(slot, value);
         }
-        Some(b's') if details && matches!(name, b"status" | b"status_code" | b"statuscode") => {
-            row.status = value;
-        }
-        Some(b'h') if details && name == b"hsc" => row.status = value,
-        Some(b'l') if details && name == b"length" => row.size = value,
-        _ => {}
     });
-    Some(if is_read.is_some() { row } else { bare() })
+    if is_read.is_none() {
+        return Some(bare());
+    }
+    shape.0.learn(object, Slot::of);
+    Some(row)
 }
 
 /// Digits, or an ISO date.
@@ -248,7 +296,7 @@ mod tests {
         assert!(!other.begins_with_key());
         assert_eq!(
             other
-                .row(b"http://a.com/\t2014\t200", true)
+                .row(b"http://a.com/\t2014\t200", &mut RowShape::default())
                 .map(|row| row.status),
             Some(Cow::Borrowed(&b"200"[..]))
         );
@@ -262,7 +310,8 @@ mod tests {
     #[test]
     fn rows_have_what_they_are_counted_by() {
         let line = br#"com,a)/ 20140102030405 response {"uri": "dns:a.com", "hsc": 200, "mct": "text/html"}"#;
-        let row = Layout::Cdxj.row(line, true).expect("row");
+        let mut shape = RowShape::default();
+        let row = Layout::Cdxj.row(line, &mut shape).expect("row");
         assert_eq!(
             (row.key, row.date),
             (&b"com,a)/"[..], &b"20140102030405"[..])
@@ -271,9 +320,35 @@ mod tests {
             (&*row.url, &*row.status, &*row.mime),
             (&b"dns:a.com"[..], &b"200"[..], &b"text/html"[..])
         );
-        assert_eq!(Layout::Cdxj.row(b"com,a)/ x {}", true), None);
-        assert_eq!(Layout::Cdxj.row(b"com,a)/ 2014", true), None);
-        assert_eq!(Layout::Cdx(USUAL).row(b"- 2014 -", true), None);
+        assert_eq!(Layout::Cdxj.row(b"com,a)/ x {}", &mut shape), None);
+        assert_eq!(Layout::Cdxj.row(b"com,a)/ 2014", &mut shape), None);
+        assert_eq!(Layout::Cdx(USUAL).row(b"- 2014 -", &mut shape), None);
+    }
+
+    #[test]
+    fn what_is_remembered_of_rows_makes_no_difference() {
+        let rows = [
+            r#"{"url": "http://a/", "mime": "t", "status": "200", "length": "1"}"#,
+            r#"{"url": "http://b/", "mime": "u", "status": "404", "length": "22"}"#,
+            r#"{"url": "http://b/\u00fc", "mime": "u", "status": "404", "length": "22"}"#,
+            r#"{"url": "http://b/", "mime": "u", "status": "404", "length": "22", "url": "dns:b"}"#,
+            r#"{"url": "http://b/", "mime": "u", "status": 301, "length": 22}"#,
+            r#"{"url": "http://b/", "mime": "u"}"#,
+            r#"{"url": "http://c/", "mime": "u"}"#,
+            r#"{"url": "http://c/", "mime": "u"#,
+            r#"{"url": "http://c/", "mime": "u"} and more"#,
+            r"{}",
+        ];
+        let mut shape = RowShape::default();
+        for object in rows.iter().chain(rows.iter().rev()) {
+            let line = format!("com,a)/ 20140102030405 {object}");
+            let alone = Layout::Cdxj.row(line.as_bytes(), &mut RowShape::default());
+            assert_eq!(
+                Layout::Cdxj.row(line.as_bytes(), &mut shape),
+                alone,
+                "{object}"
+            );
+        }
     }
 
     #[test]

@@ -15,6 +15,7 @@ pub mod linkformat;
 pub mod mementos;
 mod object;
 mod ranges;
+mod shape;
 mod source;
 pub mod warc;
 
@@ -23,7 +24,7 @@ pub(crate) use in_order::work_in_order;
 pub use input::Input;
 pub use jenkins::jenkins;
 pub use keys::{KeyColumn, is_header, read_key_column, without_mark};
-pub use layout::{Layout, Row};
+pub use layout::{Layout, Row, RowShape};
 pub use lines::{Line, Lines};
 pub use object::member;
 pub use source::{Damage, Source, is_compressed};

@@ -4,8 +4,8 @@ use super::HoldingsError;
 use super::harvest::Harvest;
 use super::order::common_len;
 use super::tally::Tally;
-use crate::formats::{Block, Layout, Row, is_header};
-use crate::uri::{RuleSet, UriError, key_of_row, plain_page, plain_page_from};
+use crate::formats::{Block, Layout, Row, RowShape, is_header};
+use crate::uri::{RuleSet, UriError, key_of_row, plain_page, plain_page_from, plain_uri};
 
 /// What is counted, and under which keys.
 #[derive(Debug, Clone, Default)]
@@ -100,12 +100,14 @@ struct Current {
     stem: Vec<u8>,
     /// Whether what follows the stem's `?` does not matter.
     any_query: bool,
-    /// Whether the stem is a plain page's, and where its host ends then.
-    is_plain: bool,
+    /// How many of the stem's first bytes are a plain page, and where its host ends then.
+    plain: usize,
     host_end: usize,
     /// The key itself, with the year if that is wanted; empty if nothing is being counted.
     key: Vec<u8>,
     count: u64,
+    /// What is remembered of the rows before.
+    shape: RowShape,
 }
 
 impl Current {
@@ -122,11 +124,24 @@ impl Current {
         self.stem.clear();
         self.stem.extend_from_slice(stem);
         self.any_query = any_query;
-        self.is_plain = true;
-        self.host_end = memchr::memchr(b')', key).unwrap_or(key.len());
+        self.note_plain(stem);
         self.key.clear();
         self.key.extend_from_slice(key);
         self.count = 1;
+    }
+
+    /// Remembers that a stem is plain, and its query, if it has one.
+    fn note_plain(&mut self, stem: &[u8]) {
+        self.host_end = memchr::memchr(b')', stem).unwrap_or(stem.len());
+        let tail = &stem[self.host_end..];
+        self.plain = self.host_end + memchr::memchr(b'?', tail).unwrap_or(tail.len());
+    }
+
+    /// How much of a key that begins as the stem does, for so many bytes, is known to be plain, its host and more; 0 if
+    /// that is not so. What neighbours have in common needs to be looked at only once.
+    fn known_plain(&self, common: usize) -> usize {
+        let known = common.min(self.plain);
+        if known > self.host_end + 1 { known } else { 0 }
     }
 
     /// Where the key column ends, if the line has the same key as the lines before. It begins as the stem does, for so
@@ -203,11 +218,9 @@ impl Scanner<'_> {
             Some(query) => &key[..common + query],
             None => key,
         };
-        // What neighbours have in common needs to be looked at only once.
-        let plain = if current.is_plain && common > current.host_end + 1 {
-            plain_page_from(page, common)
-        } else {
-            plain_page(page)
+        let plain = match current.known_plain(common) {
+            0 => plain_page(page),
+            known => plain_page_from(page, known),
         };
         let Some(plain) = plain else {
             return Ok(false);
@@ -247,9 +260,7 @@ impl Scanner<'_> {
             }
             return Ok(());
         }
-        let details =
-            H::READS_ROWS || !(self.wanted.status.is_empty() && self.wanted.mime.is_empty());
-        let Some(row) = self.layout.row(line, details) else {
+        let Some(row) = self.layout.row(line, &mut current.shape) else {
             out.tally.problem("bad-row", offset, line);
             return Ok(());
         };
@@ -290,12 +301,15 @@ impl Scanner<'_> {
             tally.filtered += 1;
             return Ok(None);
         }
+        let common = common_len(&current.stem, row.key);
         // The key says nothing about the scheme: that of every row is looked at.
+        let is_web = is_web(&row.url);
         let is_repeated = H::READS_ROWS
             && current.count > 0
-            && current.stem == row.key
-            && !current.stem.is_empty()
-            && is_web(&row.url);
+            && common > 0
+            && common == current.stem.len()
+            && common == row.key.len()
+            && is_web;
         if is_repeated {
             current.count += 1;
             tally.counted += 1;
@@ -303,10 +317,15 @@ impl Scanner<'_> {
             return Ok(None);
         }
         current.flush(harvest)?;
+        let known = if is_web {
+            current.known_plain(common)
+        } else {
+            0
+        };
         current.key.clear();
         current.stem.clear();
-        current.is_plain = false;
-        match self.write_key(row, current) {
+        current.plain = 0;
+        match self.write_key(row, is_web, known, current) {
             Ok(()) if self.wanted.leaves_out(&current.key) => {
                 tally.filtered += 1;
                 current.stem.clear();
@@ -332,16 +351,28 @@ impl Scanner<'_> {
         Ok(None)
     }
 
-    /// Brings a row's key to its one form.
-    fn write_key(&self, row: &Row<'_>, current: &mut Current) -> Result<(), UriError> {
-        // Most keys are normal already, and most addresses those of web pages.
-        match plain_page(row.key) {
-            Some(plain) if is_web(&row.url) => current.key.extend_from_slice(plain),
-            _ => key_of_row(row.key, &row.url, self.wanted.rules, &mut current.key)?,
-        }
+    /// Brings a row's key to its one form. So many of its first bytes are known to be plain.
+    fn write_key(
+        &self,
+        row: &Row<'_>,
+        is_web: bool,
+        known: usize,
+        current: &mut Current,
+    ) -> Result<(), UriError> {
         current.any_query = false;
-        if speaks_for_itself(row.key) {
-            current.stem.extend_from_slice(row.key);
+        // Most keys are normal already, and most addresses those of web pages.
+        match plain_uri(row.key, known) {
+            Some(plain) if is_web => {
+                current.key.extend_from_slice(plain);
+                current.stem.extend_from_slice(row.key);
+                current.note_plain(row.key);
+            }
+            _ => {
+                key_of_row(row.key, &row.url, self.wanted.rules, &mut current.key)?;
+                if speaks_for_itself(row.key) {
+                    current.stem.extend_from_slice(row.key);
+                }
+            }
         }
         if !self.wanted.queries {
             if let Some(query) = memchr::memchr(b'?', &current.key) {

@@ -111,6 +111,24 @@ pub fn plain_page_from(key: &[u8], known: usize) -> Option<&[u8]> {
     tail::is_plain_rest(key[known - 1], &key[known..]).then(|| without_last_slash(key))
 }
 
+/// The same for a key that may have a query, which is then in its one form too. So many of its first bytes are known to be
+/// those of another plain page, host and all; 0 if nothing is known.
+#[must_use]
+pub fn plain_uri(key: &[u8], known: usize) -> Option<&[u8]> {
+    let page = &key[..memchr::memchr(b'?', key).unwrap_or(key.len())];
+    let known = known.min(page.len());
+    let plain = match known {
+        0 => plain_page(page),
+        _ => plain_page_from(page, known),
+    }?;
+    let Some(query) = key[page.len()..].strip_prefix(b"?") else {
+        return Some(plain);
+    };
+    let is_plain =
+        plain.len() == page.len() && key.len() <= MAX_BYTES && tail::is_plain_query(query);
+    is_plain.then_some(key)
+}
+
 /// The root keeps its slash.
 fn without_last_slash(key: &[u8]) -> &[u8] {
     if key.ends_with(b")/") {
@@ -267,6 +285,61 @@ mod tests {
                 assert_eq!(normal(key).as_deref(), Ok(expected));
             }
         }
+    }
+
+    #[test]
+    fn plain_queries_are_normal() {
+        // All short queries of what has a meaning in them, behind some pages.
+        let alphabet = b"ab=&?/A%.";
+        let mut queries = vec![Vec::new()];
+        for length in 0..5 {
+            let longer: Vec<Vec<u8>> = queries
+                .iter()
+                .filter(|query| query.len() == length)
+                .flat_map(|query| {
+                    alphabet
+                        .iter()
+                        .map(|&byte| [query.as_slice(), &[byte]].concat())
+                })
+                .collect();
+            queries.extend(longer);
+        }
+        let session = "sid=0123456789abcdef0123456789abcdef";
+        queries.extend(["cfid=1&cftoken=2", session, "b=1&id=0123456789abc"].map(Vec::from));
+        let mut plain = 0;
+        for page in [
+            "com,a)/",
+            "com,a)/p",
+            "com,a)/p/",
+            "com,a)/P",
+            "com,www,a)/",
+        ] {
+            for query in &queries {
+                let key = [page.as_bytes(), b"?", query].concat();
+                for known in [0, 7] {
+                    // Only of the plain ones something is known.
+                    let known = if page.starts_with("com,a)/") {
+                        known
+                    } else {
+                        0
+                    };
+                    let Some(found) = plain_uri(&key, known) else {
+                        continue;
+                    };
+                    plain += 1;
+                    for rules in [RuleSet::Wayback, RuleSet::Papers] {
+                        let mut expected = Vec::new();
+                        normal_key(&key, rules, &mut expected).expect("a key");
+                        assert_eq!(found, expected, "{}", String::from_utf8_lossy(&key));
+                    }
+                }
+            }
+        }
+        assert!(plain > 1000, "{plain}");
+        assert_eq!(plain_uri(b"com,a)/p/", 0), Some(&b"com,a)/p"[..]));
+        let page = "com,a)/p?x=";
+        let long = format!("{page}{}", "y".repeat(MAX_BYTES));
+        assert_eq!(plain_uri(long.as_bytes(), 0), None);
     }
 
     #[test]

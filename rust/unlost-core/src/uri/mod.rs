@@ -26,7 +26,7 @@ pub use address::{Address, MAX_BYTES, foreign_scheme};
 pub use error::UriError;
 pub use key::{
     key_of_row, key_of_uri, looks_like_surt, normal_key, page_of_uri, plain_page, plain_page_from,
-    spellings, surt_of_uri,
+    plain_uri, spellings, surt_of_uri,
 };
 pub use name::name;
 pub use policy::{ALL_POLICIES, Policy, PolicyError};

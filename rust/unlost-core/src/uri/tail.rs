@@ -74,6 +74,19 @@ pub(super) fn is_plain_rest(mut last: u8, rest: &[u8]) -> bool {
     plain
 }
 
+/// Whether a query is in its one form under every rule set. May say no to one that is.
+pub(super) fn is_plain_query(query: &[u8]) -> bool {
+    let has_care = query
+        .iter()
+        .any(|&byte| NEEDS_CARE[usize::from(byte)] || byte == b'?' || byte.is_ascii_uppercase());
+    if query.is_empty() || has_care || session::may_be_in(query) {
+        return false;
+    }
+    let mut parameters = query.split(|&byte| byte == b'&');
+    let mut last = parameters.next().unwrap_or_default();
+    parameters.all(|next| by_name_then_value(std::mem::replace(&mut last, next), next).is_le())
+}
+
 /// Path, and what stands behind the first `?`; empty if there is none.
 pub(super) fn split_query(tail: &[u8]) -> (&[u8], &[u8]) {
     match memchr::memchr(b'?', tail) {

@@ -41,7 +41,7 @@ const GIVEN: &str = "the statistics were given already";
 #[pymethods]
 impl StatisticsGatherer {
     #[new]
-    #[pyo3(signature = (*, rules, line_limit, is_estimated=false, status=Vec::new(), mime=Vec::new(), exclude=Vec::new(), threads=None, memory=None, block=None))]
+    #[pyo3(signature = (*, rules, line_limit, is_estimated=false, status=Vec::new(), mime=Vec::new(), exclude=Vec::new(), threads=None, memory=None, block=None, sampled=None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         rules: &str,
@@ -53,11 +53,12 @@ impl StatisticsGatherer {
         threads: Option<usize>,
         memory: Option<usize>,
         block: Option<usize>,
+        sampled: Option<usize>,
     ) -> PyResult<Self> {
         let wanted = convert::wanted(rules, true, false, status, mime, &exclude)?;
         let effort = convert::effort(line_limit, threads, memory, block);
         let work = if is_estimated {
-            Work::Estimated(Box::new(Estimator::new(wanted, effort)))
+            Work::Estimated(Box::new(Estimator::new(wanted, effort, sampled)))
         } else {
             Work::Exact(Box::new(Gatherer::new(wanted, effort)))
         };
@@ -288,7 +289,6 @@ fn given<'py>(py: Python<'py>, found: &Statistics) -> PyResult<Bound<'py, PyDict
         ("uris", found.uris),
         ("pages", found.pages),
         ("hosts", found.hosts),
-        ("cuts", found.cuts),
     ] {
         out.set_item(name, number)?;
     }
@@ -355,30 +355,42 @@ fn estimated<'py>(py: Python<'py>, found: &Estimates) -> PyResult<Bound<'py, PyD
         .collect();
     out.set_item("domains", domains)?;
     out.set_item("path_query", &found.path_query[..])?;
-    for (name, top) in [
-        ("busy_pages", &found.top_uris),
-        ("busy_hosts", &found.top_hosts),
-    ] {
-        out.set_item(name, top.first(100))?;
-        out.set_item(format!("{name}_error"), top.error())?;
-    }
-    let levels: Vec<_> = Estimates::level_names()
-        .zip(&found.levels)
-        .map(|(name, level)| {
+    let uris: Vec<_> = found
+        .busy_uris()
+        .into_iter()
+        .map(|uri| (uri.key, uri.captures, uri.others, uri.others_captures))
+        .collect();
+    out.set_item("busy_pages", uris)?;
+    out.set_item("busy_hosts", found.busy_hosts())?;
+    out.set_item("busy_pages_error", found.top_uris.error())?;
+    out.set_item("busy_hosts_error", found.top_hosts.error())?;
+    let levels: Vec<_> = found
+        .depths
+        .levels()
+        .into_iter()
+        .map(|level| {
             (
-                name,
-                level.prefixes.estimate().0,
-                level.pages.estimate().0,
-                level.parents.estimate().0,
+                level.name,
+                level.prefixes,
+                level.pages,
+                level.parents,
+                level.max,
+                level.median,
+                level.deviation,
             )
         })
         .collect();
     out.set_item("levels", levels)?;
-    let (share, sample) = found.sample();
-    out.set_item("sampled", share)?;
+    let (hosts, pages) = (found.hosts.estimate().0, found.pages.estimate().0);
+    let names = ["hosts_by_depth", "pages_by_host_depth", "page_depths"];
+    for (name, counts) in names.into_iter().zip(found.depths.exact(hosts, pages)) {
+        out.set_item(name, counts)?;
+    }
+    out.set_item("sampled_pages", found.depths.share())?;
+    out.set_item("sampled", found.sample.share())?;
     let mut by_captures = Histogram::default();
     let (mut years, mut new) = (vec![0; YEARS], vec![0; MONTHS]);
-    for uri in sample {
+    for uri in found.sample.values() {
         by_captures.add(uri.captures, 1);
         for (year, count) in years.iter_mut().enumerate() {
             *count += uri.years >> year & 1;

@@ -22,6 +22,8 @@ REMEMBERED = 1 << 16
 """Pages that are remembered to find the most wanted ones: see `Accesses.missing_error`."""
 
 _MOST_ARCHIVES = 10_000  # that are told apart: nobody asks more, and a log may be hostile
+_LONGEST_NAME = 200  # of an archive
+_LONGEST_PAGE = 2_000  # letters of an address that are remembered: a hostile log has none that end
 _LOOKED_AT = 100
 _NOT_FOUND = (404, 410)
 
@@ -72,6 +74,7 @@ class Accesses:
 
     def of(self, archive: str) -> Answers:
         """Return the numbers of an archive."""
+        archive = archive[:_LONGEST_NAME]
         if archive not in self.archives and len(self.archives) >= _MOST_ARCHIVES:
             archive = "…"
         return self.archives.setdefault(archive, Answers())
@@ -131,7 +134,7 @@ def _read(log: str | PathLike[str], kind: LogKind, accesses: Accesses, problems:
             outcome = answer.outcome if answer.outcome in ("hit", "miss") else "error"
             _count(accesses.of(answer.archive), outcome)
             if outcome == "miss":
-                accesses.missing.see(answer.uri)
+                accesses.missing.see(answer.uri[:_LONGEST_PAGE])
             yield answer.uri
     else:
         for hit in read_access_log(name, problems, archive=True):
@@ -139,7 +142,7 @@ def _read(log: str | PathLike[str], kind: LogKind, accesses: Accesses, problems:
             is_hit = hit.status is not None and 200 <= hit.status < 400
             _count(accesses.of(Path(name).name), "hit" if is_hit else "miss" if is_miss else "error")
             if is_miss:
-                accesses.missing.see(hit.uri)
+                accesses.missing.see(hit.uri[:_LONGEST_PAGE])
             yield hit.uri
 
 

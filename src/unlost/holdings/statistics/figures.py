@@ -58,8 +58,9 @@ class YearFigures:
 class DepthFigures:
     """One depth of the tree of keys, as the second paper's Table 8 has it.
 
-    prefixes: pages below each prefix of this depth. reduction: RedQ, the share of all keys that would be saved if all
-    were cut at this depth. parents, children: nodes above that have any, and how many.
+    prefixes: pages below each prefix of this depth; of estimates, the most may be 0, which is unknown. reduction: RedQ,
+    the share of all keys that would be saved if all were cut at this depth. parents, children: nodes above that have
+    any, and how many.
     """
 
     name: str
@@ -221,17 +222,16 @@ class Figures:
             if not about.count:
                 continue
             saved = reduction(about.sum, about.count, self.counted.pages)
-            shown = f"{name}+" if name in (f"H{DEEPEST_HOST}", f"P{DEEPEST_PATH}") else name
-            rows.append(DepthFigures(shown, about, saved, below.count, below.sum))
+            rows.append(DepthFigures(_depth_name(name), about, saved, below.count, below.sum))
         return rows
 
     def _estimated_depths(self) -> list[DepthFigures]:
-        """Return what sketches tell of depths: neither the largest, nor medians or deviations."""
+        """Return what sketches and samples tell of depths."""
         rows = []
-        for name, (prefixes, keys, parents) in self.counted.estimated_depths.items():
-            about = Summary(prefixes, keys, 0, ratio(keys, prefixes), 0.0, 0.0)
+        for name, (prefixes, keys, parents, most, median, deviation) in self.counted.estimated_depths.items():
+            about = Summary(prefixes, keys, most or 0, ratio(keys, prefixes), median, deviation)
             saved = max(0.0, reduction(keys, prefixes, self.counted.pages))
-            rows.append(DepthFigures(name, about, saved, parents, prefixes))
+            rows.append(DepthFigures(_depth_name(name), about, saved, parents, prefixes))
         return rows
 
     @cached_property
@@ -268,12 +268,18 @@ class Figures:
         """URI-Rs that were archived out of proportion, worst first, of those that have most captures."""
         found = []
         for page in self.counted.busy_pages:
+            if not page.host_uris:  # of estimates: no other URI-R of its host is in the sample
+                continue
             others = page.host_uris - 1
             usual = ratio(page.host_captures - page.captures, others) if others else self.gamma
             bias = Bias(page, ratio(page.captures, usual), page.captures - usual)
             if bias.times >= _OUT_OF_PROPORTION and bias.excess >= max(1, _WORTH_TELLING * self.counted.captures):
                 found.append(bias)
         return sorted(found, key=lambda bias: (-bias.excess, bias.page.key))
+
+
+def _depth_name(level: str) -> str:
+    return f"{level}+" if level in (f"H{DEEPEST_HOST}", f"P{DEEPEST_PATH}") else level
 
 
 def _sums(pairs: Iterable[tuple[str, int]]) -> Counter[str]:

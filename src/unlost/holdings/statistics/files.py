@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from io import StringIO
 from pathlib import Path
 
-from unlost.formats.output import whole_file
+from unlost.formats.output import whole_files
 from unlost.shown.table import Table
 
 
@@ -41,16 +41,17 @@ def csv_text(table: Table) -> str:
 
 def _harmless(cell: str) -> str:
     """Return a cell that no spreadsheet takes for a formula: what others wrote may begin like one."""
-    return f"'{cell}" if cell[:1] in ("=", "+", "@", "\t", "\r") else cell
+    is_formula = cell.startswith(("=", "+", "@", "\t", "\r", "\n"))
+    return f"'{cell}" if is_formula or (cell[:1] == "-" and cell != "-" and isinstance(_value(cell), str)) else cell
 
 
 def write_folder(folder: Path, made: Mapping[str, str]) -> list[Path]:
     """Write texts under their names into a folder, which is made if need be; return what was written.
 
-    Files appear whole or not at all. Raises OSError.
+    None appears before all of them are on the disk. Raises OSError.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    for name, text in made.items():
-        with whole_file(folder / name) as file:
+    with whole_files([folder / name for name in made]) as files:
+        for file, text in zip(files, made.values(), strict=True):
             file.write(text.encode("utf-8", "backslashreplace"))
     return [folder / name for name in made]

@@ -26,9 +26,12 @@ STUDY_STATUS, STUDY_MIME, STUDY_EXCLUDE = "200", "text/html", ("robots", "sitema
 class GatherOptions(RowOptions):
     """What is counted, and how.
 
-    memory: how many bytes the URI-Rs of one host may take before it is counted in parts. But for these cuts, neither it
-    nor threads and blocks show in the result.
+    memory: how many bytes the URI-Rs of one host may take before they are written to temporary files. Neither it nor
+    threads and blocks show in the result. sampled: of how many URI-Rs at least an estimate has the sample, if not of as
+    many as usual.
     """
+
+    sampled: int | None = None
 
 
 def gather(
@@ -67,6 +70,7 @@ def _gather(
             threads=wanted.threads,
             memory=wanted.memory,
             block=wanted.block,
+            sampled=wanted.sampled,
         )
     )
     report = Report()
@@ -145,8 +149,8 @@ def _rows(found: dict[str, Any]) -> dict[str, Any]:
 def _exact(found: dict[str, Any]) -> dict[str, Any]:
     """Return what was counted by URI-R, key and host."""
     return {
-        **{name: found[name] for name in ("uris", "pages", "hosts", "cuts")},
-        **{name: tuple(found[name]) for name in ("page_depths", "hosts_by_depth", "pages_by_host_depth")},
+        **{name: found[name] for name in ("uris", "pages", "hosts")},
+        **{name: tuple(found[name]) for name in _DEPTHS},
         "domains": {_text(name): Domain(*counts) for name, counts in found["domains"]},
         "ip": Domain(*found["ip"]),
         "levels": {name: Level(dict(prefixes), dict(children)) for name, prefixes, children in found["levels"]},
@@ -162,17 +166,27 @@ def _estimated(found: dict[str, Any]) -> dict[str, Any]:
     return {
         **{name: found[name][0] for name in ("uris", "pages", "hosts")},
         "errors": {**errors, **tops},
+        **{name: tuple(found[name]) for name in _DEPTHS},
         "sampled": found["sampled"],
+        "sampled_pages": found["sampled_pages"],
         "domains": {_text(name): Domain(captures) for name, captures in sorted(found["domains"])},
         "ip": Domain(found["ip_captures"], hosts=found["ips"][0]),
         "estimated_depths": {name: tuple(counts) for name, *counts in found["levels"] if counts[0]},
-        "busy_pages": tuple(BusyPage(key, low, 0, 0) for key, low, _ in found["busy_pages"]),
+        "busy_pages": tuple(_with_host(busy, found["sampled"]) for busy in found["busy_pages"]),
         "busy_hosts": tuple(BusyHost(host, low, 0) for host, low, _ in found["busy_hosts"]),
     }
 
 
-_NO_CLASSES = (0,) * 6
+def _with_host(busy: tuple[str, int, int, int], share: float) -> BusyPage:
+    """Return a URI-R with what its host has, by the others of it, and their captures, in a sample of this share."""
+    key, captures, others, others_captures = busy
+    if not others and share < 1:
+        return BusyPage(key, captures, 0, 0)
+    return BusyPage(key, captures, captures + round(others_captures / share), 1 + round(others / share))
 
+
+_DEPTHS = ("page_depths", "hosts_by_depth", "pages_by_host_depth")
+_NO_CLASSES = (0,) * 6
 _NUMBERS = ("text_bytes", "captures", "record_bytes", "sized", "odd_dates", "further_kinds")
 
 

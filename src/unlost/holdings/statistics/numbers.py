@@ -27,6 +27,12 @@ class Shown:
         """Return a number with so many digits, all of them for programs."""
         return repr(float(value)) if self.is_whole else f"{value:,.{digits}f}"
 
+    def known(self, value: float, digits: int = 0) -> str:
+        """Return a number that is never 0 where it is known, empty where it is not."""
+        if not value:
+            return ""
+        return self.real(value, digits) if digits else self.number(value)
+
     def percent(self, part: float, whole: float) -> str:
         """Return a share in per cent."""
         return repr(100 * ratio(part, whole)) if self.is_whole else f"{100 * ratio(part, whole):.2f}"

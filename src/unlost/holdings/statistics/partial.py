@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from unlost import _core
 from unlost.errors import InputError
 
-VERSION = 1
+VERSION = 2
 """Of the form in which parts are kept."""
 
 MOST_KEPT = 100
@@ -63,7 +63,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class BusyPage:
-    """A URI-R with many captures: its key, and captures and URI-Rs of its host."""
+    """A URI-R with many captures: its key, and captures and URI-Rs of its host, 0 if nothing is known of these."""
 
     key: str
     captures: int
@@ -92,16 +92,17 @@ class Partial:
     kinds: captures by media type and status, as they stand. further_kinds: captures of types beyond the most that are
         remembered.
     months: by `YYYYMM`, captures and URI-Rs whose first capture it is. years: by year.
-    uris, pages, hosts: URI-Rs; the same without queries; hosts. cuts: how often a host was too large for memory and was
-        counted in parts: each may count a prefix of each depth, and a URI-R on both sides, twice.
+    uris, pages, hosts: URI-Rs; the same without queries; hosts.
     captures_by_uri: URI-Rs by how many captures they have.
     path_query: captures by segments and parameters, 6 by 6, five and more together.
     page_depths: pages by depth of their path. hosts_by_depth, pages_by_host_depth: by labels of the host.
     domains, ip: top-level domains by name, and IP addresses. levels: by name, H2 to H10 and P0 to P11.
     busy_pages, busy_hosts: the most archived. samples: date and address of some captures with status 200 and HTML.
     errors: of what is estimated, between which numbers it lies, in 95 of 100 cases; of the most archived, by how much
-        their numbers may be too low. sampled: the share of URI-Rs that the others are scaled up from.
-    estimated_depths: of each depth, prefixes, keys that reach it, and nodes above with children.
+        their numbers may be too low. sampled, sampled_pages: the shares of URI-Rs and of pages that the others are
+        scaled up from.
+    estimated_depths: of each depth, prefixes, keys that reach it, and nodes above with children; then the most keys of
+        a prefix, if that can be told, their median and their deviation.
     """
 
     files: int = 0
@@ -123,7 +124,6 @@ class Partial:
     uris: int = 0
     pages: int = 0
     hosts: int = 0
-    cuts: int = 0
     captures_by_uri: Counts = field(default_factory=dict)
     path_query: tuple[int, ...] = (0,) * 36
     page_depths: tuple[int, ...] = (0,) * 12
@@ -137,7 +137,8 @@ class Partial:
     samples: tuple[tuple[str, str], ...] = ()
     errors: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     sampled: float = 1.0
-    estimated_depths: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)
+    sampled_pages: float = 1.0
+    estimated_depths: Mapping[str, tuple[int, int, int, int | None, float, float]] = field(default_factory=dict)
 
     @property
     def is_estimated(self) -> bool:
@@ -213,7 +214,7 @@ def merged(parts: Iterable[Partial]) -> Partial:
 
 _SUMS = (
     "files", "lines", "text_bytes", "captures", "record_bytes", "sized", "odd_dates", "filtered", "further_kinds",
-    "uris", "pages", "hosts", "cuts",
+    "uris", "pages", "hosts",
 )  # fmt: skip
 _TALLIES = ("foreign", "problems", "kinds", "captures_by_uri")
 _ORDERED = ("foreign", "kinds", "months", "years", "captures_by_uri", "domains")

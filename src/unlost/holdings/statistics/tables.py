@@ -79,8 +79,7 @@ def _summary(figures: Figures, show: Shown) -> Table:
             rows.append((f"{what}: estimated, in 95 of 100 cases", f"{show.number(low)} to {show.number(high)}"))
     if counted.is_estimated:
         rows.append(("share of URI-Rs in the sample", show.real(counted.sampled, 4)))
-    if counted.cuts:
-        rows.append(("hosts counted in parts", show.number(counted.cuts)))
+        rows.append(("share of HxPx keys in the sample", show.real(counted.sampled_pages, 4)))
     note = (
         "Heaps' law: URI-Rs = K · mementos^β, fitted to the months. Power law: how fast URI-Rs with many mementos "
         "become rare. Pareto 70/30: 30 % of URI-Rs have 70 % of mementos."
@@ -96,13 +95,14 @@ def _tlds(figures: Figures, show: Shown) -> Table:
     order = sorted(named.items(), key=lambda item: (-item[1].captures, item[0]))
     rows = [
         (
-            name, show.number(each.captures), show.percent(each.captures, counted.captures), show.number(each.uris),
-            show.number(each.pages), show.number(each.hosts), show.real(ratio(each.captures, each.uris)),
+            name, show.number(each.captures), show.percent(each.captures, counted.captures), show.known(each.uris),
+            show.known(each.pages), show.known(each.hosts), show.known(ratio(each.captures, each.uris), 2),
         )
         for name, each in order
     ]  # fmt: skip
     heads = ("domain", "mementos", "% of all", "URI-Rs", "keys", "hosts", "γ")
-    return Table("Top-level domains", heads, show.cut(rows))
+    note = "What is empty cannot be told of an index in no order." if counted.is_estimated else ""
+    return Table("Top-level domains", heads, show.cut(rows), note)
 
 
 def _spread(figures: Figures, show: Shown) -> Table:
@@ -135,6 +135,11 @@ def _biases(figures: Figures, show: Shown) -> Table:
         "Ten times as often as other URI-Rs of the same host, or more, and by more than 0.01 % of all mementos: a "
         "trap, a mistake in the rules of a crawler, or a page that somebody cares for."
     )
+    if figures.counted.is_estimated:
+        unknown = sum(not page.host_uris for page in figures.counted.busy_pages)
+        note += (
+            f" What others of a host have is estimated from a sample; of {unknown} of the most archived it has none."
+        )
     return Table("Archived out of proportion", heads, show.cut(rows), note)
 
 
@@ -231,7 +236,7 @@ def _path_query(figures: Figures, show: Shown) -> Table:
 
 
 def _hosts(figures: Figures, show: Shown) -> Table:
-    rows = [(each.host, show.number(each.captures), show.number(each.uris)) for each in figures.counted.busy_hosts]
+    rows = [(each.host, show.number(each.captures), show.known(each.uris)) for each in figures.counted.busy_hosts]
     return Table("Hosts with most mementos", ("host", "mementos", "URI-Rs"), show.cut(rows, 10))
 
 
@@ -248,13 +253,11 @@ def _exact_depths(figures: Figures, show: Shown) -> Table:
 
 
 def _depths(figures: Figures, show: Shown) -> Table:
-    estimated = figures.counted.is_estimated
     rows = [
         (
             each.name, show.number(each.prefixes.count), show.number(each.prefixes.sum),
-            "" if estimated else show.number(each.prefixes.max), show.real(each.prefixes.mean),
-            "" if estimated else show.real(each.prefixes.median, 1),
-            "" if estimated else show.real(each.prefixes.deviation),
+            show.known(each.prefixes.max), show.real(each.prefixes.mean),
+            show.real(each.prefixes.median, 1), show.real(each.prefixes.deviation),
             show.real(each.reduction, 5), show.number(each.parents), show.number(each.children),
             show.real(each.mean_children),
         )
@@ -277,6 +280,12 @@ def _depths(figures: Figures, show: Shown) -> Table:
         "Prefixes of the keys at each depth of hosts (H) and paths (P), the keys below them, and what of all keys "
         "would be saved if they were cut there (RedQ)."
     )
+    if figures.counted.is_estimated:
+        note += (
+            " All of it is estimated: counts by sketches (0.8 % standard error), medians from a sample of 1,024 "
+            "prefixes of each depth or more (1.6 % of ranks), maxima and deviations from a sample of 32,768 keys or "
+            "more (a maximum of which these have fewer than 25 is not told)."
+        )
     return Table("Depths of the tree of keys", heads, rows, note)
 
 

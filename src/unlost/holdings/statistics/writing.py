@@ -35,7 +35,7 @@ def statistics_object(figures: Figures) -> dict[str, object]:
         "not_web_pages": sum(counted.foreign.values()),
         "left_out": counted.filtered,
         "problems": dict(counted.problems),
-        "cuts": counted.cuts,
+        "is_estimated": counted.is_estimated,
         "heaps": {"K": law.a, "beta": law.b, "r_squared": law.r_squared} if law else None,
         "power_law": {"exponent": tail.exponent, "error": tail.error, "from": tail.least} if tail else None,
         "captures_of_uri_rs": {

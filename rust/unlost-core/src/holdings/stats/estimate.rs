@@ -1,17 +1,20 @@
 //! The same of indexes in any order: what needs every URI-R's rows together is estimated.
 //!
 //! Rows are counted as ever. Different things are counted by sketches. What is told of URI-Rs is told of a sample: those
-//! whose hashes are lowest, all of whose rows are seen, wherever they stand.
+//! whose hashes are lowest, all of whose rows are seen, wherever they stand. So it is with pages and prefixes.
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
+use super::depths::{Depths, Way};
 use super::path_tree::{depth, shape_of};
 use super::reading::{harvested, of_uris};
 use super::rows::RowCounts;
 use super::runs::{NO_MONTH, Run, RunHarvest, host_of};
+use super::samples::Lowest;
 use super::sketches::{Distinct, Frequent};
 use super::statistics::{HOST_LEVELS, PATH_LEVELS};
+use super::top::kept_part;
 use crate::formats::{Damage, Input, Layout, Row};
 use crate::holdings::collect::tally_file;
 use crate::holdings::filter::xxh64;
@@ -22,13 +25,14 @@ use crate::uri::Segments;
 /// So many URI-Rs are in the sample at least, once there are so many.
 const SAMPLED: usize = 1 << 16;
 
+/// How many of the most archived URI-Rs and hosts are told.
+const MOST_TOLD: usize = 100;
+
 /// How many keys are remembered to find the most frequent ones.
 const REMEMBERED: usize = 1 << 16;
 
 /// More top-level domains than these are not told apart.
 const MOST_DOMAINS: usize = 50_000;
-
-const LEVELS: usize = HOST_LEVELS + PATH_LEVELS;
 
 /// A URI-R of the sample.
 #[derive(Debug, Clone, Copy)]
@@ -39,17 +43,21 @@ pub struct Sampled {
     pub years: u64,
     /// The month of the first.
     pub first: u16,
+    /// The hash of its host.
+    host: u64,
 }
 
-/// One depth of the tree.
-#[derive(Clone, Default)]
-pub struct LevelSketch {
-    /// Prefixes, pages that reach this depth, nodes above with children.
-    pub prefixes: Distinct,
+/// A URI-R with many captures.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BusyUri {
+    /// Its key, the beginning of it if it is very long.
+    pub key: String,
+    /// Captures of it, at least.
+    pub captures: u64,
+    /// How many other URI-Rs of its host are in the sample, and their captures.
+    pub others: u64,
     /// See above.
-    pub pages: Distinct,
-    /// See above.
-    pub parents: Distinct,
+    pub others_captures: u64,
 }
 
 /// What was counted, and what was estimated.
@@ -74,15 +82,15 @@ pub struct Estimates {
     pub top_uris: Frequent,
     /// See above.
     pub top_hosts: Frequent,
-    /// H1 to H10, then P0 to P11.
-    pub levels: Vec<LevelSketch>,
-    sample: HashMap<u64, Sampled, FixedState>,
-    /// Only URI-Rs whose hash is lower are in the sample.
-    below: u64,
+    /// The tree.
+    pub depths: Depths,
+    /// URI-Rs by their hashes.
+    pub sample: Lowest<Sampled>,
 }
 
-impl Default for Estimates {
-    fn default() -> Self {
+impl Estimates {
+    /// With so many URI-Rs in the sample at least.
+    fn new(sampled: usize) -> Self {
         Self {
             rows: RowCounts::default(),
             uris: Distinct::default(),
@@ -94,39 +102,57 @@ impl Default for Estimates {
             path_query: [0; 36],
             top_uris: Frequent::new(REMEMBERED),
             top_hosts: Frequent::new(REMEMBERED),
-            levels: vec![LevelSketch::default(); LEVELS],
-            sample: HashMap::default(),
-            below: u64::MAX,
+            depths: Depths::new(sampled / 2),
+            sample: Lowest::new(sampled),
         }
     }
-}
 
-impl Estimates {
-    /// The share of URI-Rs that is in the sample, and these.
-    #[allow(clippy::cast_precision_loss)]
-    pub fn sample(&self) -> (f64, impl Iterator<Item = &Sampled>) {
-        (self.below as f64 / u64::MAX as f64, self.sample.values())
+    /// The most archived URI-Rs, and what the sample has of their hosts.
+    #[must_use]
+    pub fn busy_uris(&self) -> Vec<BusyUri> {
+        let top = self.top_uris.first(MOST_TOLD);
+        let hashes = |key: &str| (xxh64(host_of(key.as_bytes())), xxh64(key.as_bytes()));
+        let mut of_host: HashMap<u64, Vec<(u64, u64)>, FixedState> = HashMap::default();
+        for (key, ..) in &top {
+            of_host.insert(hashes(key).0, Vec::new());
+        }
+        for (hash, uri) in self.sample.pairs() {
+            if let Some(uris) = of_host.get_mut(&uri.host) {
+                uris.push((hash, uri.captures));
+            }
+        }
+        top.into_iter()
+            .map(|(key, captures, _)| {
+                let (host, own) = hashes(&key);
+                let others = of_host[&host].iter().filter(|(hash, _)| *hash != own);
+                BusyUri {
+                    others: others.clone().count() as u64,
+                    others_captures: others.map(|(_, captures)| captures).sum(),
+                    key,
+                    captures,
+                }
+            })
+            .collect()
     }
 
-    /// Names of the levels, in their order.
-    pub fn level_names() -> impl Iterator<Item = String> {
-        let hosts = (1..=HOST_LEVELS).map(|level| format!("H{level}"));
-        hosts.chain((0..PATH_LEVELS).map(|level| format!("P{level}")))
+    /// The most archived hosts, with at least and at most how many captures.
+    #[must_use]
+    pub fn busy_hosts(&self) -> Vec<(String, u64, u64)> {
+        self.top_hosts.first(MOST_TOLD)
     }
 
     fn see(&mut self, key: &[u8], run: &Run) {
         let hash = xxh64(key);
         self.uris.see(hash);
-        self.draw(hash, run);
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        self.top_uris
-            .see(text(&key[..key.len().min(500)]), run.captures);
         let host = host_of(key);
+        self.draw(hash, xxh64(host), run);
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        self.top_uris.see(text(kept_part(key)), run.captures);
         let tail = &key[host.len()..];
         let path = &tail[..memchr::memchr(b'?', tail).unwrap_or(tail.len())];
         self.path_query[shape_of(path, tail)] += run.captures;
         let name = host.strip_suffix(b")").unwrap_or(host);
-        self.top_hosts.see(text(name), run.captures);
+        self.top_hosts.see(text(kept_part(name)), run.captures);
         self.hosts.see(xxh64(name));
         let page = &key[..host.len() + path.len()];
         let page_hash = xxh64(page);
@@ -136,7 +162,7 @@ impl Estimates {
             self.ips.see(xxh64(name));
             self.ip_captures += run.captures;
         } else {
-            let top = &name[..memchr::memchr(b',', name).unwrap_or(name.len())];
+            let top = kept_part(&name[..memchr::memchr(b',', name).unwrap_or(name.len())]);
             if let Some(count) = self.domains.get_mut(top) {
                 *count += run.captures;
             } else {
@@ -145,7 +171,7 @@ impl Estimates {
                 *self.domains.entry(top.to_vec()).or_default() += run.captures;
             }
         }
-        self.see_tree(&segments, page, name.len(), depth(path), page_hash);
+        self.see_tree(&segments, page, name, depth(path), page_hash);
     }
 
     /// Counts all prefixes of a page. Children of a node make it a parent.
@@ -153,54 +179,42 @@ impl Estimates {
         &mut self,
         segments: &Segments<'_>,
         page: &[u8],
-        host_len: usize,
+        host: &[u8],
         path_depth: usize,
         page_hash: u64,
     ) {
         let stems = segments.host_stems().map(|stem| stem - 1);
-        let mut above = 0;
-        for (level, end) in stems.chain([host_len]).take(HOST_LEVELS).enumerate() {
-            above = self.see_level(level, &page[..end], above, page_hash);
-        }
+        let labels = segments.host_stems().count() + 1;
+        let hosts = stems.chain([host.len()]).take(HOST_LEVELS).enumerate();
         // Behind the slash of the root, a segment ends at each further one.
-        let root = host_len + 1;
-        above = self.see_level(HOST_LEVELS, &page[..root], above, page_hash);
+        let root = host.len() + 1;
         let slashes = memchr::memchr_iter(b'/', &page[root..])
             .skip(1)
             .map(|slash| root + slash)
             .chain([page.len()]);
-        for (level, end) in slashes.take(path_depth.min(PATH_LEVELS - 1)).enumerate() {
-            above = self.see_level(HOST_LEVELS + 1 + level, &page[..end], above, page_hash);
-        }
+        let paths = slashes.take(path_depth.min(PATH_LEVELS - 1));
+        let below = (HOST_LEVELS..).zip([root].into_iter().chain(paths));
+        self.depths.see(Way {
+            page: page_hash,
+            host: xxh64(host),
+            labels,
+            prefixes: &mut hosts
+                .chain(below)
+                .map(|(level, end)| (level, xxh64(&page[..end]))),
+        });
     }
 
-    fn see_level(&mut self, level: usize, prefix: &[u8], above: u64, page: u64) -> u64 {
-        let hash = xxh64(prefix);
-        let sketch = &mut self.levels[level];
-        sketch.prefixes.see(hash);
-        sketch.pages.see(page);
-        sketch.parents.see(above);
-        hash
-    }
-
-    fn draw(&mut self, hash: u64, run: &Run) {
-        if hash >= self.below {
-            return;
-        }
-        let known = self.sample.entry(hash).or_insert(Sampled {
+    fn draw(&mut self, hash: u64, host: u64, run: &Run) {
+        let unseen = || Sampled {
             captures: 0,
             years: 0,
             first: NO_MONTH,
-        });
-        known.captures += run.captures;
-        known.years |= run.years;
-        known.first = known.first.min(run.first);
-        if self.sample.len() >= 2 * SAMPLED {
-            let mut hashes: Vec<u64> = self.sample.keys().copied().collect();
-            let (_, middle, _) = hashes.select_nth_unstable(SAMPLED);
-            self.below = *middle;
-            let below = self.below;
-            self.sample.retain(|hash, _| *hash < below);
+            host,
+        };
+        if let Some(known) = self.sample.see(hash, unseen) {
+            known.captures += run.captures;
+            known.years |= run.years;
+            known.first = known.first.min(run.first);
         }
     }
 }
@@ -213,14 +227,15 @@ pub struct Estimator {
 }
 
 impl Estimator {
-    /// Begins. Keys keep their queries, and years make no difference to them.
+    /// Begins. Keys keep their queries, and years make no difference to them. `sampled`: how many URI-Rs are in the sample
+    /// at least, if not as many as usual.
     #[must_use]
-    pub fn new(wanted: Wanted, effort: Effort) -> Self {
+    pub fn new(wanted: Wanted, effort: Effort, sampled: Option<usize>) -> Self {
         let wanted = of_uris(wanted);
         Self {
             wanted,
             effort,
-            out: Estimates::default(),
+            out: Estimates::new(sampled.unwrap_or(SAMPLED)),
         }
     }
 

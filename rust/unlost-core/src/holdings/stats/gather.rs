@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::host_tree::HostTree;
+use super::large_host::LargeHost;
 use super::path_tree::{HostTotals, PathTree};
 use super::reading::{harvested, of_uris};
 use super::runs::{RunHarvest, Runs};
@@ -91,10 +92,10 @@ pub struct Gatherer {
     out: Statistics,
     hosts: HostTree,
     tree: PathTree,
-    /// The host that goes on, its runs, and what those came to that were counted already, since they were too many.
+    /// The host that goes on, its runs, and those of them that did not fit in memory.
     host: Vec<u8>,
     pending: Runs,
-    totals: HostTotals,
+    large: LargeHost,
 }
 
 impl Gatherer {
@@ -109,7 +110,7 @@ impl Gatherer {
             tree: PathTree::default(),
             host: Vec::new(),
             pending: Runs::default(),
-            totals: HostTotals::default(),
+            large: LargeHost::default(),
         }
     }
 
@@ -173,32 +174,20 @@ impl Gatherer {
         }
         self.pending.append(runs, part);
         if self.pending.size() > self.effort.memory {
-            self.count_pending();
-            self.out.cuts += 1;
+            self.large.keep(&mut self.pending, self.host.len())?;
         }
         Ok(())
-    }
-
-    /// Counts what there is of the host that goes on.
-    fn count_pending(&mut self) {
-        let all = 0..self.pending.len();
-        if all.is_empty() {
-            return;
-        }
-        let more = self.tree.count(&mut self.pending, all, &mut self.out.paths);
-        self.totals.captures += more.captures;
-        self.totals.uris += more.uris;
-        self.totals.pages += more.pages;
-        self.pending.clear();
     }
 
     fn end_host(&mut self) -> Result<(), HoldingsError> {
         if self.host.is_empty() {
             return Ok(());
         }
-        self.count_pending();
         let host = std::mem::take(&mut self.host);
-        let totals = std::mem::take(&mut self.totals);
+        let (runs, tree) = (&mut self.pending, &mut self.tree);
+        let totals = self
+            .large
+            .end_host(&host, runs, tree, &mut self.out.paths)?;
         self.push(&host, totals)
     }
 

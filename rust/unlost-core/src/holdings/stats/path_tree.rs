@@ -103,32 +103,52 @@ fn common_depth(a: &[u8], b: &[u8]) -> usize {
 
 /// Walks pages in the order of the tree, each once.
 fn walk<'a>(pages: impl Iterator<Item = &'a [u8]>, out: &mut PathCounts) {
-    let mut below = [0_u64; PATH_LEVELS];
-    let mut children = [0_u64; PATH_LEVELS];
-    let mut last: Option<(&[u8], usize)> = None;
+    let mut walk = Walk::default();
+    let mut last: &[u8] = b"";
     for path in pages {
-        let full = depth(path);
-        out.page_depths[full.min(PATH_LEVELS - 1)] += 1;
-        let level = full.min(PATH_LEVELS - 1);
-        let shared = match last {
+        walk.step(last, path, out);
+        last = path;
+    }
+    walk.finish(out);
+}
+
+/// The way from the root of a host to its last page.
+#[derive(Default)]
+pub(super) struct Walk {
+    below: [u64; PATH_LEVELS],
+    children: [u64; PATH_LEVELS],
+    /// How deep the last page lies, if there was one.
+    last: Option<usize>,
+}
+
+impl Walk {
+    /// Goes on from the last page to the next.
+    pub(super) fn step(&mut self, last: &[u8], path: &[u8], out: &mut PathCounts) {
+        let level = depth(path).min(PATH_LEVELS - 1);
+        out.page_depths[level] += 1;
+        let shared = match self.last {
             None => 0,
-            Some((before, at)) => {
-                let shared = common_depth(before, path).min(PATH_LEVELS - 1);
-                close(at, shared, &mut below, &mut children, out);
+            Some(at) => {
+                let shared = common_depth(last, path).min(PATH_LEVELS - 1);
+                close(at, shared, &mut self.below, &mut self.children, out);
                 shared
             }
         };
         for opened in shared + 1..=level {
-            children[opened - 1] += 1;
+            self.children[opened - 1] += 1;
         }
-        below[level] += 1;
-        last = Some((path, level));
+        self.below[level] += 1;
+        self.last = Some(level);
     }
-    if let Some((_, at)) = last {
-        close(at, 0, &mut below, &mut children, out);
-        out.prefixes[0].add(below[0], 1);
-        if children[0] > 0 {
-            out.children[1].add(children[0], 1);
+
+    /// All pages have come.
+    pub(super) fn finish(&mut self, out: &mut PathCounts) {
+        if let Some(at) = self.last {
+            close(at, 0, &mut self.below, &mut self.children, out);
+            out.prefixes[0].add(self.below[0], 1);
+            if self.children[0] > 0 {
+                out.children[1].add(self.children[0], 1);
+            }
         }
     }
 }
@@ -154,7 +174,7 @@ fn close(
 
 impl PathCounts {
     /// Counts one URI-R.
-    fn see(&mut self, run: &Run, path: &[u8], tail: &[u8]) {
+    pub(super) fn see(&mut self, run: &Run, path: &[u8], tail: &[u8]) {
         self.captures.add(run.captures, 1);
         let mut years = run.years;
         while years > 0 {

@@ -43,6 +43,9 @@ pub struct KindCount {
     pub count: u64,
 }
 
+/// Kinds that came last are found here, by what is looked at fast: nearly all rows are of few kinds.
+const RECENT: usize = 64;
+
 /// A row that was drawn by lot: its lot, date and address.
 type Sample = (u64, u64, Vec<u8>);
 
@@ -73,7 +76,7 @@ pub struct RowCounts {
     pub further_kinds: u64,
     places: HashMap<Vec<u8>, usize, FixedState>,
     kinds: Vec<KindCount>,
-    last_kind: usize,
+    recent: [usize; RECENT],
     word: Vec<u8>,
     samples: Vec<Sample>,
 }
@@ -94,7 +97,7 @@ impl Default for RowCounts {
             further_kinds: 0,
             places: HashMap::default(),
             kinds: Vec::new(),
-            last_kind: 0,
+            recent: [0; RECENT],
             word: Vec::new(),
             samples: Vec::new(),
         }
@@ -135,29 +138,32 @@ impl RowCounts {
     /// Where a kind is counted, if it is.
     fn place(&mut self, mime: &[u8], status: &[u8]) -> Option<usize> {
         let (mime, status) = (cut(mime, KIND_BYTES), cut(status, KIND_BYTES));
-        let last = self.kinds.get(self.last_kind);
-        if last.is_some_and(|last| last.mime == mime && last.status == status) {
-            return Some(self.last_kind);
+        let recent = recent_place(mime, status);
+        let last = self.recent[recent];
+        let known = self.kinds.get(last);
+        if known.is_some_and(|known| known.mime == mime && known.status == status) {
+            return Some(last);
         }
         self.word.clear();
         self.word.extend_from_slice(mime);
         self.word.push(0);
         self.word.extend_from_slice(status);
         if let Some(&at) = self.places.get(&self.word) {
-            self.last_kind = at;
+            self.recent[recent] = at;
             return Some(at);
         }
         if self.kinds.len() == MOST_KINDS {
             return None;
         }
-        self.last_kind = self.kinds.len();
-        self.places.insert(self.word.clone(), self.last_kind);
+        let at = self.kinds.len();
+        self.recent[recent] = at;
+        self.places.insert(self.word.clone(), at);
         self.kinds.push(KindCount {
             mime: mime.to_vec(),
             status: status.to_vec(),
             count: 0,
         });
-        Some(self.last_kind)
+        Some(at)
     }
 
     /// Keeps the rows with the lowest lots, which are hashes: so the same are kept whoever reads them in whatever order.
@@ -247,6 +253,7 @@ impl RowCounts {
             classes,
             places,
             kinds,
+            recent: self.recent,
             word: std::mem::take(&mut self.word),
             ..Self::default()
         };
@@ -263,6 +270,13 @@ impl RowCounts {
             .iter()
             .map(|(_, date, url)| (*date, url.as_slice()))
     }
+}
+
+/// Where a kind may be found fast.
+fn recent_place(mime: &[u8], status: &[u8]) -> usize {
+    let last = |text: &[u8]| text.last().map_or(0, |&byte| usize::from(byte));
+    let first = |text: &[u8]| text.first().map_or(0, |&byte| usize::from(byte));
+    (mime.len() + 3 * last(mime) + 5 * first(status) + 7 * last(status)) % RECENT
 }
 
 /// What decides whether a row is kept to look at, the same wherever it is drawn: those with the lowest are.
@@ -308,11 +322,25 @@ fn read_date(date: &[u8]) -> (u64, u16) {
     if date.len() != 14 {
         return read_short_date(date);
     }
-    let Some(number) = read_number(date) else {
+    let (Some(day), Some(time)) = (eight_digits(&date[..8]), eight_digits(&date[6..])) else {
         return NONE;
     };
+    let number = day * 1_000_000 + time % 1_000_000;
     let (year, month) = (number / 10_000_000_000, number / 100_000_000 % 100);
     month_of(year, month).map_or(NONE, |at| (number, at))
+}
+
+/// Eight digits as a number, all at once: pairs of digits become numbers below 100, these become numbers below 10,000.
+fn eight_digits(text: &[u8]) -> Option<u64> {
+    let word = u64::from_le_bytes(text.try_into().ok()?) ^ 0x3030_3030_3030_3030;
+    // What is no digit is above 9 now: adding 118 to it reaches the highest bit of its byte.
+    let above = word | word.wrapping_add(0x7676_7676_7676_7676);
+    if above & 0x8080_8080_8080_8080 != 0 {
+        return None;
+    }
+    let pairs = (word * 10 + (word >> 8)) & 0x00FF_00FF_00FF_00FF;
+    let fours = (pairs * 100 + (pairs >> 16)) & 0x0000_FFFF_0000_FFFF;
+    Some((fours * 10_000 + (fours >> 32)) & 0xFFFF_FFFF)
 }
 
 fn read_short_date(date: &[u8]) -> (u64, u16) {
@@ -330,4 +358,42 @@ fn month_of(year: u64, month: u64) -> Option<u16> {
         return None;
     }
     u16::try_from(at * 12 + month - 1).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_read_and_what_is_none_is_told() {
+        assert_eq!(
+            read_date(b"20140203040506"),
+            (20_140_203_040_506, 24 * 12 + 1)
+        );
+        assert_eq!(read_date(b"2014"), (20_140_101_000_000, 24 * 12));
+        for odd in [
+            &b"2014020304050x"[..],
+            b"2014/203040506",
+            b"201402:3040506",
+            b"\xff0140203040506",
+            b"20141303040506",
+            b"19890203040506",
+            b"201402030405060",
+            b"201",
+            b"",
+        ] {
+            assert_eq!(read_date(odd), (0, NO_MONTH), "{odd:?}");
+        }
+        for number in [0, 1, 12_345_678, 90_807_060, 99_999_999] {
+            let text = format!("{number:08}");
+            assert_eq!(eight_digits(text.as_bytes()), Some(number));
+            for at in 0..8 {
+                for byte in (0..=255).filter(|byte: &u8| !byte.is_ascii_digit()) {
+                    let mut odd = text.clone().into_bytes();
+                    odd[at] = byte;
+                    assert_eq!(eight_digits(&odd), None, "{odd:?}");
+                }
+            }
+        }
+    }
 }

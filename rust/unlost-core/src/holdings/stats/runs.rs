@@ -11,7 +11,7 @@ use crate::holdings::harvest::Harvest;
 pub(super) const NO_MONTH: u16 = u16::MAX;
 
 /// Captures of one URI-R.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Run {
     start: usize,
     len: usize,
@@ -21,6 +21,25 @@ pub(super) struct Run {
     pub(super) years: u64,
     /// The month of the first, or [`NO_MONTH`].
     pub(super) first: u16,
+}
+
+impl Run {
+    /// So many captures, without the key that they are of.
+    pub(super) fn of(captures: u64, years: u64, first: u16) -> Self {
+        Self {
+            captures,
+            years,
+            first,
+            ..Self::default()
+        }
+    }
+
+    /// Takes more captures of the same URI-R.
+    pub(super) fn add(&mut self, more: &Self) {
+        self.captures += more.captures;
+        self.years |= more.years;
+        self.first = self.first.min(more.first);
+    }
 }
 
 /// Runs with their keys in one piece of memory.
@@ -100,10 +119,7 @@ impl Runs {
         for at in 1..runs.len() {
             let run = runs[at];
             if key(&runs[kept]) == key(&run) {
-                let into = &mut runs[kept];
-                into.captures += run.captures;
-                into.years |= run.years;
-                into.first = into.first.min(run.first);
+                runs[kept].add(&run);
             } else {
                 kept += 1;
                 runs[kept] = run;

@@ -22,6 +22,11 @@ impl Default for Distinct {
 }
 
 impl Distinct {
+    /// One that takes less memory and is less exact: of 2 to this power registers.
+    pub(super) fn small(registers_log: u8) -> Self {
+        Self(HllSketch::new(registers_log, HllType::Hll8))
+    }
+
     /// Takes the hash of a thing.
     pub fn see(&mut self, hash: u64) {
         self.0.update(hash);

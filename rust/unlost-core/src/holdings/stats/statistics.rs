@@ -129,9 +129,6 @@ pub struct Statistics {
     pub hosts_by_depth: Vec<u64>,
     /// Pages by that.
     pub pages_by_host_depth: Vec<u64>,
-    /// How often a host was too large to be held in memory and was counted in parts: each may count one prefix of each
-    /// depth twice, and a URI-R that stands on both sides.
-    pub cuts: u64,
     pub(super) paths: PathCounts,
     pub(super) domains: HashMap<Vec<u8>, Domain, FixedState>,
     pub(super) host_prefixes: Vec<Histogram>,
@@ -149,7 +146,6 @@ impl Default for Statistics {
             ip: Domain::default(),
             hosts_by_depth: vec![0; HOST_LEVELS + 2],
             pages_by_host_depth: vec![0; HOST_LEVELS + 2],
-            cuts: 0,
             paths: PathCounts::default(),
             domains: HashMap::default(),
             host_prefixes: vec![Histogram::default(); HOST_LEVELS + 2],

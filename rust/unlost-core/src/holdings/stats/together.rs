@@ -10,6 +10,7 @@
 use std::io::Write;
 
 use super::host_tree::HostTree;
+use super::large_host::LargeHost;
 use super::path_tree::{HostTotals, PathTree};
 use super::reading::of_uris;
 use super::rows::RowCounts;
@@ -93,54 +94,44 @@ impl RunCounter {
         let mut text = Vec::new();
         self.runs.each(|key, seen| {
             if going.host != host_of(key) {
-                going.end(&mut found, &mut text);
+                going.end(&mut found, &mut text)?;
                 put(&mut text, WRITE_BYTES, out)?;
                 going.host.extend_from_slice(host_of(key));
             }
             going.runs.push(key, seen.captures, seen.years, seen.first);
             if going.runs.size() > self.effort.memory {
-                going.count(&mut found);
-                found.cuts += 1;
+                going.large.keep(&mut going.runs, going.host.len())?;
             }
             Ok(())
         })?;
-        going.end(&mut found, &mut text);
+        going.end(&mut found, &mut text)?;
         put(&mut text, 0, out)?;
         Ok(found)
     }
 }
 
-/// The host that goes on, and what those of its runs came to that were counted already, since they were too many.
+/// The host that goes on, its runs, and those of them that did not fit in memory.
 #[derive(Default)]
 struct Going {
     host: Vec<u8>,
     runs: Runs,
     tree: PathTree,
-    totals: HostTotals,
+    large: LargeHost,
 }
 
 impl Going {
-    fn count(&mut self, out: &mut Statistics) {
-        let all = 0..self.runs.len();
-        if all.is_empty() {
-            return;
-        }
-        let more = self.tree.count(&mut self.runs, all, &mut out.paths);
-        self.totals.captures += more.captures;
-        self.totals.uris += more.uris;
-        self.totals.pages += more.pages;
-        self.runs.clear();
-    }
-
-    fn end(&mut self, out: &mut Statistics, lines: &mut Vec<u8>) {
+    fn end(&mut self, out: &mut Statistics, lines: &mut Vec<u8>) -> Result<(), HoldingsError> {
         if self.host.is_empty() {
-            return;
+            return Ok(());
         }
-        self.count(out);
-        let totals = std::mem::take(&mut self.totals);
+        let (host, runs) = (&self.host, &mut self.runs);
+        let totals = self
+            .large
+            .end_host(host, runs, &mut self.tree, &mut out.paths)?;
         let numbers = [totals.captures, totals.uris, totals.pages];
         write_numbers(&self.host, numbers, lines);
         self.host.clear();
+        Ok(())
     }
 }
 

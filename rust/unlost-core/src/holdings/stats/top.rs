@@ -95,5 +95,10 @@ impl<T: Ord> Top<T> {
 
 /// What is kept of a key.
 pub(super) fn kept_key(key: &[u8]) -> Vec<u8> {
-    key[..key.len().min(KEY_BYTES)].to_vec()
+    kept_part(key).to_vec()
+}
+
+/// The same, where it stands.
+pub(super) fn kept_part(key: &[u8]) -> &[u8] {
+    &key[..key.len().min(KEY_BYTES)]
 }
