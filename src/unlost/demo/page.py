@@ -9,7 +9,8 @@ from unlost.measure.breakdown import breakdowns
 from unlost.measure.comparison_page import comparison_page
 from unlost.measure.diagram import describe, reconstruction_diagram
 from unlost.measure.wording import headline, remarks
-from unlost.recover.report.wording import REASONS, VERDICTS, day
+from unlost.recover.report.retelling import report_strings
+from unlost.recover.report.wording import day
 from unlost.shown import charts
 from unlost.shown.page import templates
 from unlost.shown.table import Table
@@ -41,6 +42,7 @@ def demo_page(story: Story) -> str:
     """Return the page itself: HTML without any script, the same for the same story. Everything in it is escaped."""
     counts = story.comparison.counts
     names = story.site.archives
+    said = report_strings("en")
     visits = timeline.visits_of(
         ((copy.archive, copy.date) for resource in story.site.resources for copy in resource.copies),
         ((each.archive or "", each.datetime) for each in story.chosen),
@@ -63,10 +65,10 @@ def demo_page(story: Story) -> str:
             timeline_style=timeline.STYLE,
             charts_style=charts.STYLE,
             tables={"kinds": _kinds(story), "archives": _archives(story), "visits": _visits(story, visits)},
-            missing=[(each.uri, REASONS[each.reason]) for each in story.missing],
+            missing=[(each.uri, said.word("reason", each.reason)) for each in story.missing],
             unknown=_unknown(story),
             rejected=[
-                (each.uri, names[each.archive or ""], day(each.datetime), VERDICTS[each.kind], each.reason)
+                (each.uri, names[each.archive or ""], day(each.datetime), said.word("verdict", each.kind), each.reason)
                 for each in story.rejected
             ],
         )

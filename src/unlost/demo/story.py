@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from os import environ
 from pathlib import Path
 
@@ -21,7 +22,8 @@ from unlost.measure.comparison import Comparison
 from unlost.measure.wording import headline, remarks
 from unlost.recover.export.exported import Exported
 from unlost.recover.report.figures import Figures, figures_of
-from unlost.recover.report.wording import VERDICTS, day
+from unlost.recover.report.retelling import report_strings
+from unlost.recover.report.wording import day
 from unlost.recover.state.chosen import Chosen
 from unlost.recover.state.gaps import Missing
 from unlost.recover.state.reading import Rejected, StateReading
@@ -172,8 +174,9 @@ def _recovered(site: LostSite, archives: Mapping[str, Archive], folder: Path, te
 
 
 def _tell_of(missing: tuple[Missing, ...], rejected: tuple[Rejected, ...], tell: Tell) -> None:
+    verdict = partial(report_strings("en").word, "verdict")
     for each in rejected:
-        tell(f"  rejected: {each.uri} of {day(each.datetime)} in {each.archive}: {VERDICTS[each.kind]}")
+        tell(f"  rejected: {each.uri} of {day(each.datetime)} in {each.archive}: {verdict(each.kind)}")
     for gap in missing:
         tell(f"  missing: {gap.uri}")
 
