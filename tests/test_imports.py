@@ -73,6 +73,13 @@ def test_every_package_has_its_place() -> None:
     assert packages <= set(ORDER)
 
 
+def test_the_architecture_has_the_packages_in_this_order() -> None:
+    """The table of docs/architecture.md is the order that is tested here, with every package in it."""
+    page = (SOURCE.parents[1] / "docs" / "architecture.md").read_text()
+    table = page.partition("| package | its one job |\n")[2].partition("\n\n")[0]
+    assert [row.split("`")[1] for row in table.splitlines()[1:]] == ORDER
+
+
 def test_the_check_would_catch_an_import_downwards() -> None:
     """A module of `uri` that imports the command line, even inside a function, is found out."""
     planted = ast.parse("def f() -> None:\n    from unlost.cli import main\n")
