@@ -2,6 +2,7 @@
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 use unlost_core::pages::rewriting::{self, Answer, Directory, Options, Sign, Spotted};
@@ -118,7 +119,7 @@ impl SpottedLinks {
                     Use::Requisite => &uses[1],
                     Use::List => &uses[2],
                 };
-                replace.call1((PyString::new(py, uri), purpose))
+                call(replace, &PyString::new(py, uri), purpose)
             })
             .collect::<PyResult<Vec<_>>>()?;
         let mut asked = asked.iter();
@@ -150,6 +151,29 @@ impl SpottedLinks {
             self.body.clone_ref(py)
         };
         Ok((new, is_new, plan.changed, plan.left, groups))
+    }
+}
+
+/// Calls a function with two arguments, without a tuple for them.
+///
+/// With the stable interface of Python 3.11, `call1` makes a tuple for each call, which takes a third of the time of a short
+/// function; a page has a hundred of them.
+#[allow(unsafe_code)]
+fn call<'py>(
+    function: &Bound<'py, PyAny>,
+    first: &Bound<'py, PyAny>,
+    second: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    // SAFETY: three objects that are alive, and a null after the arguments, as the function wants; it returns an owned object
+    // or null with an error set.
+    unsafe {
+        let answer = ffi::PyObject_CallFunctionObjArgs(
+            function.as_ptr(),
+            first.as_ptr(),
+            second.as_ptr(),
+            std::ptr::null_mut::<ffi::PyObject>(),
+        );
+        Bound::from_owned_ptr_or_err(function.py(), answer)
     }
 }
 

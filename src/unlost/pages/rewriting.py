@@ -116,17 +116,9 @@ def rewrite(
     known = None if directory is None else directory.core
     new, is_new, changed, left, groups = spotted.splice(_USES, replace, known, folder)
     was = spotted.encoding if is_new and spotted.transcoded else None
-    return Rewritten(
-        body=new,
-        changed=changed,
-        left=left,
-        transcoded_from=was,
-        charset=spotted.encoding if was is None else "UTF-8",
-        unpacked=is_new and spotted.unpacked,
-        csp=spotted.has_policy,
-        groups=tuple(groups),
-        cut=spotted.cut,
-    )
+    charset = spotted.encoding if was is None else "UTF-8"
+    unpacked = is_new and spotted.unpacked
+    return Rewritten(new, changed, left, was, charset, unpacked, spotted.has_policy, spotted.cut, tuple(groups))
 
 
 def script_candidates(body: bytes, base: str) -> list[str]:
