@@ -29,7 +29,7 @@ from unlost.recover.state.gaps import Missing
 from unlost.recover.state.reading import Rejected, StateReading
 from unlost.shown.words import counted, share
 
-OWN_SITE = "unlost recover http://your.site/"
+OWN_SITE = "unlost recover http://your.example/"
 """What everybody types for their own."""
 
 Tell = Callable[[str], None]
