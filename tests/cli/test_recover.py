@@ -67,6 +67,16 @@ def test_what_is_wrong_is_said(words: tuple[str, ...], code: int, said: str, tmp
     assert [path.name for path in tmp_path.iterdir() if path.name != "home"] == ["a-file"]
 
 
+def test_who_gets_nothing_is_told_where_to_look() -> None:
+    """A site that no archive has, most likely one whose address was mistyped."""
+    done = unlost("recover", "http://lots.example/", "--archives", str(ARCHIVES))
+    assert done.returncode == 0
+    counted, hint = done.stderr.decode().splitlines()
+    assert counted == "unlost: 0 recovered, 1 missing; 0 requests; in lots.example.recovery"
+    why = "`unlost report lots.example.recovery --list missing` says why"
+    assert hint == f"unlost: nothing came back: look at how the address is written; {why}"
+
+
 def test_a_folder_of_another_site_is_not_mixed_up() -> None:
     """It says whose it is."""
     assert unlost("recover", SITE, "--archives", str(ARCHIVES), "-o", "mine").returncode == 0
