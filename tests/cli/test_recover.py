@@ -85,6 +85,25 @@ def test_a_folder_of_another_site_is_not_mixed_up() -> None:
     assert b"http://lost.example/" in done.stderr
 
 
+@pytest.mark.parametrize(
+    "again", ["lost.example", "http://lost.example", "https://lost.example/", "http://www.lost.example/"]
+)
+def test_a_site_that_is_spelt_otherwise_is_the_same(again: str) -> None:
+    """Whoever leaves out the scheme or the slash the second time goes on with what is there; its name stays."""
+    words = ("--archives", str(ARCHIVES), "-o", "mine")
+    first = unlost("recover", SITE, *words)
+    done = unlost("recover", again, *words)
+    assert (done.returncode, done.stderr) == (0, first.stderr)
+    assert unlost("report", "mine").stdout.startswith(b"http://lost.example/\n")
+
+
+def test_another_folder_of_the_host_is_another_site() -> None:
+    """`/garden` is a page of the whole host, `/garden/` a folder."""
+    words = ("--archives", str(ARCHIVES), "-o", "mine")
+    assert unlost("recover", f"{SITE}garden", *words).returncode == 0
+    assert unlost("recover", f"{SITE}garden/", *words).returncode == 2
+
+
 def test_other_dates_in_the_same_folder_are_warned_of() -> None:
     """What is there stays, which is not what was asked for now."""
     words = ("recover", SITE, "--archives", str(ARCHIVES))
