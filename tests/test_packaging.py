@@ -99,7 +99,7 @@ def test_the_wheel_works_alone(wheel: Path, tmp_path: Path) -> None:
     assert done.stdout == "http://www.news.bbc.co.uk/a\tH3P0\tuk,co,bbc)/\n"
     run = [tmp_path / "env" / "bin" / "unlost", "demo", "--no-wait"]
     done = subprocess.run(run, capture_output=True, text=True, check=True, cwd=tmp_path, env=environment)
-    assert done.stdout.endswith("\n  unlost recover http://your.site/\n")
+    assert done.stdout.endswith("\n  unlost recover http://your.example/\n")
     imported = subprocess.run([python, "-c", "import pytest"], capture_output=True, check=False, cwd=tmp_path)
     assert b"ModuleNotFoundError" in imported.stderr, "the environment has a test dependency"
 

@@ -130,7 +130,7 @@ def test_with_pywb_it_is_the_same_story(place: Path, tmp_path: Path) -> None:
         output, said = process.communicate(timeout=120)
     assert (process.returncode, said) == (0, "")
     told = json.loads(output)
-    assert (told["archives_run_by"], told["folder"]) == ("pywb", str(kept))
+    assert (told["archives_run_by"], told["folder"], told["page"]) == ("pywb", str(kept), None)
     assert told["comparison"] | {"share_by_type": None} == {
         "original": 33, "identical": 26, "changed": 3, "missing": 4, "added": 1, "share_by_type": None,
     }  # fmt: skip

@@ -66,6 +66,30 @@ def test_unknown_commands_and_options_are_usage_errors() -> None:
         assert done.stdout == b""
 
 
+@pytest.mark.parametrize(
+    ("arguments", "asked"),
+    [
+        (["recovr", "http://lost.example/"], "No such command 'recovr'. Did you mean 'recover'?"),
+        (["map", "buld"], "No such command 'buld'. Did you mean 'build'?"),
+        (["map", "mrge"], "No such command 'mrge'. Did you mean 'merge'?"),
+        (["nope"], "No such command 'nope'."),
+    ],
+)
+def test_who_mistypes_a_command_is_asked_after_the_nearest(arguments: list[str], asked: str) -> None:
+    """Once, whether or not the commands of the group are loaded; without one that is near, nothing is asked."""
+    assert unlost(*arguments).stderr.decode().splitlines()[-1] == f"Error: {asked}"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("map", "check"), ("map", "diff", "none"), ("stats", "logs"), ("index", "check")],
+)
+def test_a_file_that_is_not_there_is_said_in_the_same_words_everywhere(words: tuple[str, ...]) -> None:
+    """Whoever opened it, Python or the core: its name, and what the system says, without a number."""
+    done = unlost(*words, "none")
+    assert (done.returncode, done.stderr) == (3, b"unlost: none: cannot be read: No such file or directory\n")
+
+
 def test_settings_flag_before_variable_before_file(tmp_path: Path) -> None:
     """Every option can be set in three ways, and the nearest wins."""
     (tmp_path / "config.toml").write_text('[uri.surt]\nrules = "papers"\n')

@@ -67,12 +67,41 @@ def test_what_is_wrong_is_said(words: tuple[str, ...], code: int, said: str, tmp
     assert [path.name for path in tmp_path.iterdir() if path.name != "home"] == ["a-file"]
 
 
+def test_who_gets_nothing_is_told_where_to_look() -> None:
+    """A site that no archive has, most likely one whose address was mistyped."""
+    done = unlost("recover", "http://lots.example/", "--archives", str(ARCHIVES))
+    assert done.returncode == 0
+    counted, hint = done.stderr.decode().splitlines()
+    assert counted == "unlost: 0 recovered, 1 missing; 0 requests; in lots.example.recovery"
+    why = "`unlost report lots.example.recovery --list missing` says why"
+    assert hint == f"unlost: nothing came back: look at how the address is written; {why}"
+
+
 def test_a_folder_of_another_site_is_not_mixed_up() -> None:
     """It says whose it is."""
     assert unlost("recover", SITE, "--archives", str(ARCHIVES), "-o", "mine").returncode == 0
     done = unlost("recover", "http://other.example/", "--archives", str(ARCHIVES), "-o", "mine")
     assert done.returncode == 2
     assert b"http://lost.example/" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "again", ["lost.example", "http://lost.example", "https://lost.example/", "http://www.lost.example/"]
+)
+def test_a_site_that_is_spelt_otherwise_is_the_same(again: str) -> None:
+    """Whoever leaves out the scheme or the slash the second time goes on with what is there; its name stays."""
+    words = ("--archives", str(ARCHIVES), "-o", "mine")
+    first = unlost("recover", SITE, *words)
+    done = unlost("recover", again, *words)
+    assert (done.returncode, done.stderr) == (0, first.stderr)
+    assert unlost("report", "mine").stdout.startswith(b"http://lost.example/\n")
+
+
+def test_another_folder_of_the_host_is_another_site() -> None:
+    """`/garden` is a page of the whole host, `/garden/` a folder."""
+    words = ("--archives", str(ARCHIVES), "-o", "mine")
+    assert unlost("recover", f"{SITE}garden", *words).returncode == 0
+    assert unlost("recover", f"{SITE}garden/", *words).returncode == 2
 
 
 def test_other_dates_in_the_same_folder_are_warned_of() -> None:

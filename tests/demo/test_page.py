@@ -135,7 +135,7 @@ def test_it_shows_all_of_the_story(context: BrowserContext, address: str) -> Non
     assert page.locator("figure.times circle.held").count() == 11
     assert page.locator("#missing + ol li").count() == 4
     expect(page.locator("#rejected ~ ol").first).to_contain_text("for sale")
-    expect(page.locator("pre")).to_contain_text("unlost recover http://your.site/")
+    expect(page.locator("pre")).to_contain_text("unlost recover http://your.example/")
     for link, heading in (("The whole comparison", "How much came back"), ("The report of", "What came back of")):
         page.goto(address)
         page.get_by_role("link", name=link).click()

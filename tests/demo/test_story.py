@@ -98,7 +98,7 @@ def test_programs_get_the_same_numbers(story: Story) -> None:
         "addresses": 35, "sent": story.routed.requests, "not_sent": story.routed.saved,
         "copies": 43, "copies_if_all_are_asked": 43, "failed": 0,
     }  # fmt: skip
-    assert found["own_site"] == "unlost recover http://your.site/"
+    assert found["own_site"] == "unlost recover http://your.example/"
 
 
 def test_told_again_it_is_the_same_page(story: Story, tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ from unlost.aggregate.accuracy import Accuracy
 from unlost.aggregate.hit_rates import MEMORY, Ground, HitRates
 from unlost.aggregate.report import Outcome
 from unlost.archives.archive import Archive
-from unlost.errors import InputError
 from unlost.formats.output import whole_file
 from unlost.formats.problems import Problems
+from unlost.formats.unread import unread
 from unlost.formats.upstream import Answer, Reason, read_answers
 
 LOG_BYTES = 1 << 26
@@ -147,4 +147,4 @@ def last_answers(path: str | os.PathLike[str], problems: Problems, most: int = L
     except FileNotFoundError:
         return
     except OSError as error:
-        raise InputError(f"{os.fspath(path)}: cannot be read: {error.strerror or error}") from error
+        raise unread(path, error) from error

@@ -11,6 +11,7 @@ from unlost.archives.asking.question import Asks
 from unlost.errors import InputError
 from unlost.formats.problems import Problems
 from unlost.formats.ukvs import UkvsReader
+from unlost.formats.unread import unread
 from unlost.holdings.filter import Filter
 from unlost.holdings.map import Map
 
@@ -44,7 +45,7 @@ class Reading:
             if path.stat().st_size > self.max_bytes:
                 raise InputError(f"{path}: more than {self.max_bytes} bytes")
         except OSError as error:
-            raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
+            raise unread(path, error) from error
         if kind == "map":
             found = Map.load(path, self.max_bytes)
             if next(iter(UkvsReader(path, Problems())), None) is None:

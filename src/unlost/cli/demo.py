@@ -60,7 +60,7 @@ def command(pywb: Path | None, port: int, keep: Path | None, wait: bool | None, 
             pages = showing.answering(f"recovered/{each.recovered}" for each in story.pairs if each.recovered)
             with until_ended(waits=waits):
                 if json:
-                    _print_json(story, pages, showing.address, keep)
+                    _print_json(story, pages, showing.address if waits else None, keep)
                 else:
                     _print_end(pages, showing.address, keep, waits=waits)
     if waits:
@@ -75,7 +75,7 @@ def _silent(_: str) -> None:
     """Say nothing."""
 
 
-def _print_json(story: "Story", pages: int, address: str, keep: Path | None) -> None:
+def _print_json(story: "Story", pages: int, address: str | None, keep: Path | None) -> None:
     from json import dumps  # noqa: PLC0415  start-up
 
     from unlost.demo.objects import story_object  # noqa: PLC0415

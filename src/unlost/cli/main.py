@@ -86,6 +86,20 @@ def _advice(number: int | None) -> str:
     return ""
 
 
+def _with_a_guess(error: click.ClickException) -> click.ClickException:
+    """Return the error, for a command that does not exist with the question after the one whose name is nearest.
+
+    click asks by itself, but only after commands that are loaded, and ours are not; it tells the name since 8.4.
+    """
+    name, context = getattr(error, "command_name", None), getattr(error, "ctx", None)
+    if name is None or context is None or getattr(error, "possibilities", None):
+        return error
+    from difflib import get_close_matches  # noqa: PLC0415  --help does without
+
+    near = get_close_matches(name, context.command.list_commands(context), 1)
+    return click.UsageError(f"{error.message} Did you mean '{near[0]}'?", context) if near else error
+
+
 def run(arguments: list[str]) -> int:  # noqa: PLR0911  a way out for each way to end
     """Run one command and return its exit code; nothing is raised that a user could cause."""
     try:
@@ -103,7 +117,7 @@ def run(arguments: list[str]) -> int:  # noqa: PLR0911  a way out for each way t
     except click.exceptions.Exit as request:
         return request.exit_code
     except click.ClickException as error:
-        error.show()
+        _with_a_guess(error).show()
         return 2
     except UnlostError as error:
         messages.say(str(error))

@@ -187,10 +187,16 @@ class Run:
         so_far = " so far" if counts[Standing.QUEUED] else ""
         text += f", {listed:,} listed that nothing links to{so_far}" if listed else ""
         say(f"{text}; {_requests(total)}; in {self._folder}", level="info")
+        self._say_what_next(result)
+
+    def _say_what_next(self, result: Result) -> None:
         if result.is_enough and not result.is_done:
             say("as many as --limit allows: a higher one goes on", level="info")
         elif not result.is_done or result.is_stopped:
             say("the same command goes on", level="info")
+        elif not result.counts[Standing.RECOVERED]:
+            why = f"`unlost report {self._folder} --list missing` says why"
+            say(f"nothing came back: look at how the address is written; {why}", level="warning")
 
 
 def _requests(count: int) -> str:

@@ -29,7 +29,7 @@ from unlost.recover.state.gaps import Missing
 from unlost.recover.state.reading import Rejected, StateReading
 from unlost.shown.words import counted, share
 
-OWN_SITE = "unlost recover http://your.site/"
+OWN_SITE = "unlost recover http://your.example/"
 """What everybody types for their own."""
 
 Tell = Callable[[str], None]
@@ -156,7 +156,7 @@ def _routed(
     addresses = [resource.url for resource in site.resources]
     maps = {each.id: each.map for each in holdings}
     found = routed(archives, maps, addresses, folder)
-    tell(f"An aggregator with these maps is asked for all {found.addresses} addresses")
+    tell(f"An aggregator with these maps is asked for all {found.addresses} addresses that the site ever had")
     tell(f"  {counted(found.requests, 'request')} sent, {found.saved} not sent thanks to maps")
     same = "the same as" if found.found == found.found_by_all else f"and {found.found_by_all}"
     tell(f"  {found.found} copies found, {same} with everybody asked for everything")

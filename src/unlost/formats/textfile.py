@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TypeAlias
 
 from unlost import _core
-from unlost.errors import InputError
 from unlost.formats import lines
 from unlost.formats.lines import MAX_LINE_BYTES, Line, Readable
 from unlost.formats.problems import Problem, Problems
+from unlost.formats.unread import unread
 
 Source: TypeAlias = str | PathLike[str] | Readable
 """The path of a file, however it is compressed, or one that is open and gives its text."""
@@ -29,7 +29,7 @@ def is_compressed(path: str | PathLike[str]) -> bool:
         with Path(path).open("rb") as file:
             return _core.is_compressed(file.read(4))
     except OSError as error:
-        raise InputError(f"{fspath(path)}: cannot be read: {error.strerror or error}") from error
+        raise unread(path, error) from error
 
 
 def lines_of(
@@ -87,7 +87,7 @@ def read_lines(
                 else:
                     yield end
     except OSError as error:
-        raise InputError(f"{name}: cannot be read: {error.strerror or error}") from error
+        raise unread(name, error) from error
     if (damage := reader.damage) is not None:
         place = end.offset + len(end.text)
         problems.add(Problem(damage, name, end.number, place, _DAMAGE[damage]))

@@ -8,11 +8,11 @@ from os import PathLike, strerror
 from pathlib import Path
 
 from unlost import _core
-from unlost.errors import InputError
 from unlost.formats import wacz, warc
 from unlost.formats.capture import Capture
 from unlost.formats.problems import Problems
 from unlost.formats.row import REVISIT, Row, index_key
+from unlost.formats.unread import unread
 
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 _ZSTD_DICTIONARY = b"\x5d\x2a\x4d\x18"  # a `.warc.zst` may begin with one, and without it nothing can be read
@@ -40,7 +40,7 @@ def check_readable(path: str | PathLike[str]) -> None:
         if Path(path).is_dir():
             raise IsADirectoryError(EISDIR, strerror(EISDIR))
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise unread(path, error) from error
 
 
 def read_archive(
@@ -58,7 +58,7 @@ def read_archive(
     try:
         yield from reader(path, problems, tally=tally, on_read=on_read)
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise unread(path, error) from error
 
 
 def _form(path: str | PathLike[str]) -> str | None:
@@ -68,7 +68,7 @@ def _form(path: str | PathLike[str]) -> str | None:
                 magic = file.read(4)
             first = _core.LineReader(path, _MARK_BYTES).batch(1)
         except OSError as error:
-            raise _unreadable(path, error) from error
+            raise unread(path, error) from error
         if magic in _ZIP:
             return "wacz"
         if magic == _ZSTD_DICTIONARY or (first and _MARK.match(first[0][2])):
@@ -77,10 +77,6 @@ def _form(path: str | PathLike[str]) -> str | None:
     if name.endswith(".wacz"):
         return "wacz"
     return "warc" if name.endswith(_ENDINGS) else None
-
-
-def _unreadable(path: str | PathLike[str], error: OSError) -> InputError:
-    return InputError(f"{path}: cannot be read: {error.strerror or error}")
 
 
 def rows(

@@ -9,6 +9,7 @@ from unlost.errors import InputError
 from unlost.formats.lines import MAX_LINE_BYTES
 from unlost.formats.problems import Problems
 from unlost.formats.ukvs import Header, UkvsReader
+from unlost.formats.unread import unread
 from unlost.uri import DEFAULT_RULES
 
 
@@ -23,7 +24,7 @@ def read_map_header(path: str | PathLike[str]) -> Header:
     try:
         source = _core.MapSource.load(name, MAX_LINE_BYTES)
     except OSError as error:
-        raise InputError(f"{name}: cannot be read: {error.strerror or error}") from error
+        raise unread(name, error) from error
     except InputError as error:
         raise InputError(f"{name}: {error}") from error
     header = UkvsReader(BytesIO(source.header), Problems(), name).header

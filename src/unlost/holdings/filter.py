@@ -7,6 +7,7 @@ from typing import Literal, Self, get_args
 
 from unlost import _core
 from unlost.errors import InputError, UriError
+from unlost.formats.unread import unread
 
 KeyKind = Literal["hxpx", "urir"]
 KEY_KINDS: tuple[KeyKind, ...] = get_args(KeyKind)
@@ -70,7 +71,7 @@ class Filter:
         try:
             self.file = read(self.path)
         except OSError as error:
-            raise InputError(f"{self.path}: cannot be read: {error.strerror or error}") from error
+            raise unread(self.path, error) from error
         except InputError as error:
             raise self._named(error) from error
         self.layers = tuple(_layer(layer) for layer in self.file.layers)

@@ -13,6 +13,7 @@ from unlost.formats.output import NO_ROOM
 from unlost.formats.problems import Problems
 from unlost.formats.textfile import read_lines
 from unlost.formats.ukvs import Header
+from unlost.formats.unread import unread
 from unlost.holdings._map_header import is_rolled_up, read_map_header, refuse_pipe, rules_of
 from unlost.holdings.report import Report
 
@@ -86,7 +87,7 @@ def _may_be_archive(path: str | PathLike[str]) -> bool:
         with Path(path).open("rb") as file:
             head = file.read(4)
     except OSError as error:
-        raise InputError(f"{fspath(path)}: cannot be read: {error.strerror or error}") from error
+        raise unread(path, error) from error
     return not head.isascii() or head in (b"WARC", b"file") or not all(32 <= byte < 127 for byte in head)
 
 
@@ -132,7 +133,7 @@ def count_inputs(
             # Nobody reads those: they are about what is written meanwhile.
             if error.errno in NO_ROOM:
                 raise
-            raise InputError(f"{name}: cannot be read: {error.strerror or error}") from error
+            raise unread(name, error) from error
         except InputError as error:
             if str(error).startswith(name):
                 raise

@@ -11,6 +11,7 @@ from unlost.errors import InputError, UriError
 from unlost.formats.lines import MAX_LINE_BYTES
 from unlost.formats.problems import Problems
 from unlost.formats.ukvs import Header, UkvsReader
+from unlost.formats.unread import unread
 from unlost.uri import DEFAULT_RULES, RULE_SETS
 
 __all__ = ["Answer", "Answers", "Map"]
@@ -47,7 +48,7 @@ class Map:
             frequency = len(keys) + values.index("frequency") if "frequency" in values else None
             self.rows = source.rows(frequency, self.header.meta.get("rolled_up") is True)
         except OSError as error:
-            raise InputError(f"{self.path}: cannot be read: {error.strerror or error}") from error
+            raise unread(self.path, error) from error
         except InputError as error:
             raise self._named(error) from error
         named = self.header.meta.get("rules", DEFAULT_RULES)

@@ -9,6 +9,7 @@ from unlost import _core
 from unlost.errors import InputError, UsageError
 from unlost.formats.output import whole_file
 from unlost.formats.problems import Problem, Problems
+from unlost.formats.unread import unread
 
 MAX_SEED = 2**64 - 1
 MAX_LINES = 10**12
@@ -94,7 +95,7 @@ def _read_urls(plan: Plan, problems: Problems) -> _core.SynthUrls | None:
     try:
         urls = _core.SynthUrls(plan.urls, plan.column)
     except OSError as error:
-        raise InputError(f"{name}: cannot be read: {error.strerror or error}") from error
+        raise unread(name, error) from error
     for kind, count, number, offset, message in urls.refused:
         problems.add(Problem(kind, name, number, offset, message), count)
     if urls.is_empty:

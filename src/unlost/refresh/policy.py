@@ -11,6 +11,7 @@ from pathlib import Path
 
 from unlost.errors import InputError
 from unlost.formats.output import whole_file
+from unlost.formats.unread import unread
 from unlost.refresh.cells import (
     ALL_INDICATORS,
     GROUPS,
@@ -194,7 +195,7 @@ def read_policy(path: str | PathLike[str]) -> Policy:
         with Path(path).open("rb") as file:
             return _policy(iter(file))
     except OSError as error:
-        raise InputError(f"{fspath(path)}: cannot be read: {error.strerror or error}") from error
+        raise unread(path, error) from error
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, InputError) as error:
         raise InputError(f"{fspath(path)}: expected a scheme file of `unlost refresh learn`: {error}") from error
 

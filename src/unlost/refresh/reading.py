@@ -10,6 +10,7 @@ from unlost._core import Inflated, VisitPairing, is_compressed
 from unlost.errors import InputError
 from unlost.formats.problems import Problem, Problems
 from unlost.formats.textfile import lines_of
+from unlost.formats.unread import unread
 from unlost.refresh.history import History
 from unlost.refresh.page_text import KnownTexts
 from unlost.refresh.parquet_log import add_parquet
@@ -94,7 +95,7 @@ def kind_of(path: str | PathLike[str]) -> str:
         with Path(path).open("rb") as file:
             head = file.read(_HEAD_BYTES)
     except OSError as error:
-        raise InputError(f"{fspath(path)}: cannot be read: {error.strerror or error}") from error
+        raise unread(path, error) from error
     if head.startswith(b"PAR1"):
         return "parquet"
     text = Inflated(head).read(64) if is_compressed(head[:4]) else head

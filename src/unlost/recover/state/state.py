@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from unlost.archives.archive import Work
+from unlost.crawl.bounds import folder_of
 from unlost.errors import UsageError
 from unlost.recover.plan import Plan, Policy, plan_of
 from unlost.recover.state.candidates import Candidates
@@ -19,6 +21,7 @@ from unlost.recover.state.reading import REQUESTS, TRAPPED
 from unlost.recover.state.records import Records
 from unlost.recover.state.rejections import Rejections
 from unlost.recover.state.resources import Resources
+from unlost.uri.naming import name_of
 
 Sent = Mapping[tuple[str, Work], int]
 """How many requests went to which archive, by kind."""
@@ -107,11 +110,12 @@ class State:
     def keep_plan(self, plan: Plan) -> None:
         """Say what is recovered here. Raises UsageError if that is another site, or another reading of addresses.
 
-        Anything else may change from one run to the next: what was recovered stays, and where other addresses are
-        wanted than before, its links are followed again.
+        The same site may be spelt otherwise than before: its first spelling stays. Anything else may change from one
+        run to the next: what was recovered stays, and where other addresses are wanted than before, its links are
+        followed again.
         """
         before = self.plan()
-        if before is not None and before.url != plan.url:
+        if before is not None and not _is_same_site(before, plan):
             raise UsageError(f"the folder has a recovery of {before.url}: give another one by -o")
         if before is not None and before.ignore_case != plan.ignore_case:
             message = "the folder has a recovery with another --ignore-case: give another one by -o, or delete"
@@ -123,7 +127,7 @@ class State:
             self.follow_again(is_wanted=True)
         if plan.keep_rejected:
             self._take_rejected()
-        self.keep_fact("plan", json.dumps(asdict(plan)))
+        self.keep_fact("plan", json.dumps(asdict(plan if before is None else replace(plan, url=before.url))))
 
     def _take_rejected(self) -> None:
         """Take what was rejected for what its status says."""
@@ -140,6 +144,12 @@ class State:
     def follow_again(self, *, is_wanted: bool) -> None:
         """Say whether links of copies that are kept are to be followed; it lasts until it is said otherwise."""
         self.keep_fact(_FOLLOW_AGAIN, "yes" if is_wanted else "")
+
+
+def _is_same_site(before: Plan, plan: Plan) -> bool:
+    """Return whether both begin from one page, in one folder, however it is spelt: a host is its home page."""
+    name = partial(name_of, ignore_case=before.ignore_case)
+    return name(before.url) == name(plan.url) and name(folder_of(before.url)) == name(folder_of(plan.url))
 
 
 def _wants_others(before: Plan, plan: Plan) -> bool:
