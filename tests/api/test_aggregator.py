@@ -111,6 +111,8 @@ def test_several_threads_may_ask_at_once(archives: tuple[FakeArchive, FakeArchiv
 
 def test_what_is_wrong_is_said(archives: tuple[FakeArchive, FakeArchive]) -> None:
     """Addresses and dates that are none, and questions outside of the block, are errors of ours."""
+    with pytest.raises(UsageError, match="found 'ia': name them by `only`"):
+        unlost.Aggregator(["ia"])  # type: ignore[list-item]
     aggregator = unlost.Aggregator([archives[0].registry_entry()])
     with pytest.raises(UsageError, match="inside of its `with` block"):
         aggregator.timemap(PAGE)

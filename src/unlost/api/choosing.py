@@ -37,7 +37,11 @@ def chosen(
 
 def _registered(archives: Archives, only: Collection[str]) -> Iterable[Archive]:
     if archives is not None and not isinstance(archives, str | PathLike):
-        known = {each.id: each for each in archives}
+        given = list(archives)
+        for each in given:
+            if not isinstance(each, Archive):
+                raise UsageError(f"archives: expected archives, found {str(each)[:40]!r}: name them by `only`")
+        known = {each.id: each for each in given}
         missing = [name for name in only if name not in known]
         if missing:
             raise UsageError(f"no archive `{missing[0][:100]}`: there are {', '.join(known)}")
