@@ -1,16 +1,21 @@
-"""The units for systemd: systemd understands all of them, and what they start runs."""
+"""The units for systemd: systemd understands all of them, and what they start runs; and the site of nginx."""
 
 import configparser
 import os
+import re
 import shlex
 import signal
 import subprocess
 import threading
+from contextlib import closing
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
 
 from tests.cli.run import UNLOST
+from tests.neighbours import nginx
+from tests.neighbours.process import free_port
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[1]
@@ -62,3 +67,19 @@ def test_what_a_unit_starts_runs(unit: Path, tmp_path: Path) -> None:
     assert code == 0, lines
     assert any(ready in line for line in lines), lines
     assert (tmp_path / "jobs" / "jobs.sqlite").exists()
+
+
+def test_nginx_writes_no_private_link_down(tmp_path: Path) -> None:
+    """Neither of an answer nor of a process that does not answer; a site without that setting would be noticed."""
+    site = "\n".join(line for line in (ROOT / "deploy" / "nginx.conf").read_text().splitlines() if "ssl_" not in line)
+    for port in ("1208", "1209"):
+        site = site.replace(f"127.0.0.1:{port};", f"127.0.0.1:{free_port()};")
+    found = {}
+    for name, each in {"ours": site, "other": re.sub(r"error_log .*;", "", site)}.items():
+        work = tmp_path / name
+        work.mkdir()
+        with nginx.balancing(each, work) as port, closing(HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
+            connection.request("GET", "/jobs/a-private-link")
+            assert connection.getresponse().status == 502
+        found[name] = any(b"a-private-link" in file.read_bytes() for file in work.rglob("*") if file.is_file())
+    assert found == {"ours": False, "other": True}

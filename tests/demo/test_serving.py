@@ -20,6 +20,8 @@ def showing(tmp_path: Path) -> Iterator[Showing]:
     (folder / "recovered" / "a?b #c.css").write_text("p {}")
     (tmp_path / "secret.txt").write_text("secret")
     (folder / "link.txt").symlink_to(tmp_path / "secret.txt")
+    (folder / "linked").mkdir()
+    (folder / "linked" / "index.html").symlink_to(tmp_path / "secret.txt")
     with listen("127.0.0.1", 0) as listening, Showing(listening, folder) as found:
         yield found
 
@@ -47,6 +49,14 @@ def test_pages_of_the_site_are_in_a_sandbox(showing: Showing) -> None:
     assert f"img-src {showing.address}recovered/;" in policy
 
 
+@pytest.mark.parametrize("path", ["/.%2Frecovered/sub/", "/pairs%2F..%2Frecovered/sub/", "/%2Frecovered/sub/"])
+def test_no_spelling_of_a_path_leads_out_of_the_sandbox(showing: Showing, path: str) -> None:
+    """What decides is which file is given, not how somebody asks for it."""
+    status, headers, body = asked(showing, path)
+    assert (status, body) == (200, b"theirs")
+    assert headers["content-security-policy"].startswith("sandbox; default-src 'none'")
+
+
 def test_names_with_signs_are_found(showing: Showing) -> None:
     """Escapes of an address are read once."""
     status, headers, _ = asked(showing, "/recovered/a%3Fb%20%23c.css?x")
@@ -55,7 +65,16 @@ def test_names_with_signs_are_found(showing: Showing) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/../secret.txt", "/%2e%2e/secret.txt", "//secret.txt", "/link.txt", "/recovered/%00", f"/{'a' * 5000}"]
+    "path",
+    [
+        "/../secret.txt",
+        "/%2e%2e/secret.txt",
+        "//secret.txt",
+        "/link.txt",
+        "/linked/",
+        "/recovered/%00",
+        f"/{'a' * 5000}",
+    ],
 )
 def test_nothing_outside_of_the_folder_is_given(showing: Showing, path: str) -> None:
     """Neither upwards nor through links; what cannot be a name is not found."""

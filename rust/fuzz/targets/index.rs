@@ -43,7 +43,7 @@ fuzz_target!(|data: &[u8]| {
     if gatherer.add_file(text, layout.clone(), &progress).is_ok() {
         let _ = gatherer.finish();
     }
-    let mut estimator = Estimator::new(Wanted::default(), effort(block));
+    let mut estimator = Estimator::new(Wanted::default(), effort(block), None);
     if estimator.add_file(text, layout.clone(), &progress).is_ok() {
         let found = estimator.finish();
         let (about, low, high) = found.uris.estimate();

@@ -1,4 +1,4 @@
-//! Files as memory: the only unsafe code of the core.
+//! Files as memory: unsafe code, of which the core has nothing else but comparing bytes in `pages/window.rs`.
 #![allow(unsafe_code)]
 
 use std::fs::File;

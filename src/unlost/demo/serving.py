@@ -90,7 +90,7 @@ class _Conversation(BaseHTTPRequestHandler):
         file = self._file(path)
         body = _GONE if file is None else file.read_bytes()
         self.send_response(HTTPStatus.NOT_FOUND if file is None else HTTPStatus.OK)
-        for name, value in {**_OURS, **self._policy(path), "content-type": _type(file)}.items():
+        for name, value in {**_OURS, **self._policy(file), "content-type": _type(file)}.items():
             self.send_header(name, value)
         self.send_header("content-length", str(len(body)))
         self.end_headers()
@@ -101,13 +101,14 @@ class _Conversation(BaseHTTPRequestHandler):
         """Return the file that a path leads to, or the index of a folder; None for what is not in the folder."""
         try:
             file = (self.server.folder / path).resolve()
-            file = file / _INDEX if file.is_dir() else file
+            file = (file / _INDEX).resolve() if file.is_dir() else file
             return file if file.is_relative_to(self.server.folder) and file.is_file() else None
         except (OSError, ValueError):  # too long a name, or one with a zero in it
             return None
 
-    def _policy(self, path: str) -> dict[str, str]:
-        site = path.partition("/")[0]
+    def _policy(self, file: Path | None) -> dict[str, str]:
+        """Return the headers for a file, by where it is: a path such as `/.%2Frecovered/` begins with anything."""
+        site = "" if file is None else file.relative_to(self.server.folder).parts[0]
         return headers_for(f"{self.server.address}{site}/") if site in (ORIGINAL, RECOVERED) else {}
 
 

@@ -84,6 +84,7 @@ def test_a_note_that_somebody_else_wrote_runs_nothing() -> None:
         def __reduce__(self) -> tuple[object, tuple[str]]:
             return os.system, ("false",)
 
-    with pytest.raises(TypeError, match="expected a note"):
-        Note.of(pickle.dumps(Evil()))
+    for foreign in (pickle.dumps(Evil()), pickle.dumps(Note), pickle.dumps(1), b"rubbish", b""):
+        with pytest.raises(InputError, match="not ours"):
+            Note.of(foreign)
     assert Note.of(Note(counts={"lines": 1}).row().data).counts == {"lines": 1}

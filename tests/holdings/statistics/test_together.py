@@ -71,9 +71,10 @@ def test_machines_together_count_what_one_does(
 
 
 def test_what_no_machine_wrote_is_refused() -> None:
-    """Lines without their numbers, and hosts that come twice."""
-    with pytest.raises(InputError, match="three numbers"):
-        _part().add_runs(b"com,a)/ 1 1\n")
+    """Lines without their numbers, or with a month that there is not, and hosts that come twice."""
+    for wrong in (b"com,a)/ 1 1\n", b"com,a)/ 1 1 60000\n"):
+        with pytest.raises(InputError, match="three numbers"):
+            _part().add_runs(wrong)
     tree = _core.StatisticsHosts()
     tree.add_hosts(b"com,b) 1 1 1\n")
     with pytest.raises(UnsortedError):

@@ -185,7 +185,9 @@ def test_every_reason_is_told_in_german() -> None:
     german = report_strings("de")
     found = set(said_by_code())
     assert {reason for reason in found if retold(reason, german) is None} == set()
-    for reason in ("", "HTTP 503", 'it says "a" and more', "it is about <b>, and the site was not before", "x" * 9_999):
+    odd = [f"longer than {number} characters" for number in ("9" * 400, "\N{ARABIC-INDIC DIGIT THREE}", ",1")]
+    mixed = ["", "HTTP 503", 'it says "a" and more', "it is about <b>, and the site was not before", "x" * 9_999]
+    for reason in odd + mixed:
         assert retold(reason, german) is None
         assert retold(reason, report_strings("en")) == reason
     assert retold('it says "{quote} {0} <b>"', german) == 'sie sagt "{quote} {0} <b>"'

@@ -129,9 +129,9 @@ pub fn plain_uri(key: &[u8], known: usize) -> Option<&[u8]> {
     is_plain.then_some(key)
 }
 
-/// The root keeps its slash.
+/// The root keeps its slash. That is behind the first `)`, which ends the host; paths may have others.
 fn without_last_slash(key: &[u8]) -> &[u8] {
-    if key.ends_with(b")/") {
+    if key.ends_with(b")/") && memchr::memchr(b')', key) == Some(key.len() - 2) {
         key
     } else {
         key.strip_suffix(b"/").unwrap_or(key)
@@ -270,6 +270,8 @@ mod tests {
             ("com,example)/", Some("com,example)/")),
             ("com,example)/a/b.html", Some("com,example)/a/b.html")),
             ("com,example)/a/", Some("com,example)/a")),
+            ("com,example)/a)/", Some("com,example)/a)")),
+            ("com,example)/)/", Some("com,example)/)")),
             ("com,example)", None),
             ("com,example)//", None),
             ("com,example)/a/./b", None),
@@ -287,23 +289,48 @@ mod tests {
         }
     }
 
+    /// All texts of up to five of these bytes.
+    fn short_texts(alphabet: &[u8]) -> Vec<Vec<u8>> {
+        let mut texts = vec![Vec::new()];
+        for length in 0..5 {
+            let longer: Vec<Vec<u8>> = texts
+                .iter()
+                .filter(|text| text.len() == length)
+                .flat_map(|text| {
+                    alphabet
+                        .iter()
+                        .map(|&byte| [text.as_slice(), &[byte]].concat())
+                })
+                .collect();
+            texts.extend(longer);
+        }
+        texts
+    }
+
+    #[test]
+    fn short_plain_pages_are_normal() {
+        let mut plain = 0;
+        for path in short_texts(b"ab/.)(A%") {
+            let key = [b"com,a)/", path.as_slice()].concat();
+            for known in [0, 7] {
+                let Some(found) = plain_uri(&key, known) else {
+                    continue;
+                };
+                plain += 1;
+                for rules in [RuleSet::Wayback, RuleSet::Papers] {
+                    let mut expected = Vec::new();
+                    normal_key(&key, rules, &mut expected).expect("a key");
+                    assert_eq!(found, expected, "{}", String::from_utf8_lossy(&key));
+                }
+            }
+        }
+        assert!(plain > 1000, "{plain}");
+    }
+
     #[test]
     fn plain_queries_are_normal() {
         // All short queries of what has a meaning in them, behind some pages.
-        let alphabet = b"ab=&?/A%.";
-        let mut queries = vec![Vec::new()];
-        for length in 0..5 {
-            let longer: Vec<Vec<u8>> = queries
-                .iter()
-                .filter(|query| query.len() == length)
-                .flat_map(|query| {
-                    alphabet
-                        .iter()
-                        .map(|&byte| [query.as_slice(), &[byte]].concat())
-                })
-                .collect();
-            queries.extend(longer);
-        }
+        let mut queries = short_texts(b"ab=&?/A%.");
         let session = "sid=0123456789abcdef0123456789abcdef";
         queries.extend(["cfid=1&cftoken=2", session, "b=1&id=0123456789abc"].map(Vec::from));
         let mut plain = 0;
@@ -311,6 +338,7 @@ mod tests {
             "com,a)/",
             "com,a)/p",
             "com,a)/p/",
+            "com,a)/p)/",
             "com,a)/P",
             "com,www,a)/",
         ] {

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from unlost.errors import UnlostError
+from unlost.errors import InputError, UnlostError
 
 if TYPE_CHECKING:
     # Names of types, which the extension itself does not have.
@@ -26,6 +26,8 @@ CHUNK = 1 << 20
 
 _BATCH = 4 << 20
 """Bytes of a batch, about."""
+
+_FOREIGN = "what was kept (--keep) is not ours, or damaged: name another folder, and begin again"
 
 
 class Row(NamedTuple):
@@ -83,10 +85,16 @@ class Note:
 
     @staticmethod
     def of(data: bytes) -> "Note":
-        """Return what a row has. Whoever can write to where it was kept could have written it, so nothing is run."""
-        note = _NoteReader(BytesIO(data)).load()
+        """Return what a row has. Raises InputError for what is no note.
+
+        Whoever can write to where it was kept could have written it, so nothing is run.
+        """
+        try:
+            note = _NoteReader(BytesIO(data)).load()
+        except Exception as error:  # whatever reading rubbish comes to
+            raise InputError(_FOREIGN) from error
         if not isinstance(note, Note):
-            raise TypeError("expected a note")
+            raise InputError(_FOREIGN)
         return note
 
 

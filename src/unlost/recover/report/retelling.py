@@ -11,7 +11,7 @@ PACKAGE = "unlost.recover.report"
 """Where the texts of reports are."""
 
 _LONGEST = 2_000  # characters of what is looked at; what is longer we did not write
-_VALUES = {"quote": '".*"', "topic": "[a-z]+", "script": "[a-z]+", "number": r"\d[\d,]*"}
+_VALUES = {"quote": '".*"', "topic": "[a-z]+", "script": "[a-z]+", "number": "[0-9][0-9,]{0,15}"}
 
 
 def report_strings(language: str) -> Strings:

@@ -56,7 +56,8 @@ class LeaseKeeper:
             each.join()
 
     def _beat(self) -> None:
-        while not self._ended.wait(self._seconds / _BEATS):
+        # Who has given a job up beats for it no more, or nobody else could have it while things are put away.
+        while not self._ended.wait(self._seconds / _BEATS) and not self._is_lost.locked():
             begun = time.monotonic()
             try:
                 self._jobs.beat(self._job.number, self._job.generation, self._seconds, self.progress)
@@ -66,8 +67,6 @@ class LeaseKeeper:
                 return
             except DatabaseError as error:
                 _log.warning("job %s: no beat: %s", self._job.number, error, extra={"job": self._job.number})
-                if self._is_lost.locked():
-                    return
 
     def _look(self) -> None:
         while not self._ended.wait(max(0.0, self._good + self._seconds - time.monotonic())):

@@ -4,7 +4,8 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use std::io::BufRead;
 
-use super::runs::Runs;
+use super::rows::MONTHS;
+use super::runs::{NO_MONTH, Runs};
 use crate::holdings::HoldingsError;
 use crate::holdings::heads::{Keyed, SmallestFirst};
 use crate::holdings::spool::Spool;
@@ -174,15 +175,17 @@ pub(super) fn write_run(key: &[u8], seen: Seen, out: &mut Vec<u8>) {
     write_numbers(key, [seen.captures, seen.years, u64::from(seen.first)], out);
 }
 
-/// Reads it back.
+/// Reads it back. `None` for what nobody writes, also for a month that there is not.
 fn read_run(line: &[u8]) -> Option<(&[u8], Seen)> {
     let (key, [captures, years, first]) = read_numbers(line)?;
+    let first = u16::try_from(first).ok()?;
+    let is_month = first == NO_MONTH || usize::from(first) < MONTHS;
     let seen = Seen {
         captures,
         years,
-        first: u16::try_from(first).ok()?,
+        first,
     };
-    Some((key, seen))
+    is_month.then_some((key, seen))
 }
 
 /// Writes a key and numbers as a line.
@@ -228,6 +231,7 @@ mod tests {
             for wrong in [
                 &b"com,a)/ 1 2"[..],
                 b"com,a)/ 1 2 70000",
+                b"com,a)/ 1 2 768",
                 b"com,a)/ 1 2 x",
                 b" 1 2 3",
             ] {
