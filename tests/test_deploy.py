@@ -72,8 +72,8 @@ def test_what_a_unit_starts_runs(unit: Path, tmp_path: Path) -> None:
 def test_nginx_writes_no_private_link_down(tmp_path: Path) -> None:
     """Neither of an answer nor of a process that does not answer; a site without that setting would be noticed."""
     site = "\n".join(line for line in (ROOT / "deploy" / "nginx.conf").read_text().splitlines() if "ssl_" not in line)
-    for port in ("1208", "1209"):
-        site = site.replace(f"127.0.0.1:{port};", f"127.0.0.1:{free_port()};")
+    for listed in ("1208", "1209"):
+        site = site.replace(f"127.0.0.1:{listed};", f"127.0.0.1:{free_port()};")
     found = {}
     for name, each in {"ours": site, "other": re.sub(r"error_log .*;", "", site)}.items():
         work = tmp_path / name

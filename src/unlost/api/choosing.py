@@ -47,6 +47,6 @@ def _registered(archives: Archives, only: Collection[str]) -> Iterable[Archive]:
             raise UsageError(f"no archive `{missing[0][:100]}`: there are {', '.join(known)}")
         return [replace(each, enabled=True) for name, each in known.items() if not only or name in only]
     registry = load_registry(None if archives is None else Path(archives))
-    for each in registry.notes:
-        warn(each)
+    for note in registry.notes:
+        warn(note)
     return [replace(each, enabled=True) for each in registry.only(only)]
