@@ -11,12 +11,16 @@ from urllib.parse import unquote, urljoin, urlsplit
 from playwright.sync_api import Browser, Page, Request, Response, Route
 from playwright.sync_api import Error as PlaywrightError
 
+_LAST = "https://last.invalid/"
+"""Asked for when a page is done: once that was refused, all that the page asked for before was heard of."""
+
 # Whatever waits until it is scrolled to is loaded at once; then come the images that are none.
-_BROKEN = """async () => {
+_BROKEN = """async last => {
     const images = [...document.images].filter(
         each => each.getAttribute("src") || each.getAttribute("srcset") || each.currentSrc);
     for (const each of images) each.loading = "eager";
     await Promise.all(images.map(each => each.decode().catch(() => null)));
+    await fetch(last).catch(() => null);
     return images.filter(each => each.naturalWidth === 0).map(each => each.currentSrc || each.src);
 }"""
 _LINKS = """() => [...document.querySelectorAll("a[href], area[href], iframe[src], frame[src]")]
@@ -104,7 +108,7 @@ class _Looking:
         self.page = address
         try:
             page.goto(address, wait_until="load", timeout=15_000)
-            broken = page.evaluate(_BROKEN)
+            broken = page.evaluate(_BROKEN, _LAST)
             links = page.evaluate(_LINKS)
         except PlaywrightError:
             if not any(fault.page == address for fault in self.found.outside):  # it wanted to leave, which is told
@@ -144,7 +148,9 @@ class _Looking:
 
     def on_route(self, route: Route) -> None:
         """Let a request pass if it stays here."""
-        if route.request.url.startswith(self.allowed):
+        if route.request.url.endswith(_LAST):  # replays put their own address before it
+            route.abort("aborted")
+        elif route.request.url.startswith(self.allowed):
             route.continue_()
         else:
             self.found.outside.add(Fault(self.page, route.request.url))
