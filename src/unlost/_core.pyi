@@ -575,40 +575,21 @@ def refresh_address(content: str) -> tuple[int, int] | None: ...
 def script_candidates(body: bytes, base: str) -> list[str]: ...
 
 @final
-class SpottedLinks:
-    @property
-    def encoding(self) -> str | None: ...
-    @property
-    def transcoded(self) -> bool: ...
-    @property
-    def unpacked(self) -> bool: ...
-    @property
-    def has_policy(self) -> bool: ...
-    @property
-    def cut(self) -> bool: ...
-    def splice(
-        self,
-        uses: tuple[_Use, _Use, _Use],
-        replace: Callable[[str, _Use], str | None],
-        directory: LinkDirectory | None,
-        folder: str,
-    ) -> tuple[bytes, bool, int, int, list[int]]: ...
-
-@final
 class LinkDirectory:
     def __new__(cls, most: int) -> LinkDirectory: ...
     def add(self, uri: str, purpose: str, address: str | None, group: int) -> None: ...
 
-def spot_links(
+def rewrite_links(
     body: bytes,
     mime: str | None,
     base: str,
     charset: str | None,
-    *,
-    drop_base: bool,
-    drop_integrity: bool,
-    drop_policy: bool,
-) -> SpottedLinks: ...
+    drops: tuple[bool, bool, bool],
+    uses: tuple[_Use, _Use, _Use],
+    replace: Callable[[str, _Use], str | None],
+    directory: LinkDirectory | None,
+    folder: str,
+) -> tuple[bytes, int, int, str | None, str | None, bool, bool, bool, tuple[int, ...]]: ...
 
 _TextColumn: TypeAlias = tuple[bytes | None, bytes, bytes, bytes | None]
 _NumberColumn: TypeAlias = tuple[bytes | None, bytes]

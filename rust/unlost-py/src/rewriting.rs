@@ -4,8 +4,8 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
-use unlost_core::pages::rewriting::{self, Answer, Directory, Options, Sign, Spotted};
+use pyo3::types::{PyBytes, PyString, PyTuple};
+use unlost_core::pages::rewriting::{self, Answer, Directory, Options, Sign};
 use unlost_core::pages::{MAX_ADDRESS_BYTES, Use};
 
 use crate::errors::raise_usage;
@@ -13,145 +13,122 @@ use crate::pages::{aside, is_short};
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<LinkDirectory>()?;
-    module.add_class::<SpottedLinks>()?;
-    module.add_function(wrap_pyfunction!(spot_links, module)?)
+    module.add_function(wrap_pyfunction!(rewrite_links, module)?)
 }
 
-/// A body in which the links have been found.
-#[pyclass(frozen, module = "unlost._core")]
-struct SpottedLinks {
-    spotted: Spotted,
-    body: Py<PyBytes>,
-}
+/// The fields of `unlost.pages.rewriting.Rewritten`.
+type Rewritten = (
+    Py<PyBytes>,
+    usize,
+    usize,
+    Option<&'static str>,
+    Option<&'static str>,
+    bool,
+    bool,
+    bool,
+    Py<PyTuple>,
+);
 
+/// Asks `replace` for each link, with the one of `uses` that it is for: those are for pages, requisites and lists. What
+/// `directory` knows is not asked for, but written relative to `folder`. A body of which nothing changes is the one that was
+/// given. `drops`: base, integrity, policy.
 #[pyfunction]
-#[pyo3(signature = (body, mime, base, charset, *, drop_base, drop_integrity, drop_policy))]
-fn spot_links(
+#[expect(clippy::too_many_arguments)]
+fn rewrite_links(
     body: &Bound<'_, PyBytes>,
     mime: Option<&str>,
     base: &str,
     charset: Option<&str>,
-    drop_base: bool,
-    drop_integrity: bool,
-    drop_policy: bool,
-) -> SpottedLinks {
+    drops: (bool, bool, bool),
+    uses: (Bound<'_, PyAny>, Bound<'_, PyAny>, Bound<'_, PyAny>),
+    replace: &Bound<'_, PyAny>,
+    directory: Option<&Bound<'_, LinkDirectory>>,
+    folder: &str,
+) -> PyResult<Rewritten> {
+    let py = body.py();
+    let (drop_base, drop_integrity, drop_policy) = drops;
     let options = Options {
         drop_base,
         drop_integrity,
         drop_policy,
     };
     let bytes = body.as_bytes();
-    let spotted = aside(body.py(), is_short(bytes), || {
+    let spotted = aside(py, is_short(bytes), || {
         rewriting::find(bytes, mime, base, charset, options)
     });
-    SpottedLinks {
-        spotted,
-        body: body.clone().unbind(),
+    let links = spotted.links();
+    let mut known: Vec<Option<Sign>> = Vec::new();
+    let mut text = String::new();
+    let mut groups: Vec<usize> = Vec::new();
+    if let Some(directory) = directory {
+        // Not held while others are asked: they may add to it.
+        let directory = directory.get().read();
+        known.extend(links.clone().map(|link| {
+            let (sign, group) = directory.sign(link, folder, &mut text)?;
+            let group = usize::from(group);
+            if groups.len() <= group {
+                groups.resize(group + 1, 0);
+            }
+            groups[group] += 1;
+            Some(sign)
+        }));
     }
-}
-
-type Spliced = (Py<PyBytes>, bool, usize, usize, Vec<usize>);
-
-#[pymethods]
-impl SpottedLinks {
-    #[getter]
-    fn encoding(&self) -> Option<&'static str> {
-        self.spotted.encoding
-    }
-
-    #[getter]
-    fn transcoded(&self) -> bool {
-        self.spotted.transcoded
-    }
-
-    #[getter]
-    fn unpacked(&self) -> bool {
-        self.spotted.unpacked
-    }
-
-    #[getter]
-    fn has_policy(&self) -> bool {
-        self.spotted.has_policy()
-    }
-
-    #[getter]
-    fn cut(&self) -> bool {
-        self.spotted.cut
-    }
-
-    /// Asks `replace` for each link, with the one of `uses` that it is for: those are for pages, requisites and lists. What
-    /// `directory` knows is not asked for, but written relative to `folder`. A body of which nothing changes is the one that was
-    /// given. Returns it, whether it is new, how many links were replaced and left, and how many of the known belong to each
-    /// group.
-    #[pyo3(signature = (uses, replace, directory, folder))]
-    fn splice(
-        &self,
-        py: Python<'_>,
-        uses: [Bound<'_, PyAny>; 3],
-        replace: &Bound<'_, PyAny>,
-        directory: Option<&Bound<'_, LinkDirectory>>,
-        folder: &str,
-    ) -> PyResult<Spliced> {
-        let links = self.spotted.links();
-        let mut known: Vec<Option<Sign>> = Vec::new();
-        let mut text = String::new();
-        let mut groups = Vec::new();
-        if let Some(directory) = directory {
-            // Not held while others are asked: they may add to it.
-            let directory = directory.get().read();
-            known.extend(links.clone().map(|link| {
-                let (sign, group) = directory.sign(link, folder, &mut text)?;
-                let group = usize::from(group);
-                if groups.len() <= group {
-                    groups.resize(group + 1, 0);
-                }
-                groups[group] += 1;
-                Some(sign)
-            }));
-        }
-        known.resize(links.len(), None);
-        let asked = links
-            .zip(&known)
-            .filter(|(_, sign)| sign.is_none())
-            .map(|((uri, purpose), _)| {
-                let purpose = match purpose {
-                    Use::Page => &uses[0],
-                    Use::Requisite => &uses[1],
-                    Use::List => &uses[2],
-                };
-                call(replace, &PyString::new(py, uri), purpose)
-            })
-            .collect::<PyResult<Vec<_>>>()?;
-        let mut asked = asked.iter();
-        let answers = known
-            .iter()
-            .map(|sign| match sign {
-                None => asked.next().map_or(Ok(None), address),
-                Some(Sign::Itself) => Ok(None),
-                Some(Sign::Written(span, spelled)) => {
-                    let answer = spelled.answer(&text[span.clone()]);
-                    answer.map_or_else(|| Err(no_address(py)), |answer| Ok(Some(answer)))
-                }
-            })
-            .collect::<PyResult<Vec<_>>>()?;
-        let body = self.body.bind(py).as_bytes();
-        let (plan, length) = aside(py, is_short(body), || {
-            let plan = self.spotted.plan(&answers);
-            let length = plan.length(body);
-            (plan, length)
-        });
-        let is_new = plan.has_edits();
-        let new = if is_new {
-            PyBytes::new_with(py, length, |out| {
-                plan.write(body, out);
-                Ok(())
-            })?
-            .unbind()
+    known.resize(links.len(), None);
+    let asked = links
+        .zip(&known)
+        .filter(|(_, sign)| sign.is_none())
+        .map(|((uri, purpose), _)| {
+            let purpose = match purpose {
+                Use::Page => &uses.0,
+                Use::Requisite => &uses.1,
+                Use::List => &uses.2,
+            };
+            call(replace, &PyString::new(py, uri), purpose)
+        })
+        .collect::<PyResult<Vec<_>>>()?;
+    let mut asked = asked.iter();
+    let answers = known
+        .iter()
+        .map(|sign| match sign {
+            None => asked.next().map_or(Ok(None), address),
+            Some(Sign::Itself) => Ok(None),
+            Some(Sign::Written(span, spelled)) => {
+                let answer = spelled.answer(&text[span.clone()]);
+                answer.map_or_else(|| Err(no_address(py)), |answer| Ok(Some(answer)))
+            }
+        })
+        .collect::<PyResult<Vec<_>>>()?;
+    let (plan, length) = aside(py, is_short(bytes), || {
+        let plan = spotted.plan(&answers);
+        let length = plan.length(bytes);
+        (plan, length)
+    });
+    let is_new = plan.has_edits();
+    let new = if is_new {
+        PyBytes::new_with(py, length, |out| {
+            plan.write(bytes, out);
+            Ok(())
+        })?
+        .unbind()
+    } else {
+        body.clone().unbind()
+    };
+    let is_transcoded = is_new && spotted.transcoded;
+    Ok((
+        new,
+        plan.changed,
+        plan.left,
+        spotted.encoding.filter(|_| is_transcoded),
+        if is_transcoded {
+            Some("UTF-8")
         } else {
-            self.body.clone_ref(py)
-        };
-        Ok((new, is_new, plan.changed, plan.left, groups))
-    }
+            spotted.encoding
+        },
+        is_new && spotted.unpacked,
+        spotted.has_policy(),
+        spotted.cut,
+        PyTuple::new(py, groups)?.unbind(),
+    ))
 }
 
 /// Calls a function with two arguments, without a tuple for them.

@@ -103,22 +103,11 @@ def rewrite(
     >>> rewrite(page, "text/html", "http://a.example/d/", None, lambda uri, use: new.get(uri)).body
     b"<A class=x href='../b.html#top' >B</a> <img src=img/c&amp;d.png><img src=d.png>"
     """
-    spotted = _core.spot_links(
-        body,
-        readable(mime),
-        readable(base),
-        readable(charset),
-        drop_base=drop_base,
-        drop_integrity=drop_integrity,
-        drop_policy=drop_csp,
-    )
+    drops = (drop_base, drop_integrity, drop_csp)
     folder = page[: page.rfind("/") + 1]
     known = None if directory is None else directory.core
-    new, is_new, changed, left, groups = spotted.splice(_USES, replace, known, folder)
-    was = spotted.encoding if is_new and spotted.transcoded else None
-    charset = spotted.encoding if was is None else "UTF-8"
-    unpacked = is_new and spotted.unpacked
-    return Rewritten(new, changed, left, was, charset, unpacked, spotted.has_policy, spotted.cut, tuple(groups))
+    mime, base, charset = readable(mime), readable(base), readable(charset)
+    return Rewritten(*_core.rewrite_links(body, mime, base, charset, drops, _USES, replace, known, folder))
 
 
 def script_candidates(body: bytes, base: str) -> list[str]:
