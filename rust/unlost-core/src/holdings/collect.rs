@@ -7,7 +7,8 @@ use std::marker::PhantomData;
 
 use super::build::Effort;
 use super::harvest::Harvest;
-use super::scan::{Scanned, Scanner, Wanted};
+use super::scan::{Scanned, Scanner};
+use super::wanted::Wanted;
 use super::{HoldingsError, Progress, Tally};
 use crate::formats::{Block, Blocks, Damage, Input, Layout, work_in_order};
 

@@ -41,6 +41,7 @@ mod tally;
 mod totals;
 mod tree;
 mod tree_order;
+mod wanted;
 mod with_totals;
 
 pub use build::{Builder, Counts, Effort};
@@ -56,7 +57,7 @@ pub use profile::{
 };
 pub use progress::Progress;
 pub use reader::MapReader;
-pub use scan::{Excluded, Wanted};
 pub use table::Table;
 pub use tally::{Tally, Trouble};
 pub use tree_order::Entries;
+pub use wanted::{Excluded, Wanted};

@@ -1,9 +1,9 @@
 //! From URI-Rs to the pages they are of.
 
 use super::build::Effort;
-use super::scan::Wanted;
 use super::sorter::Sorter;
 use super::totals::Totals;
+use super::wanted::Wanted;
 use super::{Count, Entry, Frequency, HoldingsError, Progress, Table};
 
 /// Counts the URI-Rs of each page. Their keys are not neighbours: `/a`, `/a-b`, `/a/c`, `/a?q` are in order.

@@ -5,7 +5,7 @@
 //! all. Building, compacting, filtering and looking up all pass through here, so none of that makes a page unfindable.
 
 use super::address::{MAX_BYTES, foreign_scheme, trim};
-use super::surt_host::{bare_ipv6, is_plain_host, write_host};
+use super::surt_host::{bare_ipv6, write_host};
 use super::tail::{self, Use};
 use super::{Address, RuleSet, Segments, UriError, surt};
 
@@ -90,52 +90,6 @@ fn write(text: &[u8], rules: RuleSet, usage: Use, out: &mut Vec<u8>) -> Result<(
 #[must_use]
 pub fn looks_like_surt(text: &[u8]) -> bool {
     split_surt(text).is_some()
-}
-
-/// The fast way for a key without a query: the normal key, if the given one is that already but for a slash at its end.
-/// May give `None` for one that is normal.
-#[must_use]
-pub fn plain_page(key: &[u8]) -> Option<&[u8]> {
-    let end = memchr::memchr(b')', key)?;
-    let (host, path) = (&key[..end], &key[end + 1..]);
-    if !is_plain_host(host) || !tail::is_plain_path(path) {
-        return None;
-    }
-    Some(without_last_slash(key))
-}
-
-/// The same for a key of which it is known that its first bytes, with more than the host among them, are those of another
-/// plain one.
-#[must_use]
-pub fn plain_page_from(key: &[u8], known: usize) -> Option<&[u8]> {
-    tail::is_plain_rest(key[known - 1], &key[known..]).then(|| without_last_slash(key))
-}
-
-/// The same for a key that may have a query, which is then in its one form too. So many of its first bytes are known to be
-/// those of another plain page, host and all; 0 if nothing is known.
-#[must_use]
-pub fn plain_uri(key: &[u8], known: usize) -> Option<&[u8]> {
-    let page = &key[..memchr::memchr(b'?', key).unwrap_or(key.len())];
-    let known = known.min(page.len());
-    let plain = match known {
-        0 => plain_page(page),
-        _ => plain_page_from(page, known),
-    }?;
-    let Some(query) = key[page.len()..].strip_prefix(b"?") else {
-        return Some(plain);
-    };
-    let is_plain =
-        plain.len() == page.len() && key.len() <= MAX_BYTES && tail::is_plain_query(query);
-    is_plain.then_some(key)
-}
-
-/// The root keeps its slash. That is behind the first `)`, which ends the host; paths may have others.
-fn without_last_slash(key: &[u8]) -> &[u8] {
-    if key.ends_with(b")/") && memchr::memchr(b')', key) == Some(key.len() - 2) {
-        key
-    } else {
-        key.strip_suffix(b"/").unwrap_or(key)
-    }
 }
 
 /// Every spelling under which indexes in the field may keep a key, the usual one first; for asking an index that was
@@ -262,112 +216,6 @@ mod tests {
         ] {
             assert_eq!(normal(key).as_deref(), Ok(expected), "{key}");
         }
-    }
-
-    #[test]
-    fn plain_pages_are_normal() {
-        for (key, expected) in [
-            ("com,example)/", Some("com,example)/")),
-            ("com,example)/a/b.html", Some("com,example)/a/b.html")),
-            ("com,example)/a/", Some("com,example)/a")),
-            ("com,example)/a)/", Some("com,example)/a)")),
-            ("com,example)/)/", Some("com,example)/)")),
-            ("com,example)", None),
-            ("com,example)//", None),
-            ("com,example)/a/./b", None),
-            ("com,example)/A", None),
-            ("com,example)/a%20b", None),
-            ("com,example)/a?b", None),
-            ("com,example,www)/", None),
-            ("com,example,)/", None),
-        ] {
-            let found = plain_page(key.as_bytes());
-            assert_eq!(found, expected.map(str::as_bytes), "{key}");
-            if let Some(expected) = expected {
-                assert_eq!(normal(key).as_deref(), Ok(expected));
-            }
-        }
-    }
-
-    /// All texts of up to five of these bytes.
-    fn short_texts(alphabet: &[u8]) -> Vec<Vec<u8>> {
-        let mut texts = vec![Vec::new()];
-        for length in 0..5 {
-            let longer: Vec<Vec<u8>> = texts
-                .iter()
-                .filter(|text| text.len() == length)
-                .flat_map(|text| {
-                    alphabet
-                        .iter()
-                        .map(|&byte| [text.as_slice(), &[byte]].concat())
-                })
-                .collect();
-            texts.extend(longer);
-        }
-        texts
-    }
-
-    #[test]
-    fn short_plain_pages_are_normal() {
-        let mut plain = 0;
-        for path in short_texts(b"ab/.)(A%") {
-            let key = [b"com,a)/", path.as_slice()].concat();
-            for known in [0, 7] {
-                let Some(found) = plain_uri(&key, known) else {
-                    continue;
-                };
-                plain += 1;
-                for rules in [RuleSet::Wayback, RuleSet::Papers] {
-                    let mut expected = Vec::new();
-                    normal_key(&key, rules, &mut expected).expect("a key");
-                    assert_eq!(found, expected, "{}", String::from_utf8_lossy(&key));
-                }
-            }
-        }
-        assert!(plain > 1000, "{plain}");
-    }
-
-    #[test]
-    fn plain_queries_are_normal() {
-        // All short queries of what has a meaning in them, behind some pages.
-        let mut queries = short_texts(b"ab=&?/A%.");
-        let session = "sid=0123456789abcdef0123456789abcdef";
-        queries.extend(["cfid=1&cftoken=2", session, "b=1&id=0123456789abc"].map(Vec::from));
-        let mut plain = 0;
-        for page in [
-            "com,a)/",
-            "com,a)/p",
-            "com,a)/p/",
-            "com,a)/p)/",
-            "com,a)/P",
-            "com,www,a)/",
-        ] {
-            for query in &queries {
-                let key = [page.as_bytes(), b"?", query].concat();
-                for known in [0, 7] {
-                    // Only of the plain ones something is known.
-                    let known = if page.starts_with("com,a)/") {
-                        known
-                    } else {
-                        0
-                    };
-                    let Some(found) = plain_uri(&key, known) else {
-                        continue;
-                    };
-                    plain += 1;
-                    for rules in [RuleSet::Wayback, RuleSet::Papers] {
-                        let mut expected = Vec::new();
-                        normal_key(&key, rules, &mut expected).expect("a key");
-                        assert_eq!(found, expected, "{}", String::from_utf8_lossy(&key));
-                    }
-                }
-            }
-        }
-        assert!(plain > 1000, "{plain}");
-        assert_eq!(plain_uri(b"com,a)/p/", 0), Some(&b"com,a)/p"[..]));
-        let page = "com,a)/p?x=";
-        let long = format!("{page}{}", "y".repeat(MAX_BYTES));
-        assert_eq!(plain_uri(long.as_bytes(), 0), None);
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod escape;
 mod host;
 mod key;
 mod name;
+mod plain;
 mod policy;
 mod rules;
 mod segments;
@@ -25,10 +26,10 @@ mod tail;
 pub use address::{Address, MAX_BYTES, foreign_scheme};
 pub use error::UriError;
 pub use key::{
-    key_of_row, key_of_uri, looks_like_surt, normal_key, page_of_uri, plain_page, plain_page_from,
-    plain_uri, spellings, surt_of_uri,
+    key_of_row, key_of_uri, looks_like_surt, normal_key, page_of_uri, spellings, surt_of_uri,
 };
 pub use name::name;
+pub use plain::{plain_page, plain_page_from, plain_uri};
 pub use policy::{ALL_POLICIES, Policy, PolicyError};
 pub use rules::{RuleSet, UnknownRuleSet};
 pub use segments::Segments;

@@ -18,7 +18,7 @@ use super::top::kept_part;
 use crate::formats::{Damage, Input, Layout, Row};
 use crate::holdings::collect::tally_file;
 use crate::holdings::filter::xxh64;
-use crate::holdings::scan::Wanted;
+use crate::holdings::wanted::Wanted;
 use crate::holdings::{Effort, HoldingsError, Progress, Tally};
 use crate::uri::Segments;
 

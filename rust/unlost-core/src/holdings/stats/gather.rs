@@ -11,7 +11,7 @@ use super::statistics::{PathCounts, Statistics};
 use crate::formats::{Damage, Input, Layout, Row};
 use crate::holdings::collect::tally_file;
 use crate::holdings::harvest::Harvest;
-use crate::holdings::scan::Wanted;
+use crate::holdings::wanted::Wanted;
 use crate::holdings::{Effort, HoldingsError, Progress, Tally};
 
 /// A host of a block that begins and ends in it.

@@ -2,7 +2,8 @@
 
 use crate::formats::{Layout, Row};
 use crate::holdings::harvest::Harvest;
-use crate::holdings::scan::{Scanner, Wanted};
+use crate::holdings::scan::Scanner;
+use crate::holdings::wanted::Wanted;
 use crate::holdings::{Effort, HoldingsError, Tally};
 
 /// The same rows, by URI-R: keys keep their queries, and years make no difference to them.

@@ -19,7 +19,7 @@ use super::runs::{RunHarvest, Runs, host_of};
 use super::statistics::Statistics;
 use crate::formats::{Damage, Input, Layout};
 use crate::holdings::collect::tally_file;
-use crate::holdings::scan::Wanted;
+use crate::holdings::wanted::Wanted;
 use crate::holdings::{Effort, HoldingsError, Progress, Tally};
 
 /// How much is written at a time.
