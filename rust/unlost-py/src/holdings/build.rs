@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use unlost_core::formats::{Damage, Layout, Row};
+use unlost_core::formats::Row;
 use unlost_core::holdings::{self, Builder, Effort, HoldingsError, MapReader, Tally};
 
 use super::convert::{self, MapShape, PyCompaction, PyTally, raise};
-use super::once::Once;
+use super::once::{Fed, Once};
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Progress>()?;
@@ -110,12 +110,10 @@ impl MapBuilder {
         progress: &Progress,
         urls: bool,
         column: Option<usize>,
-    ) -> PyResult<(PyTally, Option<&'static str>)> {
-        let layout = urls.then_some(Layout::Urls { column });
-        let (tally, damage) = self.0.with(py, |builder| {
-            builder.add_file(File::open(path)?, layout, &progress.0)
-        })?;
-        Ok((convert::tally(tally), damage.map(Damage::kind)))
+    ) -> PyResult<Fed> {
+        let feed =
+            |builder: &mut Builder, file, layout| builder.add_file(file, layout, &progress.0);
+        self.0.feed(py, path, (urls, column), feed)
     }
 
     /// Counts rows that were read elsewhere: key, address, date, media type, status.

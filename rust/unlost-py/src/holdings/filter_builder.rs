@@ -5,14 +5,13 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
-use unlost_core::formats::{Damage, Layout};
 use unlost_core::holdings::filter::{self, DateRange, Header, KeyKind};
 use unlost_core::holdings::{MapReader, Tally};
 
 use super::build::{Progress, RowColumns, open, row};
 use super::convert::{self, PyTally, raise};
 use super::filter::{FilterFile, digits};
-use super::once::Once;
+use super::once::{Fed, Once};
 use crate::errors::{raise_input, raise_usage};
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -119,12 +118,11 @@ impl FilterBuilder {
         progress: &Progress,
         urls: bool,
         column: Option<usize>,
-    ) -> PyResult<(PyTally, Option<&'static str>)> {
-        let layout = urls.then_some(Layout::Urls { column });
-        let (tally, damage) = self.builder.with(py, |builder| {
-            builder.add_file(File::open(path)?, layout, &progress.0)
-        })?;
-        Ok((convert::tally(tally), damage.map(Damage::kind)))
+    ) -> PyResult<Fed> {
+        let feed = |builder: &mut filter::FilterBuilder, file, layout| {
+            builder.add_file(file, layout, &progress.0)
+        };
+        self.builder.feed(py, path, (urls, column), feed)
     }
 
     /// Takes rows that were read elsewhere.

@@ -13,7 +13,9 @@ mod merge;
 mod once;
 mod panel;
 mod profile;
+mod sketches;
 mod stats;
+mod stats_told;
 mod synth;
 
 use pyo3::prelude::*;
@@ -30,6 +32,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     merge::add_to(module)?;
     panel::add_to(module)?;
     profile::add_to(module)?;
+    sketches::add_to(module)?;
     stats::add_to(module)?;
     synth::add_to(module)
 }

@@ -1,12 +1,18 @@
 //! Work that is fed from Python, and whose outcome is given once.
 
+use std::fs::File;
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use unlost_core::holdings::HoldingsError;
+use unlost_core::formats::{Damage, Layout};
+use unlost_core::holdings::{HoldingsError, Tally};
 
-use super::convert::raise;
+use super::convert::{self, PyTally, raise};
+
+/// What became of the lines of a file, and what is wrong with it.
+pub type Fed = (PyTally, Option<&'static str>);
 
 /// Something that many may add to, until one takes it.
 pub struct Once<T> {
@@ -38,6 +44,20 @@ impl<T: Send> Once<T> {
             Some(result) => result.map_err(|error| raise(py, error)),
             None => Err(PyValueError::new_err(self.gone)),
         }
+    }
+
+    /// Adds a file: an index, or with `urls` a list of addresses, in a column from 0 of a table if one is given.
+    pub fn feed(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        (urls, column): (bool, Option<usize>),
+        add: impl FnOnce(&mut T, File, Option<Layout>) -> Result<(Tally, Option<Damage>), HoldingsError>
+        + Send,
+    ) -> PyResult<Fed> {
+        let layout = urls.then_some(Layout::Urls { column });
+        let (tally, damage) = self.with(py, |work| add(work, File::open(path)?, layout))?;
+        Ok((convert::tally(tally), damage.map(Damage::kind)))
     }
 
     /// Takes it.
