@@ -73,31 +73,31 @@ fn rewrite_links(
             Some(sign)
         }));
     }
-    known.resize(links.len(), None);
-    let asked = links
-        .zip(&known)
-        .filter(|(_, sign)| sign.is_none())
-        .map(|((uri, purpose), _)| {
+    let number = links.len();
+    let known = |nth: usize| known.get(nth).and_then(Option::as_ref);
+    let mut asked = Vec::with_capacity(number);
+    for (nth, (uri, purpose)) in links.enumerate() {
+        if known(nth).is_none() {
             let purpose = match purpose {
                 Use::Page => &uses.0,
                 Use::Requisite => &uses.1,
                 Use::List => &uses.2,
             };
-            call(replace, &PyString::new(py, uri), purpose)
-        })
-        .collect::<PyResult<Vec<_>>>()?;
+            asked.push(call(replace, &PyString::new(py, uri), purpose)?);
+        }
+    }
     let mut asked = asked.iter();
-    let answers = known
-        .iter()
-        .map(|sign| match sign {
-            None => asked.next().map_or(Ok(None), address),
-            Some(Sign::Itself) => Ok(None),
+    let mut answers = Vec::with_capacity(number);
+    for nth in 0..number {
+        answers.push(match known(nth) {
+            None => asked.next().map_or(Ok(None), address)?,
+            Some(Sign::Itself) => None,
             Some(Sign::Written(span, spelled)) => {
                 let answer = spelled.answer(&text[span.clone()]);
-                answer.map_or_else(|| Err(no_address(py)), |answer| Ok(Some(answer)))
+                Some(answer.ok_or_else(|| no_address(py))?)
             }
-        })
-        .collect::<PyResult<Vec<_>>>()?;
+        });
+    }
     let (plan, length) = aside(py, is_short(bytes), || {
         let plan = spotted.plan(&answers);
         let length = plan.length(bytes);

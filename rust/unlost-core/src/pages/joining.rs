@@ -129,7 +129,7 @@ impl<'u> Joiner<'u> {
             return Some(own.len());
         }
         let host_at = 2 + if start == 0 {
-            memchr::memmem::find(bytes, b"//")?
+            memchr::memchr(b'/', bytes)?
         } else {
             0
         };

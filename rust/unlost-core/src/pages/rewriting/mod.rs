@@ -104,7 +104,7 @@ pub fn find(
     let mut spots = Spots::of(&read, kind);
     let bases = Bases::of(&spots.links, base, encoding);
     let links = bases.resolved(&spots.links);
-    let others = bases.resolved(&spots.others);
+    let others = (spots.others.len() > 0).then(|| bases.resolved(&spots.others));
     let is_foreign = [UTF_16LE, UTF_16BE, ISO_2022_JP].contains(&encoding);
     let mark = Encoding::for_bom(&document.body).map_or(0, |(_, length)| length);
     let transcoded = is_foreign && read.moved().is_some();
@@ -123,7 +123,7 @@ pub fn find(
         spots,
         bases: Some(bases),
         links: Some(links),
-        others: Some(others),
+        others,
         options,
         instead: text.or(unpacked),
         declared,

@@ -1,6 +1,6 @@
 //! Where what is no markup ends: comments, scripts, the text of elements that hold nothing else.
 
-use memchr::{memchr2, memmem};
+use memchr::{memchr, memchr_iter, memchr2};
 
 use crate::pages::scan;
 
@@ -13,10 +13,15 @@ pub fn comment_end(rest: &[u8]) -> usize {
         return 6;
     }
     let mut at = 4;
-    while let Some(dashes) = memmem::find(&rest[at..], b"--") {
-        at += dashes + 2;
+    // One byte is looked for, not two: comments are short, and preparing to look for two takes longer.
+    while let Some(dash) = memchr(b'-', &rest[at..]) {
+        let first = at + dash;
+        at = first + 1;
         while rest.get(at) == Some(&b'-') {
             at += 1;
+        }
+        if at == first + 1 {
+            continue;
         }
         if rest.get(at) == Some(&b'>') {
             return at + 1;
@@ -37,8 +42,8 @@ fn is_named(after: &[u8], name: &[u8]) -> bool {
 
 /// Where the end tag of an element with text begins.
 pub fn text_end(rest: &[u8], name: &[u8]) -> usize {
-    memmem::find_iter(rest, b"</")
-        .find(|slash| is_named(&rest[slash + 2..], name))
+    memchr_iter(b'<', rest)
+        .find(|less| rest.get(less + 1) == Some(&b'/') && is_named(&rest[less + 2..], name))
         .unwrap_or(rest.len())
 }
 
