@@ -1,9 +1,12 @@
 """What holds for every test: no network but loopback, no skip without a marker, real data where it is."""
 
 import ipaddress
+import itertools
 import os
 import signal
 import sys
+import tempfile
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -18,6 +21,8 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
 LONGEST = "test_packaging.py"  # it builds wheels
 SKIPPABLE = {"real_data", "browser", "spark", "long"}
 _seen = {"real_data": 0, "illegal_skips": 0}
+_homes = tempfile.TemporaryDirectory(prefix="unlost-homes-")
+_numbers = itertools.count()
 
 
 def _guard(event: str, arguments: tuple[object, ...]) -> None:
@@ -58,6 +63,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "real_data" in item.keywords:
             item.add_marker(missing)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Give each test a home of its own, not there yet: nothing comes from another test, or from its user."""
+    os.environ["UNLOST_HOME"] = str(Path(_homes.name) / str(next(_numbers)))
+
+
+def pytest_unconfigure() -> None:
+    """Take away what the tests left in their homes."""
+    _homes.cleanup()
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

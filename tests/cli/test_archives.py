@@ -65,7 +65,8 @@ def test_list_all_and_only() -> None:
 def test_list_is_a_table_on_a_terminal() -> None:
     """With headers, for people."""
     ours, theirs = pty.openpty()
-    environment = {"PATH": os.environ["PATH"], "UNLOST_HOME": "/nonexistent", "TERM": "dumb", "COLUMNS": "100"}
+    kept = {name: os.environ[name] for name in ("PATH", "UNLOST_HOME")}
+    environment = {**kept, "TERM": "dumb", "COLUMNS": "100"}
     done = subprocess.run(
         [UNLOST, "archives", "list", "--only", "perma.cc"], stdout=theirs, stderr=theirs, check=False, env=environment
     )

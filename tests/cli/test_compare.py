@@ -41,7 +41,6 @@ RECOVERED = {
 def folders(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Work in a folder with two sites."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("UNLOST_HOME", "/nonexistent")
     for folder, files in (("original", ORIGINAL), ("recovered", RECOVERED)):
         for name, text in files.items():
             file = tmp_path / folder / name

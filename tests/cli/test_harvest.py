@@ -1,7 +1,6 @@
 """`unlost harvest`: what is printed, written and refused, and how it ends."""
 
 import json
-import os
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -65,8 +64,7 @@ def test_interrupted_it_says_so_and_goes_on(tmp_path: Path) -> None:
     with aside(living(PAGES)) as site:
         urls = [site.url + path for path in PAGES]
         command = [str(UNLOST), "harvest", *urls, "-o", str(tmp_path / "kept"), "--delay", "3600"]
-        environment = {**os.environ, "UNLOST_HOME": "/nonexistent"}
-        with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as process:
+        with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as process:
             while not any(path == "/robots.txt" for path in site.server.paths):
                 assert process.poll() is None
             process.send_signal(signal.SIGINT)

@@ -25,7 +25,7 @@ class Terminal:
     def __init__(self, *arguments: str) -> None:
         self._end, other = pty.openpty()
         environment = {name: value for name, value in os.environ.items() if not name.startswith("UNLOST_")}
-        environment |= {"UNLOST_HOME": "/nonexistent", "COLUMNS": "120", "LINES": "24", "TERM": "xterm"}
+        environment |= {"UNLOST_HOME": os.environ["UNLOST_HOME"], "COLUMNS": "120", "LINES": "24", "TERM": "xterm"}
         self.process = subprocess.Popen(
             [UNLOST, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=other, env=environment
         )

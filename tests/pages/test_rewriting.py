@@ -165,6 +165,13 @@ def test_xml() -> None:
     )
 
 
+def test_an_address_in_which_a_section_begins() -> None:
+    """It stays: without the beginning, the rest of the style would mean something else."""
+    page = "<svg><style>a{{b:url({})}} c{{d:url(x<![CDATA[y)}} e{{f:url({})}} ]]></style></svg>"
+    done = rewrite(page.format("x", "z").encode(), "image/svg+xml", BASE, None, lambda _, __: "n")
+    assert (done.body.decode(), done.changed) == (page.format("n", "n"), 2)
+
+
 def test_what_is_not_rewritten() -> None:
     """Feeds, sitemaps, scripts and pictures stay as they are, and nobody is asked."""
     for body, mime in [

@@ -91,7 +91,7 @@ class Pywb:
             self._end()
             if tries_left:
                 self._start()
-        said = self._log.read_text(errors="replace")[-_LOG_BYTES:].strip()
+        said = self._log.read_text(errors="replace")[-_LOG_BYTES:].strip() or "it said nothing"
         raise UsageError(f"{self._program}: no pywb came up: name the program `wayback` of one by --pywb: {said}")
 
     @property

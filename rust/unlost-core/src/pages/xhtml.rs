@@ -3,9 +3,12 @@
 use std::borrow::Cow;
 
 use super::Use;
-use super::elements::{self, Element, Sink, add_whole};
+use super::elements::{self, Element, Sink, Spot, add_whole};
 use super::place::{Layer, Place};
 use super::xml::{self, Event, Events};
+
+/// What begins a section in which nothing is markup.
+const SECTION: &str = "<![CDATA[";
 
 /// Tells what a document refers to.
 pub fn walk(document: &Place<'_>, out: &mut impl Sink) {
@@ -24,8 +27,8 @@ pub fn walk(document: &Place<'_>, out: &mut impl Sink) {
                 } else if local.eq_ignore_ascii_case("style") {
                     let start = events.position();
                     let content = Cow::Borrowed(events.content(name));
-                    if content.contains("<![CDATA[") {
-                        elements::style(&document.read(start, &content), out);
+                    if content.contains(SECTION) {
+                        elements::style(&document.read(start, &content), &mut Outside(out));
                     } else {
                         let text = xml::plain(&content);
                         let read = document.read(start, &content);
@@ -59,5 +62,21 @@ pub fn stylesheet(events: &Events<'_>, document: &Place<'_>, out: &mut impl Sink
             let read = document.read(attribute.at, &attribute.value);
             add_whole(&read.escaped(layer, &text), Use::Requisite, None, out);
         }
+    }
+}
+
+/// Passes on what a style with sections refers to, but for addresses in which one begins: they are not as they are written,
+/// and without its beginning the rest would not be in a section any more.
+struct Outside<'o, S>(&'o mut S);
+
+impl<S: Sink> Sink for Outside<'_, S> {
+    fn add(&mut self, spot: Spot<'_>, written: &str, purpose: Use, within: Option<&str>) {
+        if !written.contains(SECTION) {
+            self.0.add(spot, written, purpose, within);
+        }
+    }
+
+    fn add_base(&mut self, element: &Element<'_, '_>, written: &str) {
+        self.0.add_base(element, written);
     }
 }
