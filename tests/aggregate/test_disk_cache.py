@@ -1,13 +1,9 @@
-"""What is kept on disk: by whom it is seen, how much it is, and what becomes of it when things go wrong."""
+"""What is kept on disk: by whom it is seen, how much it is, and for how long."""
 
 import asyncio
-import resource
 import sqlite3
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.aggregate.answers import an_answer
+from tests.aggregate.disks import a_disk, kept, timeless
 from tests.aggregate.stubs import PAGE, Archives, aggregator, an_archive
 from tests.virtual_clock import VirtualClock
 from unlost.aggregate import packing
@@ -27,26 +24,6 @@ from unlost.errors import FailedError, InputError
 from unlost.formats.mementos import Memento, Mementos
 
 ROOT = Path(__file__).parents[2]
-
-
-def a_disk(
-    folder: Path, told: list[str] | None = None, clock: VirtualClock | None = None, max_bytes: int = 1 << 28
-) -> DiskCache:
-    """Return a cache in a folder."""
-    tell = ([] if told is None else told).append
-    return DiskCache(folder / "cache" / "answers.sqlite", clock or VirtualClock(), max_bytes=max_bytes, tell=tell)
-
-
-async def kept(folder: Path, *uris: str, clock: VirtualClock | None = None) -> list[Found | None]:
-    """Return what another process would see."""
-    async with a_disk(folder, clock=clock) as disk:
-        return await asyncio.gather(*(disk.get(uri, Wish()) for uri in uris))
-
-
-def timeless(found: Found) -> Found:
-    """Return it as it is kept."""
-    reports = tuple(replace(report, duration_ms=0.0) for report in found.reports)
-    return replace(found, reports=reports, from_cache=True)
 
 
 def test_what_is_written_is_read_again_by_others(tmp_path: Path) -> None:
@@ -95,39 +72,6 @@ def test_packing_keeps_everything(uri: str, rows: list[tuple[str, int]], message
     ]:
         with pytest.raises(InputError):
             packing.unpacked(scope, other, wish, data, 1.0, 2.0)
-
-
-@pytest.mark.parametrize("size", [0, 50])
-def test_damaged_entries_are_never_taken_for_whole_ones(size: int) -> None:
-    """Whichever bit is wrong, and wherever it is cut."""
-    data = packing.packed("", Wish(), an_answer(PAGE, size))
-    for place in range(len(data)):
-        wrong = data[:place] + bytes([data[place] ^ (1 << place % 8)]) + data[place + 1 :]
-        for each in (wrong, data[:place]):
-            with pytest.raises(InputError):
-                packing.unpacked("", PAGE, Wish(), each, 1.0, 2.0)
-
-
-def test_an_entry_that_is_damaged_is_removed_and_told(tmp_path: Path) -> None:
-    """It costs itself."""
-    told: list[str] = []
-
-    async def work() -> None:
-        async with a_disk(tmp_path) as disk:
-            disk.put(Wish(), an_answer(f"{PAGE}/1", 3))
-            disk.put(Wish(), an_answer(f"{PAGE}/2", 3))
-        file = tmp_path / "cache" / "answers.sqlite"
-        with sqlite3.connect(file) as database:
-            database.execute("UPDATE answer SET data = zeroblob(9) WHERE number = 1")
-        database.close()
-        async with a_disk(tmp_path, told) as disk:
-            assert await disk.get(f"{PAGE}/1", Wish()) is None
-            assert await disk.get(f"{PAGE}/2", Wish()) is not None
-            assert await disk.get(f"{PAGE}/1", Wish()) is None
-            assert disk.unreadable == 1
-
-    asyncio.run(work())
-    assert len(told) == 1
 
 
 def test_what_is_over_is_not_given(tmp_path: Path) -> None:
@@ -184,149 +128,6 @@ def test_too_many_at_once_are_counted_and_not_kept(tmp_path: Path) -> None:
             await disk.flush()
             assert disk.written + disk.unwritten == 20
             assert disk.written > 0
-
-    asyncio.run(work())
-
-
-@contextmanager
-def small_files(size: int) -> Iterator[None]:
-    """Let no file grow beyond a size: for a database that is a full disk."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
-def test_a_full_disk_is_told_once(tmp_path: Path) -> None:
-    """The memory goes on, nothing is raised, and when there is room again it is used."""
-    told: list[str] = []
-
-    async def work() -> None:
-        clock = VirtualClock()
-        disk = a_disk(tmp_path, told, clock)
-        async with aggregator(Archives(a=["20140210000001"]), clock, disk=disk) as it:
-            await it.find(f"{PAGE}/before")
-            await disk.flush()
-            with small_files(80_000):
-                for number in range(5):
-                    for page in range(40):
-                        disk.put(Wish(), an_answer(f"{PAGE}/{number}/{page}", 200, made=clock.now()))
-                    await it.find(f"{PAGE}/{number}")
-                    await disk.flush()
-                    clock.advance(61)
-            assert len(told) == 1, told
-            assert disk.unwritten > 0
-            assert it.kept(f"{PAGE}/4") is not None
-            await it.find(f"{PAGE}/after")
-            await disk.flush()
-        assert (await kept(tmp_path, f"{PAGE}/after", f"{PAGE}/before", clock=clock)).count(None) == 0
-
-    asyncio.run(work())
-
-
-def test_a_disk_that_hangs_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is told once; archives are asked instead."""
-    told: list[str] = []
-    monkeypatch.setattr("unlost.aggregate.disk_cache._READ_SECONDS", 0.1)
-    release = threading.Event()
-
-    async def work() -> None:
-        disk = a_disk(tmp_path, told)
-        monkeypatch.setattr(disk._reading, "get", lambda keys: (release.wait(10), [None] * len(keys))[1])
-        async with aggregator(Archives(a=["20140210000001"]), disk=disk) as it:
-            for number in range(5):
-                assert len((await it.find(f"{PAGE}/{number}")).mementos) == 1
-            release.set()
-            assert disk.written + disk.unwritten <= 5
-
-    asyncio.run(work())
-    assert len(told) == 1
-
-
-def scribbled(file: Path) -> None:
-    """Write over some pages in the middle."""
-    data = bytearray(file.read_bytes())
-    for begin in range(4096, len(data), 8192):
-        data[begin : begin + 100] = b"\xff" * 100
-    file.write_bytes(data)
-
-
-DAMAGES: dict[str, Callable[[Path], object]] = {
-    "other text": lambda file: file.write_bytes(b"this is no database" * 500),
-    "half": lambda file: file.write_bytes(file.read_bytes()[: file.stat().st_size // 2]),
-    "scribbled": scribbled,
-    "zeros": lambda file: file.write_bytes(bytes(file.stat().st_size)),
-}
-
-
-@pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_file_is_set_aside_and_told(tmp_path: Path, damage: str) -> None:
-    """Whenever it is noticed, no wrong answer comes out of it, and a new one is begun."""
-    told: list[str] = []
-    file = tmp_path / "cache" / "answers.sqlite"
-
-    async def work() -> None:
-        async with a_disk(tmp_path) as disk:
-            for number in range(300):
-                disk.put(Wish(), an_answer(f"{PAGE}/{number}", 30))
-        DAMAGES[damage](file)
-        async with a_disk(tmp_path, told) as disk:
-            for number in range(300):
-                found = await disk.get(f"{PAGE}/{number}", Wish())
-                assert found is None or found == timeless(an_answer(f"{PAGE}/{number}", 30))
-            for number in range(300):
-                disk.put(Wish(), an_answer(f"{PAGE}/{number}", 20))
-            await disk.flush()
-            assert disk.unwritten == 0
-        for number, found in enumerate(await kept(tmp_path, *(f"{PAGE}/{number}" for number in range(300)))):
-            assert found == timeless(an_answer(f"{PAGE}/{number}", 20))
-
-    asyncio.run(work())
-    assert len(told) == 1
-    assert (tmp_path / "cache" / "answers.sqlite.damaged").exists()
-
-
-@pytest.mark.parametrize("version", [2, None])
-def test_a_file_of_somebody_else_is_left_alone(tmp_path: Path, version: int | None) -> None:
-    """One of a later version, or of another program: it is told, and nothing is kept on disk."""
-    told: list[str] = []
-    file = tmp_path / "cache" / "answers.sqlite"
-
-    async def work() -> None:
-        if version is None:
-            file.parent.mkdir()
-        else:
-            async with a_disk(tmp_path) as disk:
-                disk.put(Wish(), an_answer(PAGE))
-        database = sqlite3.connect(file)
-        database.execute("CREATE TABLE theirs (a)" if version is None else f"PRAGMA user_version = {version}")
-        database.close()
-        before = file.read_bytes()
-        async with a_disk(tmp_path, told) as disk:
-            assert await disk.get(PAGE, Wish()) is None
-            disk.put(Wish(), an_answer(PAGE))
-        assert file.read_bytes() == before
-
-    asyncio.run(work())
-    assert len(told) == 1
-
-
-def test_a_file_that_is_removed_is_begun_anew(tmp_path: Path) -> None:
-    """Somebody cleans up while it is used."""
-
-    async def work() -> None:
-        async with a_disk(tmp_path) as disk:
-            disk.put(Wish(), an_answer(f"{PAGE}/1"))
-            await disk.flush()
-            assert await disk.get(f"{PAGE}/1", Wish()) is not None
-            for path in (tmp_path / "cache").iterdir():
-                path.unlink()
-            assert await disk.get(f"{PAGE}/1", Wish()) is None
-            disk.put(Wish(), an_answer(f"{PAGE}/2"))
-            await disk.flush()
-            assert await disk.get(f"{PAGE}/2", Wish()) is not None
 
     asyncio.run(work())
 

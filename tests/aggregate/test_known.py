@@ -1,9 +1,7 @@
-"""Maps and filters in memory, anew when their file or address changes."""
+"""Maps and filters in memory, anew when their file changes."""
 
 import asyncio
 import gzip
-import os
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -11,48 +9,8 @@ from typing import Any
 import pytest
 
 from tests.aggregate.maps import MADE, archive, made_up_index, pages, write_filter, write_map
-from tests.archives.stubs import Answers, reply
-from tests.neighbours.listening import listening
-from tests.neighbours.nginx import serving
+from tests.aggregate.scene import OTHER, PAGE, ROWS, Scene, replace
 from tests.virtual_clock import VirtualClock
-from unlost.aggregate.known import Known
-from unlost.archives.archive import Archive
-from unlost.archives.asking.courier import Courier
-from unlost.archives.manners.limit_store import MemoryLimitStore
-from unlost.clock import SystemClock
-
-PAGE = "http://example.com/a"
-ROWS = "com,example)/* 2\n"
-OTHER = "org,other)/* 2\n"
-
-
-class Scene:
-    """A folder, who knows what is in it, and what was told."""
-
-    def __init__(self, folder: Path, *archives: Archive, **options: Any) -> None:  # noqa: ANN401  those of Known
-        self.clock = options.pop("clock", VirtualClock())
-        self.told: list[str] = []
-        self.noted: list[str] = []
-        courier = options.pop("courier", Answers())
-        self.known = Known(
-            archives, courier, folder / "cache", self.clock, tell=self.told.append, note=self.noted.append, **options
-        )
-
-    def says(self, page: str = PAGE, name: str = "a") -> bool | None:
-        """Return whether an archive is worth asking; None if nothing is known."""
-        holdings = self.known.all().get(name)
-        return None if holdings is None else holdings.lookup(page).is_worth_asking
-
-    def problems(self) -> tuple[str, ...]:
-        """Return what is wrong with the first archive."""
-        return self.known.knowledge()[0].problems
-
-
-def replace(path: Path, text: str | bytes) -> None:
-    """Put a new file in the place of an old one, as those who know do."""
-    aside = path.with_suffix(".new")
-    aside.write_bytes(text if isinstance(text, bytes) else text.encode())
-    aside.replace(path)
 
 
 def test_a_file_is_read_again_when_it_has_changed(tmp_path: Path) -> None:
@@ -342,170 +300,6 @@ def test_watching_looks_again_and_again(tmp_path: Path) -> None:
         with pytest.raises(asyncio.CancelledError):
             await watching
         assert set(scene.clock.slept) == {600}
-
-    asyncio.run(run())
-
-
-def fetching(
-    tmp_path: Path,
-    address: str,
-    work: Callable[[Scene], Awaitable[None]],
-    *,
-    filters: tuple[str, ...] = (),
-    **options: Any,  # noqa: ANN401
-) -> None:
-    """Do something with who knows what is at an address."""
-
-    async def run() -> None:
-        async with Courier(MemoryLimitStore(), SystemClock(), contact="me@example.com") as courier:
-            subject = archive("a", mementomap=address, filters=filters)
-            await work(Scene(tmp_path, subject, courier=courier, **options))
-
-    asyncio.run(run())
-
-
-async def statuses(work: Path, count: int) -> list[int]:
-    """Return the statuses that nginx gave, but for its readiness, once there are so many: it notes them afterwards."""
-    found: list[int] = []
-    async with asyncio.timeout(20):
-        while len(found) < count:
-            await asyncio.sleep(0.005)
-            lines = (work / "access.log").read_text().splitlines()
-            found = [int(line.split('"')[2].split()[0]) for line in lines if "/ready" not in line]
-    return found
-
-
-def test_nginx_says_what_has_changed(tmp_path: Path) -> None:
-    """A map that is as it was is not sent again; a new one is taken; a broken one is refused and not sent again."""
-    folder, work = tmp_path / "served", tmp_path / "nginx"
-    folder.mkdir()
-    work.mkdir()
-    file = folder / "a.ukvs"
-    file.write_text(ROWS)
-    os.utime(file, (1_600_000_000, 1_600_000_000))
-    pages_ = folder / "a.filter"
-    pages_.write_bytes(Path(pages(tmp_path, PAGE, "http://other.org/").path).read_bytes())
-
-    async def steps(scene: Scene) -> None:
-        await scene.known.refresh()
-        assert (scene.says(), await statuses(work, 2)) == (True, [200, 200])
-        for _ in range(2):
-            await scene.known.refresh()
-        assert (await statuses(work, 6))[2:] == [304] * 4
-        assert scene.known.knowledge()[0].unchanged == 4
-        replace(file, OTHER)
-        await scene.known.refresh()
-        assert (scene.says(), (await statuses(work, 8))[6:]) == (False, [200, 304])
-        replace(file, "<html>oops</html>\n")
-        os.utime(file, (1_600_000_001, 1_600_000_001))
-        for _ in range(3):
-            await scene.known.refresh()
-        assert (scene.says(), scene.says("http://other.org/")) == (False, True)
-        assert (await statuses(work, 14))[8:] == [200, 304, 304, 304, 304, 304]
-        assert "what is there now cannot be used" in scene.problems()[0]
-        file.unlink()
-        await scene.known.refresh()
-        assert (scene.says("http://other.org/"), "status 404" in scene.problems()[0]) == (True, True)
-        replace(file, ROWS)
-        await scene.known.refresh()
-        assert (scene.says("http://other.org/"), scene.problems()) == (False, ())
-        assert len(scene.told) == 2
-
-    with serving(folder, work) as port:
-        at = f"http://127.0.0.1:{port}"
-        fetching(tmp_path, f"{at}/a.ukvs", steps, filters=(f"{at}/a.filter",), clock=VirtualClock(1_709_251_200))
-    kept = [path.name for path in (tmp_path / "cache").iterdir()]
-    assert sum(name.endswith(".json") for name in kept) == 2
-    assert not any(name.endswith(".part") for name in kept)
-
-
-def test_the_next_process_has_the_copy_at_once(tmp_path: Path) -> None:
-    """Also if the server is down; what it has is asked for under the copy's version."""
-    folder, work = tmp_path / "served", tmp_path / "nginx"
-    folder.mkdir()
-    work.mkdir()
-    (folder / "a.ukvs.gz").write_bytes(gzip.compress(ROWS.encode()))
-
-    async def first(scene: Scene) -> None:
-        await scene.known.load()
-        assert scene.says() is None
-        await scene.known.refresh()
-        assert scene.says() is True
-
-    async def second(scene: Scene) -> None:
-        await scene.known.load()
-        assert scene.says() is True
-        await scene.known.refresh()
-        assert await statuses(work, 2) == [200, 304]
-
-    async def third(scene: Scene) -> None:
-        await scene.known.refresh()
-        assert scene.says() is True
-        assert "refused" in scene.problems()[0]
-
-    async def damaged(scene: Scene) -> None:
-        (copy,) = (path for path in (tmp_path / "cache").iterdir() if path.suffix != ".json")
-        copy.write_bytes(b"rubbish that is no map at all")
-        await scene.known.load()
-        assert (scene.says(), "the copy that was kept" in scene.problems()[0]) == (None, True)
-
-    with serving(folder, work) as port:
-        address = f"http://127.0.0.1:{port}/a.ukvs.gz"
-        fetching(tmp_path, address, first)
-        fetching(tmp_path, address, second)
-    fetching(tmp_path, address, third)
-    fetching(tmp_path, address, damaged)
-
-
-def test_servers_may_say_anything(tmp_path: Path) -> None:
-    """Versions that cannot be sent back are not; too much is refused; a hit after a server error is taken."""
-    from aiohttp import web
-
-    seen: list[dict[str, str]] = []
-    scripted = [
-        web.Response(text=ROWS, headers={"ETag": "not quoted", "Last-Modified": "\u00e4gestern"}),
-        web.Response(text=ROWS, headers={"ETag": '"' + "x" * 600 + '"'}),
-        web.Response(body=b"com,a)/ 1\n" * 200_000),
-        web.Response(status=403, text="no"),
-        web.Response(text=OTHER, headers={"ETag": 'W/"weak"', "Last-Modified": "Sat, 10 Feb 2024 00:00:01 GMT"}),
-        web.Response(status=304),
-    ]
-
-    async def handle(request: web.BaseRequest) -> web.StreamResponse:
-        seen.append({name: value for name, value in request.headers.items() if name.startswith("If-")})
-        return scripted[len(seen) - 1]
-
-    async def run() -> None:
-        async with (
-            listening(handle) as address,
-            Courier(MemoryLimitStore(), SystemClock(), contact="me@example.com") as courier,
-        ):
-            subject = archive("a", mementomap=f"{address}/map")
-            scene = Scene(tmp_path, subject, courier=courier, max_bytes=1 << 20)
-            said = []
-            for _ in scripted:
-                await scene.known.refresh()
-                said.append((scene.says(), " ".join(scene.problems())))
-            assert [each for each, _ in said] == [True, True, True, True, False, False]
-            assert [bool(problem) for _, problem in said] == [False, False, True, True, False, False]
-            assert "1048576 bytes" in said[2][1]
-            assert "status 403" in said[3][1]
-
-    asyncio.run(run())
-    assert seen[:5] == [{}] * 5
-    assert seen[5] == {"If-None-Match": 'W/"weak"', "If-Modified-Since": "Sat, 10 Feb 2024 00:00:01 GMT"}
-
-
-def test_a_disk_without_room_leaves_the_old_one_in_place(tmp_path: Path) -> None:
-    """A copy that cannot be kept is told, and the next look may succeed."""
-    address = "http://a.example/map"
-    courier = Answers(reply(address, ROWS.encode()))
-    scene = Scene(tmp_path, archive("a", mementomap=address), courier=courier)
-    (tmp_path / "cache").write_text("a file where the folder should be")
-
-    async def run() -> None:
-        await scene.known.refresh()
-        assert (scene.says(), "cache" in scene.problems()[0]) == (None, True)
 
     asyncio.run(run())
 

@@ -1,0 +1,220 @@
+"""Some archives fail, hang or are late: what is found of the others, what is said, and when they are asked again."""
+
+import asyncio
+import logging
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.aggregate.rounds import A, C, run, union
+from tests.aggregate.stubs import PAGE, Archives, Behaviour, aggregator, copies, hang, outcomes, until
+from tests.virtual_clock import VirtualClock
+from unlost.aggregate.aggregator import Bounds
+from unlost.aggregate.breaker import State
+from unlost.aggregate.wish import Wish
+from unlost.archives.asking.question import Question
+from unlost.errors import ExcludedError, FailedError, NotNowError
+
+SHORT = Bounds(deadline=0.3)
+DATES = st.lists(st.integers(1996, 2025).map("{}0210000001".format), max_size=5, unique=True)
+
+
+FAULTS: dict[str, tuple[Behaviour, str]] = {
+    "timeout": (FailedError("late", "f", "timeout"), "timeout"),
+    "reset": (FailedError("broken", "f", "reset"), "reset"),
+    "refused": (FailedError("refused", "f", "refused"), "refused"),
+    "unreachable": (FailedError("nobody there", "f", "unreachable"), "refused"),
+    "tls": (FailedError("unsafe", "f", "tls"), "tls"),
+    "500": (FailedError("status 500", "f", "status"), "http-5xx"),
+    "403": (FailedError("expected an answer, found status 403", "f", "status"), "http-4xx"),
+    "too-large": (FailedError("long", "f", "too-large"), "too-large"),
+    "redirects": (FailedError("circle", "f", "redirects"), "redirect"),
+    "foreign": (FailedError("another", "f", "foreign"), "malformed"),
+    "not now": (NotNowError("wait", "f", 2e9, "rate"), "not-now"),
+    "excluded": (ExcludedError("no", "f"), "excluded"),
+    "html": (b"<!doctype html><title>Oops</title>", "malformed"),
+    "limits": (OSError(28, "No space left on device"), "not-now"),
+    "bug": (RuntimeError("planted"), "malformed"),
+    "nothing": ([], "miss"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_one_fault_spoils_nothing(fault: str, caplog: pytest.LogCaptureFixture) -> None:
+    """The answer has what the others have, names the fault, and is not kept as a miss."""
+    does, outcome = FAULTS[fault]
+
+    async def work() -> None:
+        archives = Archives(a=A, f=does, c=C)
+        clock = VirtualClock()
+        async with aggregator(archives, clock) as it:
+            found = await it.find(PAGE)
+            assert found.mementos == union(copies("a", A), copies("c", C))
+            assert outcomes(found) == {"a": "hit", "f": outcome, "c": "hit"}
+            report = found.reports[2]
+            is_answer = outcome in ("miss", "excluded")
+            assert (report in found.failures, bool(report.message)) == (not is_answer, outcome != "miss")
+            assert found.until == found.made + (86_400 if is_answer else 60)
+            clock.advance(61)
+            assert (it.kept(PAGE) is not None) == is_answer
+
+            archives.behaviours |= {"a": [], "c": []}
+            nothing = await it.find("http://example.com/other")
+            assert len(nothing.mementos) == 0
+            assert nothing.until == nothing.made + (3_600 if is_answer else 0)
+            assert (it.kept("http://example.com/other") is not None) == is_answer
+
+    run(work())
+    assert ("a fault of unlost" in caplog.text) == (fault == "bug")
+
+
+@settings(max_examples=60)
+@given(st.lists(st.tuples(DATES, st.sampled_from([None, None, *FAULTS])), min_size=1, max_size=6))
+def test_whatever_fails_the_rest_is_found(holdings: list[tuple[list[str], str | None]]) -> None:
+    """Found is the union of what those have that did not fail, and the reports tell who did."""
+    names = "abcdefgh"
+
+    async def work() -> None:
+        behaviours = {
+            name: dates if fault is None else FAULTS[fault][0]
+            for name, (dates, fault) in zip(names, holdings, strict=False)
+        }
+        async with aggregator(Archives(**behaviours)) as it:
+            found = await it.find(PAGE)
+        well = [(name, dates) for name, (dates, fault) in zip(names, holdings, strict=False) if fault is None]
+        assert found.mementos == union(*(copies(name, dates) for name, dates in well))
+        told = {name: ("hit" if dates else "miss") for name, dates in well}
+        told |= {name: FAULTS[fault][1] for name, (_, fault) in zip(names, holdings, strict=False) if fault}
+        assert outcomes(found) == told
+        assert [report.archive for report in found.reports] == sorted(told)
+
+    logging.disable()
+    try:
+        run(work())
+    finally:
+        logging.disable(logging.NOTSET)
+
+
+def test_who_is_late_is_cancelled_and_named() -> None:
+    """At the deadline there is an answer with what the others have; nothing goes on behind it."""
+
+    async def work() -> None:
+        archives = Archives(a=A, f=hang, c=C)
+        async with aggregator(archives, bounds=SHORT) as it:
+            begun = time.monotonic()
+            found = await it.find(PAGE)
+            assert 0.25 < time.monotonic() - begun < 0.3 + 0.45
+            assert found.mementos == union(copies("a", A), copies("c", C))
+            assert outcomes(found) == {"a": "hit", "c": "hit", "f": "timeout"}
+            assert archives.going_on == 0
+            assert it.breakers.conditions()["f"].failures == 1
+
+    run(work())
+
+
+def test_an_archive_that_cannot_be_cancelled_delays_nobody_for_long() -> None:
+    """It swallows the cancellation; the answer comes, and closing does not wait for it either."""
+    release = asyncio.Event()
+
+    async def stubborn(_: Question) -> list[str]:
+        while not release.is_set():
+            try:
+                await release.wait()
+            except asyncio.CancelledError:
+                continue
+        return []
+
+    async def work() -> None:
+        async with aggregator(Archives(a=A, f=stubborn), bounds=SHORT) as it:
+            begun = time.monotonic()
+            found = await it.find(PAGE)
+            assert outcomes(found) == {"a": "hit", "f": "timeout"}
+        assert time.monotonic() - begun < 0.3 + 0.5 + 0.5 + 0.5
+        release.set()
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        await asyncio.wait(others)
+
+    run(work())
+
+
+def test_what_was_listed_before_the_deadline_is_kept_in_the_answer() -> None:
+    """Of a TimeMap of two pages the second hangs."""
+
+    async def paged(question: Question) -> bytes:
+        if question.url.endswith("/2"):
+            await hang(question)
+        first = b'<http://f.example/20140210000001/x>; rel="memento"; datetime="Mon, 10 Feb 2014 00:00:01 GMT"'
+        return first + b',\n<http://f.example/2>; rel="timemap"; from="Tue, 10 Feb 2015 00:00:01 GMT"'
+
+    async def work() -> None:
+        async with aggregator(Archives(a=A, f=paged), bounds=SHORT) as it:
+            found = await it.find(PAGE)
+            assert outcomes(found) == {"a": "hit", "f": "incomplete"}
+            assert [report.mementos for report in found.reports] == [1, 1]
+            assert len(found.mementos) == 2
+            assert found.until == found.made + 60
+            assert it.breakers.conditions()["f"].last_failure == "timeout"
+
+    run(work())
+
+
+def test_a_list_that_the_archive_itself_cuts_is_kept_as_long_as_a_whole_one() -> None:
+    """It will never say more; that there may be more is told."""
+    elsewhere = b',\n<http://elsewhere.example/2>; rel="timemap"; from="Tue, 10 Feb 2015 00:00:01 GMT"'
+    page = b'<http://f.example/1>; rel="memento"; datetime="Mon, 10 Feb 2014 00:00:01 GMT"' + elsewhere
+
+    async def work() -> None:
+        async with aggregator(Archives(a=A, f=page)) as it:
+            found = await it.find(PAGE)
+            assert outcomes(found) == {"a": "hit", "f": "incomplete"}
+            assert [report.archive for report in found.failures] == ["f"]
+            assert found.until == found.made + 86_400
+            assert it.breakers.conditions()["f"].failures == 0
+
+    run(work())
+
+
+def test_once_its_breaker_is_open_a_hanging_archive_costs_no_time() -> None:
+    """Not even when it is tried again and hangs again: nobody waits for that, unless there is nobody else."""
+
+    async def work() -> None:
+        clock = VirtualClock()
+        archives = Archives(a=A, f=hang)
+        bounds = Bounds(deadline=0.8)
+        async with aggregator(archives, clock, bounds=bounds) as it:
+            for number in range(3):
+                await it.find(f"{PAGE}/{number}")
+            assert it.breakers.conditions()["f"].state is State.DORMANT
+            for number in range(40):
+                clock.advance(1 if number != 30 else 10)
+                begun = time.monotonic()
+                found = await it.find(f"{PAGE}/quick/{number}")
+                assert time.monotonic() - begun < bounds.deadline
+                assert outcomes(found) == {"a": "hit", "f": "dormant"}
+            assert archives.asked.count("f") == 4
+            await until(lambda: it.breakers.conditions()["f"].opened == 2)
+            clock.advance(61)
+            alone = await it.find(PAGE, Wish(frozenset({"f"})))
+            assert outcomes(alone) == {"f": "timeout"}
+
+    run(work())
+
+
+def test_an_archive_that_is_well_again_is_asked_again() -> None:
+    """The trial's answer counts, and the next question goes to it as to all."""
+
+    async def work() -> None:
+        clock = VirtualClock()
+        archives = Archives(a=A, f=FailedError("status 502", "f", "status"))
+        async with aggregator(archives, clock) as it:
+            for number in range(4):
+                found = await it.find(f"{PAGE}/{number}")
+            assert outcomes(found)["f"] == "dormant"
+            archives.behaviours["f"] = C
+            clock.advance(31)
+            assert outcomes(await it.find(f"{PAGE}/4"))["f"] in ("hit", "dormant")
+            assert outcomes(await it.find(f"{PAGE}/5"))["f"] == "hit"
+
+    run(work())
