@@ -6,6 +6,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
+
 from tests.neighbours.faults import Answering, Faults, faulty
 from tests.virtual_clock import VirtualClock
 from unlost.archives.archive import Archive, Kind, Limit, Work
@@ -14,6 +16,7 @@ from unlost.archives.asking.courier import Courier
 from unlost.archives.asking.exchange import Deadlines
 from unlost.archives.asking.question import Question, Reply
 from unlost.archives.manners.limit_store import LimitStore, MemoryLimitStore
+from unlost.errors import FailedError
 
 QUICK = Deadlines(connect=5.0, first_byte=3.0, idle=3.0, total=20.0)
 """Real seconds: short, but long enough for a machine that has much else to do."""
@@ -55,6 +58,20 @@ async def asking(
     ):
         archive = Archive("a", "A", Kind.MEMENTO, timemap=f"{server.url}/", limits=limits)
         yield Asking(server, courier, archive, clock)
+
+
+async def kind_of(asking: Asking, path: str = "/", **fields: object) -> str:
+    """Return how a question fails."""
+    with pytest.raises(FailedError) as caught:
+        await asking.ask(path, **fields)
+    assert caught.value.archive == "a"
+    return caught.value.kind
+
+
+async def told(it: Asking) -> tuple[int, bytes]:
+    """Return status and body of an answer."""
+    reply = await it.ask()
+    return reply.status, reply.body.read()
 
 
 class Names:

@@ -1,68 +1,14 @@
-"""Everything that an archive can do wrong, one by one: what comes of it, what is asked next, and when."""
+"""What an archive can do wrong with a connection or an answer: what comes of it, what is asked next, and when."""
 
 import asyncio
-import gzip
-import ssl
 import time
-import tracemalloc
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
-from tests.archives.asking.asking import HASTY, QUICK, Asking, Names, asking
+from tests.archives.asking.answering import OK, first, reset, saying
+from tests.archives.asking.asking import HASTY, asking, kind_of
 from tests.neighbours.faults import Answering, Talk
-from tests.neighbours.process import free_port
-from tests.virtual_clock import VirtualClock
-from unlost.archives.archive import Archive, Kind, Limit, Work
-from unlost.archives.asking import addresses
-from unlost.archives.asking.courier import Courier
 from unlost.archives.asking.exchange import Deadlines
-from unlost.archives.asking.question import Question
-from unlost.archives.manners.limit_store import FileLimitStore, MemoryLimitStore
-from unlost.errors import FailedError, NotNowError
-
-OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
-MIB = 1 << 20
-
-
-async def kind_of(asking: Asking, path: str = "/", **fields: object) -> str:
-    """Return how a question fails."""
-    with pytest.raises(FailedError) as caught:
-        await asking.ask(path, **fields)
-    assert caught.value.archive == "a"
-    return caught.value.kind
-
-
-@contextmanager
-def memory_below(limit: int) -> Iterator[None]:
-    """Fail if Python ever holds more than so many bytes within the block."""
-    tracemalloc.start()
-    try:
-        yield
-        assert tracemalloc.get_traced_memory()[1] < limit
-    finally:
-        tracemalloc.stop()
-
-
-def first(fault: Answering, times: int = 1) -> Answering:
-    """Return what does something wrong with the first requests, and answers the others."""
-
-    async def answering(talk: Talk) -> None:
-        await (fault(talk) if talk.number < times else talk.say(OK))
-
-    return answering
-
-
-def saying(*pieces: bytes) -> Answering:
-    """Return what sends bytes and then hangs."""
-
-    async def answering(talk: Talk) -> None:
-        await talk.say(*pieces)
-        await talk.gone()
-
-    return answering
 
 
 @pytest.mark.parametrize(
@@ -259,10 +205,6 @@ def test_a_slow_body_is_waited_for_within_the_total() -> None:
     asyncio.run(run())
 
 
-async def _reset(talk: Talk) -> None:
-    await talk.reset()
-
-
 async def _reset_within(talk: Talk) -> None:
     await talk.say(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc")
     await talk.reset()
@@ -287,7 +229,7 @@ async def _status_500(talk: Talk) -> None:
 
 
 BROKEN = {
-    "reset": (_reset, "reset"),
+    "reset": (reset, "reset"),
     "reset within the body": (_reset_within, "reset"),
     "closed": (_closed, "reset"),
     "a body shorter than its length": (_short, "reset"),
@@ -314,153 +256,6 @@ def test_what_may_pass_is_tried_again_with_growing_pauses(fault: Answering, kind
     asyncio.run(run())
 
 
-def test_a_refused_connection_is_a_block_that_survives_a_restart(tmp_path: Path) -> None:
-    """An hour without a word, then two; one answer later it begins at an hour again."""
-    limits = (Limit(100, 1, (Work.INDEX,), "the test"),)
-    archive = Archive("a", "A", Kind.MEMENTO, timemap=f"http://127.0.0.1:{free_port()}/", limits=limits)
-    clock, question = VirtualClock(), Question(archive.timemap or "", Work.INDEX)
-
-    async def run() -> None:
-        for hours in (1, 2, 4):
-            async with Courier(FileLimitStore(tmp_path), clock, "me@example.com", QUICK) as courier:
-                with pytest.raises(FailedError) as failed:
-                    await courier.ask(archive, question)
-                assert failed.value.kind == "refused"
-            async with Courier(FileLimitStore(tmp_path), clock, "me@example.com", QUICK) as courier:
-                with pytest.raises(NotNowError) as refused:
-                    await courier.ask(archive, question)
-                assert (refused.value.reason, refused.value.until) == ("blocked", clock.now() + 3600 * hours)
-            clock.advance(3600 * hours)
-
-    asyncio.run(run())
-
-
-def test_a_server_of_ones_own_is_not_blocked() -> None:
-    """What has no limits was only not running: it is asked again as soon as somebody wants something of it."""
-    store, clock = MemoryLimitStore(), VirtualClock()
-    archive = Archive("a", "A", Kind.MEMENTO, timemap=f"http://127.0.0.1:{free_port()}/")
-
-    async def run() -> None:
-        async with Courier(store, clock, "me@example.com", QUICK) as courier:
-            for _ in range(2):
-                with pytest.raises(FailedError, match="refused"):
-                    await courier.ask(archive, Question(archive.timemap or "", Work.INDEX))
-        assert store.is_clear("a")
-
-    asyncio.run(run())
-
-
-def test_who_answers_after_a_block_is_trusted_again() -> None:
-    """The next refusal is a block of an hour, not a longer one."""
-    store = MemoryLimitStore()
-
-    async def run() -> None:
-        async with asking(first(_reset, 0), store=store) as it:
-            limits = (Limit(100, 1, (Work.INDEX,), "the test"),)
-            other = Archive("a", "A", Kind.MEMENTO, timemap=f"http://127.0.0.1:{free_port()}/", limits=limits)
-            for _ in range(3):
-                with pytest.raises(FailedError):
-                    await it.courier.ask(other, Question(other.timemap or "", Work.INDEX))
-                it.clock.advance(store.change("a", lambda ledger: (ledger, ledger.blocked_for)))
-            await it.ask()
-            assert store.change("a", lambda ledger: (ledger, ledger.blocked_for)) == 0
-
-    asyncio.run(run())
-
-
-def test_a_refusal_behind_a_redirect_does_not_block_the_archive(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A copy may lead to the site that is gone: that is not the archive's doing."""
-    # Nothing but loopback may be connected to in tests.
-    monkeypatch.setattr(addresses, "is_public", lambda _: True)
-    gone = f"http://gone.example:{free_port()}/"
-
-    async def answering(talk: Talk) -> None:
-        await (talk.answer(302, location=gone) if talk.path == "/" else talk.say(OK))
-
-    async def run() -> None:
-        async with asking(answering, resolver=Names("127.0.0.1")) as it:
-            assert await kind_of(it) == "refused"
-            assert (await it.ask("/next")).status == 200
-
-    asyncio.run(run())
-
-
-def throttling(status: int, times: int, **headers: str) -> Answering:
-    """Return what tells the first questions to wait."""
-
-    async def fault(talk: Talk) -> None:
-        await talk.answer(status, b"slow down", **headers)
-
-    return first(fault, times)
-
-
-@pytest.mark.parametrize("status", [429, 503])
-def test_without_retry_after_the_wait_is_a_minute_and_then_two(status: int) -> None:
-    """The question is asked again by itself, on the same connection, when the time has come."""
-
-    async def run() -> None:
-        async with asking(throttling(status, 2)) as it:
-            began = it.clock.now()
-            assert (await it.ask()).status == 200
-            assert [round(when - began) for when in it.server.times] == [0, 60, 180]
-            assert it.server.connections == 1
-
-    asyncio.run(run())
-
-
-@pytest.mark.parametrize("retry_after", ["20", "Tue, 14 Nov 2023 22:13:40 GMT"])
-def test_retry_after_is_obeyed_in_both_forms(retry_after: str) -> None:
-    """Seconds or a date: nothing is asked before, and it is asked then."""
-
-    async def run() -> None:
-        async with asking(throttling(429, 1, retry_after=retry_after)) as it:
-            began = it.clock.now()
-            assert (await it.ask()).status == 200
-            assert [round(when - began) for when in it.server.times] == [0, 20]
-
-    asyncio.run(run())
-
-
-def test_a_wait_longer_than_patience_is_said_and_kept() -> None:
-    """Whoever has no patience learns at once until when, and so do all the others, without a request."""
-
-    async def run() -> None:
-        async with asking(throttling(429, 99, retry_after="120"), patience=100) as it:
-            until = it.clock.now() + 120
-            for _ in range(5):
-                with pytest.raises(NotNowError) as caught:
-                    await it.ask(work=Work.REPLAY)
-                assert (caught.value.until, caught.value.reason) == (until, "told-to-wait")
-            assert len(it.server.asked) == 1
-            it.clock.advance(119)
-            with pytest.raises(NotNowError):
-                await it.ask()
-            assert len(it.server.asked) == 2
-
-    asyncio.run(run())
-
-
-def test_questions_on_their_way_together_are_told_to_wait_once() -> None:
-    """Six answers of 429 at once are one minute, not half an hour."""
-
-    async def run() -> None:
-        everybody = asyncio.Event()
-
-        async def answering(talk: Talk) -> None:
-            if talk.number == 5:
-                everybody.set()
-            await everybody.wait()
-            await (talk.answer(429) if talk.number < 6 else talk.say(OK))
-
-        async with asking(answering) as it:
-            replies = await asyncio.gather(*(it.ask(f"/{number}") for number in range(6)))
-            assert [reply.status for reply in replies] == [200] * 6
-            # On this clock, one of them may wait while another is still being told; but nothing doubles.
-            assert max(it.server.times) - min(it.server.times) <= 6 * 60
-
-    asyncio.run(run())
-
-
 @pytest.mark.parametrize("status", [429, 500, 503, 404])
 def test_a_capture_is_an_answer_whatever_its_status(status: int) -> None:
     """With Memento-Datetime, 429 and 503 are what somebody else said long ago, not to us."""
@@ -474,182 +269,5 @@ def test_a_capture_is_an_answer_whatever_its_status(status: int) -> None:
                 reply = await it.ask()
                 assert (reply.status, reply.body.read()) == (status, b"then")
             assert (len(it.server.asked), it.clock.slept) == (3, [])
-
-    asyncio.run(run())
-
-
-def test_rubbish_comes_back_as_it_is() -> None:
-    """5 MB of it, under a charset that does not exist, are bytes like others: clients judge them."""
-    rubbish = bytes(range(256)) * (5 * MIB // 256)
-
-    async def answering(talk: Talk) -> None:
-        await talk.answer(200, rubbish, content_type="text/html; charset=klingon")
-
-    async def run() -> None:
-        async with asking(answering) as it:
-            with memory_below(4 * MIB):
-                reply = await it.ask()
-            assert (reply.size, reply.header("Content-Type")) == (5 * MIB, "text/html; charset=klingon")
-            assert reply.body.read() == rubbish
-
-    asyncio.run(run())
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        [b"rubbish\n" * 64_000] * 10,
-        [b"HTTP/1.1 200 OK\r\n" + b"x: " + b"y" * 100_000] * 50,
-        [b"HTTP/1.1 200 OK\r\n"] + [b"x: y\r\n" * 1000] * 1000,
-        [b"HTTP/1.1 200 OK\r\ncontent-length: many\r\n\r\n"],
-    ],
-    ids=["no HTTP", "a field without an end", "fields without an end", "no length"],
-)
-def test_what_is_not_http_is_malformed(said: list[bytes]) -> None:
-    """It is told at once, whatever its size, and not asked again."""
-
-    async def run() -> None:
-        async with asking(saying(*said)) as it:
-            with memory_below(8 * MIB):
-                assert await kind_of(it) == "malformed"
-            assert len(it.server.asked) == 1
-
-    asyncio.run(run())
-
-
-async def _endless(talk: Talk) -> None:
-    await talk.say(b"HTTP/1.1 200 OK\r\n\r\n")
-    while True:
-        await talk.say(b"x" * 65_536)
-
-
-async def _endless_chunks(talk: Talk) -> None:
-    await talk.say(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
-    while True:
-        await talk.say(b"10000\r\n" + b"x" * 65_536 + b"\r\n")
-
-
-async def _endless_nothing(talk: Talk) -> None:
-    await talk.say(b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\n\r\n")
-    while True:
-        await talk.say(gzip.compress(b"") * 3000)
-
-
-async def _announced(talk: Talk) -> None:
-    await talk.say(b"HTTP/1.1 200 OK\r\ncontent-length: 99999999999\r\n\r\nabc")
-    await talk.gone()
-
-
-def _bomb(coding: str, layers: int = 1) -> Answering:
-    zeros = gzip.compress(bytes(16 * MIB), 9) * 320  # 5 GiB in 5 MB
-    data = zeros if layers == 1 else gzip.compress(zeros, 9)
-
-    async def answering(talk: Talk) -> None:
-        await talk.answer(200, data, content_encoding=coding)
-
-    return answering
-
-
-LARGE: dict[str, Callable[[], Answering]] = {
-    "endless": lambda: _endless,
-    "endless chunks": lambda: _endless_chunks,
-    "endless nothing": lambda: _endless_nothing,
-    "announced": lambda: _announced,
-    "gzip bomb": lambda: _bomb("gzip"),
-    "gzip bomb in gzip": lambda: _bomb("gzip, gzip", 2),
-}
-
-
-@pytest.mark.parametrize("made", LARGE.values(), ids=LARGE)
-def test_what_is_too_large_is_given_up_at_its_limit(made: Callable[[], Answering]) -> None:
-    """Neither a body without an end nor one that unpacks to 5 GB takes memory, or is asked for twice."""
-    answering = made()
-
-    async def run() -> None:
-        async with asking(first(answering)) as it:
-            with memory_below(4 * MIB):
-                assert await kind_of(it, max_bytes=4 * MIB) == "too-large"
-            assert (await it.ask()).status == 200
-            assert len(it.server.asked) == 2
-
-    asyncio.run(run())
-
-
-def test_a_bomb_of_a_million_empty_streams_is_ended_by_the_deadline() -> None:
-    """Twenty bytes that unpack to nothing cost time, and only so much of it."""
-    data = gzip.compress(b"") * 2_000_000
-
-    async def answering(talk: Talk) -> None:
-        await talk.answer(200, data, content_encoding="gzip")
-
-    async def run() -> None:
-        async with asking(answering, deadlines=Deadlines(2, 1, 1, 0.5)) as it:
-            begun = time.monotonic()
-            assert await kind_of(it) == "timeout"
-            assert time.monotonic() - begun < 5
-
-    asyncio.run(run())
-
-
-@pytest.mark.parametrize("status", [302, 429, 500])
-def test_a_body_of_no_use_is_drained(status: int) -> None:
-    """It may come some time after its headers: the connection is kept all the same."""
-
-    async def fault(talk: Talk) -> None:
-        await talk.say(b"HTTP/1.1 %d No\r\nlocation: /next\r\ncontent-length: 9\r\n\r\n" % status)
-        await asyncio.sleep(0.05)
-        await talk.say(b"somewhere")
-
-    async def run() -> None:
-        async with asking(first(fault)) as it:
-            assert (await it.ask()).status == 200
-            assert (len(it.server.asked), it.server.connections) == (2, 1)
-
-    asyncio.run(run())
-
-
-def test_a_body_of_no_use_that_is_too_large_to_drain_costs_its_connection() -> None:
-    """The page of an error may be endless, too."""
-
-    async def fault(talk: Talk) -> None:
-        await talk.say(b"HTTP/1.1 500 Sorry\r\n\r\n")
-        while True:
-            await talk.say(b"x" * 65_536)
-
-    async def run() -> None:
-        async with asking(first(fault, 2)) as it:
-            with memory_below(8 * MIB):
-                assert (await it.ask()).status == 200
-            assert it.server.connections == 3
-
-    asyncio.run(run())
-
-
-def test_a_certificate_that_nobody_vouches_for_ends_the_matter() -> None:
-    """Nothing is asked over a connection that is not safe, and it is told by its name."""
-    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    tls.load_cert_chain(Path(__file__).parent / "files" / "untrusted.pem")
-
-    async def run() -> None:
-        async with asking(saying(OK), tls=tls) as it:
-            assert await kind_of(it) == "tls"
-            assert (it.server.asked, it.clock.slept) == ([], [])
-
-    asyncio.run(run())
-
-
-def test_a_server_that_does_not_speak_tls_is_a_fault_of_tls() -> None:
-    """It answers in plain text to whatever comes."""
-
-    async def plain(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.read(100)
-        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-        writer.close()
-
-    async def run() -> None:
-        async with asking(saying(OK)) as it, await asyncio.start_server(plain, "127.0.0.1", 0) as server:
-            it.server.scheme, it.server.port = "https", server.sockets[0].getsockname()[1]
-            it.archive = Archive("a", "A", Kind.MEMENTO, timemap=it.server.url)
-            assert await kind_of(it) == "tls"
 
     asyncio.run(run())

@@ -1,54 +1,17 @@
 """Answers in all the forms that HTTP/1.1 has, over connections of all kinds, on both event loops."""
 
 import asyncio
-import ssl
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import suppress
-from pathlib import Path
-from typing import Any
 
 import pytest
-import uvloop
 
-from tests.archives.asking.asking import HASTY, Asking, Names, asking
-from tests.archives.asking.test_faults import kind_of
+from tests.archives.asking.answering import OK, script
+from tests.archives.asking.asking import HASTY, asking, kind_of, told
+from tests.archives.asking.loops import Run, run
 from tests.neighbours.faults import Talk
-from tests.virtual_clock import VirtualClock
-from unlost.archives.archive import Archive, Kind, Work
 from unlost.archives.asking import pool
 from unlost.archives.asking.addresses import SystemResolver, parse
-from unlost.archives.asking.courier import Courier
-from unlost.archives.asking.question import Question
-from unlost.archives.manners.limit_store import MemoryLimitStore
-from unlost.errors import FailedError
 
-CERTIFICATE = Path(__file__).parent / "files" / "untrusted.pem"
-OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
-
-Run = Callable[[Callable[[], Coroutine[Any, Any, None]]], None]
-
-
-@pytest.fixture(params=["asyncio", "uvloop"])
-def run(request: pytest.FixtureRequest) -> Run:
-    """Run something on an event loop."""
-
-    def on_loop(what: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        factory = uvloop.new_event_loop if request.param == "uvloop" else None
-        with asyncio.Runner(loop_factory=factory) as runner:
-            runner.run(what())
-
-    return on_loop
-
-
-def script(*answers: bytes, close: bool = False) -> Callable[[Talk], Coroutine[Any, Any, None]]:
-    """Return what gives prepared answers one after the other, and then closes the connection if it should."""
-
-    async def answering(talk: Talk) -> None:
-        await talk.say(answers[min(talk.number, len(answers) - 1)])
-        if close:
-            talk.writer.close()
-
-    return answering
+__all__ = ["run"]
 
 
 class Flood:
@@ -64,12 +27,6 @@ class Flood:
         while not talk.writer.is_closing():
             await talk.say(b"x" * 65_536)
             self.sent += 65_536
-
-
-async def told(it: Asking) -> tuple[int, bytes]:
-    """Return status and body of an answer."""
-    reply = await it.ask()
-    return reply.status, reply.body.read()
 
 
 FORMS = {
@@ -221,97 +178,6 @@ def test_a_reader_that_waits_makes_the_server_wait(run: Run) -> None:
     run(ask)
 
 
-@pytest.fixture
-def trusted(monkeypatch: pytest.MonkeyPatch) -> Iterator[ssl.SSLContext]:
-    """Give the server's side of a certificate that is trusted for once."""
-    monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
-    pool.safety.cache_clear()
-    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    tls.load_cert_chain(CERTIFICATE)
-    yield tls
-    pool.safety.cache_clear()
-
-
-def test_safe_connections_are_kept_like_others(run: Run, trusted: ssl.SSLContext) -> None:
-    """The same bytes arrive over TLS, small and large."""
-    large = bytes(range(256)) * 20_000
-
-    async def answering(talk: Talk) -> None:
-        await talk.answer(200, large if talk.number else b"ok")
-
-    async def ask() -> None:
-        async with asking(answering, tls=trusted) as it:
-            assert await told(it) == (200, b"ok")
-            assert await told(it) == (200, large)
-            assert it.server.connections == 1
-
-    run(ask)
-
-
-async def _splice(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with suppress(ConnectionError):
-        while data := await reader.read(65_536):
-            writer.write(data)
-            await writer.drain()
-    writer.close()
-
-
-def leading_on(said: bytes, over: asyncio.Event) -> Callable[..., Coroutine[Any, Any, None]]:
-    """Return a proxy that says something and then leads on. over: is set when that has ended."""
-
-    async def proxy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = await reader.readuntil(b"\r\n\r\n")
-        writer.write(said)
-        behind, there = await asyncio.open_connection("127.0.0.1", int(head.split()[1].rpartition(b":")[2]))
-        await asyncio.gather(_splice(reader, there), _splice(behind, writer))
-        over.set()
-
-    return proxy
-
-
-@pytest.mark.parametrize("status", [200, 407])
-def test_safe_connections_through_a_proxy(
-    run: Run, trusted: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch, status: int
-) -> None:
-    """The proxy is told the place and its password, and nothing else; if it does not want to, it is told."""
-    heads: list[bytes] = []
-    over = asyncio.Event()
-
-    async def proxy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        heads.append(await reader.readuntil(b"\r\n\r\n"))
-        writer.write(b"HTTP/1.1 %d Whatever\r\n\r\n" % status)
-        if status == 200:
-            port = int(heads[-1].split()[1].rpartition(b":")[2])
-            behind, there = await asyncio.open_connection("127.0.0.1", port)
-            await asyncio.gather(_splice(reader, there), _splice(behind, writer))
-        writer.close()
-        over.set()
-
-    async def ask() -> None:
-        async with asking(script(OK), tls=trusted) as it, await asyncio.start_server(proxy, "127.0.0.1", 0) as server:
-            port = server.sockets[0].getsockname()[1]
-            monkeypatch.setenv("HTTPS_PROXY", f"http://me:s%40cret@127.0.0.1:{port}")
-            async with Courier(MemoryLimitStore(), VirtualClock(), "me@example.com", proxies=True) as courier:
-                question = Question(f"{it.server.url}/page", Work.INDEX)
-                archive = Archive("a", "A", Kind.MEMENTO, timemap=it.server.url)
-                if status == 200:
-                    for _ in range(2):
-                        assert (await courier.ask(archive, question)).body.read() == b"ok"
-                    assert it.server.connections == 1
-                else:
-                    with pytest.raises(FailedError) as failed:
-                        await courier.ask(archive, question)
-                    assert failed.value.kind == "unreachable"
-                    assert it.server.connections == 0
-            await over.wait()
-        assert len(heads) == 1
-        assert heads[0].startswith(f"CONNECT 127.0.0.1:{it.server.port} HTTP/1.1\r\n".encode())
-        assert b"Proxy-Authorization: Basic bWU6c0BjcmV0\r\n" in heads[0]
-        assert b"page" not in heads[0]
-
-    run(ask)
-
-
 def test_no_field_can_hold_a_second_one(run: Run) -> None:
     """What a client passes on from an archive's answer may be hostile."""
 
@@ -341,27 +207,6 @@ def test_a_body_that_nobody_read_is_not_part_of_the_next_answer(run: Run, status
             assert not connection.is_open
             connections.give_back(connection)
             assert connections.kept(parse(it.archive.timemap or ""), None) is None
-
-    run(ask)
-
-
-@pytest.mark.parametrize("more", [b"", b"content-length: 8\r\n"])
-def test_nothing_that_a_proxy_says_beside_a_safe_connection_gets_into_it(
-    run: Run, trusted: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch, more: bytes
-) -> None:
-    """Whoever stands between us and a proxy can write there, and must not be taken for the archive."""
-    over = asyncio.Event()
-    proxy = leading_on(b"HTTP/1.1 200 OK\r\n" + more + b"\r\ninserted", over)
-
-    async def ask() -> None:
-        async with asking(script(OK), tls=trusted) as it, await asyncio.start_server(proxy, "127.0.0.1", 0) as server:
-            monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
-            async with Courier(MemoryLimitStore(), VirtualClock(), "me@example.com", proxies=True) as courier:
-                archive = Archive("a", "A", Kind.MEMENTO, timemap=it.server.url)
-                with pytest.raises(FailedError) as failed:
-                    await courier.ask(archive, Question(it.server.url, Work.INDEX))
-                assert failed.value.kind == "unreachable"
-            await over.wait()
 
     run(ask)
 
@@ -402,24 +247,6 @@ def test_what_is_given_back_when_all_is_closed_is_closed(run: Run) -> None:
     run(ask)
 
 
-def test_a_name_with_a_dot_at_its_end_is_the_same_to_a_certificate(
-    run: Run, trusted: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Certificates have names without it."""
-    asked: list[str | None] = []
-    trusted.sni_callback = lambda _, name, __: asked.append(name)
-    monkeypatch.setattr(pool.safety(), "check_hostname", False)
-
-    async def ask() -> None:
-        async with asking(script(OK), tls=trusted, resolver=Names("127.0.0.1")) as it:
-            url = f"https://a.example.:{it.server.port}/"
-            archive = Archive("a", "A", Kind.MEMENTO, timemap=url)
-            assert (await it.courier.ask(archive, Question(url, Work.INDEX))).status == 200
-        assert asked == ["a.example"]
-
-    run(ask)
-
-
 def test_a_connection_that_is_lost_before_it_is_used_is_told_at_once(run: Run) -> None:
     """Nobody waits for an answer to what was never sent."""
 
@@ -433,30 +260,5 @@ def test_a_connection_that_is_lost_before_it_is_used_is_told_at_once(run: Run) -
             connection.send(b"GET / HTTP/1.1\r\n\r\n")
             with pytest.raises(ConnectionResetError):
                 await connection.head(asyncio.get_running_loop().time() + 5)
-
-    run(ask)
-
-
-@pytest.mark.parametrize("through_proxy", [False, True])
-def test_a_certificate_of_another_name_is_refused(
-    run: Run, trusted: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch, through_proxy: bool
-) -> None:
-    """Though it is trusted: whoever has one for his own name is not the archive."""
-    over = asyncio.Event()
-    proxy = leading_on(b"HTTP/1.0 200 OK\r\n\r\n", over)
-
-    async def ask() -> None:
-        async with (
-            asking(script(OK), tls=trusted, resolver=Names("127.0.0.1"), proxies=through_proxy) as it,
-            await asyncio.start_server(proxy, "127.0.0.1", 0) as server,
-        ):
-            monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
-            url = f"https://a.example:{it.server.port}/"
-            with pytest.raises(FailedError) as failed:
-                await it.courier.ask(Archive("a", "A", Kind.MEMENTO, timemap=url), Question(url, Work.INDEX))
-            assert failed.value.kind == "tls"
-            assert it.server.asked == []
-            if through_proxy:
-                await over.wait()
 
     run(ask)
