@@ -1,0 +1,126 @@
+"""What pywb's index is asked, and answers of any kind, by a server that says what it is told to."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from tests.archives.collected import a_courier, collected, listed
+from tests.neighbours.scripted import Answer, Scripted, scripted
+from unlost.archives.archive import Archive, Figure, Kind, Lister
+from unlost.archives.asking.courier import Courier
+from unlost.archives.clients.pywb import PywbArchive
+from unlost.errors import ExcludedError, FailedError, UnsupportedError
+
+SITE = "http://example.com"
+
+
+def with_script(answers: dict[str, Answer], talk: Callable[[Scripted, Archive, Courier], Awaitable[None]]) -> None:
+    """Run a conversation with one whose index says what it is told to."""
+
+    async def run() -> None:
+        async with scripted(answers) as server, a_courier() as courier:
+            lister = Lister(("exact", "prefix", "host"), Figure(50, "a test"), Figure(100_000, "a test"))
+            await talk(server, Archive("p", "P", Kind.PYWB, cdx=f"{server.base}/cdx", lister=lister), courier)
+
+    asyncio.run(run())
+
+
+QUERY = (
+    "/cdx?url=http%3A%2F%2Fexample.com%2F&matchType=exact&output=json"
+    "&fields=urlkey%2Ctimestamp%2Curl%2Cmime%2Cstatus%2Cdigest%2Clength%2Credirect%2Cis_fuzzy&limit=50"
+)
+ROW = {
+    "urlkey": "com,example)/",
+    "timestamp": "20140210000001",
+    "url": f"{SITE}/",
+    "mime": "text/html",
+    "status": "200",
+}
+
+
+def test_what_is_asked() -> None:
+    """`fields` and not `fl`, dates of 14 digits, nothing of pages; what a lister does not do is not asked."""
+
+    async def talk(server: Scripted, archive: Archive, courier: Courier) -> None:
+        client = PywbArchive(archive, courier)
+        assert len(await listed(client.captures(f"{SITE}/"))) == 1
+        assert server.asked == [QUERY]
+        await collected(client.under(f"{SITE}/a", "2014", "201502"))
+        asked = parse_qs(urlsplit(server.asked[1]).query)
+        assert set(asked) == {"url", "matchType", "output", "fields", "limit", "from", "to"}
+        assert (asked["from"], asked["to"]) == (["20140101000000"], ["20150228235959"])
+        for prefix, matches in (("*.example.com", ("exact", "prefix")), (SITE, ("exact",)), (f"{SITE}/a", ("exact",))):
+            lister = Lister(matches, Figure(50, "a test"))
+            _, error = await collected(PywbArchive(replace(archive, lister=lister), courier).under(prefix))
+            assert isinstance(error, UnsupportedError)
+        with pytest.raises(UnsupportedError):
+            await client.get(SITE)
+        assert len(server.asked) == 2
+        # Without a lister a page's captures can be asked for all the same, without a limit.
+        await collected(PywbArchive(replace(archive, lister=None), courier).captures(f"{SITE}/"))
+        assert server.asked[2] == QUERY.removesuffix("&limit=50")
+
+    with_script({QUERY: Answer(200, {}, json.dumps(ROW))}, talk)
+
+
+def test_bad_lines_are_lost_alone() -> None:
+    """Wrong types, dates and addresses cost their line; repeated lines and other pages are left out."""
+    lines = [
+        json.dumps(row)
+        for row in (
+            ROW, [1], "x", None, ROW | {"timestamp": 10**400}, ROW | {"timestamp": None}, ROW | {"url": ["x"]},
+            ROW | {"url": "http://example.com/\ud800"}, ROW | {"status": {"a": 1}}, ROW | {"url": "http://other.example/"},
+            ROW | {"url": "mailto:a@example.com"}, ROW | {"length": "x"}, ROW | {"is_fuzzy": True}, ROW,
+            ROW | {"status": "301", "redirect": "/x", "length": 5},
+        )
+    ]  # fmt: skip
+    body = "\n\n".join([*lines, "{" * 100_000, '{"a":' * 100_000]).encode() + b'\n{"url": "\xff"}\n'
+
+    async def talk(_: Scripted, archive: Archive, courier: Courier) -> None:
+        client = PywbArchive(archive, courier)
+        found = await listed(client.captures(f"{SITE}/"))
+        assert [(capture.status, capture.redirect, capture.length) for capture in found] == [
+            (200, None, None),
+            (301, "/x", 5),
+        ]
+        assert client.problems.total == 15
+        assert client.problems.counts["fuzzy"] == client.problems.counts["foreign-scheme"] == 1
+
+    with_script({QUERY: Answer(200, {}, body)}, talk)
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (Answer(404), None),
+        (Answer(200), None),
+        (Answer(200, {}, b"\n\n"), None),
+        (Answer(400, {}, b'{"message": "no"}'), "status"),
+        (Answer(200, {}, b'{"message": "no"}'), "malformed"),
+        (Answer(200, {}, b"<html>no</html>"), "malformed"),
+        (Answer(200, {}, b"\xff" * 5_000_000), "malformed"),
+        (Answer(200, {}, b"{}\n" * 1_000_000), "malformed"),
+        (Answer(200, {}, b'{"a":' * 1_000_000), "malformed"),
+        (Answer(403, {}, b"RobotAccessControlException"), "excluded"),
+        (Answer(451), "excluded"),
+    ],
+)
+def test_answers_that_are_no_list(answer: Answer, expected: str | None) -> None:
+    """A miss is empty; rubbish is a fault; a rule is a rule."""
+
+    async def talk(_: Scripted, archive: Archive, courier: Courier) -> None:
+        found, error = await collected(PywbArchive(archive, courier).captures(f"{SITE}/"))
+        assert found == []
+        if expected is None:
+            assert error is None
+        elif expected == "excluded":
+            assert isinstance(error, ExcludedError)
+        else:
+            assert isinstance(error, FailedError)
+            assert error.kind == expected
+
+    with_script({QUERY: answer}, talk)

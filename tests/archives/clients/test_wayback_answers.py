@@ -1,0 +1,173 @@
+"""Answers of the Wayback Machine that are no list, bad in part, refused, or asked for too often."""
+
+import asyncio
+
+import pytest
+
+from tests.archives.clients.wayback import PAGE, array, row, with_archive
+from tests.archives.collected import a_courier, collected, listed
+from tests.neighbours.wayback_cdx import FakeWayback, Stored, fake_wayback, pages
+from tests.virtual_clock import VirtualClock
+from unlost.archives.archive import Work
+from unlost.archives.asking.courier import Courier
+from unlost.archives.clients.memento import MementoArchive
+from unlost.archives.clients.wayback import WaybackArchive
+from unlost.errors import ExcludedError, FailedError
+
+
+@pytest.mark.parametrize("exception", ["AdministrativeAccessControlException", "RobotAccessControlException"])
+def test_a_blocked_site_is_excluded(exception: str) -> None:
+    """403 with one of two names is the archive's rule, not a fault, for lists and for copies."""
+
+    async def talk(fake: FakeWayback, courier: Courier) -> None:
+        fake.excluded["example.com"] = exception
+        client = WaybackArchive(fake.archive(), courier)
+        _, error = await collected(client.captures(PAGE))
+        assert isinstance(error, ExcludedError)
+        with pytest.raises(ExcludedError):
+            await client.get(PAGE)
+        with pytest.raises(ExcludedError):
+            await client.crawl_date(PAGE)
+        fake.excluded["example.com"] = "Something"
+        _, error = await collected(client.captures(PAGE))
+        assert isinstance(error, FailedError)
+        assert error.kind == "status"
+
+    with_archive([Stored(PAGE, "20140210000001")], talk)
+
+
+def test_bad_rows_are_lost_alone_and_counted() -> None:
+    """Rows of wrong types, lengths and dates do not keep the others from coming."""
+    bad: list[object] = [
+        row()[:-1],
+        [*row(), "more"],
+        row(timestamp="99999999999999"),
+        row(timestamp="1" * 400),
+        [*row()[:1], 10**300, *row()[2:]],
+        [*row()[:2], None, *row()[3:]],
+        [*row()[:2], True, *row()[3:]],
+        row("http://example.com/\ud800"),
+        row("http://exa mple.com\n/"),
+        "text", 17, None, {"a": [1]}, [["nested"]], row(),
+    ]  # fmt: skip
+
+    async def talk(fake: FakeWayback, courier: Courier) -> None:
+        fake.instead = array(row(timestamp="20130101000000"), *bad, row(timestamp="20150101000000"))
+        client = WaybackArchive(fake.archive(), courier)
+        found = await listed(client.captures(PAGE))
+        assert [capture.datetime for capture in found] == ["20130101000000", "20140210000001", "20150101000000"]
+        assert client.problems.total == 12, "what stands between two rows is one"
+        assert set(client.problems.counts) == {"bad-field-count", "bad-date", "bad-address", "bad-json"}
+
+    with_archive([], talk)
+
+
+def test_bytes_that_are_no_utf8_are_kept_escaped() -> None:
+    """An address of another charset is still an address."""
+
+    async def talk(fake: FakeWayback, courier: Courier) -> None:
+        fake.instead = array(row("http://example.com/PLACE")).replace(b"PLACE", b"\xfc")
+        found = await listed(WaybackArchive(fake.archive(), courier).captures("http://example.com/%FC"))
+        assert [capture.uri for capture in found] == ["http://example.com/%FC"]
+
+    with_archive([], talk)
+
+
+def test_the_same_row_comes_once() -> None:
+    """Repeated rows are one capture; what differs in status or digest is another."""
+
+    async def talk(fake: FakeWayback, courier: Courier) -> None:
+        other = [*row()[:4], "404", *row()[5:]]
+        fake.instead = array(row(), row(), other, row())
+        found = await listed(WaybackArchive(fake.archive(), courier).captures(PAGE))
+        assert [capture.status for capture in found] == [200, 404]
+
+    with_archive([], talk)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<html>502</html>",
+        b"",
+        b"\xff" * 5_000_000,
+        b"[" * 5_000_000,
+        b"[{" * 2_500_000,
+        b"[" + b'{"a":' * 100_000 + b"1",
+        b"[" + b"{}," * 1_000_000,
+        b"[" + b"[]," * 1_000_000,
+        b'["' + b"x" * 9_000_000,
+        b"[" + b'["' * 1_000_000,
+        b"9" * 5_000_000,
+        array(row())[:-1],
+        array(row())[:-20],
+        array([True] * 7, [None] * 7),
+        b'{"error": "no"}',
+        b'["urlkey", "timestamp", "original"]',
+    ],
+    ids=lambda body: repr(body[:12]),
+)
+def test_what_is_no_list_is_malformed(body: bytes) -> None:
+    """Rubbish of any kind, or a list that breaks off, is not mistaken for `nothing held`."""
+
+    async def talk(fake: FakeWayback, courier: Courier) -> None:
+        fake.instead = body
+        client = WaybackArchive(fake.archive(), courier)
+        _, error = await asyncio.wait_for(collected(client.captures(PAGE)), 20)
+        assert isinstance(error, FailedError)
+        assert error.kind == "malformed"
+
+    with_archive([], talk)
+
+
+def test_an_exclusion_in_the_place_of_a_list() -> None:
+    """A body that names the exception is an exclusion whatever its status."""
+
+    async def talk(fake: FakeWayback, courier: Courier) -> None:
+        fake.instead = b"org.archive.wayback.exception.RobotAccessControlException: blocked"
+        _, error = await collected(WaybackArchive(fake.archive(), courier).captures(PAGE))
+        assert isinstance(error, ExcludedError)
+
+    with_archive([], talk)
+
+
+def test_no_more_is_asked_than_the_archive_allows() -> None:
+    """With 30 a minute, lists and TimeMaps together, nothing is ever refused, and replay does not wait for them."""
+
+    async def run() -> None:
+        clock = VirtualClock()
+        async with fake_wayback(pages(60), clock) as fake, a_courier(clock) as courier:
+            fake.minute = {Work.INDEX: 30, Work.REPLAY: 600}
+            begin = clock.now()
+            client = WaybackArchive(fake.archive(rows_per_page=1), courier)
+            timemaps = MementoArchive(fake.archive(), courier)
+            found, lists = await asyncio.gather(
+                listed(client.under("http://example.com")),
+                asyncio.gather(*(listed(timemaps.captures(stored.original)) for stored in fake.stored[:20])),
+            )
+            assert (len(found), [len(each) for each in lists]) == (60, [1] * 20)
+            assert fake.refused == 0
+            times = [at for at, _, _ in fake.asked]
+            assert len(times) == 80
+            assert max(sum(at <= each < at + 60 for each in times) for at in times) <= 30
+            assert 100 < clock.now() - begin < 300
+            assert await client.get(fake.stored[0].original + "x") is None
+            assert fake.asked[-1][:2] == (clock.now(), Work.REPLAY)
+
+    asyncio.run(run())
+
+
+def test_being_told_to_wait_is_obeyed() -> None:
+    """Where the registry knows no limit, 429 without a word of how long costs a minute, and no row is lost."""
+
+    async def run() -> None:
+        clock = VirtualClock()
+        async with fake_wayback(pages(70), clock) as fake, a_courier(clock) as courier:
+            archive = fake.archive(rows_per_page=1)
+            fake.minute = {Work.INDEX: 30}
+            found = await listed(WaybackArchive(archive, courier).under("http://example.com"))
+            assert [capture.uri for capture in found] == [stored.original for stored in fake.stored]
+            assert fake.refused == 2
+            assert clock.slept.count(60.0) + sum(50 < each < 60 for each in clock.slept) >= 2
+
+    asyncio.run(run())

@@ -1,0 +1,34 @@
+"""Conversations with an archive that has the habits of the Wayback Machine."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+
+from tests.archives.collected import a_courier
+from tests.neighbours.wayback_cdx import FIELDS, FakeWayback, Stored, fake_wayback
+from unlost.archives.asking.courier import Courier
+
+PAGE = "http://example.com/page"
+
+
+def with_archive(
+    stored: list[Stored],
+    talk: Callable[[FakeWayback, Courier], Awaitable[None]],
+) -> None:
+    """Run a conversation with an archive that holds something."""
+
+    async def run() -> None:
+        async with fake_wayback(stored) as fake, a_courier() as courier:
+            await talk(fake, courier)
+
+    asyncio.run(run())
+
+
+def array(*rows: object) -> bytes:
+    """Return rows as the index gives them, below the names of their fields."""
+    return json.dumps([list(FIELDS), *rows]).encode()
+
+
+def row(original: str = PAGE, timestamp: str = "20140210000001") -> list[str]:
+    """Return a good row."""
+    return ["com,example)/page", timestamp, original, "text/html", "200", "D", "100"]
