@@ -12,8 +12,7 @@ import pytest
 from aiohttp import web
 
 from tests.cli.run import unlost
-from tests.crawl.site import Page, html, living, moved, text
-from tests.crawl.test_crawling import sitemap
+from tests.crawl.site import Page, html, living, moved, sitemap, text
 from tests.formats.warcs import PAGE, record
 from tests.measure.decaying.archives import address
 from tests.measure.decaying.web import DecayingWeb

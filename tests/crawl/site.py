@@ -36,6 +36,18 @@ def html(*links: str, more: str = "") -> Page:
     return Page(f"<!doctype html><title>t</title>{more}{anchors}".encode())
 
 
+def sitemap(*uris: str, kind: str = "url") -> Page:
+    """Return a sitemap, or with `sitemap` an index of them."""
+    outer = {"url": "urlset", "sitemap": "sitemapindex"}[kind]
+    body = "".join(f"<{kind}><loc>{uri}</loc></{kind}>" for uri in uris)
+    namespace = "http://www.sitemaps.org/schemas/sitemap/0.9"
+    return Page(
+        f'<?xml version="1.0"?><{outer} xmlns="{namespace}">{body}</{outer}>'.encode(),
+        200,
+        {"content-type": "text/xml"},
+    )
+
+
 def moved(target: str, status: int = 301) -> Page:
     """Return a redirect."""
     return Page(b"", status, {"location": target})
@@ -45,6 +57,14 @@ def text(body: str) -> Page:
     """Return a plain text, such as robots.txt."""
     return Page(body.encode(), 200, {"content-type": "text/plain"})
 
+
+SMALL = {
+    "/": html("/a", "/b.html?x=1#top", "http://elsewhere.example/", "mailto:me@example.org", more='<img src="/i.png">'),
+    "/a": html("/", "/deep/er/"),
+    "/b.html?x=1": html("/a"),
+    "/deep/er/": html("../est"),
+    "/i.png": Page(b"PNG", 200, {"content-type": "image/png", "etag": '"e"', "cache-control": "max-age=9"}),
+}
 
 Pages = Mapping[str, Page] | Callable[[str], Page | None]
 

@@ -8,34 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.crawl.site import AllHere, Page, by_path, html, living, moved, text, visited
-from unlost.crawl import following
-from unlost.crawl.following import CHAIN
+from tests.crawl.site import SMALL, AllHere, Page, by_path, html, living, moved, text, visited
 from unlost.crawl.plan import Reach
 from unlost.crawl.reading import read_links, read_resources
 from unlost.crawl.resource import LiveResource, Outcome
-from unlost.errors import InputError, UriError, UsageError
 from unlost.pages.link import Use
-
-SMALL = {
-    "/": html("/a", "/b.html?x=1#top", "http://elsewhere.example/", "mailto:me@example.org", more='<img src="/i.png">'),
-    "/a": html("/", "/deep/er/"),
-    "/b.html?x=1": html("/a"),
-    "/deep/er/": html("../est"),
-    "/i.png": Page(b"PNG", 200, {"content-type": "image/png", "etag": '"e"', "cache-control": "max-age=9"}),
-}
-
-
-def sitemap(*uris: str, kind: str = "url") -> Page:
-    """Return a sitemap, or with `sitemap` an index of them."""
-    outer = {"url": "urlset", "sitemap": "sitemapindex"}[kind]
-    body = "".join(f"<{kind}><loc>{uri}</loc></{kind}>" for uri in uris)
-    namespace = "http://www.sitemaps.org/schemas/sitemap/0.9"
-    return Page(
-        f'<?xml version="1.0"?><{outer} xmlns="{namespace}">{body}</{outer}>'.encode(),
-        200,
-        {"content-type": "text/xml"},
-    )
 
 
 def test_a_small_site_is_known_whole(tmp_path: Path) -> None:
@@ -113,126 +90,6 @@ def test_without_robots_txt_everything_is_forbidden_for_now(status: int, tmp_pat
             assert "/a" not in site.paths
 
     asyncio.run(run())
-
-
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_redirects_are_recorded_and_followed(status: int, tmp_path: Path) -> None:
-    """Where they lead, relative or not, is visited in their place; another site is not."""
-    pages = {
-        "/": html("/old", "/away", "/odd"),
-        "/old": moved("new#part", status),
-        "/new": html(),
-        "/away": moved("http://elsewhere.example/", status),
-        "/odd": moved("ftp://127.0.0.1/", status),
-    }
-    _, resources, site = visited(pages, tmp_path / "crawl")
-    found = by_path(resources, site)
-    assert (found["/old"].status, found["/old"].redirect, found["/old"].reason) == (status, f"{site.url}/new", None)
-    assert (found["/new"].status, found["/new"].hops) == (200, 1)
-    assert (found["/away"].redirect, found["/away"].reason) == ("http://elsewhere.example/", "elsewhere")
-    assert (found["/odd"].status, found["/odd"].redirect) == (status, None)
-    assert "http://elsewhere.example/" not in found
-
-
-def test_a_spelling_that_redirects_to_another_is_asked_for(tmp_path: Path) -> None:
-    """A folder without its slash, and the page with it, are one page by name and two addresses."""
-    pages = {"/": html("/a"), "/a": moved("/a/"), "/a/": html("/a/b", "/a")}
-    _, resources, site = visited(pages, tmp_path / "crawl")
-    assert sorted(site.paths) == ["/", "/a", "/a/", "/a/b"]
-    assert by_path(resources, site)["/a/"].status == 200
-
-
-def test_redirects_in_a_circle_end(tmp_path: Path) -> None:
-    """Each address of the circle is asked for once, and one says that it is one; so does what leads to itself."""
-    pages = {"/": html("/1", "/self"), "/1": moved("/2"), "/2": moved("/3"), "/3": moved("/1"), "/self": moved("/self")}
-    _, resources, site = visited(pages, tmp_path / "crawl")
-    assert sorted(site.paths) == ["/", "/1", "/2", "/3", "/self"]
-    found = by_path(resources, site)
-    assert (found["/3"].reason, found["/self"].reason, found["/1"].reason) == ("circle", "circle", None)
-
-
-def test_redirects_that_lead_on_and_on_end(tmp_path: Path) -> None:
-    """After some, the next address is left out."""
-
-    def page(path: str) -> Page | None:
-        return html("/r/x") if path == "/" else moved(f"{path}x") if path.startswith("/r/") else None
-
-    _, resources, site = visited(page, tmp_path / "crawl")
-    assert len([path for path in site.paths if path.startswith("/r/")]) == CHAIN + 1
-    assert [each.reason for each in resources if each.outcome is Outcome.LEFT_OUT] == ["redirects"]
-
-
-def test_sitemaps_are_read(tmp_path: Path) -> None:
-    """Those of robots.txt, the usual one, indexes, and gzipped ones; what they name is visited and said to be named."""
-    pages = {
-        "/": html("/linked"),
-        "/robots.txt": text("Sitemap: {base}/index.xml\nSitemap: relative.xml"),
-        "/index.xml": sitemap("{base}/packed.xml.gz", "http://elsewhere.example/s.xml", kind="sitemap"),
-        "/relative.xml": sitemap("{base}/from-relative"),
-        "/sitemap.xml": sitemap("{base}/from-usual", "{base}/linked", "http://elsewhere.example/page"),
-        "/linked": html(), "/from-usual": html("/behind"), "/from-relative": html(), "/behind": html(),
-    }  # fmt: skip
-
-    def page(path: str) -> Page | None:
-        if path == "/packed.xml.gz":
-            packed = gzip.compress(
-                sitemap("http://127.0.0.1:PORT/from-packed".replace("PORT", str(port[0]))).body, mtime=0
-            )
-            return Page(packed, 200, {"content-type": "application/gzip"})
-        return html() if path == "/from-packed" else pages.get(path)
-
-    port = [0]
-
-    async def run() -> list[LiveResource]:
-        async with living(page) as site:
-            port[0] = site.server.port
-            await site.crawl(tmp_path / "crawl")
-            return [replace_base(each, site.url) for each in read_resources(tmp_path / "crawl")]
-
-    found = {each.uri: each for each in asyncio.run(run())}
-    assert {uri for uri, each in found.items() if each.is_in_sitemap} == {
-        "/from-usual", "/from-relative", "/from-packed", "/linked",
-    }  # fmt: skip
-    assert (found["/linked"].hops, found["/from-usual"].hops, found["/behind"].hops) == (1, None, None)
-    assert all(each.status == 200 for each in found.values())
-    assert not any("elsewhere" in uri for uri in found)
-
-
-def replace_base(resource: LiveResource, url: str) -> LiveResource:
-    """Return a resource with its path for its address."""
-    from dataclasses import replace
-
-    return replace(resource, uri=resource.uri.removeprefix(url))
-
-
-def test_a_sitemap_that_is_not_there_is_no_resource(tmp_path: Path) -> None:
-    """Nobody said that there is one: it is looked for, and forgotten."""
-    _, resources, site = visited({"/": html()}, tmp_path / "crawl")
-    assert "/sitemap.xml" in site.server.paths
-    assert [each.uri for each in resources] == [f"{site.url}/"]
-    for count, answer in enumerate((html("/made-up"), moved("/"), moved("/made-up"))):
-        _, resources, site = visited({"/": html(), "/sitemap.xml": answer}, tmp_path / str(count))
-        assert [each.uri for each in resources] == [f"{site.url}/"]
-
-
-@pytest.mark.parametrize("count", [2, pytest.param(20, marks=pytest.mark.long)])
-def test_sitemaps_of_a_million_entries_are_bounded(count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An index of sitemaps with 50,000 entries each, up to a million: so many are remembered, the rest is counted."""
-    monkeypatch.setattr(following, "MAX_LISTED", 3_000)
-    lists = [f"/s{number}.xml" for number in range(count)]
-
-    def page(path: str) -> Page | None:
-        if path == "/sitemap.xml":
-            return sitemap(*("{base}" + each for each in lists), kind="sitemap")
-        if path in lists:
-            return sitemap(*(f"{{base}}/p/{path[2:-4]}-{number}" for number in range(50_000)))
-        return html() if path == "/" else None
-
-    # The sitemaps are nearer than what they name: all are read before the limit is met.
-    result, _, site = visited(page, tmp_path / "crawl", resources=30, keep_warcs=False)
-    assert result.queued + result.counts[Outcome.LEFT_OUT] < 5_000
-    assert result.left_out == {"too-many-listed": count * 50_000 - 3_000}
-    assert len(site.server.paths) == 1 + 30
 
 
 def test_a_calendar_without_end_ends(tmp_path: Path) -> None:
@@ -392,71 +249,6 @@ def test_a_host_that_is_gone_is_left_alone(tmp_path: Path) -> None:
         assert dead
 
     asyncio.run(run())
-
-
-def test_somebody_may_stop_it_and_the_same_call_goes_on(tmp_path: Path) -> None:
-    """In order between two visits, or by cancelling: at most what was on its way is asked for again."""
-
-    async def run() -> None:
-        async with living(SMALL) as site:
-            result = await site.crawl(tmp_path / "crawl", should_stop=lambda: len(site.paths) >= 2)
-            assert (result.is_stopped, result.is_done) == (True, False)
-            task: asyncio.Task[object] = asyncio.create_task(
-                site.crawl(tmp_path / "crawl", tell=lambda *_: bool(task.cancel()))
-            )
-            with pytest.raises(asyncio.CancelledError):
-                await task
-            await site.crawl(tmp_path / "crawl")
-            assert set(site.paths) == {"/", "/a", "/b.html?x=1", "/deep/er/", "/deep/est", "/i.png"}
-            assert len(site.paths) <= 7
-            assert site.server.paths.count("/robots.txt") == site.server.paths.count("/sitemap.xml") == 1
-
-    asyncio.run(run())
-
-
-def test_a_finished_crawl_is_not_begun_again(tmp_path: Path) -> None:
-    """The same call asks for nothing, and says the same."""
-
-    async def run() -> None:
-        async with living(SMALL) as site:
-            first = await site.crawl(tmp_path / "crawl")
-            count = len(site.server.paths)
-            assert await site.crawl(tmp_path / "crawl") == first
-            assert site.server.paths[count:] == []
-
-    asyncio.run(run())
-
-
-def test_another_plan_is_refused(tmp_path: Path) -> None:
-    """A folder has one crawl; a plan or an address that is none is refused before anything is asked for."""
-
-    async def run() -> None:
-        async with living(SMALL) as site:
-            await site.crawl(tmp_path / "crawl")
-            with pytest.raises(UsageError, match="another plan"):
-                await site.crawl(tmp_path / "crawl", links=False)
-            with pytest.raises(UsageError, match="no regular expression"):
-                await site.crawl(tmp_path / "other", include=("(",))
-            with pytest.raises(UriError):
-                await site.crawl(tmp_path / "other", extra=("mailto:me@example.org",))
-            assert not (tmp_path / "other").exists()
-
-    asyncio.run(run())
-
-
-def test_the_state_of_something_else_is_refused(tmp_path: Path) -> None:
-    """A recovery's file of the same name, or a folder without any, is no crawl."""
-    from unlost.recover.state.state import State
-
-    with State(tmp_path) as state:
-        state.keep_fact("a", "b")
-    with pytest.raises(InputError, match="crawl"):
-        next(read_resources(tmp_path))
-    with pytest.raises(InputError, match="crawl"):
-        visited(SMALL, tmp_path)
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match="expected the folder of a crawl"):
-        next(read_resources(tmp_path / "empty"))
 
 
 def test_hosts_below_belong_to_a_domain(tmp_path: Path) -> None:

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.crawl.killed import Crawls, crawls
-from tests.crawl.site import Living, Page, html, living, moved
-from tests.crawl.test_crawling import sitemap
+from tests.crawl.site import Living, Page, html, living, moved, sitemap
 from tests.crawl.test_warcs import records
 from tests.killing import Killing
 from tests.recover.aside import aside

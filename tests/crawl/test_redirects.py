@@ -1,0 +1,56 @@
+"""Redirects of a site that is visited: recorded, followed, and ended."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.crawl.site import Page, by_path, html, moved, visited
+from unlost.crawl.following import CHAIN
+from unlost.crawl.resource import Outcome
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_redirects_are_recorded_and_followed(status: int, tmp_path: Path) -> None:
+    """Where they lead, relative or not, is visited in their place; another site is not."""
+    pages = {
+        "/": html("/old", "/away", "/odd"),
+        "/old": moved("new#part", status),
+        "/new": html(),
+        "/away": moved("http://elsewhere.example/", status),
+        "/odd": moved("ftp://127.0.0.1/", status),
+    }
+    _, resources, site = visited(pages, tmp_path / "crawl")
+    found = by_path(resources, site)
+    assert (found["/old"].status, found["/old"].redirect, found["/old"].reason) == (status, f"{site.url}/new", None)
+    assert (found["/new"].status, found["/new"].hops) == (200, 1)
+    assert (found["/away"].redirect, found["/away"].reason) == ("http://elsewhere.example/", "elsewhere")
+    assert (found["/odd"].status, found["/odd"].redirect) == (status, None)
+    assert "http://elsewhere.example/" not in found
+
+
+def test_a_spelling_that_redirects_to_another_is_asked_for(tmp_path: Path) -> None:
+    """A folder without its slash, and the page with it, are one page by name and two addresses."""
+    pages = {"/": html("/a"), "/a": moved("/a/"), "/a/": html("/a/b", "/a")}
+    _, resources, site = visited(pages, tmp_path / "crawl")
+    assert sorted(site.paths) == ["/", "/a", "/a/", "/a/b"]
+    assert by_path(resources, site)["/a/"].status == 200
+
+
+def test_redirects_in_a_circle_end(tmp_path: Path) -> None:
+    """Each address of the circle is asked for once, and one says that it is one; so does what leads to itself."""
+    pages = {"/": html("/1", "/self"), "/1": moved("/2"), "/2": moved("/3"), "/3": moved("/1"), "/self": moved("/self")}
+    _, resources, site = visited(pages, tmp_path / "crawl")
+    assert sorted(site.paths) == ["/", "/1", "/2", "/3", "/self"]
+    found = by_path(resources, site)
+    assert (found["/3"].reason, found["/self"].reason, found["/1"].reason) == ("circle", "circle", None)
+
+
+def test_redirects_that_lead_on_and_on_end(tmp_path: Path) -> None:
+    """After some, the next address is left out."""
+
+    def page(path: str) -> Page | None:
+        return html("/r/x") if path == "/" else moved(f"{path}x") if path.startswith("/r/") else None
+
+    _, resources, site = visited(page, tmp_path / "crawl")
+    assert len([path for path in site.paths if path.startswith("/r/")]) == CHAIN + 1
+    assert [each.reason for each in resources if each.outcome is Outcome.LEFT_OUT] == ["redirects"]

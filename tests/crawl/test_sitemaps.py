@@ -1,0 +1,85 @@
+"""Sitemaps: which are read, and how much of them."""
+
+import asyncio
+import gzip
+from pathlib import Path
+
+import pytest
+
+from tests.crawl.site import Page, html, living, moved, sitemap, text, visited
+from unlost.crawl import following
+from unlost.crawl.reading import read_resources
+from unlost.crawl.resource import LiveResource, Outcome
+
+
+def test_sitemaps_are_read(tmp_path: Path) -> None:
+    """Those of robots.txt, the usual one, indexes, and gzipped ones; what they name is visited and said to be named."""
+    pages = {
+        "/": html("/linked"),
+        "/robots.txt": text("Sitemap: {base}/index.xml\nSitemap: relative.xml"),
+        "/index.xml": sitemap("{base}/packed.xml.gz", "http://elsewhere.example/s.xml", kind="sitemap"),
+        "/relative.xml": sitemap("{base}/from-relative"),
+        "/sitemap.xml": sitemap("{base}/from-usual", "{base}/linked", "http://elsewhere.example/page"),
+        "/linked": html(), "/from-usual": html("/behind"), "/from-relative": html(), "/behind": html(),
+    }  # fmt: skip
+
+    def page(path: str) -> Page | None:
+        if path == "/packed.xml.gz":
+            packed = gzip.compress(
+                sitemap("http://127.0.0.1:PORT/from-packed".replace("PORT", str(port[0]))).body, mtime=0
+            )
+            return Page(packed, 200, {"content-type": "application/gzip"})
+        return html() if path == "/from-packed" else pages.get(path)
+
+    port = [0]
+
+    async def run() -> list[LiveResource]:
+        async with living(page) as site:
+            port[0] = site.server.port
+            await site.crawl(tmp_path / "crawl")
+            return [replace_base(each, site.url) for each in read_resources(tmp_path / "crawl")]
+
+    found = {each.uri: each for each in asyncio.run(run())}
+    assert {uri for uri, each in found.items() if each.is_in_sitemap} == {
+        "/from-usual", "/from-relative", "/from-packed", "/linked",
+    }  # fmt: skip
+    assert (found["/linked"].hops, found["/from-usual"].hops, found["/behind"].hops) == (1, None, None)
+    assert all(each.status == 200 for each in found.values())
+    assert not any("elsewhere" in uri for uri in found)
+
+
+def replace_base(resource: LiveResource, url: str) -> LiveResource:
+    """Return a resource with its path for its address."""
+    from dataclasses import replace
+
+    return replace(resource, uri=resource.uri.removeprefix(url))
+
+
+def test_a_sitemap_that_is_not_there_is_no_resource(tmp_path: Path) -> None:
+    """Nobody said that there is one: it is looked for, and forgotten."""
+    _, resources, site = visited({"/": html()}, tmp_path / "crawl")
+    assert "/sitemap.xml" in site.server.paths
+    assert [each.uri for each in resources] == [f"{site.url}/"]
+    for count, answer in enumerate((html("/made-up"), moved("/"), moved("/made-up"))):
+        _, resources, site = visited({"/": html(), "/sitemap.xml": answer}, tmp_path / str(count))
+        assert [each.uri for each in resources] == [f"{site.url}/"]
+
+
+@pytest.mark.parametrize("count", [2, pytest.param(20, marks=pytest.mark.long)])
+def test_sitemaps_of_a_million_entries_are_bounded(count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An index of sitemaps with 50,000 entries each, up to a million: so many are remembered, the rest is counted."""
+    monkeypatch.setattr(following, "MAX_LISTED", 3_000)
+    lists = [f"/s{number}.xml" for number in range(count)]
+
+    def page(path: str) -> Page | None:
+        if path == "/sitemap.xml":
+            return sitemap(*("{base}" + each for each in lists), kind="sitemap")
+        if path in lists:
+            return sitemap(*(f"{{base}}/p/{path[2:-4]}-{number}" for number in range(50_000)))
+        return html() if path == "/" else None
+
+    # The sitemaps are nearer than what they name: all are read before the limit is met.
+    result, _, site = visited(page, tmp_path / "crawl", resources=30, keep_warcs=False)
+    assert result.queued + result.counts[Outcome.LEFT_OUT] < 5_000
+    assert result.left_out == {"too-many-listed": count * 50_000 - 3_000}
+    assert len(site.server.paths) == 1 + 30
