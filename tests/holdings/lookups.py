@@ -1,0 +1,18 @@
+"""Maps to be looked up in, in the file and in memory."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from unlost.holdings import Map
+
+FORMS = pytest.mark.parametrize("form", [Map.open, Map.load], ids=["file", "memory"])
+Form = Callable[[Path], Map]
+
+
+def map_of(folder: Path, text: str | bytes, form: Form = Map.open) -> Map:
+    """Write a map and open it."""
+    file = folder / "a.ukvs"
+    file.write_bytes(text.encode() if isinstance(text, str) else text)
+    return form(file)
