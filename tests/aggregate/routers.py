@@ -3,9 +3,7 @@
 from random import Random
 from typing import Any
 
-from tests.aggregate.maps import (
-    Knowing,
-)
+from tests.aggregate.maps import Knowing
 from unlost.aggregate.experience import Experience
 from unlost.aggregate.route import Route
 from unlost.aggregate.routing import Router

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.recover.running import SITE, Run, page
 from tests.recover.stubs import Held, Stub
-from tests.recover.test_recovery import SITE, Run, page
 from unlost.errors import FailedError, NotNowError, UsageError
 from unlost.formats.capture import Capture
 from unlost.recover import recovery

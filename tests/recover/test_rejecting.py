@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.pages.verdicts.judged import is_labelled_bad, real_pages
+from tests.recover.running import SITE, Run, page
 from tests.recover.stubs import Held, Stub
-from tests.recover.test_recovery import SITE, Run, page
 from unlost.recover.judging import Judging
 from unlost.recover.state.file import VERSION
 from unlost.recover.state.reading import StateReading

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.recover.running import SITE, Run, page
 from tests.recover.stubs import Held, Stub
-from tests.recover.test_recovery import SITE, Run, page
 from unlost.errors import FailedError, ListCutError
 from unlost.recover.plan import Policy
 from unlost.recover.state.resources import Standing

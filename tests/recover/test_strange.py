@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.recover.running import Run, page
 from tests.recover.stubs import Held, Stub
-from tests.recover.test_recovery import Run, page
 from unlost.formats.capture import Capture
 from unlost.recover.summary import Entry
 

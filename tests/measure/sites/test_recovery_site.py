@@ -11,9 +11,9 @@ import pytest
 
 from tests.cli.run import unlost
 from tests.cli.test_recover import ARCHIVES, SITE
+from tests.recover.running import SITE as STUB_SITE
+from tests.recover.running import Run, page
 from tests.recover.stubs import Held, Stub
-from tests.recover.test_recovery import SITE as STUB_SITE
-from tests.recover.test_recovery import Run, page
 from unlost.archives.archive import Work
 from unlost.errors import FailedError, InputError
 from unlost.measure.sites.opening import open_site, size_of

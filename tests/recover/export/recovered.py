@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from tests.recover.running import SITE, Run, page
 from tests.recover.stubs import Held, Stub
-from tests.recover.test_recovery import SITE, Run, page
 
 DATE = "20140101000000"
 PARKED = b"<title>lost.example</title><p>This domain is for sale</p><a href='/spam'>Related searches</a>"

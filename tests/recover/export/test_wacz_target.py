@@ -19,8 +19,8 @@ from tests.recover.command import Command
 from tests.recover.export.conftest import Recovered
 from tests.recover.export.made import Copy, recovered
 from tests.recover.reading import kept
+from tests.recover.running import SITE
 from tests.recover.site import ROOT
-from tests.recover.test_recovery import SITE
 from tests.recover.village import PAGES
 from unlost.errors import UsageError
 from unlost.recover.export.archive_files.wacz_target import write_wacz

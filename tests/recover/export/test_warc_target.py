@@ -14,8 +14,8 @@ from tests.cli.run import unlost
 from tests.neighbours import pywb
 from tests.recover.export.conftest import Recovered
 from tests.recover.export.recovered import GIF, PARKED, SAME, held, recovered
+from tests.recover.running import SITE, Run
 from tests.recover.stubs import Stub
-from tests.recover.test_recovery import SITE, Run
 from tests.recover.village import PAGES
 from unlost.errors import InputError, UsageError
 from unlost.formats.warc_writing.members import packed

@@ -1,0 +1,76 @@
+"""Recoveries of a small site from archives in memory."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from tests.recover.stubs import Held, Stub
+from tests.virtual_clock import VirtualClock
+from unlost.recover.plan import Plan
+from unlost.recover.recovery import Recovery
+from unlost.recover.result import Result
+from unlost.recover.state.state import State
+from unlost.recover.summary import entries
+from unlost.recover.warcs import Warcs
+
+SITE = "http://lost.example/"
+_PATIENCE_SECONDS = 60  # of real time: nothing hangs
+
+
+def page(path: str, *links: str, date: str = "20140101000000", **more: Any) -> Held:  # noqa: ANN401  those of Held
+    """Return a page with links."""
+    text = f"<title>{path}</title>" + "".join(f"<a href='{link}'>x</a>" for link in links)
+    return Held(SITE + path, date, **{"body": text.encode(), **more})
+
+
+class Run:
+    """A recovery in a folder, run as often as wanted."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *archives: Stub,
+        max_bytes: int = 1 << 30,
+        **plan: Any,  # noqa: ANN401  that of Plan
+    ) -> None:
+        self.folder = folder
+        self.max_bytes = max_bytes
+        self.archives = archives
+        self.plan = Plan(SITE, **plan)
+        self.clock = VirtualClock()
+        self.events: list[tuple[str, dict[str, object]]] = []
+
+    def __call__(self, **options: Any) -> Result:  # noqa: ANN401  those of Recovery
+        """Run it."""
+        return asyncio.run(asyncio.wait_for(self._run(options), _PATIENCE_SECONDS))
+
+    async def _run(self, options: dict[str, Any]) -> Result:
+        self.events.clear()
+        with State(self.folder) as state:
+            warcs = Warcs(self.folder / "warc", self.clock, "test", max_bytes=self.max_bytes)
+            try:
+                recovery = Recovery(
+                    self.plan,
+                    state,
+                    warcs,
+                    {stub.archive.id: stub for stub in self.archives},
+                    self.clock,
+                    lambda event, fields: self.events.append((event, dict(fields))),
+                    **options,
+                )
+                return await recovery.run()
+            finally:
+                warcs.close()
+
+    def outcome(self) -> dict[str, str | None]:
+        """Return what is recovered, as `archive date`, and what is missing, as None, by path."""
+        with State(self.folder) as state:
+            return {
+                entry.uri.removeprefix(SITE): f"{entry.archive} {entry.datetime}" if entry.archive else None
+                for entry in entries(state)
+                if not entry.uri.endswith(("robots.txt", "sitemap.xml"))
+            }
+
+    def told(self, event: str) -> list[dict[str, object]]:
+        """Return what was told by a word."""
+        return [fields for name, fields in self.events if name == event]
