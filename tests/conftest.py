@@ -1,4 +1,4 @@
-"""What holds for every test: no network but loopback, no skip without a marker, real data where it is."""
+"""What holds for every test: no network but loopback, no skip without a marker, real data where it is; a browser."""
 
 import ipaddress
 import itertools
@@ -6,12 +6,17 @@ import os
 import signal
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
 
 from tests.real_data import DATA
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 # Derandomised, so that a green run stays green; the thorough profile looks further, with a new seed each time.
 hypothesis.settings.register_profile("fast", max_examples=200, derandomize=True, deadline=None)
@@ -98,3 +103,21 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"{_seen['illegal_skips']} skipped without one of the markers {sorted(SKIPPABLE)}")
     if DATA.is_dir() and not _seen["real_data"]:
         terminalreporter.write_line("no real_data test ran although the data is there")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator["Browser"]:
+    """Run Chromium, which finds nothing but this machine; no longer than a file, since its loop forbids others."""
+    from tests.neighbours import chromium
+
+    with chromium.browser() as running:
+        yield running
+
+
+@pytest.fixture
+def page(browser: "Browser") -> Iterator["Page"]:
+    """Open a window as wide as a phone."""
+    from tests.shown.looking import phone
+
+    with phone(browser) as opened:
+        yield opened

@@ -1,8 +1,11 @@
 """A small disk of a test's own: mounted in a namespace, for one process and those that it starts, and gone with it."""
 
+import resource
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -36,3 +39,14 @@ def run_on_small_disk(folder: Path, size: str, module: str, *words: str) -> None
     command = f"mount -t tmpfs -o size={size} none {disk} && exec {sys.executable} -m {module} {arguments}"
     done = subprocess.run([*alone, command], cwd=ROOT, capture_output=True, text=True, check=False, timeout=180)
     assert (done.returncode, done.stdout) == (0, AS_IT_SHOULD_BE), done.stderr[-4000:]
+
+
+@contextmanager
+def small_files(size: int) -> Iterator[None]:
+    """Let no file grow beyond a size: to who writes it that is a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

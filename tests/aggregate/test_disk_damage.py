@@ -1,11 +1,9 @@
 """What becomes of answers on a disk that is damaged, full or hanging, or has the file of somebody else."""
 
 import asyncio
-import resource
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,6 +11,7 @@ import pytest
 from tests.aggregate.answers import an_answer
 from tests.aggregate.disks import a_disk, kept, timeless
 from tests.aggregate.stubs import PAGE, Archives, aggregator
+from tests.small_disk import small_files
 from tests.virtual_clock import VirtualClock
 from unlost.aggregate import packing
 from unlost.aggregate.wish import Wish
@@ -50,17 +49,6 @@ def test_an_entry_that_is_damaged_is_removed_and_told(tmp_path: Path) -> None:
 
     asyncio.run(work())
     assert len(told) == 1
-
-
-@contextmanager
-def small_files(size: int) -> Iterator[None]:
-    """Let no file grow beyond a size: for a database that is a full disk."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def test_a_full_disk_is_told_once(tmp_path: Path) -> None:

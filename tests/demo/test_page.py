@@ -7,7 +7,6 @@ from typing import Literal, TypeAlias
 import pytest
 from playwright.sync_api import Browser, BrowserContext, FrameLocator, Page, expect
 
-from tests.neighbours import chromium
 from tests.shown.axe import faults
 from unlost.demo.serving import Showing
 from unlost.service.server import listen
@@ -24,13 +23,6 @@ def address(page_folder: Path) -> Iterator[str]:
     """Serve the page."""
     with listen("127.0.0.1", 0) as listening, Showing(listening, page_folder) as showing:
         yield showing.address
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Run Chromium, which finds nothing but this machine."""
-    with chromium.browser() as running:
-        yield running
 
 
 @pytest.fixture

@@ -1,27 +1,19 @@
 """The page about a comparison, looked at in a real browser; every look is shown the fault that it is there for."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.measure.made_sites import MadeSite, made_comparison, resource
-from tests.shown.looking import EVIL, HIDDEN, LONG, RIGHT_TO_LEFT, Visit, chromium, contrast, luminance, phone, ratio
+from tests.shown.looking import EVIL, HIDDEN, LONG, RIGHT_TO_LEFT, Visit, contrast, luminance, ratio
 from unlost.measure import comparison_page as renderer
 from unlost.measure.comparison import Comparison, Likeness, compare
 from unlost.measure.comparison_page import comparison_page
 from unlost.measure.penalty_rules import PenaltyRules
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Run Chromium, which reaches nothing at all."""
-    with chromium() as started:
-        yield started
 
 
 def mixed() -> Comparison:
@@ -46,13 +38,6 @@ def mixed() -> Comparison:
 def html_of(comparison: Comparison) -> str:
     """Return the page of a comparison."""
     return comparison_page(comparison, f"/home/{EVIL}", f"b{HIDDEN}.warc", comparison.weighed(PenaltyRules()))
-
-
-@pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    """Open a window as wide as a phone."""
-    with phone(browser) as opened:
-        yield opened
 
 
 def test_it_stands_alone(page: Page, tmp_path: Path) -> None:

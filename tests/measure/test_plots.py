@@ -10,7 +10,7 @@ import pytest
 from tests.cli.run import unlost
 from tests.cli.test_overlap import overlap, place
 from tests.measure.factors.planted import plant
-from tests.shown.looking import chromium
+from tests.neighbours import chromium
 from unlost.errors import UsageError
 from unlost.measure.availability.states import State
 from unlost.measure.plots import check_plot, plot_watch
@@ -52,7 +52,7 @@ def watched(name: str) -> list[Watched]:
 def test_states_of_a_watch_are_seen_and_names_are_no_formulas(tmp_path: Path) -> None:
     """The title and the key stand there as they are, also with dollars, brackets and letters that no font has."""
     plot_watch(watched(r"$\frac{1}{$ <b>\u202e\U0001f600"), tmp_path / "w.svg")
-    with chromium() as browser:
+    with chromium.browser() as browser:
         page = browser.new_page()
         page.goto((tmp_path / "w.svg").as_uri())
         assert page.locator("svg path").count() > 10

@@ -10,25 +10,17 @@ from pathlib import Path
 from tests.neighbours import apache, nginx
 from tests.neighbours.process import running
 
-_NGINX = """\
-daemon off;
-master_process off;
-pid {work}/nginx.pid;
-error_log stderr;
-events {{ worker_connections 64; }}
-http {{
+_NGINX = (
+    nginx.COMMON
+    + """\
     access_log off;
-    client_body_temp_path {work}/body;
-    proxy_temp_path {work}/proxy;
-    fastcgi_temp_path {work}/fastcgi;
-    uwsgi_temp_path {work}/uwsgi;
-    scgi_temp_path {work}/scgi;
     types {{ text/html html; }}
     gzip on;
     gzip_min_length 1;
     server {{ listen 127.0.0.1:{port}; root "{folder}"; }}
 }}
 """
+)
 
 _APACHE = """\
 AddOutputFilterByType DEFLATE text/html

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.neighbours.process import running
 
-_COMMON = """\
+COMMON = """\
 daemon off;
 master_process off;
 pid {work}/nginx.pid;
@@ -22,9 +22,10 @@ http {{
     uwsgi_temp_path {work}/uwsgi;
     scgi_temp_path {work}/scgi;
 """
+"""How its configuration begins, up to what each kind of server has of its own."""
 
 _CONFIG = (
-    _COMMON
+    COMMON
     + """\
     access_log {work}/access.log;
     types {{ application/gzip gz; }}
@@ -40,7 +41,7 @@ _CONFIG = (
 )
 
 _HOSTING = (
-    _COMMON
+    COMMON
     + """\
     access_log off;
     types {{ text/html html; }}
@@ -57,7 +58,7 @@ _HOSTING = (
 )
 
 _SITE = (
-    _COMMON
+    COMMON
     + """\
     access_log off;
     types {{ text/html html; application/pdf pdf; image/gif gif; image/jpeg jpg; image/png png; text/plain txt; }}
@@ -71,7 +72,7 @@ _SITE = (
 )
 
 _BALANCING = (
-    _COMMON
+    COMMON
     + """\
     log_format who '$upstream_addr $request_method $uri $status';
     include "{folder}/site.conf";

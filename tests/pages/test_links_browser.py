@@ -1,11 +1,9 @@
 """What Chromium makes of tricky spellings, and what we make of them."""
 
-import shutil
-from collections.abc import Iterator
 from urllib.parse import urljoin
 
 import pytest
-from playwright.sync_api import BrowserContext, Route, sync_playwright
+from playwright.sync_api import Browser, Route
 
 from tests.models import pages as model
 from unlost.pages.links import links
@@ -67,20 +65,7 @@ PAGES = {
 }
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[BrowserContext]:
-    """Start a browser that reaches nothing: every request is answered here."""
-    program = shutil.which("chromium")
-    assert program is not None, "chromium: run `make test`, which installs it"
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=program, headless=True, args=["--no-sandbox"])
-        try:
-            yield running.new_context()
-        finally:
-            running.close()
-
-
-def said(browser: BrowserContext, body: bytes, mime: str) -> dict[str, list[str]]:
+def said(browser: Browser, body: bytes, mime: str) -> dict[str, list[str]]:
     """Return what the browser says that a page at BASE refers to."""
 
     def answer(route: Route) -> None:
@@ -101,7 +86,7 @@ def said(browser: BrowserContext, body: bytes, mime: str) -> dict[str, list[str]
 
 
 @pytest.mark.parametrize("charset", PAGES)
-def test_a_browser_finds_the_same(browser: BrowserContext, charset: str) -> None:
+def test_a_browser_finds_the_same(browser: Browser, charset: str) -> None:
     """Links, images, style sheets, scripts and frames of a page of tricky spellings lead where Chromium would go."""
     body = PAGES[charset].encode(charset)
     found = said(browser, body, f"text/html; charset={charset}")
@@ -115,7 +100,7 @@ def test_a_browser_finds_the_same(browser: BrowserContext, charset: str) -> None
     assert sorted(ours) == sorted(pages | requisites)
 
 
-def test_the_comparison_sees_what_a_simple_reader_gets_wrong(browser: BrowserContext) -> None:
+def test_the_comparison_sees_what_a_simple_reader_gets_wrong(browser: Browser) -> None:
     """Python's own parser and joining of addresses would not pass."""
     found = said(browser, SPELLINGS.encode(), "text/html; charset=utf-8")
     simple = {uri for uri, use in model.page(SPELLINGS, BASE) if use == "page"}

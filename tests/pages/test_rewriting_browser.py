@@ -1,11 +1,9 @@
 """What Chromium asks for when it opens a page that was rewritten."""
 
-import shutil
-from collections.abc import Iterator
 from urllib.parse import urljoin
 
 import pytest
-from playwright.sync_api import BrowserContext, Route, sync_playwright
+from playwright.sync_api import Browser, Route
 
 from unlost.pages.link import Use
 from unlost.pages.rewriting import rewrite
@@ -50,20 +48,7 @@ ASKED = [
 ]
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[BrowserContext]:
-    """Start a browser that reaches nothing: every request is answered here."""
-    program = shutil.which("chromium")
-    assert program is not None, "chromium: run `make test`, which installs it"
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=program, headless=True, args=["--no-sandbox"])
-        try:
-            yield running.new_context()
-        finally:
-            running.close()
-
-
-def requests(browser: BrowserContext, address: str, body: bytes, mime: str) -> set[str]:
+def requests(browser: Browser, address: str, body: bytes, mime: str) -> set[str]:
     """Return what the browser asks for when it opens a page."""
     asked: set[str] = set()
 
@@ -106,7 +91,7 @@ def replaced(charset: str) -> tuple[bytes, dict[str, str]]:
 
 
 @pytest.mark.parametrize("charset", ["utf-8", "shift_jis"])
-def test_a_browser_asks_for_the_new_addresses(browser: BrowserContext, charset: str) -> None:
+def test_a_browser_asks_for_the_new_addresses(browser: Browser, charset: str) -> None:
     """A page opened elsewhere asks for all that is new, and for what was left where it was, and for nothing else."""
     body, new = replaced(charset)
     asked = requests(browser, NEW, body, "text/html")
@@ -115,14 +100,14 @@ def test_a_browser_asks_for_the_new_addresses(browser: BrowserContext, charset: 
     assert {uri.replace("%27", "'") for uri in asked} == expected | {"http://old.example/b/left.png"}
 
 
-def test_a_browser_asked_for_the_same_before(browser: BrowserContext) -> None:
+def test_a_browser_asked_for_the_same_before(browser: Browser) -> None:
     """The page asked for as much at its old place, but for what the policy and the hashes there would not let in."""
     body = PAGE.replace("CHARSET", "utf-8").replace("-Security", "-No").replace("integrity", "no").encode()
     asked = requests(browser, OLD, body, "text/html")
     assert len(asked) == len(ASKED)
 
 
-def test_a_page_that_keeps_its_base_is_caught(browser: BrowserContext) -> None:
+def test_a_page_that_keeps_its_base_is_caught(browser: Browser) -> None:
     """The comparison sees a base that was not dropped, and a policy."""
     _, new = replaced("utf-8")
     body = PAGE.replace("CHARSET", "utf-8").encode()

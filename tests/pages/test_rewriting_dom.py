@@ -2,12 +2,10 @@
 
 import random
 import re
-import shutil
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
 
 from unlost.pages.rewriting import rewrite
 
@@ -49,19 +47,6 @@ _DOM = """pages => pages.map(text => {
     walk(new DOMParser().parseFromString(text, 'text/html'))
     return found
 })"""
-
-
-@pytest.fixture(scope="module")
-def page() -> Iterator[Page]:
-    """Start a browser."""
-    program = shutil.which("chromium")
-    assert program is not None, "chromium: run `make test`, which installs it"
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=program, headless=True, args=["--no-sandbox"])
-        try:
-            yield running.new_page()
-        finally:
-            running.close()
 
 
 def pages() -> list[str]:

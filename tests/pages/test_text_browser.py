@@ -1,11 +1,9 @@
 """What Chromium shows of tricky pages, and what we take for their text."""
 
 import re
-import shutil
-from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
 
 from unlost.pages.text import text_of
 
@@ -34,24 +32,11 @@ un</p>stray<section>sec</section><article>art</article><nav>nav</nav>e1<em>e2</e
 """
 
 
-@pytest.fixture(scope="module")
-def tab() -> Iterator[Page]:
-    """Start a browser that reaches nothing."""
-    program = shutil.which("chromium")
-    assert program is not None, "chromium: run `make test`, which installs it"
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=program, headless=True, args=["--no-sandbox"])
-        try:
-            yield running.new_page()
-        finally:
-            running.close()
-
-
-def shown(tab: Page, body: str) -> list[str]:
+def shown(page: Page, body: str) -> list[str]:
     """Return the words that the browser shows of a page, after those of its title."""
-    tab.route("**/*", lambda route: route.fulfill(body=body, content_type="text/html; charset=utf-8"))
-    tab.goto(BASE)
-    return words(tab.evaluate("document.title + '\\n' + document.body.innerText"))
+    page.route("**/*", lambda route: route.fulfill(body=body, content_type="text/html; charset=utf-8"))
+    page.goto(BASE)
+    return words(page.evaluate("document.title + '\\n' + document.body.innerText"))
 
 
 def words(text: str) -> list[str]:
@@ -59,14 +44,14 @@ def words(text: str) -> list[str]:
     return re.split(r"[ \t\n\r\f]+", text.strip())
 
 
-def test_a_browser_shows_the_same(tab: Page) -> None:
+def test_a_browser_shows_the_same(page: Page) -> None:
     """The words of a page of tricky markup are those that Chromium shows, parted where it parts them."""
     read = text_of(PAGE.encode(), "text/html", BASE, "utf-8")
     assert read is not None
-    assert words(read.text) == shown(tab, PAGE)
+    assert words(read.text) == shown(page, PAGE)
 
 
-def test_the_comparison_sees_what_a_simple_reader_gets_wrong(tab: Page) -> None:
+def test_the_comparison_sees_what_a_simple_reader_gets_wrong(page: Page) -> None:
     """Taking out whatever is between brackets would not pass."""
     simple = re.sub(r"<[^>]*>", "", PAGE)
-    assert len(set(words(simple)) ^ set(shown(tab, PAGE))) > 20
+    assert len(set(words(simple)) ^ set(shown(page, PAGE))) > 20

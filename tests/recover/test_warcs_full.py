@@ -3,27 +3,14 @@
 import errno
 import os
 import resource
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.recover.full_disk import fill
 from tests.recover.kept import capture, copy, opened
-from tests.small_disk import run_on_small_disk
+from tests.small_disk import run_on_small_disk, small_files
 from unlost.errors import InputError
-
-
-@contextmanager
-def small_files(size: int) -> Iterator[None]:
-    """Let no file grow beyond a size."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 @pytest.mark.parametrize("size", [0, 3_000, 1_200_000])

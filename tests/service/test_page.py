@@ -1,32 +1,17 @@
 """The page for people, in a real browser: with and without scripts, small and large, and with hostile names."""
 
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from tests.service.client import Client
 from tests.service.prepared import EVIL_NAME, PAGE, copies
 from unlost.service.page import Page as Renderer
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Run Chromium, which reaches nothing but this machine."""
-    program = shutil.which("chromium")
-    assert program is not None, "chromium: run `make test`, which installs it"
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(
-            executable_path=program,
-            args=["--no-sandbox", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"],
-        )
-        yield started
-        started.close()
 
 
 class Visit:

@@ -1,30 +1,16 @@
 """Looks at pages for people in a real browser, and names that nobody should meet, to put into them."""
 
 import re
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 EVIL = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
 HIDDEN = "\u202egnp.exe\x1b[31m\x00\udcff"
 RIGHT_TO_LEFT = "שלום/مرحبا"
 LONG = "a" * 100_000
-
-
-@contextmanager
-def chromium() -> Iterator[Browser]:
-    """Run Chromium, which reaches nothing at all."""
-    program = shutil.which("chromium")
-    assert program is not None, "chromium: run `make test`, which installs it"
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(
-            executable_path=program, args=["--no-sandbox", "--host-resolver-rules=MAP * ~NOTFOUND"]
-        )
-        yield started
-        started.close()
 
 
 @contextmanager

@@ -1,14 +1,13 @@
 """The page of logs, looked at in a real browser; every look is shown the fault that it is there for."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 from playwright.sync_api import Browser
 
-from tests.shown.looking import EVIL, HIDDEN, LONG, RIGHT_TO_LEFT, Visit, chromium, phone
+from tests.shown.axe import faults_of
+from tests.shown.looking import EVIL, HIDDEN, LONG, RIGHT_TO_LEFT, Visit, phone
 from unlost.formats.problems import Problems
 from unlost.holdings.accesses.gathering import gather_accesses
 from unlost.holdings.accesses.tables import access_object, access_page, access_tables
@@ -16,13 +15,6 @@ from unlost.holdings.accesses.tables import access_object, access_page, access_t
 # Half a pair of surrogates is no text, and such a line is refused.
 _NAMES = (EVIL, HIDDEN.rstrip("\udcff"), RIGHT_TO_LEFT, LONG, "ia")
 _MATRIX = ((0, 3, 2, 1, 0, 0, 0), (5, 1, 0, 0, 0, 0, 0), *(((0,) * 7,) * 5))
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Run Chromium, which reaches nothing at all."""
-    with chromium() as started:
-        yield started
 
 
 def _page(folder: Path) -> str:
@@ -73,16 +65,9 @@ def test_what_is_looked_for_is_seen(browser: Browser, tmp_path: Path) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_everybody_can_read_it(browser: Browser, tmp_path: Path, scheme: str) -> None:
     """axe-core objects to nothing, and does object to a button without a name."""
-    text, found = _page(tmp_path), []
-    for shown in (text, text.replace("<main>", "<main><button></button>")):
-        # Its policy would keep axe out, too.
-        context = browser.new_context(bypass_csp=True, color_scheme="dark" if scheme == "dark" else "light")
-        page = context.new_page()
-        Visit(page, tmp_path / "page.html", shown)
-        found.append(Axe().run(page).response["violations"])
-        context.close()
-    assert found[0] == []
-    assert found[1] != []
+    file, text = tmp_path / "page.html", _page(tmp_path)
+    assert faults_of(browser, file, text, scheme) == []
+    assert faults_of(browser, file, text.replace("<main>", "<main><button></button>"), scheme) != []
 
 
 def test_a_log_of_endless_names_takes_little_memory(tmp_path: Path) -> None:

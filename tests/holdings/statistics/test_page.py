@@ -1,13 +1,12 @@
 """The page of statistics, looked at in a real browser; every look is shown the fault that it is there for."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 from playwright.sync_api import Browser
 
-from tests.shown.looking import EVIL, HIDDEN, LONG, RIGHT_TO_LEFT, Visit, chromium, phone
+from tests.shown.axe import faults_of
+from tests.shown.looking import EVIL, HIDDEN, LONG, RIGHT_TO_LEFT, Visit, phone
 from unlost.holdings.statistics.figures import Figures
 from unlost.holdings.statistics.files import csv_text
 from unlost.holdings.statistics.gathering import gather
@@ -16,13 +15,6 @@ from unlost.holdings.statistics.writing import statistics_page, write_report
 from unlost.shown.table import Table
 
 _NAMES = (EVIL, HIDDEN, RIGHT_TO_LEFT, LONG, "com,a)/")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Run Chromium, which reaches nothing at all."""
-    with chromium() as started:
-        yield started
 
 
 def _figures(folder: Path) -> Figures:
@@ -65,18 +57,10 @@ def test_it_stands_alone(browser: Browser, tmp_path: Path) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_everybody_can_read_it(browser: Browser, tmp_path: Path, scheme: str) -> None:
     """axe-core objects to nothing, and does object to a button without a name and to pale words."""
-    text = statistics_page(_figures(tmp_path), "a.cdx")
-    found = []
+    file, text = tmp_path / "page.html", statistics_page(_figures(tmp_path), "a.cdx")
     planted = text.replace("<main>", '<main><button></button><p style="color: #999; background: #aaa">pale</p>')
-    for shown in (text, planted):
-        # Its policy would keep axe out, too.
-        context = browser.new_context(bypass_csp=True, color_scheme="dark" if scheme == "dark" else "light")
-        page = context.new_page()
-        Visit(page, tmp_path / "page.html", shown)
-        found.append(Axe().run(page).response["violations"])
-        context.close()
-    assert found[0] == []
-    assert found[1] != []
+    assert faults_of(browser, file, text, scheme) == []
+    assert faults_of(browser, file, planted, scheme) != []
 
 
 def test_files_are_the_same_every_time(tmp_path: Path) -> None:

@@ -1,14 +1,14 @@
 """The pages about checks and watches, looked at in a real browser; every look is shown the fault it is there for."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Page
 
 from tests.measure.availability.made import NOW, held, live, standing
-from tests.shown.looking import EVIL, HIDDEN, LONG, RIGHT_TO_LEFT, Visit, chromium, phone
+from tests.shown.looking import EVIL, HIDDEN, LONG, RIGHT_TO_LEFT, Visit
 from unlost.crawl.resource import LiveResource, Outcome
 from unlost.measure.availability import page as renderer
 from unlost.measure.availability.drawing import ORDER, bar, columns
@@ -27,20 +27,6 @@ from unlost.shown.page import templates
 pytestmark = pytest.mark.browser
 DAY = 86_400.0
 BEGIN = 1_700_006_400.0
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Run Chromium, which reaches nothing at all."""
-    with chromium() as started:
-        yield started
-
-
-@pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    """Open a window as wide as a phone."""
-    with phone(browser) as opened:
-        yield opened
 
 
 def mixed() -> list[Standing]:

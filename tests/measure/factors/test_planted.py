@@ -11,7 +11,6 @@ import pytest
 from playwright.sync_api import Page
 
 from tests.cli.run import unlost
-from tests.measure.availability.test_page import browser, page
 from tests.measure.factors.planted import PLANTED, Truth, plant
 from tests.models.regression import least_squares
 from tests.shown.looking import EVIL, Visit
@@ -22,7 +21,6 @@ from unlost.measure.factors.page import factors_page
 from unlost.measure.factors.reading import Known
 from unlost.shown.page import templates
 
-__all__ = ["browser", "page"]
 SITES = 21
 
 

@@ -78,22 +78,16 @@ def test_passwords_of_older_files_are_told(documents: Documents) -> None:
 @pytest.mark.browser
 def test_a_pdf_of_chromium_has_the_words_of_its_page(documents: Documents) -> None:
     """What a browser prints comes back whole: ligatures, words parted at the end of a line, other scripts."""
-    import shutil
-
-    from playwright.sync_api import sync_playwright
+    from tests.neighbours import chromium
 
     page = (
         "<p>Bringing a website back: efficient office flow.</p><p>Grüße aus Köln, Привет, мир, Ελληνικά.</p>"
         "<p lang=en style='width:6em'>an extra&shy;ordi&shy;narily long word</p><table><tr><td>north<td>south</table>"
     )
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        try:
-            tab = browser.new_page()
-            tab.set_content(page)
-            body = tab.pdf()
-        finally:
-            browser.close()
+    with chromium.browser() as browser:
+        tab = browser.new_page()
+        tab.set_content(page)
+        body = tab.pdf()
     assert documents.text_of(body, DocumentKind.PDF) == Text(
         "Bringing a website back: efficient office flow. Grüße aus Köln, Привет, мир, Ελληνικά. "
         "an extraordinarily long word north south",

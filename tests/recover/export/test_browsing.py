@@ -1,7 +1,6 @@
 """Exported sites, opened in Chromium: from the folder, from servers under old and new addresses, and out of a WACZ."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -10,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from tests.cli.run import unlost
-from tests.neighbours import apache, chromium, nginx, pywb
+from tests.neighbours import apache, nginx, pywb
 from tests.real_data import DATA
 from tests.recover.command import Command
 from tests.recover.export import lost_town
@@ -77,13 +76,6 @@ def exported(command: Command, folder: Path, never_asked: list[str] | None = Non
     found = [line.uri for line in lines if not line.is_missing]
     missing = [line.uri for line in lines if line.is_missing]
     return Site(folder / "site", folder / "site.wacz", found, missing + (never_asked or []), never_asked is not None)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Run one for all."""
-    with chromium.browser() as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

@@ -1,13 +1,12 @@
 """Whoever looks at exported sites finds what is wrong with them, in folders and on servers."""
 
 import base64
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser
 
-from tests.neighbours import chromium, nginx
+from tests.neighbours import nginx
 from tests.recover.export.browsing import Findings, look_at
 from unlost.recover.export.hosting.files import hosting_files
 
@@ -44,13 +43,6 @@ FAULTS = {
     "a page that leaves": (b"<script>location='http://else.example/moved'</script>", "outside", "moved"),
 }
 PAGES = {f"d/fault-{number}.html": fault for number, fault in enumerate(FAULTS)}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Run one for all."""
-    with chromium.browser() as running:
-        yield running
 
 
 def write(folder: Path, more: dict[str, bytes]) -> None:

@@ -7,8 +7,7 @@ import pytest
 
 from tests.recover.export.full_disk import fill
 from tests.recover.export.unpacked import KINDS
-from tests.recover.test_warcs_full import small_files
-from tests.small_disk import run_on_small_disk
+from tests.small_disk import run_on_small_disk, small_files
 
 ARCHIVES = ("site.warc.gz", "site.wacz")
 

@@ -1,14 +1,13 @@
 """The page about a recovery, looked at in a real browser; every look is shown the fault that it is there for."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 from playwright.sync_api import Browser, Page
 
 from tests.recover.report.states import SITE, Made, make, note_list
-from tests.shown.looking import EVIL, HIDDEN, LONG, RIGHT_TO_LEFT, Visit, chromium, contrast, luminance, phone
+from tests.shown.axe import faults_of
+from tests.shown.looking import EVIL, HIDDEN, LONG, RIGHT_TO_LEFT, Visit, contrast, luminance
 from unlost.pages.link import Use
 from unlost.recover.report import page as renderer
 from unlost.recover.report.figures import figures_of
@@ -61,20 +60,6 @@ def html_of(folder: Path, language: str = "en") -> str:
     """Return the page of a recovery."""
     with StateReading(folder) as state:
         return report_page(state, figures_of(state), has_files=True, language=language)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Run Chromium, which reaches nothing at all."""
-    with chromium() as started:
-        yield started
-
-
-@pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    """Open a window as wide as a phone."""
-    with phone(browser) as opened:
-        yield opened
 
 
 def test_it_stands_alone(page: Page, folder: Path, tmp_path: Path) -> None:
@@ -187,23 +172,11 @@ def test_everything_has_a_name(page: Page, folder: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_everybody_can_use_it(browser: Browser, folder: Path, tmp_path: Path, language: str, scheme: str) -> None:
     """axe-core objects to nothing in either language, and does object to a page that does not say which it is in."""
-    with browser.new_context(
-        bypass_csp=True,  # its policy would keep axe out, too
-        color_scheme=scheme,  # type: ignore[arg-type]  # one of two words
-    ) as context:
-        page = context.new_page()
-        text = html_of(folder, language)
-        assert faults(page, tmp_path / "page.html", text) == []
-        assert page.locator("html").get_attribute("lang") == language
-        planted = text.replace(f'<html lang="{language}">', "<html>")
-        assert faults(page, tmp_path / "planted.html", planted) == ["html-has-lang"]
-
-
-def faults(page: Page, file: Path, text: str) -> list[str]:
-    """Return the names of what axe finds wrong with a page."""
-    Visit(page, file, text)
-    found = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
-    return [each["id"] for each in found]
+    file, text = tmp_path / "page.html", html_of(folder, language)
+    assert faults_of(browser, file, text, scheme) == []
+    assert text.count(f'<html lang="{language}">') == 1
+    (fault,) = faults_of(browser, file, text.replace(f'<html lang="{language}">', "<html>"), scheme)
+    assert fault.startswith("html-has-lang")
 
 
 def test_long_lists_are_cut_and_say_so(page: Page, tmp_path: Path) -> None:

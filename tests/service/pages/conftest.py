@@ -1,19 +1,10 @@
-"""A service that takes orders by pages, with archives of a small site and a mail server, and a browser."""
+"""A service that takes orders by pages, with archives of a small site and a mail server."""
 
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser
 
-from tests.neighbours import chromium
 from tests.service.pages.place import Place, running_place
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Run Chromium, which reaches nothing but this machine; no longer than a file, since its loop forbids others."""
-    with chromium.browser() as started:
-        yield started
 
 
 @pytest.fixture(scope="session")
