@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.cli.run import UNLOST
-from tests.service.test_server import listening_at, started
+from tests.service.servers import listening_at, started
 
 from bench.measure import Report
 from unlost.formats.problems import Problems

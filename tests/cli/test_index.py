@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.run import unlost
-from tests.formats.test_wacz import wacz
 from tests.formats.test_warc_forms import ARC_1, arc_record
+from tests.formats.wacz_files import wacz
 from tests.formats.warcs import member, record
 
 ROWS = (

@@ -8,7 +8,7 @@ import pytest
 
 from tests.archives.archive_files import page, write
 from tests.cli.run import unlost
-from tests.formats.test_wacz import wacz
+from tests.formats.wacz_files import wacz
 from tests.neighbours import file_servers
 from tests.neighbours.pywb import serving_warcs
 from tests.vault.keepers import entry

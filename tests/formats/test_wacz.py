@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.formats.wacz_files import wacz
 from tests.formats.warcs import member, pages, record
 from tests.real_data import DATA
 from unlost.errors import ArchiveFileError
@@ -18,15 +19,6 @@ from unlost.formats.warc import open_record as open_warc
 from unlost.formats.warc import read_captures as read_warc
 
 WARC = b"".join(member(record(number=number)) for number in range(3))
-
-
-def wacz(path: Path, members: dict[str, bytes], compression: int = zipfile.ZIP_STORED) -> Path:
-    """Write a WACZ with these members."""
-    with zipfile.ZipFile(path, "w", compression) as archive:
-        archive.writestr("datapackage.json", "{}")
-        for name, data in members.items():
-            archive.writestr(name, data)
-    return path
 
 
 def read(path: Path) -> tuple[list[Capture], dict[str, int]]:

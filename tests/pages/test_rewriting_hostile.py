@@ -5,7 +5,7 @@ import time
 import pytest
 
 from tests.pages.dropping import Dropping
-from tests.pages.test_links_hostile import TRAPS
+from tests.pages.traps import TRAPS
 from unlost import _core
 from unlost.pages.links import find_links
 from unlost.pages.rewriting import rewrite, script_candidates

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from tests.pages.test_links_real import FILES, WARCS, bodies
+from tests.pages.crawled import FILES, WARCS, bodies
 from unlost.pages.link import Link, Use
 from unlost.pages.links import links
 from unlost.pages.rewriting import rewrite

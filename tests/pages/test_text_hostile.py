@@ -5,7 +5,7 @@ import zlib
 
 import pytest
 
-from tests.pages.test_links_hostile import MB, TRAPS
+from tests.pages.traps import MB, TRAPS
 from unlost import _core
 from unlost.pages.shingles import resemblance
 from unlost.pages.text import text_of

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.models import shingles, text
-from tests.pages.test_links_real import WARCS, bodies
+from tests.pages.crawled import WARCS, bodies
 from unlost.pages.shingles import resemblance
 from unlost.pages.text import text_of
 

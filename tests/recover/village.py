@@ -19,6 +19,7 @@ from tests.recover.site import HOST, ROOT, Held, Site, a, html, part
 from unlost.archives.archive import Archive, Limit, Work
 
 PAGES = 14
+FILES = 1 + 2 * PAGES  # the front page, and pages with an image each
 NAMES = ("a", "b")
 
 

@@ -1,13 +1,11 @@
 """The server as a process: ports, signals, and answers that are in progress."""
 
 import json
-import os
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -16,6 +14,7 @@ from tests.cli.run import UNLOST, unlost
 from tests.neighbours.process import free_port
 from tests.service.client import ROOT, Client, is_ready
 from tests.service.prepared import PAGE
+from tests.service.servers import listening_at, started
 
 REGISTRY = """
 [[archive]]
@@ -27,34 +26,12 @@ timemap = "http://127.0.0.1:{port}/timemap/"
 """
 
 
-@contextmanager
-def started(command: list[str | Path], env: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a process, and end it if the test does not."""
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, env={**os.environ, **env}, start_new_session=True)
-    try:
-        yield process
-    finally:
-        if process.poll() is None:
-            process.kill()
-        process.wait()
-        assert process.stderr is not None
-        process.stderr.close()
-
-
 def serving(tmp_path: Path, *more: str) -> tuple[list[str | Path], dict[str, str]]:
     """Return a command that serves at a free port an archive that is not there, and its environment."""
     registry = tmp_path / "archives.toml"
     registry.write_text(REGISTRY.format(port=free_port()))
     environment = {"UNLOST_HOME": str(tmp_path), "UNLOST_CONTACT": "me@example.org", "PYTHONUNBUFFERED": "1"}
     return [UNLOST, "serve", "--port", "0", "--archives", str(registry), *more], environment
-
-
-def listening_at(process: subprocess.Popen[bytes]) -> Client:
-    """Return a client once the server says where it listens."""
-    assert process.stderr is not None
-    line = process.stderr.readline().decode()
-    assert line.startswith("unlost: listening at http://127.0.0.1:"), line
-    return Client(int(line.rpartition(":")[2].strip().rstrip("/")))
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])

@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.run import UNLOST, unlost
 from tests.service.client import Client
-from tests.service.test_server import listening_at, started
+from tests.service.servers import listening_at, started
 from unlost.formats.problems import Problems
 from unlost.formats.upstream import read_answers
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.archives.asking.answering import ok
 from tests.archives.asking.asking import HASTY, asking
-from tests.archives.manners.test_admission import most_within
+from tests.archives.manners.windows import most_within
 from tests.neighbours.faults import Answering, Talk
 from tests.neighbours.process import free_port
 from unlost._core import VERSION

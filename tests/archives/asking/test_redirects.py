@@ -6,7 +6,7 @@ import pytest
 
 from tests.archives.asking.answering import ok
 from tests.archives.asking.asking import Names, asking, kind_of
-from tests.archives.manners.test_admission import most_within
+from tests.archives.manners.windows import most_within
 from tests.neighbours.faults import Answering, Talk
 from unlost.archives.archive import Archive, Kind, Limit, Work
 from unlost.archives.asking import addresses

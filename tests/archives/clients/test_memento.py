@@ -1,15 +1,26 @@
 """The client for archives with TimeMaps and TimeGates, against one that says what it is told to."""
 
-import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 
 import pytest
 
-from tests.archives.collected import a_courier, collected, listed
-from tests.neighbours.scripted import Answer, Scripted, scripted
-from unlost.archives.archive import Archive, Kind
+from tests.archives.clients.timemaps import (
+    COPIES,
+    DATES,
+    GATE,
+    MAP,
+    NEW,
+    OLD,
+    PAGE,
+    further,
+    memento,
+    timemap,
+    with_archive,
+)
+from tests.archives.collected import collected, listed
+from tests.neighbours.scripted import Answer, Scripted
+from unlost.archives.archive import Archive
 from unlost.archives.asking.courier import Courier
 from unlost.archives.clients import timemaps
 from unlost.archives.clients.memento import MementoArchive
@@ -18,49 +29,10 @@ from unlost.formats import linkformat
 from unlost.formats.capture import Capture
 from unlost.formats.problems import Problems
 
-PAGE = "http://example.com/page"
-MAP = f"/map/{PAGE}"
-GATE = f"/gate/{PAGE}"
-OLD, NEW = "20140210000001", "20160210000001"
-DATES = {OLD: "Mon, 10 Feb 2014 00:00:01 GMT", NEW: "Wed, 10 Feb 2016 00:00:01 GMT"}
-COPIES = {
-    f"/{date}/{PAGE}": Answer(200, {"Memento-Datetime": DATES[date], "Content-Type": "text/html"}, date)
-    for date in DATES
-}
 RAW = {
     f"/{date}id_/{PAGE}": Answer(200, {"Memento-Datetime": DATES[date], "Content-Type": "text/html"}, f"raw {date}")
     for date in DATES
 }
-
-
-def memento(date: str, place: str = "{base}", rel: str = "memento") -> str:
-    """Return the entry of a copy."""
-    return f'<{place}/{date}/{PAGE}>; rel="{rel}"; datetime="{DATES[date]}"'
-
-
-def timemap(*entries: str) -> Answer:
-    """Return a TimeMap of the page."""
-    text = ",\n".join([f'<{PAGE}>; rel="original"', *entries])
-    return Answer(200, {"Content-Type": "application/link-format"}, text)
-
-
-def further(path: str, begin: str = OLD, more: str = "") -> str:
-    """Return the entry of another page of a list."""
-    return f'<{path}>; rel="timemap"; from="{DATES[begin]}"{more}'
-
-
-def with_archive(answers: Mapping[str, Answer], talk: Callable[[Scripted, Archive, Courier], Awaitable[None]]) -> None:
-    """Run a conversation with an archive that has both a TimeMap and a TimeGate, and no raw copies."""
-
-    async def run() -> None:
-        async with scripted(answers) as server, a_courier() as courier:
-            archive = Archive(
-                "a", "A", Kind.MEMENTO, timemap=f"{server.base}/map/", timegate=f"{server.base}/gate/",
-                migrated=("text/html",),
-            )  # fmt: skip
-            await talk(server, archive, courier)
-
-    asyncio.run(run())
 
 
 def with_raw(server: Scripted, archive: Archive) -> Archive:

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from tests.archives.clients.test_memento import (
+from tests.archives.clients.timemaps import (
     COPIES,
     DATES,
     GATE,

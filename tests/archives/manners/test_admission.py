@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.archives.manners.windows import most_within
 from unlost.archives.archive import Archive, Kind, Limit, Work
 from unlost.archives.manners.admission import (
     DAY,
@@ -33,11 +34,6 @@ limits = st.builds(
 def archive(*limits: Limit, quotas: tuple[Limit, ...] = ()) -> Archive:
     """Return an archive with limits."""
     return Archive("a", "A", Kind.MEMENTO, limits=limits, quotas=quotas)
-
-
-def most_within(times: list[float], seconds: float) -> int:
-    """Count as a server with a sliding window does, both ends included: slowly and obviously."""
-    return max(sum(1 for each in times if begin <= each <= begin + seconds) for begin in times)
 
 
 @given(

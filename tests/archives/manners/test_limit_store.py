@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.archives.manners.sharing import ARCHIVE, LIMIT, QUOTA, add_one
-from tests.archives.manners.test_admission import most_within
+from tests.archives.manners.windows import most_within
 from unlost.archives.manners import limit_store
 from unlost.archives.manners.ledger import Ledger
 from unlost.archives.manners.limit_store import FileLimitStore, LimitStore, MemoryLimitStore

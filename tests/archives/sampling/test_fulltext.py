@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from tests.archives.asking.asking import Asking, asking
-from tests.archives.manners.test_admission import most_within
+from tests.archives.manners.windows import most_within
 from tests.neighbours.faults import Talk
 from unlost.archives.archive import Limit, Work
 from unlost.archives.sampling.fulltext import FullText, Results

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.archives.asking.asking import asking
-from tests.archives.manners.test_admission import most_within
+from tests.archives.manners.windows import most_within
 from tests.neighbours.faults import Talk
 from tests.virtual_clock import VirtualClock
 from unlost.archives.archive import Archive, Kind, Limit, Work

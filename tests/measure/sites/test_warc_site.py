@@ -13,7 +13,7 @@ import pytest
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from tests.formats.test_wacz import wacz
+from tests.formats.wacz_files import wacz
 from tests.formats.warcs import PAGE, member, record
 from unlost.errors import ArchiveFileError
 from unlost.measure.resource import Site

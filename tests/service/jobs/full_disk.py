@@ -4,8 +4,8 @@ import sys
 from pathlib import Path
 
 from tests.cli.full_disk import leave_room
+from tests.recover.village import FILES
 from tests.service.jobs.serving import ORDER, Service, serving
-from tests.service.jobs.test_worker import FILES
 from tests.small_disk import AS_IT_SHOULD_BE
 from tests.waiting import wait_until
 

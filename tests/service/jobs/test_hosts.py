@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.neighbours import hosts, postgresql
-from tests.recover.village import running, village
-from tests.service.jobs.test_worker import FILES, check
-from tests.service.jobs.workers import Hold, place
+from tests.recover.village import FILES, running, village
+from tests.service.jobs.workers import Hold, check, place
 from tests.waiting import wait_until
 from unlost.service.jobs.job import State
 

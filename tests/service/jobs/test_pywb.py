@@ -7,9 +7,8 @@ from pathlib import Path
 from tests.neighbours import pywb
 from tests.recover.archives import write_warc
 from tests.recover.registry import registry
-from tests.recover.village import NAMES, village
+from tests.recover.village import FILES, NAMES, village
 from tests.service.jobs.serving import ORDER, serving
-from tests.service.jobs.test_worker import FILES
 
 
 def test_a_site_comes_back_from_pywb(tmp_path: Path) -> None:

@@ -24,9 +24,8 @@ from starlette.requests import Request
 from tests.cli.run import unlost
 from tests.neighbours.postgresql import Postgresql
 from tests.neighbours.tcp_relay import relaying
-from tests.recover.village import Village, running, village
+from tests.recover.village import FILES, Village, running, village
 from tests.service.jobs.serving import ORDER, Service, serving
-from tests.service.jobs.test_worker import FILES
 from tests.service.jobs.workers import Hold
 from tests.service.pages.visits import Visitor
 from tests.service.test_metrics import samples

@@ -1,6 +1,5 @@
 """Workers that are killed, frozen, cut off and told to end, at real databases: the site comes back all the same."""
 
-import hashlib
 import os
 import random
 import resource
@@ -20,8 +19,8 @@ from sqlalchemy import select, update
 
 from tests.neighbours.postgresql import Postgresql
 from tests.neighbours.tcp_relay import relaying
-from tests.recover.village import PAGES, Village, running, village
-from tests.service.jobs.workers import Hold, Place, Started, place
+from tests.recover.village import FILES, Village, running, village
+from tests.service.jobs.workers import Hold, Place, Started, check, place
 from tests.waiting import wait_until
 from unlost.archives.manners.admission import SHARE
 from unlost.errors import DatabaseError
@@ -31,7 +30,6 @@ from unlost.service.jobs.job import Job, State
 from unlost.service.jobs.rules import Limits
 from unlost.service.jobs.tables import EVENTS, JOBS
 
-FILES = 1 + 2 * PAGES  # the front page, and pages with an image each
 ON_THEIR_WAY = 2 * 3  # questions that a killed worker had asked: to two archives, at two connections and what is ready
 
 
@@ -51,30 +49,10 @@ def jobs(url: str, lost: Village, tmp_path: Path) -> Iterator[Place]:
         yield found
 
 
-def digest(file: Path) -> str:
-    """Return the digest of a file."""
-    return hashlib.sha256(file.read_bytes()).hexdigest()
-
-
 def contents(file: Path) -> dict[str, bytes]:
     """Return what is in a zip file, in whatever order."""
     with zipfile.ZipFile(file) as packed:
         return {name: packed.read(name) for name in packed.namelist()}
-
-
-def check(jobs: Place, job: Job) -> None:
-    """See that a job is complete, and its packages are whole and have the whole site."""
-    assert job.state is State.COMPLETE, job
-    assert [each.form for each in job.packages] == ["zip", "tar.gz", "wacz"]
-    for each in job.packages:
-        assert digest(jobs.file(job, each.form)) == each.sha256
-        assert jobs.file(job, each.form).stat().st_size == each.size
-    with zipfile.ZipFile(jobs.file(job)) as packed:
-        assert packed.testzip() is None
-        assert len(packed.namelist()) == FILES
-    assert (job.progress.recovered, job.progress.missing, job.progress.queued) == (FILES, 1, 0)
-    assert job.figures["requests"]
-    assert job.worker is None
 
 
 def test_killed_in_the_middle_another_goes_on(jobs: Place, lost: Village) -> None:

@@ -1,9 +1,11 @@
 """Workers as processes, before the cheap archives of a small lost site."""
 
+import hashlib
 import os
 import signal
 import subprocess
 import threading
+import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -11,7 +13,7 @@ from pathlib import Path
 
 from tests.cli.run import UNLOST
 from tests.recover.site import ROOT
-from tests.recover.village import Village
+from tests.recover.village import FILES, Village
 from tests.waiting import wait_until
 from unlost.service.jobs.database import Database
 from unlost.service.jobs.job import Job, State
@@ -132,3 +134,23 @@ def place(folder: Path, url: str, registry: Path) -> Iterator[Place]:
         yield Place(folder, url, registry, Jobs(database))
     finally:
         database.close()
+
+
+def digest(file: Path) -> str:
+    """Return the digest of a file."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def check(jobs: Place, job: Job) -> None:
+    """See that a job is complete, and its packages are whole and have the whole site."""
+    assert job.state is State.COMPLETE, job
+    assert [each.form for each in job.packages] == ["zip", "tar.gz", "wacz"]
+    for each in job.packages:
+        assert digest(jobs.file(job, each.form)) == each.sha256
+        assert jobs.file(job, each.form).stat().st_size == each.size
+    with zipfile.ZipFile(jobs.file(job)) as packed:
+        assert packed.testzip() is None
+        assert len(packed.namelist()) == FILES
+    assert (job.progress.recovered, job.progress.missing, job.progress.queued) == (FILES, 1, 0)
+    assert job.figures["requests"]
+    assert job.worker is None

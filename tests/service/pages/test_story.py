@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
+from tests.recover.village import FILES
 from tests.service.jobs.serving import ORDER
-from tests.service.jobs.test_worker import FILES
 from tests.service.jobs.workers import Hold
 from tests.service.pages.place import Place, order
 

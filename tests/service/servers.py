@@ -1,0 +1,31 @@
+"""Servers as processes of their own."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.service.client import Client
+
+
+@contextmanager
+def started(command: list[str | Path], env: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a process, and end it if the test does not."""
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, env={**os.environ, **env}, start_new_session=True)
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        assert process.stderr is not None
+        process.stderr.close()
+
+
+def listening_at(process: subprocess.Popen[bytes]) -> Client:
+    """Return a client once the server says where it listens."""
+    assert process.stderr is not None
+    line = process.stderr.readline().decode()
+    assert line.startswith("unlost: listening at http://127.0.0.1:"), line
+    return Client(int(line.rpartition(":")[2].strip().rstrip("/")))
