@@ -59,7 +59,7 @@ class Condition:
     """How an archive is, for people and for measuring. Times are seconds since 1970.
 
     since: when this state began. until: when it is tried again; None if it is not dormant.
-    last_failure: the outcome of the last failure; last_message, last_failure_at: what it said, and when.
+    last_failure: the outcome of the last failure; last_message: what it said.
     failures_in_a_row: since it last answered. failures, successes: in all. opened: how often it was made dormant.
     """
 
@@ -68,7 +68,6 @@ class Condition:
     until: float | None
     last_failure: str | None
     last_message: str
-    last_failure_at: float | None
     failures_in_a_row: int
     failures: int
     successes: int
@@ -103,7 +102,7 @@ class Breaker:
         self._failures = 0
         self._successes = 0
         self._opened = 0
-        self._last_failure: tuple[str, str, float] | None = None
+        self._last_failure: tuple[str, str] | None = None
 
     def enter(self) -> Entry | None:
         """Return the permission to ask now; None if the archive is dormant, or another question is the trial."""
@@ -123,7 +122,7 @@ class Breaker:
         failed = ended in FAILURES
         if failed:
             self._failures += 1
-            self._last_failure = (ended or "", message, self._clock.now())
+            self._last_failure = (ended or "", message)
         elif ended is None or ended in NEITHER:
             if entry.is_trial and entry.era == self._era:
                 self._is_trying = False
@@ -143,7 +142,7 @@ class Breaker:
 
     def condition(self) -> Condition:
         """Return how the archive is."""
-        last, message, at = self._last_failure or (None, "", None)
+        last, message = self._last_failure or (None, "")
         state = State.ACTIVE
         if self._is_dormant:
             state = State.TRIAL if self._is_trying or self._is_over() else State.DORMANT
@@ -153,7 +152,6 @@ class Breaker:
             until=self._since + self._dormant_for if self._is_dormant else None,
             last_failure=last,
             last_message=message,
-            last_failure_at=at,
             failures_in_a_row=self._in_a_row,
             failures=self._failures,
             successes=self._successes,

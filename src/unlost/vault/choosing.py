@@ -75,12 +75,10 @@ def _walk(path: Path, name: str, choice: Choice, *, optimistic: bool) -> None:
             waiting += [(each, f"{called}/{each.name}") for each in sorted(place.iterdir(), reverse=True)]
         elif not stat.S_ISREG(found.st_mode):
             choice.leave("neither file, folder nor link")
+        elif optimistic and place.suffix.lower() in CRAWLABLE:
+            choice.leave("archives get it from pages")
         else:
-            crawlable = place.suffix.lower() in CRAWLABLE
-            if optimistic and crawlable:
-                choice.leave("archives get it from pages")
-                continue
-            choice.files.append(ServerFile(called, place, "file", mode, mtime, found.st_size, recrawlable=crawlable))
+            choice.files.append(ServerFile(called, place, "file", mode, mtime, found.st_size))
 
 
 def dump(commands: Sequence[str], folder: Path) -> list[ServerFile]:

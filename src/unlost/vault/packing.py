@@ -23,7 +23,7 @@ class ServerFile:
 
     name: its path in the tar, with slashes. place: where its bytes are; None for folders and links.
     kind: `file`, `folder` or `link`. mode: the permission bits. mtime: nanoseconds since 1970. size: bytes.
-    link: where a link leads. recrawlable: whether crawlers get it as it is: pictures, styles, documents.
+    link: where a link leads.
     """
 
     name: str
@@ -33,7 +33,6 @@ class ServerFile:
     mtime: int
     size: int
     link: str = ""
-    recrawlable: bool = False
 
 
 _TYPES = {"file": tarfile.REGTYPE, "folder": tarfile.DIRTYPE, "link": tarfile.SYMTYPE}

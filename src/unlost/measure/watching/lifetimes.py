@@ -35,7 +35,6 @@ class Lifetime:
     t0: since when it was on the web. ta: since when it was held. tr: when it was gone from the web for good.
     tp: when it was gone from the archive for good.
     end: the last visit. held_seconds: how long, between ta and tp, it could be had.
-    was_before: whether it was on the web at the first visit already: then t0 may be earlier.
     """
 
     t0: float | None
@@ -44,7 +43,6 @@ class Lifetime:
     tp: float | None
     end: float
     held_seconds: float = 0.0
-    was_before: bool = False
 
     @property
     def ttl_c(self) -> float | None:
@@ -97,7 +95,7 @@ def lifetime(sights: Sequence[Sight]) -> Lifetime | None:
     holds = [(sight.time, sight.is_held) for sight in sights if sight.is_held is not None]
     t0, tr = _span(lives)
     ta, tp = _span(holds)
-    return Lifetime(t0, ta, tr, tp, sights[-1].time, _seconds(holds), bool(lives) and t0 == sights[0].time)
+    return Lifetime(t0, ta, tr, tp, sights[-1].time, _seconds(holds))
 
 
 def _span(seen: Sequence[tuple[float, bool]]) -> tuple[float | None, float | None]:
