@@ -2,79 +2,22 @@
 
 import asyncio
 import json
-import subprocess
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
 
-from tests.cli.run import unlost
+from tests.cli.checked import WEB, Done, Home, archives, base, held, home
 from tests.crawl.site import Page, html, living, moved, sitemap, text
 from tests.formats.warcs import PAGE, record
 from tests.measure.decaying.archives import address
-from tests.measure.decaying.web import DecayingWeb
 from tests.neighbours.listening import listening
-from tests.neighbours.nginx import site as served
-from tests.neighbours.wayback_cdx import FakeWayback, Stored, fake_wayback
+from tests.neighbours.wayback_cdx import Stored
 from tests.recover.registry import registry
 from unlost.archives.archive import Archive, Kind, Work
 
-Done = subprocess.CompletedProcess[bytes]
-WEB = DecayingWeb(bins=2, last=4)
-
-
-class Home:
-    """A user's own folder, and the registry that is in it."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.registry = folder / "archives.toml"
-        self.environment = {"UNLOST_HOME": str(folder), "UNLOST_CONTACT": "me@example.org"}
-
-    async def run(self, *arguments: str) -> Done:
-        """Run a command beside the servers of the test."""
-        given = ["--judge", "0"] if arguments[0] == "check" and "--judge" not in arguments else []
-        given = [*arguments, *given, "--archives", str(self.registry), "--delay", "0"]
-        return await asyncio.to_thread(unlost, *given, env=self.environment)
-
-    @property
-    def unfinished(self) -> list[Path]:
-        """The checks that were not finished."""
-        return list((self.folder / "state" / "checks").glob("*"))
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    """Make a folder for settings."""
-    folder = tmp_path / "home"
-    folder.mkdir()
-    return Home(folder)
-
-
-@pytest.fixture
-def base(tmp_path: Path) -> Iterator[str]:
-    """Serve a small decaying web on its first day."""
-    for name in ("web", "work"):
-        (tmp_path / name).mkdir()
-    WEB.write(tmp_path / "web", 0)
-    with served(tmp_path / "web", tmp_path / "work") as address_of_it:
-        yield address_of_it
-
-
-def held(base: str, end: str = ".html") -> list[Stored]:
-    """Return captures of all files of the web with some ending."""
-    return [Stored(address(base, path), "20240101000000") for path in WEB.files(0) if path.endswith(end)]
-
-
-@asynccontextmanager
-async def archives(home: Home, stored: list[Stored]) -> AsyncIterator[FakeWayback]:
-    """Run an archive that lists, and write the registry."""
-    async with fake_wayback(stored) as server:
-        registry(home.registry, server.archive())
-        yield server
+__all__ = ["base", "home"]
 
 
 def objects(done: Done) -> tuple[list[dict[str, object]], dict[str, Any]]:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.checked import WEB, Home, archives, held, home
 from tests.cli.run import UNLOST
-from tests.cli.test_check import WEB, Home, archives, held, home
 from tests.measure.factors.planted import plant
 from tests.neighbours.nginx import site as served
 from tests.virtual_clock import VirtualClock

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.checked import WEB, Done, Home, archives, base, held, home
 from tests.cli.run import UNLOST
-from tests.cli.test_check import WEB, Done, Home, archives, base, held, home
 from tests.neighbours.nginx import site as served
 from tests.neighbours.wayback_cdx import FakeWayback
 from tests.recover.registry import registry
