@@ -2,33 +2,17 @@
 
 import gzip
 import json
-import os
-import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.cli.maps import PAGES, build, rows
 from tests.cli.run import UNLOST, unlost
 from tests.real_data import DATA
 from unlost.holdings.build import build_map
 from unlost.holdings.compaction import compact_map
 from unlost.holdings.merging import merge_maps
-
-PAGES = Path(__file__).parents[1] / "holdings" / "files" / "pages.cdxj"
-
-
-def rows(path: Path) -> list[str]:
-    """Return a map's lines without headers."""
-    return [line for line in path.read_text().splitlines() if not line.startswith("!")]
-
-
-def build(tmp_path: Path, *arguments: str, name: str = "a.ukvs") -> Path:
-    """Build a map of the sample, which must go well."""
-    output = tmp_path / name
-    done = unlost("map", "build", str(PAGES), "-o", str(output), *arguments)
-    assert done.returncode == 0, done.stderr
-    return output
 
 
 @pytest.mark.parametrize(
@@ -141,62 +125,6 @@ def test_merging_comparing_checking(tmp_path: Path) -> None:
     assert (result["lines"], result["wildcards"], result["sum"], result["total"]) == (3, 2, "15/3", "15/3~")
 
 
-@pytest.mark.parametrize(
-    ("text", "kinds"),
-    [
-        ("com,b)/ 1\ncom,a)/ 1\n", {"unsorted"}),
-        ("com,a)/ 1\ncom,a)/ 1\n", {"duplicate-key"}),
-        ("com,a)/ x\n", {"bad-frequency"}),
-        ("com,a)/A 1\ncom,a)/b/ 1\ncom,a)/c?d 1\ncom,a+b)/ 1\n", {"not-normal"}),
-        ("com,*,a)/ 1\ncom,a)/b* 1\n", {"bad-wildcard"}),
-        ("* 1\ncom,a)/ 2\n", {"bad-total"}),
-        ("!meta {}\n", {"no-rows"}),
-        ('!meta {"rules": "mine"}\ncom,a)/ 2\n', {"unknown-rules"}),
-    ],
-)
-def test_checking_finds_faults(tmp_path: Path, text: str, kinds: set[str]) -> None:
-    """Each kind, with exit code 1."""
-    file = tmp_path / "a.ukvs"
-    file.write_text(text)
-    done = unlost("map", "check", "--json", str(file))
-    assert (set(json.loads(done.stdout)["problems"]), done.returncode) == (kinds, 1)
-
-
-def test_bad_input_is_said_and_nothing_is_left(tmp_path: Path) -> None:
-    """Missing, unsorted, overflowing, unreadable: one line that helps, exit code 3, no file."""
-    unsorted, overflow, damaged = tmp_path / "u.cdxj", tmp_path / "o.ukvs", tmp_path / "d.gz"
-    unsorted.write_bytes(b"".join(reversed(PAGES.read_bytes().splitlines(keepends=True))))
-    overflow.write_text("com,a)/b 999999999999999999\ncom,a)/c 1\n")
-    damaged.write_bytes(gzip.compress(b"com,a)/b 9\ncom,a)/c 1\n" * 1000)[:-20])
-    output = tmp_path / "out.ukvs"
-    for arguments, said in [
-        (["build", str(tmp_path / "none")], b"none: cannot be read: No such file"),
-        (["build", str(unsorted), "--sorted"], b"u.cdxj: line 2 belongs before the one above it"),
-        (["compact", str(overflow), "--path-weight", "0"], b"o.ukvs: a frequency of more than 18 digits"),
-        (["compact", str(damaged)], b"d.gz"),
-        (["merge", str(overflow), str(tmp_path / "none")], b"none: cannot be read"),
-        (["build", str(PAGES), "--exclude", "pdf"], b"pdf: cannot be left out: expected robots or sitemaps"),
-        (["compact", str(overflow), "--rollup", "com"], b"expected a wildcard to roll up"),
-    ]:
-        done = unlost("map", *arguments, "-o", str(output))
-        assert said in done.stderr, (arguments, done.stderr)
-        assert done.stderr.count(b"\n") == 1
-        assert done.returncode in (2, 3)
-        assert sorted(file.name for file in tmp_path.iterdir()) == ["d.gz", "o.ukvs", "u.cdxj"]
-    done = unlost("map", "build", str(PAGES), "-o", str(tmp_path / "no" / "out.ukvs"))
-    assert b"cannot be written: no such folder" in done.stderr
-
-
-def test_bad_lines_are_counted_and_the_rest_is_kept(tmp_path: Path) -> None:
-    """By kind, with the first of each; exit code 3 and the map is there."""
-    file, output = tmp_path / "a.cdxj", tmp_path / "a.ukvs"
-    file.write_bytes(PAGES.read_bytes() + b"rubbish\n\0\n" + b')/ 2014 {"url": "x"}\n' + b"more rubbish\n")
-    done = unlost("map", "build", str(file), "-o", str(output))
-    assert b"3 bad-row, first: " in done.stderr
-    assert b"a.cdxj:12 (byte " in done.stderr
-    assert (done.returncode, rows(output)[0]) == (3, "* 10")
-
-
 def test_what_one_input_excludes_another_may_hold(tmp_path: Path) -> None:
     """Exclusions count only where a map is the one input, and everything rolled up stays so."""
     a, b, c = tmp_path / "a.ukvs", tmp_path / "b.ukvs", tmp_path / "c.ukvs"
@@ -212,47 +140,6 @@ def test_what_one_input_excludes_another_may_hold(tmp_path: Path) -> None:
     assert unlost("map", "lookup", str(c), "http://a.com/b").stdout == b"http://a.com/b\tyes\t*\t6\n"
 
 
-def test_a_map_through_a_pipe_is_not_taken_for_an_index(tmp_path: Path) -> None:
-    """Its rows look like those of an index, and are not."""
-    text = b'!fields {"keys": ["surt"], "values": ["frequency"]}\ncom,a)/ 5\n'
-    done = unlost("map", "build", "/dev/stdin", "-o", str(tmp_path / "a.ukvs"), stdin=text)
-    assert (done.returncode, b"a map, not an index" in done.stderr) == (3, True)
-
-
-def test_a_line_that_damage_cut_is_no_page(tmp_path: Path) -> None:
-    """What came before is counted, and the damage said."""
-    file, output = tmp_path / "a.gz", tmp_path / "a.ukvs"
-    # Stored, not deflated, so that the text ends exactly where the file does.
-    file.write_bytes(gzip.compress(PAGES.read_bytes(), compresslevel=0)[:-40])
-    done = unlost("map", "build", str(file), "-o", str(output))
-    assert (done.returncode, b"1 truncated, first: " in done.stderr) == (3, True)
-    assert rows(output)[-1] == "com,example,blog)/2011/post 1"
-
-
-def test_a_full_disk_is_said() -> None:
-    """In one line that names the file."""
-    done = unlost("map", "build", str(PAGES), "-o", "/dev/full")
-    assert (done.returncode, b"No space left" in done.stderr) == (3, True)
-
-
-def test_an_interrupted_run_leaves_nothing(tmp_path: Path) -> None:
-    """Ctrl-C ends the work, with code 130."""
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    folder = tmp_path / "out"
-    folder.mkdir()
-    process = subprocess.Popen(
-        [UNLOST, "map", "build", str(pipe), "--input", "index", "-o", str(folder / "a.ukvs")], stderr=subprocess.PIPE
-    )
-    with pipe.open("wb", buffering=0) as writer:
-        # More than a pipe holds: when all of it is written, the work is under way.
-        writer.write(PAGES.read_bytes() * 2000)
-        process.send_signal(signal.SIGINT)
-        # Blocks that wait for more input see the end.
-    _, errors = process.communicate(timeout=60)
-    assert (process.returncode, list(folder.iterdir())) == (130, []), errors
-
-
 def test_standard_output_is_written_behind_what_is_there(tmp_path: Path) -> None:
     """Also when it is a file."""
     output = tmp_path / "out.txt"
@@ -262,16 +149,6 @@ def test_standard_output_is_written_behind_what_is_there(tmp_path: Path) -> None
         subprocess.run([UNLOST, "map", "build", str(PAGES), "-o", "-"], stdout=file, check=True)
     assert output.read_text().startswith("before\n!context")
     assert output.read_text().endswith("org,example)/gone 1\n")
-
-
-def test_what_is_read_twice_cannot_be_a_pipe(tmp_path: Path) -> None:
-    """Its header would be gone before the rows are read, and a map without any would be made."""
-    made = build(tmp_path)
-    output = tmp_path / "out.ukvs"
-    for arguments in (["compact"], ["merge"], ["build", "--input", "map"]):
-        done = unlost("map", *arguments, "/dev/stdin", "-o", str(output), stdin=made.read_bytes())
-        assert (done.returncode, output.exists()) == (3, False), done.stdout
-        assert b"/dev/stdin: not a regular file" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -293,95 +170,6 @@ def test_maps_are_built_from_what_means_the_same(
     assert (again.returncode, rows(output)) == (0, rows(older)), again.stderr
 
 
-def test_what_was_rolled_up_whole_has_no_keys_to_build_from(tmp_path: Path) -> None:
-    """It is refused: a map of nothing would deny everything."""
-    rolled, output = tmp_path / "rolled.ukvs", tmp_path / "out.ukvs"
-    assert unlost("map", "compact", str(build(tmp_path)), "--rollup", "*", "-o", str(rolled)).returncode == 0
-    done = unlost("map", "build", str(rolled), "-o", str(output))
-    assert (done.returncode, output.exists(), b"map merge" in done.stderr) == (3, False, True), done.stderr
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("com,a)/ 20140101000000 {}\ncom,b)/ 20140101000000 {}\n", b"an index, not a map"),
-        ("", b"empty: expected a map"),
-        ('@about {"type": "urikey#H3P1"}\ncom,a)/ {"frequency": 1}\n', b"a profile, not a map"),
-        (
-            '!fields {"keys": ["surt"], "values": ["size", "frequency"]}\ncom,a)/ 0 5\n',
-            b"expected the frequency right behind the keys, found `size, frequency`",
-        ),
-    ],
-)
-def test_what_is_no_map_is_not_compacted_or_merged(tmp_path: Path, text: str, message: bytes) -> None:
-    """Dates would become frequencies."""
-    file, output = tmp_path / "a", tmp_path / "out.ukvs"
-    file.write_text(text)
-    for command in ("compact", "merge"):
-        done = unlost("map", command, str(file), "-o", str(output))
-        assert (done.returncode, output.exists(), message in done.stderr) == (3, False, True), done.stderr
-
-
-@pytest.mark.parametrize(
-    ("arguments", "option"),
-    [
-        (["--rollup", "com,*", "--host-depth", "1"], b"--host-depth"),
-        (["--rollup", "a,b,c,d,e,f,g,h,*"], b"--host-depth"),
-        (["--rollup", "com,a)/1/2/3/4/5/6/7/8/*"], b"--path-depth"),
-    ],
-)
-def test_nothing_is_rolled_up_below_the_levels(tmp_path: Path, arguments: list[str], option: bytes) -> None:
-    """There a node is not told from what lies below it: the wildcard would stand in a wrong place, or cover nothing."""
-    done = unlost("map", "compact", str(build(tmp_path)), *arguments, "-o", str(tmp_path / "out.ukvs"))
-    assert (done.returncode, option in done.stderr) == (2, True), done.stderr
-
-
-def test_a_folder_that_cannot_be_written_in_is_found_before_the_work(tmp_path: Path) -> None:
-    """Not after hours of counting: the index is not even opened."""
-    folder = tmp_path / "file"
-    folder.write_text("")
-    with pytest.raises(OSError, match="Not a directory"):
-        build_map([tmp_path / "no.cdxj"], folder / "a.ukvs")
-
-
-def test_two_results_in_one_place_are_refused_at_once(tmp_path: Path) -> None:
-    """`--json` and `-o -`: nothing is written, and nobody waits for it."""
-    made = str(build(tmp_path))
-    for command in (["build", str(PAGES)], ["compact", made], ["merge", made]):
-        done = unlost("map", *command, "-o", "-", "--json")
-        assert (done.returncode, done.stdout) == (2, b""), done.stderr
-
-
-def test_what_cannot_be_compared_is_said(tmp_path: Path) -> None:
-    """Lines that cannot be read are no difference, but nobody may think that there is none."""
-    good, bad = tmp_path / "a.ukvs", tmp_path / "b.ukvs"
-    good.write_text("com,a)/ 1\n")
-    bad.write_text("com,a)/ 1\ncom,\x01)/ 1\n")
-    done = unlost("map", "diff", str(good), str(bad))
-    assert (done.returncode, done.stdout, b"1 bad-row, first:" in done.stderr) == (3, b"", True), done.stderr
-
-
-@pytest.mark.parametrize(
-    ("total", "row", "code", "shown"),
-    [
-        ("10", "10", 0, b"total 10\n"),
-        ("9", "10", 1, b"total 9\n"),
-        ("9-", "10+", 1, b"total 9-\n"),
-        ("5+", "10", 0, b"total 5+\n"),
-        ("5~", "10", 0, b"total 5~\n"),
-        ("/", "10", 0, b"total /\n"),
-        ("5", "10-", 0, b"total 5\n"),
-        ("5/3", "5/3", 0, b"total 5/3\n"),
-    ],
-)
-def test_totals_are_wrong_only_for_sure(tmp_path: Path, total: str, row: str, code: int, shown: bytes) -> None:
-    """What is said to be more, less or about is compared as far as that goes, and shown as it stands."""
-    file = tmp_path / "a.ukvs"
-    file.write_text(f"* {total}\ncom,a)/ {row}\n")
-    done = unlost("map", "check", str(file))
-    assert (done.returncode, shown in done.stdout) == (code, True), done.stdout
-
-
 def test_whoever_spaces_rows_otherwise_loses_none(tmp_path: Path) -> None:
     """Look-ups take a tab, two spaces and a byte-order mark; so does everything that makes a map of such a map."""
     text = '\ufeff!fields {"keys": ["surt"], "values": ["frequency"]}\n com,a)/ 5\ncom,b)/  6\ncom,c)/\t7\n'
@@ -396,15 +184,6 @@ def test_whoever_spaces_rows_otherwise_loses_none(tmp_path: Path) -> None:
         found = [line.split() for line in rows(output) if not line.startswith("*")]
         times = 2 if packed in command and file in command else 1
         assert found == [["com,a)/", str(5 * times)], ["com,b)/", str(6 * times)], ["com,c)/", str(7 * times)]]
-
-
-def test_merging_names_the_map_that_is_wrong(tmp_path: Path) -> None:
-    """Among many, nobody could tell."""
-    good, bad = tmp_path / "a.ukvs", tmp_path / "b.ukvs"
-    good.write_text("com,a)/ 1\n")
-    bad.write_text("com,b)/ 1\ncom,a)/ 1\n")
-    done = unlost("map", "merge", str(good), str(bad), "-o", str(tmp_path / "c.ukvs"))
-    assert (done.returncode, f"{bad}: line 2: its key belongs before".encode() in done.stderr) == (3, True), done.stderr
 
 
 def test_whoever_watches_sees_how_far_maps_are_read(tmp_path: Path) -> None:

@@ -1,0 +1,20 @@
+"""Maps of a small index, by the command."""
+
+from pathlib import Path
+
+from tests.cli.run import unlost
+
+PAGES = Path(__file__).parents[1] / "holdings" / "files" / "pages.cdxj"
+
+
+def rows(path: Path) -> list[str]:
+    """Return a map's lines without headers."""
+    return [line for line in path.read_text().splitlines() if not line.startswith("!")]
+
+
+def build(tmp_path: Path, *arguments: str, name: str = "a.ukvs") -> Path:
+    """Build a map of the sample, which must go well."""
+    output = tmp_path / name
+    done = unlost("map", "build", str(PAGES), "-o", str(output), *arguments)
+    assert done.returncode == 0, done.stderr
+    return output
