@@ -1,5 +1,6 @@
 """Waiting for what another process does."""
 
+import subprocess
 import time
 from collections.abc import Callable
 
@@ -12,3 +13,12 @@ def wait_until(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.01)  # between two looks, never instead of one
+
+
+def said(process: subprocess.Popen[str], word: str) -> int:
+    """Return the number behind a word, as soon as the process prints it."""
+    assert process.stdout
+    for line in process.stdout:
+        if line.startswith(word):
+            return int(line.split()[1])
+    raise AssertionError(f"no {word}")

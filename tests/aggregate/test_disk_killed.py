@@ -12,6 +12,7 @@ from threading import Timer
 
 from tests.aggregate.answers import an_answer
 from tests.virtual_clock import VirtualClock
+from tests.waiting import said
 from unlost.aggregate.disk_cache import DiskCache
 from unlost.aggregate.wish import Wish
 
@@ -36,15 +37,6 @@ for line in sys.stdin:
     print("process", child, flush=True)
     print("ended", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
-
-
-def said(process: subprocess.Popen[str], word: str) -> int:
-    """Return the number behind a word."""
-    assert process.stdout
-    for line in process.stdout:
-        if line.startswith(word):
-            return int(line.split()[1])
-    raise AssertionError(f"no {word}")
 
 
 def test_killed_at_any_point_it_has_only_whole_entries(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.maps import rows
 from tests.cli.run import UNLOST, unlost
 
 MAP = '!fields {"keys": ["surt"], "values": ["frequency"]}\n!meta {"name": "A"}\n* 9\ncom,a)/* 8\ncom,a)/own 1\n'
@@ -29,11 +30,6 @@ def exclude(where: Path, *arguments: str, output: str = "b.ukvs") -> subprocess.
     return unlost(
         "map", "exclude", str(where / "a.ukvs"), "-o", str(where / output), "--date", "2026-11-16", *arguments
     )
-
-
-def rows(path: Path) -> list[str]:
-    """Return a map's lines without headers."""
-    return [line for line in path.read_text().splitlines() if not line.startswith("!")]
 
 
 def test_pages_and_subtrees(where: Path) -> None:

@@ -12,20 +12,12 @@ from threading import Timer
 
 from tests.recover.kept import body_of, opened
 from tests.recover.test_warcs import checked
+from tests.waiting import said
 from unlost.recover.record import Record
 
 ROOT = Path(__file__).parents[2]
 KILLS = 90
 A_FOLDER = 6  # so many of them in one folder, which every process finds as the one before it left it
-
-
-def said(process: subprocess.Popen[str], word: str) -> int:
-    """Return the number behind a word."""
-    assert process.stdout
-    for line in process.stdout:
-        if line.startswith(word):
-            return int(line.split()[1])
-    raise AssertionError(f"no {word}")
 
 
 def looked_at(folder: Path, place: Path) -> tuple[list[Record], int]:

@@ -9,6 +9,7 @@ from playwright.sync_api import Browser, Page
 
 from tests.service.client import Client
 from tests.service.prepared import EVIL_NAME, PAGE, copies
+from tests.shown.looking import ratio
 from unlost.service.page import Page as Renderer
 
 pytestmark = pytest.mark.browser
@@ -182,14 +183,7 @@ def _contrast(page: Page, selector: str) -> float:
             return [getComputedStyle(inner).color, getComputedStyle(behind || document.body).backgroundColor];
         }"""
     )
-    lights = sorted((_luminance(colour) for colour in colours), reverse=True)
-    return (lights[0] + 0.05) / (lights[1] + 0.05)
-
-
-def _luminance(colour: str) -> float:
-    parts = [int(number) / 255 for number in re.findall(r"\d+", colour)[:3]]
-    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+    return ratio(*colours)
 
 
 def test_the_keyboard_is_enough(service: Client, browser: Browser) -> None:

@@ -11,7 +11,10 @@ from unlost.formats.capture import Capture
 from unlost.pages.link import Use
 from unlost.recover.plan import Plan
 from unlost.recover.record import Record
+from unlost.recover.report.figures import figures_of
+from unlost.recover.report.page import report_page
 from unlost.recover.state.listings import Listed, Listing
+from unlost.recover.state.reading import StateReading
 from unlost.recover.state.resources import Standing, Wanted
 from unlost.recover.state.state import State
 from unlost.state_file import NAME
@@ -144,3 +147,9 @@ def _data(number: int) -> str:
     capture = {"uri": f"{SITE}{number}.html", "datetime": _date(number), "status": 200, "mime": "text/html"}
     capture |= {"archive": "a", "urim": f"http://a.example/{_date(number)}/{SITE}{number}.html"}
     return json.dumps({"source": None, "truncated": None, "recovered": NOW, "capture": capture})
+
+
+def html_of(folder: Path, language: str = "en") -> str:
+    """Return the page of a recovery."""
+    with StateReading(folder) as state:
+        return report_page(state, figures_of(state), has_files=True, language=language)

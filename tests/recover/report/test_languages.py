@@ -12,13 +12,12 @@ import pytest
 import unlost.crawl.traps
 import unlost.pages.verdicts
 from tests.pages.verdicts.judged import judged, judged_held_out
-from tests.recover.report.states import Made, make, note_list
+from tests.recover.report.states import Made, html_of, make, note_list
 from unlost.crawl.traps import Traps
 from unlost.pages.link import Use
 from unlost.recover.report import page as renderer
-from unlost.recover.report.figures import figures_of
 from unlost.recover.report.files import ReportFiles, write_report
-from unlost.recover.report.page import MOST_LISTED, report_page
+from unlost.recover.report.page import MOST_LISTED
 from unlost.recover.report.retelling import report_strings, retold
 from unlost.recover.state.listings import Listed
 from unlost.recover.state.reading import REQUESTS, StateReading
@@ -64,12 +63,6 @@ def rich(folder: Path, years: tuple[int, int] = (1900, 2026)) -> Path:
         state.keep_trapped({}, dict.fromkeys(TRAPS, 3))
         state.keep_fact(REQUESTS, json.dumps({"a": {"capture": 1_234}}))
     return folder
-
-
-def page_of(folder: Path, language: str) -> str:
-    """Return the page of a recovery."""
-    with StateReading(folder) as state:
-        return report_page(state, figures_of(state), has_files=True, language=language)
 
 
 class Text(HTMLParser):
@@ -120,7 +113,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_no_english_is_left(folder: Path) -> None:
     """Both pages are built alike, and no text is in both but data; one that was forgotten would be found."""
-    english, german = page_of(folder, "en"), page_of(folder, "de")
+    english, german = html_of(folder, "en"), html_of(folder, "de")
     assert '<html lang="de">' in german
     assert '<html lang="en">' in english
     assert read(english).tags == read(german).tags
@@ -139,7 +132,7 @@ def test_every_text_of_the_catalogue_is_said(folder: Path, tmp_path: Path) -> No
     named |= {f"head.{name}" for name in re.findall(r'"(\w+)"', shown[1])}
     texts = {re.sub(r"\.(one|other)$", "", name) for name in texts_of("en", "unlost.recover.report")}
     assert {name for name in texts if name.startswith(("report.", "head.", "note.", "time."))} == named
-    pages = page_of(folder, "de") + page_of(rich(tmp_path / "few", (2010, 2010)), "de")
+    pages = html_of(folder, "de") + html_of(rich(tmp_path / "few", (2010, 2010)), "de")
     words = texts_of("de", "unlost.recover.report")
     parts = {name for name in words if name.startswith(("reason.", "verdict.", "kind."))}
     assert {name for name in parts if words[name] not in pages} == {"reason.failed"}, "which has a list of its own"
@@ -160,7 +153,7 @@ def test_what_is_for_programs_is_the_same(folder: Path, tmp_path: Path) -> None:
 
 def test_numbers_and_times_are_german(folder: Path) -> None:
     """Thousands have a point, days a name, and several years a word between them."""
-    page = page_of(folder, "de")
+    page = html_of(folder, "de")
     assert "Die Kopien sind vom 1. April 1900 bis zum 1. Januar 2026." in page
     assert "länger als 2.000 Zeichen" in page
     assert "1900 bis 1904" in page

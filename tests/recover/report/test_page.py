@@ -5,15 +5,13 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.recover.report.states import SITE, Made, make, note_list
+from tests.recover.report.states import SITE, Made, html_of, make, note_list
 from tests.shown.axe import faults_of
 from tests.shown.looking import EVIL, HIDDEN, LONG, RIGHT_TO_LEFT, Visit, contrast, luminance
 from unlost.pages.link import Use
 from unlost.recover.report import page as renderer
-from unlost.recover.report.figures import figures_of
-from unlost.recover.report.page import MOST_LISTED, report_page
+from unlost.recover.report.page import MOST_LISTED
 from unlost.recover.state.listings import Listed
-from unlost.recover.state.reading import StateReading
 from unlost.recover.state.resources import Standing
 from unlost.recover.state.state import State
 from unlost.shown.language import LANGUAGES
@@ -54,12 +52,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with State(made) as state:
         state.keep_trapped({}, {f"too deep {EVIL}": 3})
     return made
-
-
-def html_of(folder: Path, language: str = "en") -> str:
-    """Return the page of a recovery."""
-    with StateReading(folder) as state:
-        return report_page(state, figures_of(state), has_files=True, language=language)
 
 
 def test_it_stands_alone(page: Page, folder: Path, tmp_path: Path) -> None:

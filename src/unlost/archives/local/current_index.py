@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Event
 from typing import TypeVar
 
-from unlost.archives.local.cache import cache_folder
+from unlost import home
 from unlost.archives.local.file_index import FileIndex
 from unlost.archives.local.file_reading import StoppedError
 from unlost.clock import Clock
@@ -45,7 +45,7 @@ class CurrentIndex:
         self._on_message = on_message
         self._on_file = on_file
         self._name = f"{hashlib.sha256(os.fsencode(root)).hexdigest()[:32]}.sqlite"
-        self._index = FileIndex(root, cache_folder() / "files" / self._name)
+        self._index = FileIndex(root, home.cache() / "files" / self._name)
         self._is_temporary = False
         self._looked: float | None = None
         self._looking = asyncio.Lock()
@@ -122,7 +122,7 @@ class CurrentIndex:
         self._index, self._is_temporary = FileIndex(self._root, folder / self._name), True
         if self._on_message is not None:
             self._on_message(
-                f"{self._archive}: the index of {self._root} cannot be kept in {cache_folder()}: {error}; it is made "
+                f"{self._archive}: the index of {self._root} cannot be kept in {home.cache()}: {error}; it is made "
                 "again each time. Set UNLOST_HOME to a folder that can be written"
             )
 
