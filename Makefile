@@ -66,11 +66,13 @@ test-long: $(VENV)/.built $(VENV)/.tools $(NEIGHBOURS) ## All tests, with many m
 	scripts/need java
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest $(PYTEST)
 
-check: $(VENV)/.built $(VENV)/.tools ## Formatting, lints, types, the core's own tests
+# A fuzz target that no longer compiles is found here, and not by who wants to fuzz.
+check: $(VENV)/.built $(VENV)/.tools ## Formatting, lints, types, the core's own tests, whether fuzz targets compile
 	scripts/need lints
 	cargo fmt --check
 	cargo clippy --quiet --workspace --all-targets -- -D warnings
 	cargo test --quiet --package unlost-core
+	cargo check --quiet --manifest-path rust/fuzz/Cargo.toml --no-default-features --target-dir target/fuzz
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
