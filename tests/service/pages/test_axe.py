@@ -58,6 +58,7 @@ def test_every_page(visitor: BrowserContext, place: Place, jobs: dict[str, str])
             found[path] = wrong
     page.goto(f"{base}/admin")
     page.locator("form[action='/admin/logout'] button").click()
+    page.locator("form.login").wait_for()
     if wrong := faults(page):
         found["/admin/login"] = wrong
     assert found == {}
