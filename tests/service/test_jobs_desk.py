@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Iterator
+from functools import partial
 from ipaddress import ip_network
 from pathlib import Path
 
@@ -91,16 +92,32 @@ def test_who_looks_after_jobs_survives_what_nobody_thought_of(desk: Desk, monkey
     asyncio.run(run())
 
 
+def coded(clients: Clients, *lines: bytes, by: str = "127.0.0.1") -> str:
+    """Return the code of a request with these lines of X-Forwarded-For, that came from an address."""
+    headers = [(b"x-forwarded-for", line) for line in lines]
+    return clients.code(Request({"type": "http", "headers": headers, "client": (by, 1)}))
+
+
 def test_whence_a_request_comes_is_what_our_own_proxy_says() -> None:
     """The last address in the last line counts, whatever a stranger wrote before: also where a proxy adds a line."""
-    clients = Clients(Keys(b"x" * 32), proxies=[ip_network("127.0.0.0/8")])
-
-    def code(*lines: bytes, by: str = "127.0.0.1") -> str:
-        headers = [(b"x-forwarded-for", line) for line in lines]
-        return clients.code(Request({"type": "http", "headers": headers, "client": (by, 1)}))
-
+    code = partial(coded, Clients(Keys(b"x" * 32), proxies=[ip_network("127.0.0.0/8")]))
     assert code(b"192.0.2.1") == code(b"6.6.6.6, 192.0.2.1") == code(b"6.6.6.6", b"192.0.2.1")
     assert code(b"192.0.2.1", b"6.6.6.6") != code(b"192.0.2.1") != code()
     assert code(b"192.0.2.1", by="::ffff:127.0.0.9") == code(b"192.0.2.1")
     strangers = {code(b"192.0.2.1", by="192.0.2.7"), code(b"6.6.6.6", by="192.0.2.7"), code(by="192.0.2.7")}
     assert len(strangers) == 1, "whoever is no proxy is believed nothing"
+
+
+def test_of_several_own_proxies_in_a_row_none_is_who_asks() -> None:
+    """The last address that is none of ours counts: one of ours has seen it, and wrote nothing but that."""
+    own = [ip_network(each) for each in ("127.0.0.1", "10.0.0.0/24", "2001:db8:1::/64")]
+    code = partial(coded, Clients(Keys(b"x" * 32), proxies=own))
+    visitor = code(b"192.0.2.1")
+    assert code(b"192.0.2.1, 10.0.0.7") == code(b"192.0.2.1", b"10.0.0.7, 2001:db8:1::2") == visitor
+    forged = [b"6.6.6.6, 192.0.2.1, 10.0.0.7", b"10.0.0.7, 192.0.2.1", b"127.0.0.1,10.0.0.8,192.0.2.1,10.0.0.7"]
+    assert {code(each) for each in forged} == {visitor}, "what stands before was written by the visitor"
+    assert code(b"6.6.6.6, 10.0.0.7", b"192.0.2.1") == visitor
+    assert code(b"192.0.2.1, 10.0.1.7") == code(b"10.0.1.7") != visitor, "it is near one of ours, and is none"
+    assert code(b"10.0.0.9, 10.0.0.7") == code(by="10.0.0.9") != code(by="10.0.0.7"), "one of ours asks itself"
+    assert code(b"192.0.2.1, nonsense, 10.0.0.7") == code(b"nonsense") != visitor, "what is no address is not passed by"
+    assert code(b"192.0.2.1, 10.0.0.7", by="192.0.2.9") == code(by="192.0.2.9"), "round the proxies nobody is believed"

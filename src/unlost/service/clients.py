@@ -25,10 +25,11 @@ class Clients:
 
     def _network(self, request: HTTPConnection) -> str:
         found = "" if request.client is None else request.client.host
-        if self._is_proxy(found):
-            # The last one is what our own proxy has seen; those before it are what strangers say.
-            # Some proxies write it behind what there is, others add a line of their own.
-            found = ",".join([found, *request.headers.getlist("x-forwarded-for")]).rpartition(",")[2].strip()
+        # Each proxy says whom it has seen, behind what there is or in a line of its own. So the last that is none of
+        # ours was seen by one of ours; whatever stands before it is what strangers say.
+        said = [each.strip() for line in request.headers.getlist("x-forwarded-for") for each in line.split(",")]
+        while said and self._is_proxy(found):
+            found = said.pop() or found
         return network_of(found)
 
     def _is_proxy(self, host: str) -> bool:
