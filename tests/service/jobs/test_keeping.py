@@ -1,10 +1,14 @@
 """The lease of a job is kept by beats, until the worker is done, or has to give the job up."""
 
+import asyncio
 import threading
-import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
+import pytest
+
+from unlost.errors import LeaseLostError
+from unlost.service.jobs import keeping
 from unlost.service.jobs.job import Job, Progress
 from unlost.service.jobs.keeping import LeaseKeeper
 
@@ -15,28 +19,73 @@ LEASE = 0.4  # seconds
 
 
 class SilentFirst:
-    """Takes beats; the first hangs until somebody says so, as where a cable was pulled out."""
+    """Takes beats; the first hangs until somebody says so, as where a cable was pulled out.
 
-    def __init__(self) -> None:
+    lost: whether it is then told that somebody else has the job.
+    """
+
+    def __init__(self, *, lost: bool = False) -> None:
+        self.begun = threading.Event()
         self.answers = threading.Event()
         self.answered = threading.Event()
         self.beats = 0
+        self._lost = lost
 
     def beat(self, *_: object) -> None:
         """Take one."""
         self.beats += 1
         if self.beats == 1:
+            self.begun.set()
             assert self.answers.wait(30)
             self.answered.set()
+            if self._lost:
+                raise LeaseLostError("somebody else has it")
+
+
+def a_keeper(jobs: SilentFirst, lost: threading.Event, lease: float = LEASE) -> LeaseKeeper:
+    """Return who keeps the lease of a job."""
+    job = SimpleNamespace(number=1, generation=1, progress=Progress())
+    return LeaseKeeper(cast("Jobs", jobs), cast("Job", job), lease, lost.set)
 
 
 def test_who_has_given_a_job_up_keeps_it_no_more() -> None:
     """The network comes back while the worker still puts its things away: there are no more beats for the job."""
     jobs, lost = SilentFirst(), threading.Event()
-    job = SimpleNamespace(number=1, generation=1, progress=Progress())
-    with LeaseKeeper(cast("Jobs", jobs), cast("Job", job), LEASE, lost.set):
-        assert lost.wait(30)
+
+    async def work() -> None:
+        async with a_keeper(jobs, lost):
+            assert await asyncio.to_thread(lost.wait, 30)
+            jobs.answers.set()
+            assert await asyncio.to_thread(jobs.answered.wait, 30)
+            await asyncio.sleep(2 * LEASE)  # in which there would be eight
+            assert jobs.beats == 1
+
+    asyncio.run(work())
+
+
+def test_a_beat_that_hangs_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other jobs of the worker go on while this one ends, which does not wait for it, nor listen to it afterwards."""
+    monkeypatch.setattr(keeping, "_LAST_SECONDS", 0.2)
+    monkeypatch.setattr(keeping, "_BEATS", 300)
+    jobs, lost = SilentFirst(lost=True), threading.Event()
+
+    async def work() -> int:
+        turns = 0
+        async with a_keeper(jobs, lost, lease=30.0) as keeper:
+            assert await asyncio.to_thread(jobs.begun.wait, 30)
+            leaving = asyncio.create_task(keeper.__aexit__(None, None, None))
+            while not leaving.done():
+                await asyncio.sleep(0)
+                turns += 1
+        return turns
+
+    try:
+        assert asyncio.run(work()) > 1, "the loop has turned meanwhile"
+        assert not jobs.answers.is_set()
+    finally:
         jobs.answers.set()
-        assert jobs.answered.wait(30)
-        time.sleep(2 * LEASE)  # in which there would be eight
-        assert jobs.beats == 1
+    assert jobs.answered.wait(30)
+    for thread in threading.enumerate():
+        if thread.name == "lease-1":
+            thread.join(30)
+    assert not lost.is_set(), "it is nobody's job here any more"

@@ -1,5 +1,6 @@
 """Keeps the lease of a job while it is worked on: a thread tells the database that its worker lives."""
 
+import asyncio
 import logging
 import threading
 import time
@@ -13,16 +14,17 @@ from unlost.service.jobs.store import Jobs
 
 _log = logging.getLogger(__name__)
 _BEATS = 4  # within one lease: three may be lost before it is
+_LAST_SECONDS = 1.0  # for which the end of a last beat is waited for: a good one takes milliseconds
 
 
 class LeaseKeeper:
-    """Beats for one job, in a thread of its own, whatever the worker's event loop is busy with. A context manager.
+    """Beats for one job, in a thread of its own, whatever the worker's event loop is busy with.
 
-    Another thread looks at the clock meanwhile: where a cable was pulled out, nobody is told, and a beat hangs for as
-    long as the system goes on trying.
+    It is used as an async context manager. Another thread looks at the clock meanwhile: where a cable was pulled out,
+    nobody is told, and a beat hangs for as long as the system goes on trying.
 
-    seconds: of a lease. lost: called once, from that thread, when the worker must stop: somebody else has the job, or
-        the database was out of reach for so long that somebody else may have it.
+    seconds: of a lease. lost: called once at most, from a thread and never after the block, when the worker must stop:
+        somebody else has the job, or the database was out of reach for so long that somebody else may have it.
     progress: the last that is known; to be set by whoever works.
     """
 
@@ -32,7 +34,8 @@ class LeaseKeeper:
         self._seconds = seconds
         self._lost = lost
         self._ended = threading.Event()
-        self._is_lost = threading.Lock()  # taken once, and never given back
+        self._is_lost = False
+        self._deciding = threading.Lock()  # whether it is lost or has ended: whichever is first
         # The time of this machine alone: when the last good beat was. It is taken before the beat, so that the lease
         # ends here first, and only then in the database.
         self._good = time.monotonic()
@@ -42,22 +45,29 @@ class LeaseKeeper:
         ]  # fmt: skip
         self.progress: Progress = job.progress
 
-    def __enter__(self) -> Self:
+    async def __aenter__(self) -> Self:
         """Begin to beat."""
         self._good = time.monotonic()
         for each in self._threads:
             each.start()
         return self
 
-    def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
-        """Beat no more."""
-        self._ended.set()
+    async def __aexit__(
+        self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None
+    ) -> None:
+        """Beat no more. A beat that hangs is left alone: it holds nobody up, and what it comes to counts no more."""
+        with self._deciding:
+            self._ended.set()
+        await asyncio.to_thread(self._wait)
+
+    def _wait(self) -> None:
+        deadline = time.monotonic() + _LAST_SECONDS
         for each in self._threads:
-            each.join()
+            each.join(max(0.0, deadline - time.monotonic()))
 
     def _beat(self) -> None:
         # Who has given a job up beats for it no more, or nobody else could have it while things are put away.
-        while not self._ended.wait(self._seconds / _BEATS) and not self._is_lost.locked():
+        while not self._ended.wait(self._seconds / _BEATS) and not self._is_lost:
             begun = time.monotonic()
             try:
                 self._jobs.beat(self._job.number, self._job.generation, self._seconds, self.progress)
@@ -75,7 +85,9 @@ class LeaseKeeper:
                 return
 
     def _lose(self, why: str) -> None:
-        """Have the worker stop, once."""
-        if self._is_lost.acquire(blocking=False):
-            _log.warning("%s", why, extra={"job": self._job.number})
-            self._lost()
+        """Have the worker stop, once, unless it has stopped."""
+        with self._deciding:
+            if not self._is_lost and not self._ended.is_set():
+                self._is_lost = True
+                _log.warning("%s", why, extra={"job": self._job.number})
+                self._lost()

@@ -83,7 +83,7 @@ class Work:
                 loop.call_soon_threadsafe(task.cancel)
 
         try:
-            with LeaseKeeper(self._tools.jobs, self._job, self._tools.lease, lost) as keeper:
+            async with LeaseKeeper(self._tools.jobs, self._job, self._tools.lease, lost) as keeper:
                 ending = await self._ending(keeper)
             # No more beats from here on: they would be told that the job has ended.
             await self._told(ending)
