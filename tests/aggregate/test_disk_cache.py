@@ -16,6 +16,7 @@ from tests.aggregate.disks import a_disk, kept, timeless
 from tests.aggregate.stubs import PAGE, Archives, aggregator, an_archive
 from tests.virtual_clock import VirtualClock
 from unlost.aggregate import packing
+from unlost.aggregate.aggregator import SEEN
 from unlost.aggregate.disk_cache import DiskCache, scope_of
 from unlost.aggregate.found import Found
 from unlost.aggregate.report import Report
@@ -181,6 +182,42 @@ def test_an_aggregator_begins_with_what_was_kept(tmp_path: Path) -> None:
             archives.asked.clear()
             assert not (await it.find(PAGE, freshness=Freshness(no_cache=True))).from_cache
             assert sorted(archives.asked) == ["a", "b"]
+
+    asyncio.run(work())
+
+
+def test_what_another_process_found_anew_is_given_soon(tmp_path: Path) -> None:
+    """Whoever has an answer in memory looks at the disk once a minute, and asks no archive if there is nothing."""
+
+    async def work() -> None:
+        clock, archives = VirtualClock(), Archives(a=["20140210000001"])
+        disks = [a_disk(tmp_path, clock=clock) for _ in range(2)]
+        async with (
+            aggregator(archives, clock, disk=disks[0]) as one,
+            aggregator(archives, clock, disk=disks[1]) as other,
+        ):
+            for page in (PAGE, f"{PAGE}/alone"):
+                await one.find(page)
+            await disks[0].flush()
+            assert (await other.find(PAGE)).from_cache
+            clock.advance(1)
+            archives.behaviours["a"] = ["20140210000001", "20150210000001"]
+            assert len((await one.find(PAGE, freshness=Freshness(no_cache=True))).mementos) == 2
+            await disks[0].flush()
+            disks[0]._writing.remove([packing.key_of("", f"{PAGE}/alone", Wish())])
+            archives.asked.clear()
+            clock.advance(SEEN - 2)
+            assert len((await other.find(PAGE)).mementos) == 1
+            clock.advance(1)
+            assert other.kept(PAGE) is None
+            found = await other.find(PAGE)
+            assert (len(found.mementos), found.from_cache) == (2, True)
+            assert other.kept(PAGE) is not None
+            clock.advance(SEEN)
+            assert one.kept(f"{PAGE}/alone") is None
+            assert (await one.find(f"{PAGE}/alone")).from_cache
+            assert one.kept(f"{PAGE}/alone") is not None
+            assert archives.asked == []
 
     asyncio.run(work())
 

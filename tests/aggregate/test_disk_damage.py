@@ -70,7 +70,7 @@ def test_a_full_disk_is_told_once(tmp_path: Path) -> None:
                     clock.advance(61)
             assert len(told) == 1, told
             assert disk.unwritten > 0
-            assert it.kept(f"{PAGE}/4") is not None
+            assert (await it.find(f"{PAGE}/4")).from_cache
             await it.find(f"{PAGE}/after")
             await disk.flush()
         assert (await kept(tmp_path, f"{PAGE}/after", f"{PAGE}/before", clock=clock)).count(None) == 0

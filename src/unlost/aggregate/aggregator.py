@@ -1,6 +1,7 @@
 """Finds the copies of a page in all archives that may have it: routes, asks at once, merges, keeps, shares."""
 
 import asyncio
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
@@ -26,6 +27,10 @@ may not be asked now is told from one that is slow."""
 
 _TO_ANSWER = 0.03  # the share of a deadline that is left for merging and writing, so that the answer itself is in time
 _ON_DISK = 300.0  # seconds; what is kept for less is not worth writing
+
+SEEN = 60.0
+"""Seconds for which an answer in memory is given before it is looked whether another process left a newer one on disk:
+somebody may have had archives asked anew there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +100,11 @@ class Aggregator:
         return len(self._going_on)
 
     def kept(self, uri: str, wish: Wish = Wish()) -> Found | None:  # noqa: B008
-        """Return an answer that is kept in memory, at once; None if there is none. `find` looks there first, too."""
-        return self.memory.get(uri, wish)
+        """Return an answer that is kept in memory, at once; None if there is none. `find` looks there first, too.
+
+        With a disk it is None, too, where nobody has looked there for `SEEN` seconds.
+        """
+        return self.memory.get(uri, wish, math.inf if self.disk is None else SEEN)
 
     async def find(self, uri: str, wish: Wish = Wish(), freshness: Freshness = Freshness()) -> Found:  # noqa: B008
         """Return the copies of a page, and what came of every archive, within the deadline.
@@ -104,12 +112,12 @@ class Aggregator:
         Raises UriError, NotKeptError, UsageError as `Finds` has it, and BusyError if too much is looked for already.
         """
         if not freshness.no_cache:
-            found = self.memory.get(uri, wish)
+            found = self.kept(uri, wish)
             if found is not None:
                 return found
         addresses.key(uri)  # raises for what is no page
         if freshness.only_if_cached:
-            found = None if freshness.no_cache else await self._on_disk(uri, wish)
+            found = None if freshness.no_cache else await self._newest(uri, wish)
             if found is None:
                 raise NotKeptError("no archive was to be asked, and no answer about this page was kept")
             return found
@@ -122,7 +130,7 @@ class Aggregator:
         return await self._going_on.result(key, lambda run: self._find(run, uri, wish, until, anew=anew))
 
     async def _find(self, run: Run[Found], uri: str, wish: Wish, until: float, *, anew: bool) -> Found:
-        if not anew and (kept := await self._on_disk(uri, wish)) is not None:
+        if not anew and (kept := await self._newest(uri, wish)) is not None:
             return kept
         await self._place(until - self._bounds.deadline / 2)
         try:
@@ -138,11 +146,15 @@ class Aggregator:
         self._listeners.found(found)
         return found
 
-    async def _on_disk(self, uri: str, wish: Wish) -> Found | None:
+    async def _newest(self, uri: str, wish: Wish) -> Found | None:
+        """Return what is kept, in memory or on disk."""
         found = None if self.disk is None else await self.disk.get(uri, wish)
-        if found is not None:
+        own = self.memory.get(uri, wish)
+        if found is not None and (own is None or own.made < found.made):
             self.memory.put(wish, found)
-        return found
+            return found
+        self.memory.see(uri, wish)
+        return own
 
     async def _place(self, until: float) -> None:
         """Wait for a place among those that may ask. Raises BusyError if there is none in time."""

@@ -1,8 +1,10 @@
 """Keeps answers in memory, for as long as they may be kept, in no more bytes than there are for them."""
 
+import math
 import sys
 from collections import OrderedDict
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from unlost.aggregate.found import Found
 from unlost.aggregate.report import Report
@@ -21,6 +23,14 @@ _REPORTS = 4096  # different reports that are remembered, so that equal ones are
 
 
 _Said = tuple[str, str, str, int, str]  # a report without its time
+
+
+class _Entry(NamedTuple):
+    """What is kept, its bytes, and when somebody last looked whether others keep something newer."""
+
+    found: Found
+    size: int
+    seen: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +70,7 @@ class MemoryCache:
         self.bytes = 0
         self._clock = clock
         self._max_bytes = max_bytes
-        self._entries: OrderedDict[tuple[str, Wish], tuple[Found, int]] = OrderedDict()
+        self._entries: OrderedDict[tuple[str, Wish], _Entry] = OrderedDict()
         self._reports: dict[_Said, Report] = {}
         self._lists: dict[tuple[_Said, ...], tuple[Report, ...]] = {}
         self._ids: dict[tuple[str, ...], tuple[str, ...]] = {}
@@ -69,17 +79,27 @@ class MemoryCache:
         """Return how many answers it holds."""
         return len(self._entries)
 
-    def get(self, uri: str, wish: Wish) -> Found | None:
-        """Return what was kept; None if there is nothing, or it is too old."""
+    def get(self, uri: str, wish: Wish, unseen: float = math.inf) -> Found | None:
+        """Return what was kept; None if there is nothing, or it is too old.
+
+        unseen: seconds for which it may be given without a look at what others keep, as `see` notes it.
+        """
         key = (uri, wish)
         entry = self._entries.get(key)
         if entry is None:
             return None
-        if not is_fresh(entry[0], self._clock.now()):
+        now = self._clock.now()
+        if not is_fresh(entry.found, now):
             self._drop(key)
             return None
         self._entries.move_to_end(key)
-        return entry[0]
+        return entry.found if abs(now - entry.seen) < unseen else None
+
+    def see(self, uri: str, wish: Wish) -> None:
+        """Note that others keep nothing newer than what is kept here."""
+        key = (uri, wish)
+        if (entry := self._entries.get(key)) is not None:
+            self._entries[key] = entry._replace(seen=self._clock.now())
 
     def put(self, wish: Wish, found: Found) -> bool:
         """Keep an answer until its time is over; return whether it is kept.
@@ -104,11 +124,11 @@ class MemoryCache:
         self.bytes += size
         while self.bytes > self._max_bytes:
             self._drop(next(iter(self._entries)))
-        self._entries[key] = (kept, size)
+        self._entries[key] = _Entry(kept, size, self._clock.now())
         return True
 
     def _drop(self, key: tuple[str, Wish]) -> None:
-        self.bytes -= self._entries.pop(key)[1]
+        self.bytes -= self._entries.pop(key).size
 
     def _shared(self, reports: tuple[Report, ...]) -> tuple[Report, ...]:
         """Return reports without times, equal ones as the same object: most pages are not had for the same reasons."""

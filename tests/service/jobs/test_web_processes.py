@@ -132,18 +132,22 @@ def test_who_asks_is_believed_of_the_proxy_alone(pair: Pair) -> None:
 
 
 def test_what_one_has_found_the_other_knows(pair: Pair) -> None:
-    """Archives are asked once: what is kept on disk is for both."""
-    path, begun = "/timemap/json/http://lost.example/", time.time()
-    assert pair.one.ask("GET", path).status == 200
+    """Archives are asked once: what is kept on disk is for both, also that no archive has a page."""
+    paths = {"/timemap/json/http://lost.example/": 200, "/timemap/json/http://never.example/": 404}
+    begun = time.time()
+    for path, status in paths.items():
+        assert pair.one.ask("GET", path).status == status
     before = len(pair.lost.asked)
     file = next(pair.work.rglob("timemaps.sqlite"))
 
     def is_kept() -> bool:
         with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as answers:
-            return bool(answers.execute("SELECT count(*) FROM answer WHERE made >= ?", (begun,)).fetchone()[0])
+            kept = answers.execute("SELECT count(*) FROM answer WHERE made >= ?", (begun,)).fetchone()[0]
+            return bool(kept >= len(paths))
 
     wait_until(is_kept)
-    assert [pair.other.ask("GET", path).status for _ in range(2)] == [200, 200]
+    for path, status in paths.items():
+        assert [pair.other.ask("GET", path).status for _ in range(2)] == [status, status]
     assert len(pair.lost.asked) == before
 
 
