@@ -201,8 +201,8 @@ def straggle(session: "SparkSession", folder: Path, report: Report) -> None:
             )
     report.line(
         f"One domain (`uk,co`) with {DOMINANT:.0%} of {DOMINANT_LINES:,} lines, in {DOMINANT_PARTS} parts; map, "
-        f"compacted (1, 1). Processor seconds of adding up and compacting parts; on {CLUSTER_CORES} cores no stage "
-        "ends before its longest part."
+        f"compacted (1, 1), and profile. Processor seconds of adding up and compacting parts; on {CLUSTER_CORES} cores "
+        "no stage ends before its longest part."
     )
     report.line("")
     report.line(f"| | longest part, s | all parts, s | at least, on {CLUSTER_CORES} cores, s |")
@@ -225,6 +225,13 @@ def straggle(session: "SparkSession", folder: Path, report: Report) -> None:
     maps._steps = stepping  # noqa: SLF001
     if not filecmp.cmp(outputs[0], outputs[1], shallow=False):
         raise SystemExit("bench scale: the ways come to different maps")
+    engine = TimedEngine(session, DOMINANT_PARTS)
+    profiles.build_profiles(engine, [index], {"H3P1": folder / "dominant.cdxj"}, ProfileHeader("H3P1"), Problems())
+    (every,) = engine.took
+    longest, total = max(every), sum(every)
+    report.line(
+        f"| profile H3P1, cut between keys | {longest:.2f} | {total:.2f} | {max(longest, total / CLUSTER_CORES):.2f} |"
+    )
     report.line("")
     report.gate(
         "time that one dominant domain leaves on 100 cores, in two steps, of that all at once",

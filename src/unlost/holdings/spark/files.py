@@ -38,10 +38,10 @@ def chunks(path: Path, start: int = 0) -> Iterator[bytes]:
             yield text
 
 
-def samples(path: Path) -> list[tuple[bytes, int]]:
+def samples(path: Path, most: int = SAMPLES) -> list[tuple[bytes, int]]:
     """Return keys at even distances in a file of lines, each with how many bytes it stands for."""
     size = path.stat().st_size
-    count = min(SAMPLES, size // 1024 + 1)
+    count = min(most, size // 1024 + 1)
     found: list[tuple[bytes, int]] = []
     with path.open("rb") as file:
         for number in range(count):

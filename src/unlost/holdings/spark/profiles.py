@@ -1,53 +1,103 @@
-"""Profiles on a cluster."""
+"""Profiles on a cluster.
 
+Captures under a key only ever add up, whoever counted them. So each task counts what it reads under the keys of every
+policy at once, and what all of them have of a key is added where the result is cut: between any two keys.
+"""
+
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count, groupby
 from os import PathLike
 from pathlib import Path
 
 from unlost import _core
 from unlost._core import Progress
 from unlost.errors import UsageError
+from unlost.formats.lines import MAX_LINE_BYTES
 from unlost.formats.output import whole_files
 from unlost.formats.problems import Problems
 from unlost.holdings.build import MapOptions
 from unlost.holdings.profile import ProfileHeader, counter
 from unlost.holdings.report import Report
-from unlost.holdings.spark.counting import read_inputs
+from unlost.holdings.spark.counting import count_piece, read_inputs
 from unlost.holdings.spark.engine import CutLines, Engine, add_tallies
-from unlost.holdings.spark.files import chunks, empty, folder
-from unlost.holdings.spark.maps import CountPieces
-from unlost.holdings.spark.rows import Note, Row
+from unlost.holdings.spark.files import SAMPLES, chunks, empty, folder, samples
+from unlost.holdings.spark.pieces import Piece
+from unlost.holdings.spark.rows import PLACES, Note, Row
 from unlost.uri import SuffixList
 
-_ACROSS = "H1P0"
-"""The only policy whose keys are wider than a second-level domain: its parts have keys in common."""
+_AT_ONCE = 60
+"""Profiles that are merged at a time: of many more, the core would read what it merged before again and again."""
+
+_SPREAD = re.compile(rb' "spread": \d+')
+"""Keys have no spaces, so that it stands nowhere else."""
 
 
 @dataclass(frozen=True, slots=True)
-class ProfilePart:
-    """Counts one part under the keys of each policy. A row's source is the place of its policy."""
+class ProfilePieces:
+    """Counts pieces under the keys of each policy. A row's source is the place of its policy."""
 
     policies: Sequence[str]
     rules: str
     suffixes: bytes | None
     section: str
+    is_only: bool
 
-    def __call__(self, part: int, rows: Iterator[Row]) -> Iterator[Row]:
-        """Yield the lines of each policy's profile."""
+    def __call__(self, pieces: Iterator[Piece], task: int) -> Iterator[Row]:
+        """Yield the lines of each policy's profile of what is here, and a note."""
+        note = Note()
+        options = MapOptions(rules=self.rules, urir=True)
         builder = counter(self.rules, threads=1)
-        for row in rows:
-            builder.add_counts(row.data, 1)
+        for piece in pieces:
+            tally = count_piece(piece, builder, options.header(), options, is_only=self.is_only)
+            note.tallies.append((piece.source, piece.start, piece.added, piece.added_lines, tally))
+        numbers = count(task * PLACES)
         with folder() as place:
             paths = [empty(Path(place, policy)) for policy in self.policies]
             plan = [(policy, str(path), b"") for policy, path in zip(self.policies, paths, strict=True)]
             _core.write_profiles(builder, plan, SuffixList(self.suffixes, self.section), False, Progress())
-            number = 0
             for source, path in enumerate(paths):
+                note.samples += samples(path, SAMPLES // len(paths) + 1)
                 for text in chunks(path):
-                    yield Row(part, source, number, text)
-                    number += 1
+                    yield Row(0, source, next(numbers), text)
+        yield note.row()
+
+
+@dataclass(frozen=True, slots=True)
+class ProfilePart:
+    """Adds up what tasks counted under the keys of one part, policy by policy."""
+
+    def __call__(self, part: int, rows: Iterator[Row]) -> Iterator[Row]:
+        """Yield the lines of each policy, and a note."""
+        numbers = count()
+        for source, some in groupby(rows, lambda row: row.source):
+            with folder() as place:
+                for text in chunks(_merged(place, some)):
+                    # The core counts how many profiles it merged; these are of one.
+                    yield Row(part, source, next(numbers), _SPREAD.sub(b' "spread": 1', text))
         yield Note().row()
+
+
+def _merged(place: Path, rows: Iterator[Row]) -> Path:
+    """Return a file of the lines of one policy, in order, those of a key added: each task's were in order already."""
+    names = (Path(place, str(number)) for number in count())
+    paths: list[Path] = []
+    for _, some in groupby(rows, lambda row: row.place // PLACES):
+        paths.append(next(names))
+        with paths[-1].open("wb") as file:
+            file.writelines(row.data for row in some)
+    while len(paths) > 1:
+        few = [paths[start : start + _AT_ONCE] for start in range(0, len(paths), _AT_ONCE)]
+        paths = [_merged_few(some, next(names)) for some in few]
+    return paths[0]
+
+
+def _merged_few(paths: Sequence[Path], target: Path) -> Path:
+    _core.merge_profiles([str(path) for path in paths], MAX_LINE_BYTES, str(empty(target)), b"", Progress())
+    for path in paths:
+        path.unlink()
+    return target
 
 
 def build_profiles(
@@ -70,35 +120,16 @@ def build_profiles(
         raise UsageError("no policies: nothing to count")
     report = Report(problems=problems)
     with whole_files(list(outputs.values())) as opened:
-        options = MapOptions(rules=header.rules, urir=True)
         files = read_inputs(engine, list(inputs), None, columns)
-        counted = engine.read(files, CountPieces(options, len(files.names) == 1))
+        work = ProfilePieces(policies, header.rules, suffixes, header.suffixes, len(files.names) == 1)
+        counted = engine.read(files, work)
         add_tallies(counted.notes, files, report)
-        bounds = counted.bounds(engine.parts, engine.at_once, "domain")
-        work = ProfilePart(policies, header.rules, suffixes, header.suffixes)
-        stage = engine.merge(counted, CutLines(bounds), len(bounds) + 1, work)
-        across = counter(header.rules)
+        bounds = counted.bounds(engine.parts, engine.at_once, "page")
+        stage = engine.merge(counted, CutLines(bounds), len(bounds) + 1, ProfilePart())
         for policy, file in zip(policies, opened, strict=True):
             file.write(replace(header, policy=policy).lines())
         for row in stage.rows():
-            if policies[row.source] == _ACROSS:
-                across.add_counts(_counts(row.data), 1)
-            else:
-                opened[row.source].write(row.data)
-        if _ACROSS in policies:
-            with folder() as place:
-                path = empty(Path(place, _ACROSS))
-                _core.write_profiles(across, [(_ACROSS, str(path), b"")], SuffixList(), False, Progress())
-                opened[policies.index(_ACROSS)].writelines(chunks(path))
+            opened[row.source].write(row.data)
         counted.forget()
         stage.forget()
     return report.counted
-
-
-def _counts(lines: bytes) -> bytes:
-    """Return the lines of a profile as counted keys."""
-    counts = []
-    for line in lines.splitlines():
-        key, _, values = line.partition(b' {"frequency": ')
-        counts.append(key + b" " + values.partition(b",")[0] + b"\n")
-    return b"".join(counts)
