@@ -105,4 +105,6 @@ def parquet_columns(text: str | None, cluster: Place | None) -> Mapping[str, str
         columns[name] = column
     if "url" not in columns:
         raise UsageError("--columns has no url=…: nothing could be told from web pages")
+    if len(columns) > 1 and "date" not in columns:
+        raise UsageError("--columns has no date=…: name it as well, or url alone, which makes a list of addresses")
     return columns

@@ -2,6 +2,7 @@
 
 import socket
 import sys
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -18,8 +19,9 @@ from unlost.formats.problems import Problems
 from unlost.holdings import Compaction, FilterOptions, MapOptions, build_filter, build_map, compact_map, merge_maps
 from unlost.holdings.profile import ProfileHeader, build_profiles
 from unlost.holdings.spark import counting, filters, maps, merging, profiles
-from unlost.holdings.spark.engine import Engine
+from unlost.holdings.spark.engine import Engine, PartWork, Stage
 from unlost.holdings.spark.pieces import COMMON_CRAWL
+from unlost.holdings.spark.rows import Row
 from unlost.holdings.spark.session import spark_session
 
 pytestmark = pytest.mark.spark
@@ -80,6 +82,43 @@ def test_profiles_are_the_same(engine: Engine, index: Path, tmp_path: Path) -> N
     assert (there, problems[1].counts) == (here, problems[0].counts)
 
 
+class _Watched(Engine):
+    """An engine that knows in how many parts each result was. parts_made: of each stage that merged."""
+
+    parts_made: list[int]
+
+    def merge(self, stage: Stage, cut: Callable[[Row], Iterator[Row]], parts: int, work: PartWork) -> Stage:
+        """Do as the engine does."""
+        merged = super().merge(stage, cut, parts, work)
+        self.parts_made.append(len({row.part for row in merged.rows()}))
+        return merged
+
+
+def test_the_largest_host_of_a_profile_is_shared(engine: Engine, tmp_path: Path) -> None:
+    """Where one host is all there is, its profile is made in several parts, and is the same to the last port."""
+    folder = tmp_path / "index"
+    folder.mkdir()
+    for part in range(4):
+        lines = [
+            f'uk,co,big{port})/{page % 7}/{page % 90}/{page} 2020 {{"url": "http://big.co.uk{port}/{page % 7}/'
+            f'{page % 90}/{page}?q={part}"}}\n'
+            for page in range(part, 6000, 3)
+            for port in ("", ":81", ":8080")[: 1 + page % 3]
+        ]
+        (folder / f"{part}.cdxj").write_text("".join(lines))
+    watched = _Watched(engine.session, engine.parts)
+    watched.parts_made = []
+    policies = ("H1P0", "H2P0", "HxP2", "HxPx", "DDom", "DPth", "DIni", "URIR")
+    outputs = [{policy: tmp_path / f"{place}-{policy}" for policy in policies} for place in ("here", "there")]
+    header = ProfileHeader("H1P0")
+    here = build_profiles(local_files(folder), outputs[0], header, Problems())
+    assert profiles.build_profiles(watched, [folder], outputs[1], header, Problems()) == here
+    for policy in policies:
+        assert outputs[1][policy].read_bytes() == outputs[0][policy].read_bytes(), policy
+    assert b'"ports": {"81": ' in outputs[1]["DDom"].read_bytes()
+    assert watched.parts_made == [5]
+
+
 def test_filters_are_the_same(engine: Engine, index: Path, tmp_path: Path) -> None:
     """A filter is the same; so is one of nothing."""
     options = FilterOptions(bits=6, key="urir", status=frozenset({"200"}))
@@ -121,6 +160,10 @@ def test_parquet_is_read_by_its_columns(engine: Engine, tmp_path: Path) -> None:
         "org,example)/ 2024 1",
     ]
     assert (report.lines, report.counted) == (3, 3)
+    maps.build_map(engine, [tmp_path / "part.parquet"], tmp_path / "m", columns={"url": "url"})
+    (tmp_path / "list").write_text("".join(f"{row[1]}\n" for row in rows))
+    build_map([tmp_path / "list"], tmp_path / "here")
+    assert (tmp_path / "m").read_bytes() == (tmp_path / "here").read_bytes(), "with url alone it is a list"
     with pytest.raises(InputError, match="nosuch"):
         maps.build_map(engine, [tmp_path / "part.parquet"], tmp_path / "n", columns={"url": "nosuch"})
     assert not (tmp_path / "n").exists()
@@ -218,6 +261,7 @@ def test_who_lacks_the_extra_is_told_what_to_install(monkeypatch: pytest.MonkeyP
         (["--engine", "spark", "--master", "local[1]", "--spark-conf", "memory=1g"], "expected a setting"),
         (["--columns", "common-crawl"], "only --engine spark"),
         (["--engine", "spark", "--master", "local[1]", "--columns", "key=a"], "no url"),
+        (["--engine", "spark", "--master", "local[1]", "--columns", "key=a,url=b"], "no date"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(tmp_path: Path, options: list[str], message: str) -> None:

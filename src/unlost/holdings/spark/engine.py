@@ -8,11 +8,12 @@ Whatever is made on a cluster is two kinds of work, each a small object that tra
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Protocol
 
 from unlost import _core
-from unlost.errors import ClusterError, InputError, UnlostError
+from unlost.errors import ClusterError, InputError, UsageError
 from unlost.formats.problems import Problem
 from unlost.holdings.report import Report
 from unlost.holdings.spark.bounds import Level, choose_bounds, parts_for
@@ -24,6 +25,10 @@ from unlost.holdings.spark.rows import REPORT, SCHEMA, Note, Row, batches_of, gu
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+_TASKS = 1 << 22
+"""More tasks than one leg of the reading has."""
 
 
 class PieceWork(Protocol):
@@ -44,12 +49,13 @@ class PartWork(Protocol):
 class _Reading:
     work: PieceWork
     files: Any  # a broadcast Files, without its frame
+    first: int  # the number of the first task
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         from pyspark import TaskContext  # noqa: PLC0415  an extra
 
         context = TaskContext.get()
-        task = context.partitionId() if context else 0
+        task = self.first + (context.partitionId() if context else 0)
         with folder() as place:
             pieces = pieces_in(batches, self.files.value, place)
             yield from batches_of(guarded(self.work(pieces, task)))
@@ -152,16 +158,20 @@ class Engine:
 
         shared = self.session.sparkContext.broadcast(replace(files, rows=None))  # type: ignore[arg-type]
         with explained():
-            frame = files.rows.mapInArrow(_Reading(work, shared), SCHEMA)
             if self.keeper is None:
-                return self._kept(frame)
-            kept = self.keeper.kept(frame, files, work)
-            try:
-                return Stage(kept, self._notes(kept), is_kept=True)
-            except UnlostError:
-                # What is wrong with the input is no work that was done.
-                self.keeper.forget()
-                raise
+                return self._kept(files.rows.mapInArrow(_Reading(work, shared, 0), SCHEMA))
+            notes: list[Note] = []
+            frames = []
+            for number, leg in enumerate(self.keeper.legs(files, work)):
+                reading = _Reading(work, shared, number * _TASKS)
+                frames.append(self.keeper.kept(leg.rows(files.rows).mapInArrow(reading, SCHEMA), leg))
+                try:
+                    notes += self._notes(frames[-1])
+                except (InputError, UsageError):
+                    # What is wrong with the input is no work that was done.
+                    self.keeper.forget()
+                    raise
+            return Stage(reduce(lambda one, other: one.unionAll(other), frames), notes, is_kept=True)
 
     def merge(self, stage: Stage, cut: Callable[[Row], Iterator[Row]], parts: int, work: PartWork) -> Stage:
         """Return the parts of a result: rows are cut, those of a part brought together, in order, and merged."""

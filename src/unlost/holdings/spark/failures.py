@@ -11,7 +11,15 @@ from unlost.holdings.spark.rows import Note
 _LONGEST = 300
 
 _MISSING = re.compile(r"\[PATH_NOT_FOUND\] Path does not exist: (\S+?)\.? ")
-_VANISHED = re.compile(r"\b(?:FileNotFoundException|NoSuchFileException|NotFoundException): (?:File )?(\S+)")
+# Each file system has words of its own for it: HDFS, S3A, files of a machine, all others.
+_VANISHED = re.compile(
+    r"\b(?:FileNotFoundException|NoSuchFileException|NotFoundException): "
+    r"(?:File does not exist: (.+)|No such file(?: or directory)?: (.+)|File (.+?) does not exist|(\S+))"
+)
+_UNREACHED = re.compile(
+    r"\b(?:ConnectException|ConnectTimeoutException|NoRouteToHostException|SocketTimeoutException"
+    r"|UnknownHostException): (.+)"
+)
 _UNREADABLE = re.compile(
     r"\[FAILED_READ_FILE\.\w+\] (?:Encountered error|Error) while reading (?:the )?file (\S+?)\.? "
 )
@@ -47,18 +55,26 @@ def _told(text: str) -> UnlostError:
     if found := _MISSING.search(text + " "):
         return InputError(f"{found[1]}: cannot be read: no such file")
     if found := _VANISHED.search(text):
-        name = re.sub(r"^file:/+", "/", found[1].rstrip(".,"))
+        name = re.sub(r"^file:/+", "/", next(filter(None, found.groups())).rstrip(".,"))
         return InputError(f"{name}: vanished while it was read: begin again when it stays")
     if any(word in text for word in _LOST):
         return ClusterError(
             "the cluster lost its executors more often than it tries again, most likely for want of memory: give them "
             "more (--spark-conf spark.executor.memory=4g, spark.executor.memoryOverhead=2g) and begin again"
         )
-    if found := _UNREADABLE.search(text + " "):
-        return InputError(f"{found[1]}: cannot be read: {_reason(text)}")
+    if unread := _unread(text):
+        return unread
     if found := _COLUMN.search(text):
         return InputError(f"no column `{found[1] or found[2]}`: give the names of the columns as --columns")
     return _without_system(text) if _NO_SYSTEM.search(text) else ClusterError(f"Spark gave up: {_reason(text)}")
+
+
+def _unread(text: str) -> UnlostError | None:
+    """Return what went wrong if it was a store or a file."""
+    name = f"{found[1]}: " if (found := _UNREADABLE.search(text + " ")) else ""
+    if found := _UNREACHED.search(text):
+        return ClusterError(f"{name}a store cannot be reached: {_shown(found[1])}: begin again when it answers")
+    return InputError(f"{name}cannot be read: {_reason(text)}") if name else None
 
 
 def _without_system(text: str) -> ClusterError:
@@ -72,7 +88,11 @@ def _reason(text: str) -> str:
     """Return the last cause that Java names, or its first line."""
     causes = re.findall(r"^(?:Caused by)?: (?:[\w.$]+: )?(.+)", text, re.MULTILINE)
     reason = causes[-1] if causes else next((line for line in text.splitlines() if line.strip()), "no reason")
-    return "".join(char if char.isprintable() else " " for char in reason)[:_LONGEST]
+    return _shown(reason)
+
+
+def _shown(text: str) -> str:
+    return "".join(char if char.isprintable() else " " for char in text)[:_LONGEST]
 
 
 def raise_failures(notes: list[Note]) -> None:

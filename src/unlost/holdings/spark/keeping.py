@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from hashlib import blake2b
 from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from unlost._core import VERSION
 from unlost.holdings.spark.failures import explained
@@ -17,29 +17,77 @@ if TYPE_CHECKING:
 
 _ASKED_AT_ONCE = 16
 
+LEG_BYTES = 64 << 30
+"""Of files, at least: some hundred tasks, so that few machines wait for the last of a leg. It does not depend on the
+cluster, or another one could not go on."""
+
+MOST_LEGS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """A part of the reading that is kept by itself: all files whose names are in a range.
+
+    least, below: where the range begins and where the next does; None where it has no end. place: where it is kept.
+    """
+
+    least: str | None
+    below: str | None
+    place: str
+
+    def rows(self, rows: "DataFrame") -> "DataFrame":
+        """Return the rows of its files. Every row is of one leg, whatever names look like."""
+        from pyspark.sql import functions as f  # noqa: PLC0415  an extra
+
+        if self.least is not None:
+            rows = rows.where(f.col("name") >= self.least)
+        return rows if self.below is None else rows.where(f.col("name") < self.below)
+
 
 @dataclass(slots=True)
 class Keeper:
     """Keeps what stages came to.
 
-    address: a folder that all machines reach. Within it each has a name by what was read (names, sizes and dates of
+    address: a folder that all machines reach. Within it each leg has a name by what was read (names, sizes and dates of
     files), by what was done with it, and by the version: whatever of it changes, it is another.
+    leg_bytes: of the files of a leg, at least.
     """
 
     session: "SparkSession"
     address: str
+    leg_bytes: int = LEG_BYTES
     _used: list[str] = field(default_factory=list)
 
-    def kept(self, frame: "DataFrame", files: Files, work: object) -> "DataFrame":
-        """Return what a frame comes to, from where it is kept; done and kept first if it is not there whole."""
+    def legs(self, files: Files, work: object) -> list[Leg]:
+        """Return the legs in which files are read, in the order of their names."""
+        with ThreadPoolExecutor(_ASKED_AT_ONCE) as threads:
+            states = list(threads.map(self._state, sorted(files.names)))
+        size = max(self.leg_bytes, sum(state.size for state in states) // MOST_LEGS)
+        groups: list[list[_State]] = [[]]
+        taken = 0
+        for state in states:
+            if taken >= size:
+                groups.append([])
+                taken = 0
+            groups[-1].append(state)
+            taken += state.size
         folder = self.address if is_address(self.address) else f"file:{Path(self.address).absolute()}"
-        place = f"{folder.rstrip('/')}/unlost-{self._name(files, work)}"
-        self._used.append(place)
+        # Rows know their files by their places among all names.
+        whole = _digest([VERSION, list(files.names), files.kind, files.about, _plain(work)])
+        ends = [None, *(group[0].name for group in groups[1:]), None]
+        return [
+            Leg(least, below, f"{folder.rstrip('/')}/unlost-{_digest([whole, least, below, group])}")
+            for group, least, below in zip(groups, ends, ends[1:], strict=False)
+        ]
+
+    def kept(self, frame: "DataFrame", leg: Leg) -> "DataFrame":
+        """Return what a frame comes to, from where it is kept; done and kept first if it is not there whole."""
+        self._used.append(leg.place)
         with explained():
             # Spark writes this last, when all machines are done.
-            if not self._system(place).exists(self._path(f"{place}/_SUCCESS")):
-                frame.write.mode("overwrite").parquet(place)
-            return self.session.read.parquet(literally(place))
+            if not self._system(leg.place).exists(self._path(f"{leg.place}/_SUCCESS")):
+                frame.write.mode("overwrite").parquet(leg.place)
+            return self.session.read.parquet(literally(leg.place))
 
     def forget(self) -> None:
         """Remove what was kept for a run that is done."""
@@ -48,17 +96,11 @@ class Keeper:
                 self._system(place).delete(self._path(place), True)
         self._used.clear()
 
-    def _name(self, files: Files, work: object) -> str:
-        with ThreadPoolExecutor(_ASKED_AT_ONCE) as threads:
-            states = list(threads.map(self._state, files.names))
-        about = [VERSION, states, files.kind, files.about, _plain(work)]
-        return blake2b(dumps(about).encode(), digest_size=16).hexdigest()
-
-    def _state(self, name: str) -> list[object]:
+    def _state(self, name: str) -> "_State":
         jvm: Any = self.session.sparkContext._jvm  # noqa: SLF001  there is no other way to Spark's file systems
         with explained():
             status = self._system(name).getFileStatus(jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(name)))
-            return [name, status.getLen(), status.getModificationTime()]
+            return _State(name, status.getLen(), status.getModificationTime())
 
     def _path(self, place: str) -> Any:  # noqa: ANN401  Java's
         jvm: Any = self.session.sparkContext._jvm  # noqa: SLF001
@@ -67,6 +109,18 @@ class Keeper:
     def _system(self, place: str) -> Any:  # noqa: ANN401  Java's
         conf = self.session.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001
         return self._path(place).getFileSystem(conf)
+
+
+class _State(NamedTuple):
+    """By what a file is known."""
+
+    name: str
+    size: int
+    changed: int
+
+
+def _digest(about: object) -> str:
+    return blake2b(dumps(about).encode(), digest_size=16).hexdigest()
 
 
 def _plain(value: object) -> object:

@@ -171,9 +171,11 @@ def read_parquet(
 
     columns: for `key`, `url`, `date`, `mime`, `status` and `length` the name of the column; `url` there must be, and
     without a key that is made of it. Dates are 14 digits or timestamps. length: bytes of the record, for statistics.
+    With `url` alone the table is a list of addresses; with others, rows without a date are bad ones, as in a CDX.
     """
     from pyspark.sql import functions as f  # noqa: PLC0415  an extra
 
+    is_list = set(columns) == {"url"}
     with explained():
         frame = session.read.option("recursiveFileLookup", "true").parquet(*[spark_path(name) for name in names])
         files = sorted(frame.inputFiles())
@@ -189,19 +191,15 @@ def read_parquet(
             text = f.regexp_replace(column.cast("string"), r"\s", "%20")
             return f.when(f.length(text) > 0, text).otherwise(f.lit("-"))
 
-        line = f.concat_ws(" ", *[f.coalesce(field(ours), f.lit("-")) for ours in _CDX_COLUMNS])
+        wanted = ("url",) if is_list else tuple(_CDX_COLUMNS)
+        line = f.concat_ws(" ", *[f.coalesce(field(ours), f.lit("-")) for ours in wanted])
         rows = frame.select(
             line.cast("binary").alias("data"),
             f.col("_metadata.file_path").alias("name"),
             f.col("_metadata.file_block_start").alias("start"),
         )
-    return Files(
-        files,
-        dict.fromkeys(map(_plain, files), Opening("index", _CDX_HEADER)),
-        "index",
-        rows,
-        str(sorted(columns.items())),
-    )
+    opening = Opening("urls", b"") if is_list else Opening("index", _CDX_HEADER)
+    return Files(files, dict.fromkeys(map(_plain, files), opening), opening.kind, rows, str(sorted(columns.items())))
 
 
 def read_head(session: "SparkSession", name: str, size: int = _HEAD) -> bytes:
