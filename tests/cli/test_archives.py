@@ -306,7 +306,7 @@ def test_what_is_no_address_is_not_asked_for(tmp_path: Path) -> None:
     done = unlost(
         "archives", "test", "--uri", "http://a b/", "--archives", str(registry), env=somebody(tmp_path / "home")
     )
-    assert (done.returncode, done.stdout) == (3, b"")
+    assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr.startswith(b"unlost: --uri: ")
 
 

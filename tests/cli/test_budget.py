@@ -63,7 +63,7 @@ def test_learning_counts_rubbish(source: Path, tmp_path: Path) -> None:
     log.write_text("http://a.com/x/new\nhttp:// /\nhttp://a.com/x/1\n")
     done = unlost("map", "compact", str(source), "-o", str(output), "--budget", "50", "--queries", str(log), "--json")
     assert done.returncode == 3
-    assert b"1 bad-host, first: " in done.stderr
+    assert b"once an address whose host cannot exist, first: " in done.stderr
     result = json.loads(done.stdout)
     assert (result["asked"], result["missed"], result["questions_unreadable"]) == (2, 1, {"bad-host": 1})
     assert output.exists()

@@ -135,8 +135,8 @@ def test_the_page(tmp_path: Path) -> None:
     [
         (("original", "original"), 2, "original and original are the same"),
         (("original", "link"), 2, "original and link are the same"),
-        (("original", "nowhere"), 3, "nowhere: No such file"),
-        (("nowhere", "recovered"), 3, "nowhere: No such file"),
+        (("original", "nowhere"), 3, "nowhere: cannot be read: No such file"),
+        (("nowhere", "recovered"), 3, "nowhere: cannot be read: No such file"),
         (("original", "recovered", "--penalties", "1,2,3"), 2, "expected a number from 0 to 1"),
         (("original", "recovered", "--penalties", "1"), 2, "expected penalties"),
         (("original", "recovered", "--type-penalties", "image/*"), 2, "expected TYPE=C,M,A"),
@@ -226,8 +226,8 @@ def test_what_could_not_be_read_is_said(
     assert run(["compare", "original", "recovered"]) == 3
     out, err = capsysbinary.readouterr()
     assert out.startswith(b"1 of 1 resource came back, unchanged.\n")
-    assert b"recovered: 1,200 bad-gzip, first: recovered (byte 5)" in err
-    assert b"original: not counted, since they are no resources: 2 error, 3 redirect" in err
+    assert b"recovered: 1,200 times a compressed part that is damaged, first: recovered (byte 5)" in err
+    assert b"original: not counted, since they are no resources: 2 errors, 3 redirects" in err
     assert run(["compare", "original", "recovered", "--json"]) == 3
     summary = json.loads(capsysbinary.readouterr().out.splitlines()[-1])
     assert summary["problems"] == {"original": {}, "recovered": {"bad-gzip": 1200}}

@@ -122,7 +122,7 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
     warc.write_bytes(warc.read_bytes()[: warc.stat().st_size // 2])
     done = unlost("export", str(folder), "--to", str(tmp_path / "site"))
     assert done.returncode == 3
-    assert b"unreadable, first: unlost-00001.warc.gz" in done.stderr
+    assert b"a file or copy that cannot be read, first: unlost-00001.warc.gz" in done.stderr
     assert (tmp_path / "site" / "0.html").is_file()
 
 

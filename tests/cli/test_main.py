@@ -87,7 +87,10 @@ def test_who_mistypes_a_command_is_asked_after_the_nearest(arguments: list[str],
 def test_a_file_that_is_not_there_is_said_in_the_same_words_everywhere(words: tuple[str, ...]) -> None:
     """Whoever opened it, Python or the core: its name, and what the system says, without a number."""
     done = unlost(*words, "none")
-    assert (done.returncode, done.stderr) == (3, b"unlost: none: cannot be read: No such file or directory\n")
+    assert (done.returncode, done.stderr) == (
+        3,
+        b"unlost: none: cannot be read: No such file or directory: check the name\n",
+    )
 
 
 def test_settings_flag_before_variable_before_file(tmp_path: Path) -> None:

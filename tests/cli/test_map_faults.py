@@ -65,7 +65,7 @@ def test_bad_lines_are_counted_and_the_rest_is_kept(tmp_path: Path) -> None:
     file, output = tmp_path / "a.cdxj", tmp_path / "a.ukvs"
     file.write_bytes(PAGES.read_bytes() + b"rubbish\n\0\n" + b')/ 2014 {"url": "x"}\n' + b"more rubbish\n")
     done = unlost("map", "build", str(file), "-o", str(output))
-    assert b"3 bad-row, first: " in done.stderr
+    assert b"3 times a line that is none of such a file, first: " in done.stderr
     assert b"a.cdxj:12 (byte " in done.stderr
     assert (done.returncode, rows(output)[0]) == (3, "* 10")
 
@@ -83,7 +83,7 @@ def test_a_line_that_damage_cut_is_no_page(tmp_path: Path) -> None:
     # Stored, not deflated, so that the text ends exactly where the file does.
     file.write_bytes(gzip.compress(PAGES.read_bytes(), compresslevel=0)[:-40])
     done = unlost("map", "build", str(file), "-o", str(output))
-    assert (done.returncode, b"1 truncated, first: " in done.stderr) == (3, True)
+    assert (done.returncode, b"once a file that breaks off, first: " in done.stderr) == (3, True)
     assert rows(output)[-1] == "com,example,blog)/2011/post 1"
 
 
@@ -186,7 +186,7 @@ def test_what_cannot_be_compared_is_said(tmp_path: Path) -> None:
     good.write_text("com,a)/ 1\n")
     bad.write_text("com,a)/ 1\ncom,\x01)/ 1\n")
     done = unlost("map", "diff", str(good), str(bad))
-    assert (done.returncode, done.stdout, b"1 bad-row, first:" in done.stderr) == (3, b"", True), done.stderr
+    assert (done.returncode, done.stdout, b"once a line that is none of such a file, first:" in done.stderr) == (3, b"", True), done.stderr
 
 
 @pytest.mark.parametrize(

@@ -89,9 +89,9 @@ def test_today_is_asked_only_here(where: Path) -> None:
     [
         ("", 0, b"0 pages missed"),
         ("\n\n# nothing\n", 0, b"0 pages missed"),
-        ("rubbish line\nmailto:a@b.c\n\x00\n", 3, b"1 foreign-scheme, first: "),
-        ('{"rubbish": 1}\n{"more\n', 3, b"1 bad-json, first: "),
-        ("[10/Oct/2000:13:55:36 -0700] nothing\n", 3, b"1 bad-line, first: "),
+        ("rubbish line\nmailto:a@b.c\n\x00\n", 3, b"once an address of something that is no web page, first: "),
+        ('{"rubbish": 1}\n{"more\n', 3, b"once a piece of JSON that is none, first: "),
+        ("[10/Oct/2000:13:55:36 -0700] nothing\n", 3, b"once a line that is none of such a log, first: "),
     ],
 )
 def test_logs_of_nothing_or_rubbish(where: Path, text: str, code: int, said: bytes) -> None:

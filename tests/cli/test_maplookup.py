@@ -29,7 +29,7 @@ def test_json_has_an_object_for_each_address() -> None:
     }  # fmt: skip
     assert unknown == {"uri": "http://a.org/", "key": "org,a)/", "held": False, "matched": None, "frequency": None}
     assert bad["error"]["kind"] == "bad-host"
-    assert done.returncode == 3
+    assert done.returncode == 2
 
 
 def test_lists_are_read_however_they_are_stored(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_problems_of_the_map_are_told(tmp_path: Path) -> None:
     done = unlost("map", "lookup", str(file), "http://a.com/")
     assert (done.returncode, done.stderr.decode()) == (
         3,
-        f"unlost: {file}: cannot be read: No such file or directory\n",
+        f"unlost: {file}: cannot be read: No such file or directory: check the name\n",
     )
     file.write_text("nothing\n")
     assert b"not a map" in unlost("map", "lookup", str(file), "http://a.com/").stderr

@@ -49,7 +49,7 @@ def test_a_dry_run_says_what_it_costs() -> None:
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("mailto:me@example.com",), 3, "not a web page"),
+        (("mailto:me@example.com",), 2, "mailto:me@example.com: not a web page"),
         ((SITE, "--from", "2015", "--to", "2014"), 2, "--from is later than --to"),
         ((SITE, "--at", "2014", "--most-recent"), 2, "--most-recent and --at"),
         ((SITE, "--urls", "nowhere.txt"), 3, "nowhere.txt"),
@@ -68,21 +68,34 @@ def test_what_is_wrong_is_said(words: tuple[str, ...], code: int, said: str, tmp
 
 
 def test_who_gets_nothing_is_told_where_to_look() -> None:
-    """A site that no archive has, most likely one whose address was mistyped."""
+    """A site that no archive has, most likely one whose address was mistyped: that was asked, and found wanting."""
     done = unlost("recover", "http://lots.example/", "--archives", str(ARCHIVES))
-    assert done.returncode == 0
+    assert done.returncode == 1
     counted, hint = done.stderr.decode().splitlines()
     assert counted == "unlost: 0 recovered, 1 missing; 0 requests; in lots.example.recovery"
     why = "`unlost report lots.example.recovery --list missing` says why"
     assert hint == f"unlost: nothing came back: look at how the address is written; {why}"
 
 
-def test_a_folder_of_another_site_is_not_mixed_up() -> None:
-    """It says whose it is."""
+def test_what_came_back_once_is_not_nothing() -> None:
+    """A recovery that is asked again when all archives are empty still has what it has, and ends with 0."""
     assert unlost("recover", SITE, "--archives", str(ARCHIVES), "-o", "mine").returncode == 0
-    done = unlost("recover", "http://other.example/", "--archives", str(ARCHIVES), "-o", "mine")
-    assert done.returncode == 2
-    assert b"http://lost.example/" in done.stderr
+    Path("empty").mkdir()
+    Path("empty.toml").write_text('[[archive]]\nid = "empty"\nname = "Empty"\nkind = "files"\nfolder = "empty"\n')
+    words = ("recover", "--archives", "empty.toml", "-o")
+    assert unlost(*words, "mine", SITE).returncode == 0
+    assert unlost(*words, "theirs", SITE).returncode == 1
+    assert unlost(*words, "theirs", SITE).returncode == 1, "nor is it more the second time"
+
+
+def test_a_folder_of_another_site_is_not_mixed_up() -> None:
+    """It says whose it is, and nothing else: no warning comes before."""
+    assert unlost("recover", SITE, "--archives", str(ARCHIVES), "-o", "mine").returncode == 0
+    Path("memgator.json").write_text('[{"id": "a", "name": "A", "timemap": "http://a.example/", "odd": 1}]')
+    words = ("-o", "mine", "--archives", "memgator.json", "--at", "2014")
+    done = unlost("recover", "http://other.example/", *words)
+    said = b"unlost: the folder has a recovery of http://lost.example/: give another one by -o\n"
+    assert (done.returncode, done.stderr) == (2, said)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +163,7 @@ def test_what_cannot_be_read_in_an_archive_is_told(tmp_path: Path) -> None:
     entry = '[[archive]]\nid = "mine"\nname = "Mine"\nkind = "files"\nfolder = "warcs"\n'
     (tmp_path / "mine.toml").write_text(entry)
     done = unlost("recover", SITE, "--archives", "mine.toml", "--json")
-    assert b"mine: 1 short-block, first: " in done.stderr
+    assert b"mine: once a record that breaks off, first: " in done.stderr
     assert b"cut.warc" in done.stderr
     assert json.loads(done.stdout.splitlines()[-1])["problems"] == {"mine": {"short-block": 1}}
     assert done.stdout.count(b'"event": "recovered"') >= 2

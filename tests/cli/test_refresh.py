@@ -82,7 +82,7 @@ def test_bad_lines_are_told(log: Path, tmp_path: Path) -> None:
     bad.write_bytes(log.read_bytes() + b"{\n")
     done = unlost("refresh", "learn", str(bad), "--reliability", "0.98")
     assert done.returncode == 3
-    assert b"1 bad-json, first:" in done.stderr
+    assert b"once a piece of JSON that is none, first:" in done.stderr
 
 
 @pytest.mark.parametrize("arguments", [

@@ -126,6 +126,7 @@ def test_in_german(recovery: Path, tmp_path: Path) -> None:
     assert "Warum etwas fehlt:" in printed
     assert "\n      1  Archive haben nur Kopien, die nicht die Seite sind\n" in printed
     assert "came back" not in printed
+    assert done.stderr.decode() == f"unlost: the report is in {german / 'index.html'}\n", "messages are English"
     assert '<html lang="de">' in (german / "index.html").read_text()
     for name in ("summary.tsv", "report.json"):
         assert (german / name).read_bytes() == (english / name).read_bytes()

@@ -98,5 +98,5 @@ def test_timegate_dates(settings: dict[str, str], date: str, expected: str) -> N
 def test_what_is_no_date_or_no_page(words: tuple[str, ...]) -> None:
     """It is refused before anybody is asked."""
     done = unlost(*words)
-    assert (done.returncode, done.stdout) == (3, b"")
+    assert (done.returncode, done.stdout) == (2, b"")
     assert b"expected" in done.stderr or b"not a web page" in done.stderr

@@ -146,7 +146,7 @@ def test_ctrl_c_ends_it_in_order(watching: tuple[subprocess.Popen[bytes], Path],
         (("http://a.example/", "--every", "soon"), 2, "such as 12h"),
         (("http://a.example/", "--on-loss", "'"), 2, "not a command"),
         (("http://a.example/", "--report", "--history", "/no/such"), 3, "nothing was watched into it yet"),
-        (("no address at all:",), 3, "unlost: "),
+        (("no address at all:",), 2, "unlost: "),
     ],
 )
 def test_what_cannot_be_watched(

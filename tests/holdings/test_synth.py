@@ -320,7 +320,7 @@ def test_the_command_says_what_a_list_lacks(tmp_path: Path) -> None:
     file.write_text(LIST)
     done = unlost("synth", "index", "--lines", "9", "--urls", str(file), "-o", "-")
     assert (done.returncode, len(done.stdout.splitlines())) == (3, 9)
-    assert f"unlost: 1 bad-host, first: {file}:7".encode() in done.stderr
+    assert f"unlost: once an address whose host cannot exist, first: {file}:7".encode() in done.stderr
 
 
 @pytest.mark.parametrize(

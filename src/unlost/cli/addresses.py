@@ -1,20 +1,39 @@
 """What all commands do with addresses that they were given: name the bad ones, write results as they are."""
 
 import sys
+from collections.abc import Callable
 from json import dumps
-from typing import Any
+from typing import Any, TypeVar
 
 from unlost.cli.lines import Line
 from unlost.cli.messages import say, shown
-from unlost.errors import ForeignSchemeError, InputError, UriError
+from unlost.errors import DateError, ForeignSchemeError, InputError, UriError, UsageError
+
+_Meant = TypeVar("_Meant")
+
+
+def meant(text: str, read: Callable[[str], _Meant], option: str = "") -> _Meant:
+    """Return what somebody means who wrote an address or a date on the command line. option: where, if in one.
+
+    read: returns it, or raises UriError or DateError. Raises UsageError then: the command is wrong, not a file.
+    """
+    try:
+        return read(text)
+    except (UriError, DateError) as error:
+        raise UsageError(f"{option or shown(text.encode('utf-8', 'surrogateescape'))}: {error}") from error
 
 
 def report(line: Line, error: UriError) -> int:
-    """Say in one line what is wrong with an address; return the exit code that it calls for."""
+    """Say in one line what is wrong with an address; return the exit code that it calls for.
+
+    On the command line it is a mistake of usage, in what was read one of the input.
+    """
     foreign = isinstance(error, ForeignSchemeError)
     level = "note" if foreign else "error"
     say(f"{line.place}{shown(line.text)}: {error}", level=level, kind=error.kind, uri=shown(line.text))
-    return 0 if foreign else InputError.exit_code
+    if foreign:
+        return 0
+    return InputError.exit_code if line.place else UsageError.exit_code
 
 
 def error_object(given: str, line: Line, error: UriError) -> str:

@@ -10,12 +10,12 @@ from click.core import ParameterSource
 from unlost import uri as uris
 from unlost.archives.archive import Archive
 from unlost.archives.probing import Probe, probe_all
-from unlost.cli.addresses import json_line, write
+from unlost.cli.addresses import json_line, meant, write
 from unlost.cli.asking import contact_option, how_to_forget, open_courier
 from unlost.cli.messages import say, shown
 from unlost.cli.registry_options import archives_option, only_option, registry
 from unlost.clock import SystemClock
-from unlost.errors import ArchiveError, InputError, UriError, UsageError
+from unlost.errors import ArchiveError, UsageError
 
 
 @click.command()
@@ -50,10 +50,7 @@ def test(
     it took, and where its MementoMap is if it publishes one (`rel=mementomap`, in headers or on its home page).
     Without ids, all archives are asked that are on. The exit code is 4 if any did not answer.
     """
-    try:
-        uris.key(uri)  # refuses what is no address, before anybody is asked
-    except UriError as error:
-        raise InputError(f"--uri: {error}") from error
+    meant(uri, uris.key, "--uri")  # refuses what is no address, before anybody is asked
     if ids and only and ctx.get_parameter_source("only") is ParameterSource.COMMANDLINE:
         raise UsageError("expected ids, or --only, found both")
     chosen = registry(archives).only(ids or only)

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from unlost.cli import lines
+from unlost.cli.readable import LIST
 from unlost.errors import UsageError
 from unlost.formats.problems import Problems
 from unlost.formats.textfile import read_lines
@@ -22,7 +23,7 @@ def ask(command: _Command) -> _Command:
     """Give a command the arguments `addresses` and the option `batch`."""
     with_batch = click.option(
         "--batch",
-        type=click.Path(path_type=Path, allow_dash=True),
+        type=LIST,
         help="A list of addresses, one a line, plain, gzip or zstd; `-` for standard input.",
     )
     return click.argument("addresses", metavar="[URL...]", nargs=-1)(with_batch(command))

@@ -6,9 +6,11 @@ from typing import Any
 
 import click
 
+from unlost.cli import readable
 from unlost.cli.asking import contact_option, delay_option
 from unlost.cli.registry_options import archives_option, only_option
-from unlost.errors import ArchiveError, InputError, UsageError
+from unlost.cli.target import check_new_file
+from unlost.errors import ArchiveError, UsageError
 
 _FILE = click.Path(path_type=Path)
 _COUNT = click.IntRange(min=1)
@@ -55,8 +57,10 @@ def with_options(*options: Callable[[Callable[..., None]], Callable[..., None]])
 
 @click.command(name="check")
 @click.argument("url", metavar="[URL]", required=False)
-@click.option("--warc", type=_FILE, metavar="FILE", help="The site as it is in a WARC, a WACZ or a folder of them.")
-@click.option("--urls", type=_FILE, metavar="FILE", help="These addresses, one a line, and no others.")
+@click.option(
+    "--warc", type=readable.PLACE, metavar="FILE", help="The site as it is in a WARC, a WACZ or a folder of them."
+)
+@click.option("--urls", type=readable.FILE, metavar="FILE", help="These addresses, one a line, and no others.")
 @click.option("--sitemap", is_flag=True, help="What the site's sitemap names, and no links.")
 @click.option(
     "--beside",
@@ -98,14 +102,8 @@ def command(ctx: click.Context, /, **given: Any) -> None:  # noqa: ANN401  the o
     if given["sitemap"] and given["url"] is None:
         raise UsageError("--sitemap is about the site at URL: leave it out with --warc and --urls")
     for name in ("save", "html"):
-        check_writable(given[name])
+        check_new_file(given[name])
     is_whole, share = CheckRun(given).run()
     if given["least"] is not None and share is not None and share * 100 < given["least"]:
         ctx.exit(1)
     ctx.exit(0 if is_whole else ArchiveError.exit_code)
-
-
-def check_writable(file: Path | None) -> None:
-    """Refuse before any work a file that cannot be written. Raises InputError."""
-    if file is not None and (file.is_dir() or not file.absolute().parent.is_dir()):
-        raise InputError(f"{file}: cannot be written: {'it is a folder' if file.is_dir() else 'no such folder'}")

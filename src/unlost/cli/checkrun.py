@@ -13,9 +13,11 @@ import uvloop
 
 from unlost.archives.spelling import asked
 from unlost.cli import config
+from unlost.cli.addresses import meant
 from unlost.cli.checkshown import print_json, print_report
 from unlost.cli.means import opened_means
 from unlost.cli.messages import say
+from unlost.cli.problems import say_problems
 from unlost.cli.progress import Bar, progress, telling
 from unlost.cli.registry_options import archives_of
 from unlost.cli.visited import say_visited
@@ -41,7 +43,7 @@ class CheckRun:
         self._given = given
         self._clock = clock or SystemClock()
         self._problems = Problems()
-        self._what = asked(given["url"]) if given["url"] else str(given["warc"] or given["urls"])
+        self._what = meant(given["url"], asked) if given["url"] else str(given["warc"] or given["urls"])
 
     def run(self) -> tuple[bool, float | None]:
         """Check, print and write; return whether all archives answered, and the share that would come back."""
@@ -94,17 +96,13 @@ class CheckRun:
         visiting = Visiting(folder, self._clock, given["contact"], given["proxy"], telling(bar))
         if given["urls"] is not None:
             urls = of_list(given["urls"], self._problems)
-            self._say_problems()
+            say_problems(self._problems, level="warning")
             if not urls:
                 raise InputError(f"{given['urls']}: no address is in it")
             plan = Plan((), extra=tuple(urls), links=False, parts=False, sitemaps=False, delay=given["delay"])
             return CrawledSite(plan, visiting)
         plan, prefixes = plan_of(self._what, given), [prefix_of(self._what)]
         return CrawledSite(plan, visiting, prefixes, must_answer=True, is_sitemap=given["sitemap"])
-
-    def _say_problems(self) -> None:
-        for kind, count in self._problems.counts.items():
-            say(f"{count:,} {kind}, first: {self._problems.first[kind]}", level="warning", kind=kind)
 
     def _show(self, checked: Checked) -> None:
         given = self._given

@@ -5,17 +5,19 @@ from typing import TYPE_CHECKING
 
 import click
 
+from unlost.cli import readable
+from unlost.cli.target import check_new_file
 from unlost.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from unlost.measure.penalty_rules import PenaltyRules
 
-_SITE = click.Path(path_type=Path)
+_FILE = click.Path(path_type=Path)
 
 
 @click.command(name="compare")
-@click.argument("original", type=_SITE)
-@click.argument("recovered", type=_SITE)
+@click.argument("original", type=readable.PLACE)
+@click.argument("recovered", type=readable.PLACE)
 @click.option("--base", metavar="URL", help="The address of a folder of files, if there is none for each host in it.")
 @click.option("--original-base", metavar="URL", help="The same, for ORIGINAL alone.")
 @click.option("--recovered-base", metavar="URL", help="The same, for RECOVERED alone.")
@@ -42,7 +44,7 @@ _SITE = click.Path(path_type=Path)
     type=click.Choice(["identical", "changed", "missing", "added", "all"]),
     help="Name these resources, one a line, in the place of numbers; may be repeated.",
 )
-@click.option("--html", type=_SITE, metavar="FILE", help="Write a page about it there, with the diagram.")
+@click.option("--html", type=_FILE, metavar="FILE", help="Write a page about it there, with the diagram.")
 @click.option("--json", is_flag=True, help="As JSON, an object a line: one for each resource, then the summary.")
 @click.pass_context
 def command(
@@ -105,14 +107,9 @@ def _rules(penalties: str | None, types: tuple[str, ...], uris: tuple[str, ...])
 
 def _check(original: Path, recovered: Path, html: Path | None) -> None:
     """Refuse before any work what cannot come to anything."""
-    for path in (original, recovered):
-        path.stat()  # says which one is not there
     if original.samefile(recovered):
         raise UsageError(f"{original} and {recovered} are the same: name the original and what was recovered")
-    if html is not None and not html.absolute().parent.is_dir():
-        raise InputError(f"{html}: cannot be written: no such folder")
-    if html is not None and html.is_dir():
-        raise InputError(f"{html}: cannot be written: it is a folder")
+    check_new_file(html)
     for path in (original, recovered):
         if html is not None and _belongs(html, path):
             raise UsageError(f"{html}: belongs to {path}, which is compared: write the page to another place")

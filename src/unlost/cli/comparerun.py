@@ -7,6 +7,7 @@ from pathlib import Path
 from threading import Event
 
 from unlost.cli.messages import say
+from unlost.cli.problems import say_problems
 from unlost.cli.progress import Bar, is_wanted, progress
 from unlost.errors import InputError, UsageError
 from unlost.formats.output import whole_file
@@ -17,7 +18,7 @@ from unlost.measure.resource import Site
 from unlost.measure.sites.kinds import Kind, kind_of
 from unlost.measure.sites.opening import open_site, size_of
 from unlost.measure.texts import Texts
-from unlost.measure.wording import UNREAD
+from unlost.measure.wording import UNREAD, not_counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +102,11 @@ def _check(names: tuple[str, str], sites: tuple[Site, Site]) -> None:
     """Say what makes numbers meaningless: nothing in one of the two, or nothing in common."""
     for name, site in zip(names, sites, strict=True):
         if site.left_out:
-            reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(site.left_out.items()))
+            reasons = ", ".join(not_counted(*each) for each in sorted(site.left_out.items()))
             say(f"{name}: not counted, since they are no resources: {reasons}", level="note")
     original, recovered = sites
     if not original.resources:
-        _say_problems(names[0], original)
+        say_problems(original.problems, names[0], "warning")
         raise InputError(f"{names[0]}: no resource of a site is in it, so there is nothing to compare with")
     if not recovered.resources:
         say(f"{names[1]}: no resource of a site is in it: everything is missing", level="warning")
@@ -115,17 +116,12 @@ def _check(names: tuple[str, str], sites: tuple[Site, Site]) -> None:
         say(f"the two have no address in common, such as {first} and {second}: {hint}", level="warning")
 
 
-def _say_problems(name: str, site: Site) -> None:
-    for kind, count in site.problems.counts.items():
-        say(f"{name}: {count:,} {kind}, first: {site.problems.first[kind]}", level="warning", kind=kind, count=count)
-
-
 def say_what_was_not_read(both: Both) -> int:
     """Say what could not be read of the sites, and which texts could not be compared; return how much of the former."""
     total = 0
     for name, site in zip(both.names, both.sites, strict=True):
         total += site.problems.total
-        _say_problems(name, site)
+        say_problems(site.problems, name, "warning")
     for reason, (count, first) in both.comparison.unread.items():
         why = UNREAD.get(reason, reason)
         texts = "text was" if count == 1 else "texts were"

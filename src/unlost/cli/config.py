@@ -34,8 +34,12 @@ def load() -> dict[str, Any]:
         text = data.decode()
     except (FileNotFoundError, NotADirectoryError):
         return {}
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{file}: cannot be read: {error}") from error
+    except OSError as error:
+        from unlost.formats.unread import unread  # noqa: PLC0415  start-up
+
+        raise unread(file, error) from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{file}: not TOML: expected UTF-8: {error.reason}") from error
     if len(data) > _MAX_BYTES:
         raise InputError(f"{file}: more than {_MAX_BYTES} bytes: not settings")
     import tomllib  # noqa: PLC0415  only who has settings pays for it

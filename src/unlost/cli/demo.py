@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from unlost.cli.readable import Readable
+
 if TYPE_CHECKING:
     from unlost.demo.story import Story
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
-_PROGRAM = click.Path(exists=True, dir_okay=False, executable=True, resolve_path=False, path_type=Path)
+_PROGRAM = Readable(program=True)
 
 
 @click.command(name="demo")

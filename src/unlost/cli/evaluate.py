@@ -10,6 +10,7 @@ from typing import get_args
 
 import click
 
+from unlost.cli import readable
 from unlost.cli.engine_options import Place, columns_option, engine_options, parquet_columns, place
 from unlost.cli.messages import say
 from unlost.cli.problems import say_problems
@@ -44,9 +45,9 @@ _TRUTHS: tuple[Truth, ...] = get_args(Truth)
 
 
 @click.command(name="evaluate")
-@click.option("--index", type=click.Path(), multiple=True, help="What the archive holds; may be repeated.")
+@click.option("--index", type=readable.ANYWHERE, multiple=True, help="What the archive holds; may be repeated.")
 @click.option("--archive", multiple=True, metavar="NAME=FILE", help="In its place, the indexes of several archives.")
-@click.option("--queries", type=_FILE, multiple=True, help="What is asked: a list, or a log.")
+@click.option("--queries", type=readable.FILE, multiple=True, help="What is asked: a list, or a log.")
 @click.option("--policies", metavar="P[,P]", help="Profiles by these URI-Key policies; `all` for the papers' 23.")
 @click.option(
     "--weights", metavar="H,P[;H,P]", help="Maps by these weights; `x` for no roll-up, `all` for the 36 pairs."
@@ -54,7 +55,7 @@ _TRUTHS: tuple[Truth, ...] = get_args(Truth)
 @click.option("--bits", metavar="B[,B]", help="Filters of so many bits a key beside a map of hosts: `1,4,8`.")
 @click.option("--budgets", metavar="S[,S]", help="Maps of these sizes, in lines or bytes: `100000,50MB`.")
 @click.option("--with-filter", is_flag=True, help="Divide the bytes of budgets between map and filter.")
-@click.option("--learn", type=_FILE, multiple=True, help="Other questions, for budgets to learn from.")
+@click.option("--learn", type=readable.FILE, multiple=True, help="Other questions, for budgets to learn from.")
 @click.option(
     "--min-probability",
     metavar="P[,P]",

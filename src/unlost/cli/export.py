@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from unlost.cli.readable import RECOVERY
 from unlost.errors import UsageError
 
 _PATH = click.Path(path_type=Path)
@@ -13,7 +14,7 @@ _ARCHIVES = (".wacz", ".warc.gz")
 
 
 @click.command(name="export")
-@click.argument("recovery", type=_PATH)
+@click.argument("recovery", type=RECOVERY)
 @click.option(
     "--to",
     type=_PATH,

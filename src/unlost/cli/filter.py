@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from unlost.cli import readable
 from unlost.cli.apart import group_of
 from unlost.cli.engine_options import columns_option, engine_options, parquet_columns, place
 from unlost.cli.messages import say
@@ -66,7 +67,7 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("files", type=click.Path(), nargs=-1, required=True, metavar="INDEX...")
+@click.argument("files", type=readable.ANYWHERE, nargs=-1, required=True, metavar="INDEX...")
 @_OUTPUT
 @click.option("--bits", type=_BITS, default=DEFAULT_BITS, show_default=True, help="Of a fingerprint.")
 @click.option(
@@ -130,8 +131,8 @@ def build(
 
 
 @command.command()
-@click.argument("file", type=_FILE, metavar="FILTER")
-@click.argument("files", type=_FILE, nargs=-1, required=True, metavar="INDEX...")
+@click.argument("file", type=readable.FILE, metavar="FILTER")
+@click.argument("files", type=readable.FILE, nargs=-1, required=True, metavar="INDEX...")
 @click.option("-o", "--output", type=_FILE, help="The filter to write; in the place of the old one if not given.")
 @click.option("--bits", type=_BITS, help="Of a fingerprint; as in the filter if not given.")
 @_reading
@@ -160,10 +161,10 @@ def add(
 
 
 @command.command()
-@click.argument("file", type=_FILE, metavar="FILTER")
+@click.argument("file", type=readable.FILE, metavar="FILTER")
 @click.option(
     "--index",
-    type=_FILE,
+    type=readable.FILE,
     multiple=True,
     required=True,
     help="What the archive holds, all of it; may be repeated.",
@@ -199,7 +200,7 @@ def compact(
 
 
 @command.command()
-@click.argument("file", type=_FILE, metavar="FILTER")
+@click.argument("file", type=readable.FILE, metavar="FILTER")
 @_JSON
 @click.pass_context
 def check(ctx: click.Context, file: Path, json: bool) -> None:

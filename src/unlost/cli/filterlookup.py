@@ -9,13 +9,14 @@ from unlost.cli.addresses import error_object, json_line, report, write
 from unlost.cli.asked import ask, asked
 from unlost.cli.lines import Line
 from unlost.cli.messages import say, shown
+from unlost.cli.readable import FILE
 from unlost.errors import InputError, UriError
 from unlost.formats.problems import Problems
 from unlost.holdings.filter import Filter
 
 
 @click.command()
-@click.argument("filter_file", type=click.Path(path_type=Path), metavar="FILTER")
+@click.argument("filter_file", type=FILE, metavar="FILTER")
 @ask
 @click.option("--json", is_flag=True, help="One JSON object a line, errors too.")
 @click.pass_context
@@ -24,7 +25,7 @@ def lookup(ctx: click.Context, filter_file: Path, addresses: tuple[str, ...], ba
 
     A line for each URL, or SURT in its place: the URL, and `yes` or `no`, between tabs. No is sure for the day on which
     the filter was made; yes is wrong for one of 2^bits pages that are not held. What is no address is reported in one
-    line and the rest goes on (exit code 3).
+    line and the rest goes on (exit code 2 if it was an argument, 3 if it was read).
     """
     problems = Problems()
     questions = asked(addresses, batch, problems)

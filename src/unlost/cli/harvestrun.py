@@ -10,6 +10,7 @@ from typing import Any
 import click
 import uvloop
 
+from unlost.cli.addresses import meant
 from unlost.cli.messages import say
 from unlost.cli.problems import say_problems
 from unlost.cli.progress import Bar, progress
@@ -48,6 +49,7 @@ class HarvestRun:
         self._given = given
         self._clock = SystemClock()
         self._problems = Problems()
+        self._urls = [meant(url, visitable) for url in given["url"]]
         self._policy = Policy() if given["scheme"] is None else read_policy(given["scheme"])
         # Without audits, liars would stay unseen.
         self._policy.audit = given["audit"] or max(self._policy.audit, _LEAST_AUDIT)
@@ -76,10 +78,10 @@ class HarvestRun:
 
     def _add(self, state: HarvestState) -> bool:
         """Take the pages that were given; return whether any were."""
-        if not self._given["url"] and self._given["urls"] is None:
+        if not self._urls and self._given["urls"] is None:
             return False
         state.unlist()
-        add_pages(state, (visitable(url) for url in self._given["url"]))
+        add_pages(state, self._urls)
         if self._given["urls"] is not None:
             add_pages(state, self._listed(self._given["urls"]))
         return True

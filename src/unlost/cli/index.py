@@ -1,6 +1,5 @@
 """`unlost index`: the files in which archives list what they hold."""
 
-import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -12,11 +11,13 @@ from typing import Any
 import click
 
 from unlost import uri
+from unlost.cli import readable
+from unlost.cli.addresses import meant
 from unlost.cli.messages import say, shown
-from unlost.cli.problems import say_problems
+from unlost.cli.problems import problem_line, say_problems
 from unlost.cli.progress import Bar, progress
 from unlost.cli.target import is_standard_output, writable
-from unlost.errors import InputError, UriError, UsageError
+from unlost.errors import InputError, UsageError
 from unlost.formats import cdx, cdxj, warcindex
 from unlost.formats.capture import Capture
 from unlost.formats.index import find_captures, read_captures, read_rows
@@ -41,7 +42,7 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("files", type=_FILE, nargs=-1, required=True, metavar="WARC...")
+@click.argument("files", type=click.Path(readable=False, path_type=Path), nargs=-1, required=True, metavar="WARC...")
 @click.option(
     "-o",
     "--output",
@@ -72,7 +73,7 @@ def build(ctx: click.Context, files: tuple[Path, ...], output: Path) -> None:
 
 
 @command.command()
-@click.argument("file", type=_FILE)
+@click.argument("file", type=readable.FILE)
 @click.option("--filter", multiple=True, metavar="FIELD=VALUE", help="Only rows that have it; may be repeated.")
 @click.option("--url", help="Only captures of this page; in ZipNum found without reading the rest.")
 @click.option("--limit", type=click.IntRange(min=1), help="Stop after so many rows.")
@@ -104,7 +105,7 @@ def show(
 
 
 @command.command()
-@click.argument("file", type=_FILE)
+@click.argument("file", type=readable.FILE)
 @click.option("--json", is_flag=True, help="The result as one JSON object.")
 @click.pass_context
 def check(ctx: click.Context, file: Path, json: bool) -> None:
@@ -128,7 +129,7 @@ def check(ctx: click.Context, file: Path, json: bool) -> None:
             line = result["first_unsorted_line"]
             click.echo("sorted" if line is None else f"not sorted: line {line} belongs before the one above it")
         for kind, count in problems.counts.items():
-            click.echo(f"{count} {kind}, first: {problems.first[kind]}")
+            click.echo(problem_line(kind, count, problems.first[kind]))
     ctx.exit(_WANTING if problems.total or not result.get("sorted", True) else 0)
 
 
@@ -164,7 +165,7 @@ def _check_archive(file: Path, problems: Problems) -> dict[str, Any]:
 
 
 @command.command()
-@click.argument("file", type=_FILE)
+@click.argument("file", type=readable.FILE)
 @click.option(
     "-o",
     "--output",
@@ -202,10 +203,7 @@ def convert(ctx: click.Context, file: Path, output: Path, to: str | None, sort: 
 
 
 def _captures(file: Path, url: str | None, problems: Problems) -> Iterator[Capture]:
-    try:
-        key = None if url is None else uri.key(url)
-    except UriError as error:
-        raise InputError(f"{shown(os.fsencode(url or ''))}: {error}") from error
+    key = None if url is None else meant(url, uri.key)
     if warcindex.is_archive(file):
         found = warcindex.read_archive(file, problems)
         return found if url is None else (capture for capture in found if capture.key == key)

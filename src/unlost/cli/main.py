@@ -14,9 +14,9 @@ from unlost.errors import UnlostError
 
 EXIT_CODES = {
     0: "done",
-    1: "checked and found wanting",
-    2: "usage: an option, argument or name that does not exist",
-    3: "input unreadable; what could be read was dealt with",
+    1: "checked and found wanting, or looked for and nothing found",
+    2: "usage: something on the command line is wrong: a command, an option, an address, a date, a name",
+    3: "input unreadable: a file, or something in what was read; what could be read was dealt with",
     4: "partly done, more to do",
     130: "interrupted",
     141: "whoever read the output went away",

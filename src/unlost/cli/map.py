@@ -7,11 +7,12 @@ from pathlib import Path
 
 import click
 
+from unlost.cli import readable
 from unlost.cli.apart import group_of
 from unlost.cli.engine_options import engine_options, place
 from unlost.cli.mapresult import refuse_both
 from unlost.cli.messages import say
-from unlost.cli.problems import say_problems
+from unlost.cli.problems import problem_line, say_problems
 from unlost.cli.progress import progress, size_of
 from unlost.cli.target import writable
 from unlost.errors import InputError
@@ -32,7 +33,7 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("files", type=click.Path(), nargs=-1, required=True, metavar="MAP...")
+@click.argument("files", type=readable.ANYWHERE, nargs=-1, required=True, metavar="MAP...")
 @_OUTPUT
 @engine_options
 @_JSON
@@ -73,8 +74,8 @@ def merge(
 
 
 @command.command()
-@click.argument("before", type=_FILE)
-@click.argument("after", type=_FILE)
+@click.argument("before", type=readable.FILE)
+@click.argument("after", type=readable.FILE)
 @_JSON
 @click.pass_context
 def diff(ctx: click.Context, before: Path, after: Path, json: bool) -> None:
@@ -101,7 +102,7 @@ def diff(ctx: click.Context, before: Path, after: Path, json: bool) -> None:
 
 
 @command.command()
-@click.argument("file", type=_FILE)
+@click.argument("file", type=readable.FILE)
 @click.option(
     "--date", metavar="DATE", help="The day, for what has expired; today if not given. SOURCE_DATE_EPOCH too."
 )
@@ -140,5 +141,5 @@ def check(ctx: click.Context, file: Path, date: str | None, json: bool) -> None:
             click.echo(f"{checked.expiring} exclusions expire, the first on {checked.first_expiry}")
         click.echo(f"sum {checked.sum}, total {'not stated' if checked.stated is None else checked.stated}")
         for kind, count in problems.counts.items():
-            click.echo(f"{count} {kind}, first: {problems.first[kind]}")
+            click.echo(problem_line(kind, count, problems.first[kind]))
     ctx.exit(_WANTING if problems.total else 0)

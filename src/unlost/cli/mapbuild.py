@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from unlost.cli import readable
 from unlost.cli.engine_options import columns_option, engine_options, parquet_columns, place
 from unlost.cli.mapresult import refuse_both
 from unlost.cli.messages import say
@@ -21,7 +22,7 @@ _WEIGHT = click.FloatRange(min=0)
 
 
 @click.command()
-@click.argument("files", type=click.Path(), nargs=-1, required=True, metavar="INDEX...")
+@click.argument("files", type=readable.ANYWHERE, nargs=-1, required=True, metavar="INDEX...")
 @click.option("-o", "--output", type=_FILE, required=True, help="The map to write; `-` is standard output.")
 @click.option("--host-weight", type=_WEIGHT, help="Compact hosts with this weight.")
 @click.option("--path-weight", type=_WEIGHT, help="Compact paths with this weight.")

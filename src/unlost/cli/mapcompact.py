@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
+from unlost.cli import readable
 from unlost.cli.engine_options import Place, engine_options, place
 from unlost.cli.mapresult import became, levels, refuse_both, write_trace
 from unlost.cli.messages import say
@@ -36,7 +37,7 @@ _ONLY_WITH_BUDGET = ("queries", "query_input", "query_column", "query_host", "pr
 
 
 @click.command()
-@click.argument("file", type=click.Path())
+@click.argument("file", type=readable.ANYWHERE)
 @click.option("-o", "--output", type=_FILE, required=True, help="The map to write; `-` is standard output.")
 @click.option("--host-weight", type=_WEIGHT, default=1.0, show_default=True, help="The smaller, the fewer lines.")
 @click.option("--path-weight", type=_WEIGHT, default=1.0, show_default=True, help="The smaller, the fewer lines.")
@@ -48,10 +49,14 @@ _ONLY_WITH_BUDGET = ("queries", "query_input", "query_column", "query_host", "pr
 @click.option("--path-k", type=_WEIGHT, default=Compaction().path_k, show_default=True, help="Its exponent.")
 @click.option("--host-depth", type=click.IntRange(1, 64), default=8, show_default=True, help="Levels of hosts.")
 @click.option("--path-depth", type=click.IntRange(1, 64), default=9, show_default=True, help="Levels of paths.")
-@click.option("--fit", type=_FILE, metavar="INDEX", help="Fit the power laws to this index or map, and print them.")
+@click.option(
+    "--fit", type=readable.FILE, metavar="INDEX", help="Fit the power laws to this index or map, and print them."
+)
 @click.option("--rollup", multiple=True, metavar="KEY", help="Roll up this wildcard in any case; may be repeated.")
 @click.option("--budget", metavar="SIZE", help="Choose the roll-ups for this size: lines (100000) or bytes (50MB).")
-@click.option("--queries", type=_FILE, multiple=True, help="With --budget: a log or list of what was asked, to learn.")
+@click.option(
+    "--queries", type=readable.FILE, multiple=True, help="With --budget: a log or list of what was asked, to learn."
+)
 @click.option("--query-input", type=click.Choice(QUERY_KINDS), help="What --queries is, if looking does not tell.")
 @click.option("--query-column", type=click.IntRange(min=1), help="The column of its addresses in a table with tabs.")
 @click.option("--query-host", metavar="HOST", help="Whose access log it is, if its lines do not tell.")

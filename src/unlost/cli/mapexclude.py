@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from unlost.cli import readable
 from unlost.cli.messages import say
 from unlost.cli.problems import say_problems
 from unlost.cli.progress import progress
@@ -21,9 +22,11 @@ _MAX_DAYS_DIGITS = 5  # what is longer is a date
 
 
 @click.command()
-@click.argument("file", type=_FILE, metavar="MAP")
-@click.option("--misses", type=_FILE, multiple=True, metavar="FILE", help="What was asked for; may be repeated.")
-@click.option("--index", type=_FILE, multiple=True, help="What the archive holds, all of it; may be repeated.")
+@click.argument("file", type=readable.FILE, metavar="MAP")
+@click.option(
+    "--misses", type=readable.FILE, multiple=True, metavar="FILE", help="What was asked for; may be repeated."
+)
+@click.option("--index", type=readable.FILE, multiple=True, help="What the archive holds, all of it; may be repeated.")
 @click.option("-o", "--output", type=_FILE, required=True, help="The map to write; `-` is standard output.")
 @click.option(
     "--expires",

@@ -8,6 +8,7 @@ from unlost.cli import lines
 from unlost.cli.addresses import error_object, json_line, report, write
 from unlost.cli.asked import ask, asked
 from unlost.cli.messages import say, shown
+from unlost.cli.readable import FILE
 from unlost.errors import InputError, UriError
 from unlost.formats.problems import Problems
 from unlost.formats.textfile import is_compressed
@@ -15,7 +16,7 @@ from unlost.holdings import Answer, Map
 
 
 @click.command()
-@click.argument("map_file", type=click.Path(path_type=Path), metavar="MAP")
+@click.argument("map_file", type=FILE, metavar="MAP")
 @ask
 @click.option("--json", is_flag=True, help="One JSON object a line, errors too.")
 @click.pass_context
@@ -24,7 +25,7 @@ def lookup(ctx: click.Context, map_file: Path, addresses: tuple[str, ...], batch
 
     A line for each URL, or SURT in its place: the URL, `yes` or `no`, the key of the map that says so, and how much is
     held under it (`-` where no key of the map covers the page), between tabs. The most specific key answers. What is
-    no address is reported in one line and the rest goes on (exit code 3).
+    no address is reported in one line and the rest goes on (exit code 2 if it was an argument, 3 if it was read).
 
     The map is searched where it lies; one that is compressed is read into memory first.
     """

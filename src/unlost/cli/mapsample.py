@@ -16,6 +16,7 @@ from unlost.archives.sampling.sample_map import FIELDS, write_sample_log, write_
 from unlost.archives.sampling.sampler import Sampler, Stop
 from unlost.archives.sampling.searcher import Searcher
 from unlost.archives.sampling.state import ANSWERS, SampleState, digest_of
+from unlost.cli import readable
 from unlost.cli.asking import contact_option, open_courier
 from unlost.cli.mapresult import refuse_both
 from unlost.cli.messages import say
@@ -45,9 +46,11 @@ _REQUESTS = 100
 
 @click.command()
 @click.option("--archive", required=True, metavar="ID", help="The archive to ask, by its id in the registry.")
-@click.option("--uris", type=FILE, metavar="FILE", help="Addresses to ask for, one a line; `-` is standard input.")
+@click.option(
+    "--uris", type=readable.LIST, metavar="FILE", help="Addresses to ask for, one a line; `-` is standard input."
+)
 @click.option("--search", multiple=True, metavar="TERMS", help="Search for this; may be repeated.")
-@click.option("--terms", type=FILE, metavar="FILE", help="What to search for, one a line.")
+@click.option("--terms", type=readable.FILE, metavar="FILE", help="What to search for, one a line.")
 @click.option("-o", "--output", type=FILE, required=True, help="The map to write; `-` is standard output.")
 @click.option("--by", multiple=True, type=click.Choice(tuple(FIELDS)), help="A line for each; may be repeated.")
 @click.option("--urir", is_flag=True, help="Count pages with their queries too: copies/pages.")

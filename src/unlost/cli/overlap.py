@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from unlost.cli import readable
 from unlost.cli.asking import contact_option, delay_option
 from unlost.cli.registry_options import archives_option, only_option
 from unlost.cli.sampling import FILE, concurrency_option, patience_option, restart_option, state_option
@@ -11,7 +12,9 @@ from unlost.cli.target import check_new_file
 
 
 @click.command(name="overlap")
-@click.option("--urls", type=FILE, required=True, metavar="FILE", help="Addresses, one a line; `-` is standard input.")
+@click.option(
+    "--urls", type=readable.LIST, required=True, metavar="FILE", help="Addresses, one a line; `-` is standard input."
+)
 @archives_option
 @only_option
 @click.option("--sample", type=click.IntRange(min=1), metavar="N", help="Only so many of them, at random.")
@@ -68,8 +71,7 @@ def command(
 
     check_plot(plot)
     for file in (html, svg, plot):
-        if file is not None:
-            check_new_file(file)
+        check_new_file(file)
     wanted = Wanted(
         urls, archives, only, sample, seed, fetch, live, delay, dry_run, concurrency, patience, state, restart,
         html, svg, plot, contact, json,

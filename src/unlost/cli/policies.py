@@ -5,7 +5,9 @@ from pathlib import Path
 import click
 
 from unlost import uri
+from unlost.cli.readable import FILE
 from unlost.errors import InputError
+from unlost.formats.unread import unread
 
 _MAX_LIST_BYTES = 16 << 20  # the list has a third of a megabyte
 
@@ -16,7 +18,7 @@ rules_option = click.option(
     show_default=True,
     help="Which canonicalisation: what Wayback and pywb indexes use, or the papers' (case kept).",
 )
-psl_option = click.option("--psl", type=click.Path(path_type=Path), help="A newer Public Suffix List.")
+psl_option = click.option("--psl", type=FILE, help="A newer Public Suffix List.")
 suffixes_option = click.option(
     "--suffixes",
     type=click.Choice(["all", "icann"]),
@@ -34,7 +36,7 @@ def suffix_list(file: Path | None, section: str) -> uri.SuffixList:
         with file.open("rb") as opened:
             text = opened.read(_MAX_LIST_BYTES + 1)
     except OSError as error:
-        raise InputError(f"{file}: cannot be read: {error.strerror}") from error
+        raise unread(file, error) from error
     if len(text) > _MAX_LIST_BYTES:
         raise InputError(f"{file}: not a Public Suffix List: more than {_MAX_LIST_BYTES} bytes")
     try:

@@ -9,11 +9,12 @@ from pathlib import Path
 import click
 
 from unlost import uri
-from unlost.cli import lines
+from unlost.cli import lines, readable
+from unlost.cli.addresses import error_object, report, write
 from unlost.cli.engine_options import columns_option, engine_options, parquet_columns, place
-from unlost.cli.messages import say, shown
+from unlost.cli.messages import shown
 from unlost.cli.policies import psl_option, rules_option, suffix_list, suffixes_option
-from unlost.cli.problems import say_problems
+from unlost.cli.problems import problem_line, say_problems
 from unlost.cli.progress import progress, size_of
 from unlost.cli.target import is_standard_output, writable
 from unlost.errors import InputError, UriError, UsageError
@@ -26,7 +27,7 @@ _WANTING = 1
 
 _name = click.option("--name", help="What people call the archive.")
 _id = click.option("--id", help="The address by which programs know the archive.")
-_profiles = click.argument("profiles", type=_FILE, nargs=-1, required=True, metavar="PROFILE...")
+_profiles = click.argument("profiles", type=readable.FILE, nargs=-1, required=True, metavar="PROFILE...")
 
 
 @click.group(name="profile")
@@ -39,7 +40,7 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("inputs", type=click.Path(), nargs=-1, required=True, metavar="INDEX...")
+@click.argument("inputs", type=readable.ANYWHERE, nargs=-1, required=True, metavar="INDEX...")
 @click.option(
     "--policy",
     required=True,
@@ -169,7 +170,7 @@ def merge(profiles: tuple[Path, ...], output: Path, name: str | None, id: str | 
 
 
 @command.command()
-@click.argument("file", type=_FILE, metavar="PROFILE")
+@click.argument("file", type=readable.FILE, metavar="PROFILE")
 @click.argument("addresses", nargs=-1, metavar="URL...")
 @click.option("--key", multiple=True, help="The beginning of keys, of which the sum is given; may be repeated.")
 @click.option("--year", metavar="YYYY", help="Only captures of that year; of a profile built `--by year`.")
@@ -209,17 +210,15 @@ def lookup(
             try:
                 _print_holding(line.decoded(), opened.lookup(line.text, year=year, mime=mime), json)
             except UriError as error:
-                say(f"{line.place}{shown(line.text)}: {error}", kind=error.kind, uri=shown(line.text))
+                code = max(code, report(line, error))
                 if json:
-                    problem = {"kind": error.kind, "message": str(error)}
-                    _write(dumps({"asked": line.decoded(), "error": problem}))
-                code = error.exit_code
+                    write([error_object("asked", line, error)])
         sys.stdout.flush()
     ctx.exit(code)
 
 
 @command.command()
-@click.argument("file", type=_FILE, metavar="PROFILE")
+@click.argument("file", type=readable.FILE, metavar="PROFILE")
 @click.option("--json", is_flag=True, help="The result as one JSON object.")
 @click.pass_context
 def check(ctx: click.Context, file: Path, json: bool) -> None:
@@ -248,7 +247,7 @@ def check(ctx: click.Context, file: Path, json: bool) -> None:
         click.echo(f"{found.header.policy}, rules {found.header.rules}")
         click.echo(f"{found.keys} keys, {total} captures, a spread of {found.spread} at most")
         for kind, count in problems.counts.items():
-            click.echo(f"{count} {kind}, first: {problems.first[kind]}")
+            click.echo(problem_line(kind, count, problems.first[kind]))
         if found.is_sound:
             click.echo("sound")
     ctx.exit(0 if found.is_sound else _WANTING)

@@ -7,9 +7,13 @@ from typing import Any
 import click
 
 from unlost import dates
+from unlost.cli import readable
+from unlost.cli.addresses import meant
 from unlost.cli.asking import contact_option
+from unlost.cli.messages import shown
 from unlost.cli.registry_options import archives_of, archives_option, only_option
-from unlost.errors import ArchiveError, DateError, InputError, UsageError
+from unlost.cli.target import check_new_file
+from unlost.errors import DateError, InputError, UsageError
 from unlost.formats.folders import made
 from unlost.recover.plan import Plan, Policy
 
@@ -24,8 +28,9 @@ def _date(_ctx: click.Context, _param: click.Parameter, value: str | None) -> st
     digits = value.replace("-", "")
     try:
         dates.pad(digits)
-    except DateError as error:
-        raise click.BadParameter(str(error)) from None
+    except DateError:
+        found = shown(value.encode("utf-8", "surrogateescape"), 40)
+        raise click.BadParameter(f"expected a date such as 2014, 2014-05 or 20140510, found `{found}`") from None
     return digits
 
 
@@ -50,10 +55,10 @@ _OPTIONS = (
     click.option("--limit", type=_COUNT, metavar="N", help="At most N resources, over all runs."),
     click.option("--include", multiple=True, metavar="REGEX", help="Only addresses in which this is found."),
     click.option("--exclude", multiple=True, metavar="REGEX", help="No addresses in which this is found."),
-    click.option("--exclude-from", type=_FILE, metavar="FILE", help="The same, one a line."),
+    click.option("--exclude-from", type=readable.FILE, metavar="FILE", help="The same, one a line."),
     click.option("--ignore-case", is_flag=True, help="Addresses that differ in letter case only are one page."),
     click.option("--requisites", is_flag=True, help="Images, style sheets and scripts on other hosts, too."),
-    click.option("--urls", type=_FILE, metavar="FILE", help="Further addresses to begin from, one a line."),
+    click.option("--urls", type=readable.FILE, metavar="FILE", help="Further addresses to begin from, one a line."),
     click.option("--dry-run", is_flag=True, help="Ask only what there is, and say what the rest would cost."),
     click.option("--wait", type=click.FloatRange(min=0), default=0, metavar="SECONDS", help="Between two requests."),
     click.option(
@@ -89,7 +94,8 @@ def command(ctx: click.Context, /, url: str, **given: Any) -> None:  # noqa: ANN
     """Bring a lost website back from all archives together.
 
     What comes back is kept in a folder, as WARC. The same command again goes on where the last one ended: it asks for
-    what failed, and for what archives have gained. The exit code is 4 if there is more to do.
+    what failed, and for what archives have gained. The exit code is 4 if there is more to do, 1 if all was asked and
+    nothing ever came back.
     """
     from unlost.cli.recoverrun import Run  # noqa: PLC0415  start-up
     from unlost.recover.state.file import explained  # noqa: PLC0415
@@ -97,16 +103,19 @@ def command(ctx: click.Context, /, url: str, **given: Any) -> None:  # noqa: ANN
     from unlost.state_file import NAME  # noqa: PLC0415
 
     plan = _plan(url, given)
-    archives = archives_of(given["archives"], given["only"])
-    if given["summary"] is not None and not given["summary"].absolute().parent.is_dir():
-        raise InputError(f"{given['summary']}: cannot be written: no such folder")
     folder = given["output"] or Path(_folder_of(plan.url))
+    if (folder / NAME).is_file():
+        # Before anything is said about archives.
+        with explained(folder / NAME), State(folder) as state:
+            state.check_plan(plan)
+    archives = archives_of(given["archives"], given["only"])
+    check_new_file(given["summary"])
     with made(folder), explained(folder / NAME), State(folder) as state:
         run = Run(plan, folder, state, archives, given)
-        is_done = run.dry() if given["dry_run"] else run.whole()
+        code = run.dry() if given["dry_run"] else run.whole()
         if given["summary"] is not None:
             run.write_summary(given["summary"])
-    ctx.exit(0 if is_done else ArchiveError.exit_code)
+    ctx.exit(code)
 
 
 def _plan(url: str, given: Mapping[str, Any]) -> Plan:
@@ -117,8 +126,8 @@ def _plan(url: str, given: Mapping[str, Any]) -> Plan:
         raise UsageError("--most-recent and --at say different things: give one of them")
     first, last = given["from"], given["to"]
     plan = Plan(
-        asked(url),
-        urls=tuple(asked(line) for line in _lines(given["urls"])),
+        meant(url, asked),
+        urls=_addresses(given["urls"]),
         page=given["page"],
         subdomains=given["subdomains"],
         depth=given["depth"],
@@ -139,6 +148,20 @@ def _plan(url: str, given: Mapping[str, Any]) -> Plan:
         raise UsageError("--from is later than --to: nothing lies between")
     Scope.of(plan)  # raises for expressions that are none
     return plan
+
+
+def _addresses(file: Path | None) -> tuple[str, ...]:
+    """Return the addresses in a file, one a line. Raises InputError, also for one that is none."""
+    from unlost.formats.problems import Problems  # noqa: PLC0415
+    from unlost.measure.availability.sources import of_list  # noqa: PLC0415
+
+    if file is None:
+        return ()
+    problems = Problems()
+    found = of_list(file, problems)
+    if problems.total:
+        raise InputError(str(next(iter(problems.first.values()))))
+    return tuple(found)
 
 
 def _lines(file: Path | None) -> list[str]:

@@ -19,9 +19,11 @@ from unlost.archives.opening import open_repository
 from unlost.archives.repository import Repository
 from unlost.cli.asking import PATIENCE_SECONDS, open_courier
 from unlost.cli.messages import say
+from unlost.cli.problems import say_problems
 from unlost.cli.recovershown import Shown
 from unlost.cli.table import print_table
 from unlost.clock import SystemClock
+from unlost.errors import ArchiveError
 from unlost.formats.output import whole_file
 from unlost.recover.estimate import Cost
 from unlost.recover.plan import Plan, Policy
@@ -36,6 +38,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from unlost.formats.problems import Problems
+
+NOTHING = 1
+"""The exit code of a recovery that is done and never brought anything."""
 
 _DATES = ("at", "first", "last", "most_recent")  # of a plan: which captures are taken
 
@@ -54,13 +59,15 @@ class Run:
         self._clock = SystemClock()
         self._complaints: dict[str, Problems] = {}
 
-    def whole(self) -> bool:
-        """Recover what can be recovered now; return whether there is nothing left to do."""
+    def whole(self) -> int:
+        """Recover what can be recovered now; return the exit code: 0 or NOTHING if there is nothing left to do."""
         self._warn_of_other_dates()
         with Shown(is_json=self._given["json"]) as shown, self._warcs() as warcs:
             result, sent = uvloop.run(self._recover(warcs, shown))
         self._say(result, sent)
-        return result.is_done and not result.is_stopped
+        if not result.is_done or result.is_stopped:
+            return ArchiveError.exit_code
+        return 0 if result.counts[Standing.RECOVERED] else NOTHING
 
     def _warn_of_other_dates(self) -> None:
         before, plan = self._state.plan(), self._plan
@@ -68,8 +75,8 @@ class Run:
             message = "what was recovered before stays, though other dates were asked for then"
             say(f"{message}: give another folder by -o to have all of it for these", level="warning")
 
-    def dry(self) -> bool:
-        """Print what it would cost; return that this is done."""
+    def dry(self) -> int:
+        """Print what it would cost; return the exit code."""
         with Shown(is_json=False) as shown, self._warcs() as warcs:
             costs, unknown = uvloop.run(self._estimate(warcs, shown))
         for name, message in unknown.items():
@@ -86,7 +93,7 @@ class Run:
                 )
         else:
             self._print_costs(rows)
-        return True
+        return 0
 
     def write_summary(self, file: Path) -> None:
         """Write a line for each resource."""
@@ -171,10 +178,7 @@ class Run:
         for name, message in result.unlisted.items():
             say(f"{name}: no whole list: {message}", level="warning", archive=name)
         for name, problems in self._complaints.items():
-            for kind, count in problems.counts.items():
-                say(
-                    f"{name}: {count:,} {kind}, first: {problems.first[kind]}", level="warning", archive=name, kind=kind
-                )
+            say_problems(problems, name, "warning", archive=name)
         for reason, count in result.trapped.items():
             say(f"{count:,} links were not followed: {reason}", level="note")
         for name, closing in result.closed.items():

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import click
 
+from unlost.cli import readable
+from unlost.cli.target import check_new_file, is_standard_output
 from unlost.errors import InputError, UsageError
 
 _FILE = click.Path(path_type=Path)
@@ -16,7 +18,7 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("log", type=_FILE, nargs=-1)
+@click.argument("log", type=readable.FILE, nargs=-1)
 @click.option("--matrix", metavar="PAIRS", help="Nine pairs changed/unchanged in the place of logs, or - to read them.")
 @click.option(
     "--reliability", type=_SHARE, default=0.999, show_default=True, help="The share of changes that must not be missed."
@@ -64,6 +66,9 @@ def learn(
         raise UsageError("a matrix has no hosts and no times: -o and --schedule need logs")
     if output is not None and output == Path("-") and json:
         raise UsageError("-o - and --json both print: give one of them")
+    for path in (output, plot):
+        if path is not None and not is_standard_output(path):
+            check_new_file(path)
     if matrix is not None:
         found = of_matrix(matrix, reliability, everything=all)
     else:

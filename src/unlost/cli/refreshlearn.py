@@ -82,8 +82,6 @@ def learned(logs: Sequence[Path], target: float, *, by_text: bool, audit: float,
     """Learn from logs. Raises InputError, also if there is no visit in them, and OSError."""
     problems = Problems()
     reading = Reading(problems)
-    for log in logs:
-        log.stat()  # says which one is not there, before any work
     with progress("reading", size_of(logs)) as bar:
         for log in logs:
             try:
@@ -124,9 +122,6 @@ def _obvious(matrix: Matrix) -> list[Judged]:
 
 def write_files(found: Found, output: Path | None, picture: Path | None) -> bool:
     """Write what was asked for, and say what could not be read; return whether there was any of that."""
-    for path in (output, picture):
-        if path is not None and path != Path("-") and not path.absolute().parent.is_dir():
-            raise InputError(f"{path}: cannot be written: no such folder")
     if picture is not None:
         stated = found.policy.stated if found.policy is not None else None
         with whole_file(picture) as file:

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from unlost.cli.table import aligned
-from unlost.errors import InputError
+from unlost.cli.target import check_new_file
 from unlost.formats.output import whole_file
 from unlost.refresh.learning import Wanted
 from unlost.refresh.simulation.mixtures import MIXTURES, TRAITS, mixture
@@ -26,8 +26,7 @@ def print_mixtures() -> None:
 
 def write_log(name: str, hosts: int, visits: int, seed: int, output: Path) -> None:
     """Write the log of a web, in the order of time within each page."""
-    if not output.absolute().parent.is_dir():
-        raise InputError(f"{output}: cannot be written: no such folder")
+    check_new_file(output)
     with whole_file(output) as file:
         for pages in visits_of(mixture(name), hosts, visits, seed):
             for page in pages:

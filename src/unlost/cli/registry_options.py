@@ -9,6 +9,7 @@ from unlost.archives.archive import Archive
 from unlost.archives.registry.registry import Registry, load_registry
 from unlost.cli.common import CommonOption
 from unlost.cli.messages import say
+from unlost.cli.readable import FILE
 from unlost.errors import UsageError
 
 
@@ -27,7 +28,7 @@ def _ids(
 archives_option = click.option(
     "--archives",
     cls=CommonOption,
-    type=click.Path(path_type=Path),
+    type=FILE,
     metavar="FILE",
     help="The registry to use in place of the shipped one, or MemGator's list; for all commands: UNLOST_ARCHIVES.",
 )

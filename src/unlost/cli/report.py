@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from unlost.cli import readable
 from unlost.cli.target import check_new_file
 from unlost.errors import UsageError
 from unlost.shown.language import LANGUAGES
@@ -12,7 +13,7 @@ _PLACE = click.Path(path_type=Path)
 
 
 @click.command(name="report")
-@click.argument("recoveries", type=_PLACE, nargs=-1, required=True, metavar="RECOVERY...")
+@click.argument("recoveries", type=readable.RECOVERY, nargs=-1, required=True, metavar="RECOVERY...")
 @click.option(
     "-o", "--output", type=_PLACE, metavar="DIR", help="Where to write the files.  [default: RECOVERY/report]"
 )
@@ -21,7 +22,7 @@ _PLACE = click.Path(path_type=Path)
     type=click.Choice(LANGUAGES),
     default=LANGUAGES[0],
     show_default=True,
-    help="Of the page and of what is printed for people; lines and objects have none.",
+    help="Of the page and of the summary; lines and objects have none, and messages are English.",
 )
 @click.option("--html", type=_PLACE, metavar="FILE", help="Write the page there, and no other files.")
 @click.option("--tsv", is_flag=True, help="Print a line for each resource, with tabs, and write no files.")
@@ -34,10 +35,16 @@ _PLACE = click.Path(path_type=Path)
 @click.option(
     "--factors", is_flag=True, help="Say what has to do with coming back, over all RECOVERY... together; no files."
 )
-@click.option("--ranks", type=_PLACE, metavar="FILE", help="With --factors: hosts and their ranks, one a line.")
-@click.option("--backlinks", type=_PLACE, metavar="FILE", help="The same: hosts and how many links lead to them.")
+@click.option("--ranks", type=readable.FILE, metavar="FILE", help="With --factors: hosts and their ranks, one a line.")
 @click.option(
-    "--original", type=_PLACE, multiple=True, metavar="SITE", help="The same: an original, for sizes; may be repeated."
+    "--backlinks", type=readable.FILE, metavar="FILE", help="The same: hosts and how many links lead to them."
+)
+@click.option(
+    "--original",
+    type=readable.PLACE,
+    multiple=True,
+    metavar="SITE",
+    help="The same: an original, for sizes; may be repeated.",
 )
 @click.option("--plot", type=_PLACE, metavar="FILE", help="The same: draw it as PNG, PDF or SVG; unlost[plots].")
 @click.pass_context

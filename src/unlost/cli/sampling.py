@@ -10,6 +10,7 @@ import click
 
 from unlost.archives.archive import Archive
 from unlost.cli.messages import say
+from unlost.cli.problems import say_problems
 from unlost.errors import InputError
 from unlost.formats.problems import Problems
 
@@ -69,6 +70,7 @@ def begin_list(
 
     def whole_plan() -> dict[str, object]:
         if not listed.count:
+            say_problems(problems)
             raise InputError(f"{file}: no address in it: expected one a line")
         return {**plan, "addresses": listed.digest}
 

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 import click
 
+from unlost.cli import readable
 from unlost.cli.messages import say
 from unlost.cli.serve_jobs import Taking, jobs_options, opened, set_admin
 from unlost.cli.service_options import Asking, asking_options, options_of
@@ -48,7 +49,7 @@ def _map(_ctx: click.Context, _param: click.Parameter, value: Path | None) -> Pa
 )
 @click.option(
     "--publish-map",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=readable.FILE,
     callback=_map,
     metavar="FILE",
     help="A MementoMap to publish under /mementomap; it may be replaced at any time.",

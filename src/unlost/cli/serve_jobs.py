@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from unlost.cli import readable
 from unlost.cli.jobs_options import database_option, environment, jobs_option, limit_store, open_database
 from unlost.cli.messages import say
 from unlost.errors import UsageError
@@ -51,7 +52,7 @@ _OPTIONS = (
     click.option("--mail-from", metavar="ADDRESS", help="Whom letters to owners of jobs are from."),
     click.option(
         "--smtp-ca",
-        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        type=readable.FILE,
         metavar="FILE",
         help="Certificates to trust for mail, in place of the system's.",
     ),

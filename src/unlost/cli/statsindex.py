@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from unlost.cli import readable
 from unlost.cli.addresses import write
 from unlost.cli.engine_options import Place, columns_option, engine_options, parquet_columns, place
 from unlost.cli.messages import say
@@ -32,7 +33,7 @@ _KINDS = tuple(kind for kind in KINDS if kind != "map")
 
 
 @click.command()
-@click.argument("files", type=click.Path(), nargs=-1, required=True, metavar="INDEX...")
+@click.argument("files", type=readable.ANYWHERE, nargs=-1, required=True, metavar="INDEX...")
 @click.option("-o", "--output", type=_FILE, help="A folder for the page, the CSV files and the JSON.")
 @click.option("--study", is_flag=True, help="Only HTML with status 200, without robots.txt and sitemaps.")
 @click.option("--status", multiple=True, metavar="CODE", help="Only rows with this status; may be repeated.")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from unlost.cli import readable
 from unlost.cli.addresses import write
 from unlost.cli.messages import say
 from unlost.cli.problems import say_problems
@@ -18,9 +19,9 @@ _KINDS = ("access", "upstream", "memgator")
 
 
 @click.command()
-@click.argument("files", type=_FILE, nargs=-1, required=True, metavar="LOG...")
+@click.argument("files", type=readable.FILE, nargs=-1, required=True, metavar="LOG...")
 @click.option("-o", "--output", type=_FILE, help="A folder for the page, the CSV files and the JSON.")
-@click.option("--index", type=_FILE, multiple=True, help="What the archive holds; may be repeated.")
+@click.option("--index", type=readable.FILE, multiple=True, help="What the archive holds; may be repeated.")
 @click.option("--input", type=click.Choice(_KINDS), help="What the logs are, if looking at them does not tell.")
 @click.option("--name", help="What the logs are called on the page; the file's name if not given.")
 @click.option("--json", is_flag=True, help="The result as JSON.")

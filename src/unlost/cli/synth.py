@@ -5,9 +5,10 @@ from pathlib import Path
 
 import click
 
+from unlost.cli import readable
 from unlost.cli.messages import say
 from unlost.cli.problems import say_problems
-from unlost.cli.target import writable
+from unlost.cli.target import check_new_file, writable
 from unlost.errors import InputError
 from unlost.formats.problems import Problems
 from unlost.holdings import synth
@@ -30,7 +31,7 @@ def command() -> None:
     show_default=True,
     help="Another one makes another index of the same shape.",
 )
-@click.option("--urls", type=_FILE, help="Captures of these pages: a list of addresses, plain, gzip or zstd.")
+@click.option("--urls", type=readable.FILE, help="Captures of these pages: a list of addresses, plain, gzip or zstd.")
 @click.option("--column", type=click.IntRange(min=1), help="Which column of the list, between tabs, has the addresses.")
 @click.option(
     "--largest-host", type=click.IntRange(min=1), metavar="KEYS", help="One host has so many pages without query."
@@ -61,8 +62,7 @@ def index(
     if str(output) == "-":
         synth.write_index_to(plan, sys.stdout.buffer, problems)
     else:
-        if not output.parent.is_dir():
-            raise InputError(f"{output}: cannot be written: no such folder")
+        check_new_file(output)
         synth.write_index(plan, output, problems)
     say_problems(problems)
     ctx.exit(InputError.exit_code if problems.total else 0)
@@ -72,15 +72,17 @@ _SHARE = click.FloatRange(0, 1)
 
 
 @command.command()
-@click.option("--index", type=_FILE, multiple=True, required=True, help="What is held; may be repeated.")
+@click.option("--index", type=readable.FILE, multiple=True, required=True, help="What is held; may be repeated.")
 @click.option("--count", type=click.IntRange(1, MAX_QUERIES), required=True, help="How many questions, exactly.")
 @click.option("--held", type=_SHARE, default=0.1, show_default=True, help="The share for addresses that are held.")
 @click.option("--near", type=_SHARE, default=0.3, show_default=True, help="The share for pages beside those.")
 @click.option(
     "--seed", type=click.IntRange(0, synth.MAX_SEED), default=0, show_default=True, help="Another one asks else."
 )
-@click.option("--hidden", type=_FILE, help="Addresses for the near-misses, such as a part left out of the index.")
-@click.option("--strangers", type=_FILE, help="Addresses for the strangers, which are the rest.")
+@click.option(
+    "--hidden", type=readable.FILE, help="Addresses for the near-misses, such as a part left out of the index."
+)
+@click.option("--strangers", type=readable.FILE, help="Addresses for the strangers, which are the rest.")
 @click.option("-o", "--output", type=_FILE, required=True, help="Where to; - for stdout.")
 @click.pass_context
 def queries(

@@ -18,7 +18,7 @@ def is_standard_output(output: Path) -> bool:
 def writable(output: Path) -> Iterator[Path]:
     """Give the path of a file to make, and for `-` print what it holds when the block ends well.
 
-    Raises InputError before any work if the file's folder does not exist.
+    Raises InputError before any work if it is a folder, or its folder does not exist.
     """
     if is_standard_output(output):
         import shutil  # noqa: PLC0415  start-up
@@ -32,12 +32,13 @@ def writable(output: Path) -> Iterator[Path]:
                 sys.stdout.flush()
                 shutil.copyfileobj(file, sys.stdout.buffer, 1 << 20)
         return
-    if not output.parent.is_dir():
-        raise InputError(f"{output}: cannot be written: no such folder")
+    check_new_file(output)
     yield output
 
 
-def check_new_file(file: Path) -> None:
-    """Refuse before any work a file that cannot be written. Raises InputError."""
-    if file.is_dir() or not file.absolute().parent.is_dir():
-        raise InputError(f"{file}: cannot be written: {'it is a folder' if file.is_dir() else 'no such folder'}")
+def check_new_file(file: Path | None) -> None:
+    """Refuse before any work a file that cannot be written, if there is to be one. Raises InputError."""
+    if file is not None and file.is_dir():
+        raise InputError(f"{file}: cannot be written: it is a folder: name a file in it")
+    if file is not None and not file.absolute().parent.is_dir():
+        raise InputError(f"{file}: cannot be written: no such folder: make it first")

@@ -5,7 +5,7 @@ import asyncio
 import click
 
 from unlost import dates
-from unlost.cli.addresses import json_line, write
+from unlost.cli.addresses import json_line, meant, write
 from unlost.cli.messages import shown
 from unlost.cli.service_options import Asking, asking_options, options_of
 from unlost.cli.timemap import exit_code, find
@@ -29,7 +29,7 @@ def command(
     DATE is YYYY[MM[DD[hh[mm[ss]]]]], ISO 8601 or an HTTP date; without it, the last copy is meant. Exit code: 0 if a
     copy was found, 1 if there is none, 4 if archives failed: there may be a closer one.
     """
-    moment = None if date is None else dates.from_people(date)
+    moment = None if date is None else meant(date, dates.from_people, "DATE")
     found = asyncio.run(find(uri, options_of(asking, stays=False)))
     place = len(found.mementos) - 1 if moment is None else found.mementos.closest(moment)
     memento = found.mementos[place] if place is not None and place >= 0 else None

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
+from unlost.cli.addresses import meant
 from unlost.cli.messages import say, shown
 from unlost.cli.service_options import Asking, asking_options, options_of
 from unlost.errors import ArchiveError
@@ -52,12 +53,21 @@ def command(
 
 
 async def find(address: str, options: "Options") -> "Found":
-    """Return what archives have of the page that somebody named. Raises UriError, UsageError."""
-    from unlost.service.address import page_in  # noqa: PLC0415
+    """Return what archives have of the page that somebody named. Raises UsageError."""
     from unlost.service.assembly import assembled  # noqa: PLC0415
 
+    page = meant(address, _page)
     async with assembled(options) as parts:
-        return await parts.finds.find(page_in(address), options.wish)
+        return await parts.finds.find(page, options.wish)
+
+
+def _page(text: str) -> str:
+    """Return the page that somebody typed. Raises UriError for what is none, before anybody is asked."""
+    from unlost.service.address import page_in  # noqa: PLC0415  start-up
+    from unlost.uri import key  # noqa: PLC0415
+
+    key(text)
+    return page_in(text)
 
 
 def exit_code(found: "Found") -> int:

@@ -27,9 +27,9 @@ _addresses = click.argument("addresses", metavar="URL...", nargs=-1, required=Tr
 def command() -> None:
     """Canonical forms, SURTs and URI-Keys of addresses.
 
-    Each command takes addresses as arguments; `-` reads them from standard input, one a line. What cannot be read is
-    reported in one line and the rest goes on (exit code 3). `dns:`, `mailto:`, `ftp:` and other addresses that are not
-    web pages are reported and left as they stand.
+    Each command takes addresses as arguments; `-` reads them from standard input, one a line. What is no address is
+    reported in one line and the rest goes on (exit code 2 if it was an argument, 3 if it was read). `dns:`, `mailto:`,
+    `ftp:` and other addresses that are not web pages are reported and left as they stand.
     """
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from unlost.cli import readable
 from unlost.cli.apart import group_of
 from unlost.cli.messages import say
 from unlost.cli.registry_options import archives_option, only_option
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from unlost.vault.planning import Page, Plan
 
 _WHAT = (
-    click.argument("files", nargs=-1, type=PATH),
+    click.argument("files", nargs=-1, type=readable.Readable(folder=True, link=True)),
     click.option("--pages", required=True, metavar="DIR|URL|FILE", help="The pages: a folder, site, list."),
     click.option("--pessimistic", is_flag=True, help="Keep all files that are given; this is the default."),
     click.option("--optimistic", is_flag=True, help="Leave out what archives get from pages, and what others publish."),
@@ -130,7 +131,7 @@ def pack(ctx: click.Context, /, files: tuple[Path, ...], **given: Any) -> None: 
 
 
 @command.command()
-@click.argument("site", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.argument("site", type=readable.FOLDER)
 @click.option("--to", type=PATH, metavar="DIR", help="Write a copy of the site there, and leave SITE as it is.")
 @vault_option
 @json_option
@@ -150,7 +151,7 @@ def inject(site: Path, to: Path | None, vault: Path, json: bool) -> None:
 
 
 @command.command()
-@click.argument("site", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.argument("site", type=readable.FOLDER)
 def remove(site: Path) -> None:
     """Take all blocks out of the pages of the static site in a folder."""
     from unlost.vault.injecting import remove as take_out  # noqa: PLC0415  start-up
@@ -176,11 +177,15 @@ class _chosen:  # noqa: N801  used as a function
         if not self._files and not given["dump"]:
             raise UsageError("no files to keep: name files or folders of the server, or give --dump")
         self._folder = TemporaryDirectory()
-        dumps_made = dump(given["dump"], Path(self._folder.name))
-        choice = choose(self._files, optimistic=given["optimistic"]) if self._files else Choice()
-        choice.files += dumps_made
-        extra = extra_pages(given["extra_pages"]) if self._with_extra else []
-        return choice, [*site_pages(given), *extra]
+        try:
+            dumps_made = dump(given["dump"], Path(self._folder.name))
+            choice = choose(self._files, optimistic=given["optimistic"]) if self._files else Choice()
+            choice.files += dumps_made
+            extra = extra_pages(given["extra_pages"]) if self._with_extra else []
+            return choice, [*site_pages(given), *extra]
+        except BaseException:
+            self._folder.cleanup()
+            raise
 
     def __exit__(self, *_: object) -> None:
         self._folder.cleanup()

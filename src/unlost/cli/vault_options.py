@@ -11,6 +11,7 @@ import click
 from unlost import dates
 from unlost.cli.asking import contact_option, delay_option
 from unlost.cli.messages import say
+from unlost.cli.readable import FILE, PLACE
 from unlost.errors import InputError, UsageError
 from unlost.vault.planning import PAGE_LIMIT, Page
 from unlost.vault.quantities import bytes_of
@@ -22,17 +23,17 @@ if TYPE_CHECKING:
     from unlost.vault.live import Visits
 
 T = TypeVar("T")
-PATH = click.Path(path_type=Path)
+PATH = click.Path(readable=False, path_type=Path)
 vault_option = click.option(
     "--vault", type=PATH, default=Path("site.vault"), show_default=True, metavar="DIR", help="The folder of the vault."
 )
 json_option = click.option("--json", is_flag=True, help="The result as JSON.")
 date_option = click.option("--date", metavar="DATE", help="When this is done, if not now; SOURCE_DATE_EPOCH, too.")
 passphrase_option = click.option(
-    "--passphrase-file", type=PATH, metavar="FILE", help="A file whose first line is the passphrase."
+    "--passphrase-file", type=FILE, metavar="FILE", help="A file whose first line is the passphrase."
 )
 identity_option = click.option(
-    "--identity", type=PATH, multiple=True, metavar="FILE", help="A file with a secret key of age."
+    "--identity", type=FILE, multiple=True, metavar="FILE", help="A file with a secret key of age."
 )
 signed_by_option = click.option(
     "--signed-by", multiple=True, metavar="KEY", help="Take only blocks that this public key signed."
@@ -93,6 +94,7 @@ def site_pages(given: Mapping[str, Any]) -> list[Page]:
         with visits(given) as (run, visiting):
             return run(visiting.pages_of_site(text))
     place = Path(text)
+    PLACE.check(place)
     return pages_of_folder(place) if place.is_dir() else pages_of_list(place)
 
 

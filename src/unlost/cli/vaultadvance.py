@@ -5,13 +5,14 @@ from pathlib import Path
 import click
 
 from unlost.cli.messages import say
-from unlost.cli.vault_options import PATH, date_option, moment, vault_option
+from unlost.cli.readable import PLACE
+from unlost.cli.vault_options import date_option, moment, vault_option
 
 
 @click.command(name="advance")
 @vault_option
 @click.option(
-    "--held-in", type=PATH, multiple=True, metavar="SOURCE", help="What archives hold: a recovery, WARCs, pages."
+    "--held-in", type=PLACE, multiple=True, metavar="SOURCE", help="What archives hold: a recovery, WARCs, pages."
 )
 @click.option("--force", is_flag=True, help="Also if nothing says that archives hold the new version.")
 @date_option

@@ -8,6 +8,7 @@ import click
 
 from unlost.cli.messages import say
 from unlost.cli.problems import say_problems
+from unlost.cli.readable import PLACE
 from unlost.cli.registry_options import archives_option, only_option
 from unlost.cli.vault_options import (
     PATH,
@@ -26,6 +27,15 @@ if TYPE_CHECKING:
 
 _SHOWN_PAGES = 5
 _SHOWN = 20  # lines of one kind
+_PASSED_OVER = {
+    "cut": "blocks passed over since they break off: {count}",
+    "damaged": "blocks passed over since they are damaged: {count}",
+    "forged": "blocks passed over since their signature is wrong: {count}",
+    "manifest-not-opened": "lists of files that the keys given do not open: {count}",
+    "not-signed": "blocks passed over since no key of --signed-by signed them: {count}",
+    "unreadable": "blocks passed over since they do not say what they are: {count}",
+    "unreadable-record": "copies passed over since they cannot be read: {count}",
+}
 
 
 @click.command(name="recover")
@@ -67,6 +77,9 @@ def recover(
     most = None if most_bytes is None else bytes_of(most_bytes)
     gathering = Gathering(signers(signed_by))
     for source in sources:
+        if "://" not in source:
+            PLACE.check(Path(source))
+    for source in sources:
         gather(_recovered(source, recovery, archives, only) if "://" in source else Path(source), gathering)
     done = bring_back(gathering, output, keys(identity, passphrase_file), most)
     say_problems(gathering.reading)
@@ -85,6 +98,7 @@ def _recovered(url: str, to: Path | None, archives: Path | None, only: tuple[str
     from urllib.parse import urlsplit  # noqa: PLC0415  start-up
 
     from unlost.cli.recover import command  # noqa: PLC0415
+    from unlost.cli.recoverrun import NOTHING  # noqa: PLC0415
 
     host = urlsplit(url).netloc
     if not host:
@@ -98,7 +112,8 @@ def _recovered(url: str, to: Path | None, archives: Path | None, only: tuple[str
         with command.make_context("recover", words, parent=parent) as context:
             command.invoke(context)
     except click.exceptions.Exit as ended:
-        if ended.exit_code not in {0, ArchiveError.exit_code}:
+        # Where nothing came back, other sources may still have it.
+        if ended.exit_code not in {0, NOTHING, ArchiveError.exit_code}:
             raise
     return folder
 
@@ -133,7 +148,7 @@ def tell(done: "Recovered", gathering: "Gathering") -> None:
     """Say what came back, and what is short."""
     say(f"{gathering.carrying:,} of {gathering.pages:,} pages carry blocks", level="info")
     for kind, count in sorted(gathering.problems.items()):
-        say(f"{count:,} blocks passed over: {kind}", level="warning", kind=kind)
+        say(_PASSED_OVER[kind].format(count=f"{count:,}"), level="warning", kind=kind)
     if done.forged:
         say(f"{done.forged:,} versions do not have the hash that they say: blocks of them are forged", level="warning")
     # What strangers put into pages may be endless.

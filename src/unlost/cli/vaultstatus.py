@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from unlost.cli.messages import say
+from unlost.cli.readable import PLACE
 from unlost.cli.registry_options import archives_of, archives_option, only_option
 from unlost.cli.table import print_table
-from unlost.cli.vault_options import PATH, json_option, vault_option, visit_options, visits
+from unlost.cli.vault_options import json_option, vault_option, visit_options, visits
 
 if TYPE_CHECKING:
     from unlost.vault.gathering import Gathering
@@ -23,7 +24,7 @@ _PATIENCE_SECONDS = 900.0
 @vault_option
 @click.option("--site", metavar="URL", help="The address of the living site: its pages are fetched.")
 @click.option(
-    "--held-in", type=PATH, multiple=True, metavar="SOURCE", help="What archives hold: a recovery, WARCs, pages."
+    "--held-in", type=PLACE, multiple=True, metavar="SOURCE", help="What archives hold: a recovery, WARCs, pages."
 )
 @click.option("--ask-archives", is_flag=True, help="Ask the archives for their copies of all pages of the vault.")
 @click.option(

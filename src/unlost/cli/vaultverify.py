@@ -6,12 +6,13 @@ from pathlib import Path
 import click
 
 from unlost.cli.messages import say
+from unlost.cli.readable import PLACE
 from unlost.cli.vault_options import json_option, signed_by_option, signers, vault_option
 from unlost.cli.vaultrecover import summary, tell
 
 
 @click.command(name="verify")
-@click.argument("sources", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True), metavar="SOURCE...")
+@click.argument("sources", nargs=-1, required=True, type=PLACE, metavar="SOURCE...")
 @vault_option
 @signed_by_option
 @json_option

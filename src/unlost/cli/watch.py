@@ -5,11 +5,12 @@ from typing import Any
 
 import click
 
-from unlost.cli.check import DEPTH_OPTIONS, check_writable, with_options
+from unlost.cli.check import DEPTH_OPTIONS, with_options
 from unlost.cli.durations import Duration
+from unlost.cli.target import check_new_file
 from unlost.errors import ArchiveError, UsageError
 
-_FILE = click.Path(path_type=Path)
+_FILE = click.Path(readable=False, path_type=Path)
 
 
 @click.command(name="watch")
@@ -48,7 +49,7 @@ def command(ctx: click.Context, /, **given: Any) -> None:  # noqa: ANN401  the o
     if sum(map(bool, (given["once"], given["dry_run"], given["report"]))) > 1:
         raise UsageError("--once, --dry-run and --report are three different things: give one of them")
     for name in ("html", "plot"):
-        check_writable(given[name])
+        check_new_file(given[name])
     check_plot(given["plot"])
     run = WatchRun(given)
     if given["dry_run"]:

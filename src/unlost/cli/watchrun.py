@@ -14,6 +14,7 @@ import uvloop
 from unlost import dates
 from unlost.archives.manners.admission import SHARE, SHARE_WITHOUT_CONTACT
 from unlost.archives.spelling import asked
+from unlost.cli.addresses import meant
 from unlost.cli.checkrun import depth_of, plan_of, say_left_over
 from unlost.cli.means import opened_means
 from unlost.cli.messages import say
@@ -222,10 +223,10 @@ class _LiveSites:
 
 
 def _sites(given: str) -> tuple[list[str], str]:
-    """Return the addresses of sites, and what their history is called. Raises InputError, UriError."""
+    """Return the addresses of sites, and what their history is called. Raises InputError, UsageError."""
     file = Path(given)
     if not file.is_file():
-        url = asked(given)
+        url = meant(given, asked)
         host = urlsplit(url).netloc.rpartition("@")[2].lower()
         return [url], host.translate(str.maketrans(":", "_", "[]"))
     problems = Problems()

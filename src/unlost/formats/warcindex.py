@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from errno import EISDIR
-from os import PathLike, strerror
+from os import PathLike
 from pathlib import Path
 
 from unlost import _core
@@ -12,7 +12,7 @@ from unlost.formats import wacz, warc
 from unlost.formats.capture import Capture
 from unlost.formats.problems import Problems
 from unlost.formats.row import REVISIT, Row, index_key
-from unlost.formats.unread import unread
+from unlost.formats.unread import unread, unread_as
 
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 _ZSTD_DICTIONARY = b"\x5d\x2a\x4d\x18"  # a `.warc.zst` may begin with one, and without it nothing can be read
@@ -38,7 +38,7 @@ def check_readable(path: str | PathLike[str]) -> None:
         if _form(path) == "wacz" and Path(path).is_file():
             wacz.check_directory(path)
         if Path(path).is_dir():
-            raise IsADirectoryError(EISDIR, strerror(EISDIR))
+            raise unread_as(path, EISDIR)
     except OSError as error:
         raise unread(path, error) from error
 

@@ -19,6 +19,7 @@ from unlost.errors import InputError
 from unlost.formats.lines import MAX_LINE_BYTES, Line, read_lines
 from unlost.formats.output import whole_file
 from unlost.formats.problems import Problem, Problems
+from unlost.formats.unread import unread
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -56,14 +57,14 @@ class ZipNum:
         try:
             self._file = self.path.open("rb")
         except OSError as error:
-            raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+            raise unread(path, error) from error
         self._size = self.path.stat().st_size
         try:
             self._parts = self._read_locations()
             self._only_part = self._read_meta()
         except OSError as error:
             self.close()
-            raise InputError(f"{error.filename or path}: cannot be read: {error.strerror}") from error
+            raise unread(error.filename or path, error) from error
         except BaseException:
             self.close()
             raise

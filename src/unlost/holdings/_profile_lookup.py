@@ -11,6 +11,7 @@ from unlost.errors import InputError, UsageError
 from unlost.formats.lines import MAX_LINE_BYTES
 from unlost.formats.problems import Problems
 from unlost.formats.textfile import read_lines
+from unlost.formats.unread import unread
 from unlost.holdings._profile_header import ProfileHeader
 from unlost.uri import KeyPolicies, SuffixList
 
@@ -113,7 +114,7 @@ class Profile:
         try:
             handle = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
-            raise InputError(f"{self.path}: cannot be read: {error.strerror}") from error
+            raise unread(self.path, error) from error
         try:
             if os.pread(handle, 4, 0).startswith(_PACKED):
                 lines = self._inflated_lines()
@@ -121,7 +122,7 @@ class Profile:
                 lines = _lines_from(handle, _place(handle, beginning))
             yield from (line for line in lines if line.strip() and line[:1] != b"@")
         except OSError as error:
-            raise InputError(f"{self.path}: cannot be read: {error.strerror}") from error
+            raise unread(self.path, error) from error
         finally:
             os.close(handle)
 

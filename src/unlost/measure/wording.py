@@ -26,6 +26,35 @@ UNREAD = {
 """Why two texts could not be compared, by the reason."""
 
 
+NO_RESOURCE = {
+    "beside-hosts": ("file beside the folders of hosts", "files beside the folders of hosts"),
+    "cut": ("copy that breaks off", "copies that break off"),
+    "error": ("error", "errors"),
+    "foreign-scheme": ("record of something that is no web page", "records of something that is no web page"),
+    "link": ("link to another file", "links to other files"),
+    "no-address": ("file or record without an address", "files or records without an address"),
+    "no-body": ("answer without a body", "answers without a body"),
+    "no-status": ("answer without a status", "answers without a status"),
+    "not-modified": ("answer that nothing was modified", "answers that nothing was modified"),
+    "redirect": ("redirect", "redirects"),
+    "revisit-without-body": ("repetition of a copy that is not there", "repetitions of copies that are not there"),
+    "special-file": ("device or pipe", "devices or pipes"),
+    "unreadable": ("file that cannot be read", "files that cannot be read"),
+}
+"""What is no resource of a site, by the reason: one, and several."""
+
+
+def not_counted(reason: str, count: int) -> str:
+    """Return what was left out of a site, in words; other records of archive files are called by their types.
+
+    >>> not_counted("redirect", 3), not_counted("cut", 1), not_counted("request", 2)
+    ('3 redirects', '1 copy that breaks off', '2 records of the type request')
+    """
+    if reason not in NO_RESOURCE:
+        return f"{counted(count, 'record')} of the type {reason}"
+    return f"{count:,} {NO_RESOURCE[reason][count != 1]}"
+
+
 def headline(counts: Counts) -> str:
     """Return what everybody wants to know first.
 

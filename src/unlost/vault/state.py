@@ -14,6 +14,7 @@ from typing import Any
 from unlost._core import signing_public_key
 from unlost.errors import InputError
 from unlost.formats.output import whole_path
+from unlost.formats.unread import unread
 from unlost.vault import coding
 from unlost.vault.block import Block, text_of
 from unlost.vault.carriers import Carrier, carried
@@ -118,8 +119,13 @@ def open_vault(folder: Path) -> Vault:
     """Return the vault in a folder. Raises InputError if there is none."""
     try:
         value = json.loads((folder / NAME).read_bytes())
-    except FileNotFoundError:
+    except FileNotFoundError as error:
+        if not folder.exists():
+            raise unread(folder, error, "`unlost vault pack` makes a vault") from None
         raise InputError(f"{folder}: no vault is there: `unlost vault pack` makes one") from None
+    except OSError as error:
+        is_closed = not folder.is_dir() or not os.access(folder, os.X_OK)
+        raise unread(folder if is_closed else folder / NAME, error) from None
     except ValueError:
         raise InputError(f"{folder / NAME}: expected JSON, found something else: pack again") from None
     try:

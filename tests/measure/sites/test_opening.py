@@ -35,7 +35,7 @@ def test_archive_files_are_told_by_their_bytes(name: str, data: bytes, tmp_path:
 def test_what_is_no_site_is_said_so(tmp_path: Path) -> None:
     """Nothing there, nothing in it, something else: each with what to do."""
     cases: list[tuple[str, type[UnlostError], str]] = [
-        ("nowhere", InputError, "no such file"),
+        ("nowhere", InputError, "No such file"),
         ("empty", InputError, "nothing in it"),
         ("empty.warc", InputError, "an empty file"),
         ("a.txt", InputError, "neither a WARC, an ARC nor a WACZ"),

@@ -52,11 +52,11 @@ impl fmt::Display for UriError {
             Self::Foreign { scheme } => {
                 write!(
                     f,
-                    "not a web page: scheme `{scheme}:` has no SURT, only http: and https: have"
+                    "not a web page: expected an address that begins with http:// or https://, found `{scheme}:`"
                 )
             }
             Self::NoHost => write!(f, "no host: expected a name after `http://`"),
-            Self::BadHost { reason } => write!(f, "bad host: {reason}"),
+            Self::BadHost { reason } => write!(f, "bad host: {reason}: look for blanks and typing errors"),
             Self::BadPort => write!(f, "bad port: expected a number from 0 to 65535"),
             Self::NotSurt => write!(f, "not a SURT: expected a form such as `com,example)/path`"),
         }

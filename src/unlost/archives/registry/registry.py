@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from errno import ENOENT
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -13,6 +14,7 @@ from unlost.archives.registry.entries import finish, read_entry, read_limit
 from unlost.archives.registry.fields import Fields, described, entry, meant
 from unlost.archives.registry.memgator import read_memgator
 from unlost.errors import InputError, UsageError
+from unlost.formats.unread import unread, unread_as
 
 _MAX_BYTES = 1 << 18  # ours has a twentieth of it
 _MAX_DOTS = 200  # in a line: the time that a key of a.b.c takes to be read grows with the square of its parts
@@ -122,8 +124,10 @@ def _read(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
             data = file.read(_MAX_BYTES + 1)
-    except (OSError, ValueError) as error:  # a NUL in a name is a ValueError
-        raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    except OSError as error:
+        raise unread(path, error) from error
+    except ValueError as error:  # a NUL in a name
+        raise unread_as(path, ENOENT) from error
     if len(data) > _MAX_BYTES:
         raise InputError(f"{path}: more than {_MAX_BYTES} bytes: not a registry of archives")
     return data.removeprefix(b"\xef\xbb\xbf")

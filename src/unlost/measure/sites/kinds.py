@@ -7,6 +7,7 @@ from enum import Enum
 from pathlib import Path
 
 from unlost.errors import InputError
+from unlost.formats.unread import unread
 from unlost.state_file import NAME as STATE
 
 WARCS = "warc"
@@ -29,12 +30,12 @@ class Kind(Enum):
 def kind_of(path: Path) -> tuple[Kind, list[Path]]:
     """Return what is kept at a place, and if it is that, its archive files in the order of their names.
 
-    Raises InputError for what is none of them, or has nothing in it; OSError for what cannot be looked at.
+    Raises InputError for what cannot be read, is none of them, or has nothing in it; OSError for a folder in it.
     """
     try:
         found = path.stat()
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file or folder: check the name") from None
+    except OSError as error:
+        raise unread(path, error) from error
     if stat.S_ISREG(found.st_mode):
         if not found.st_size:
             raise InputError(f"{path}: an empty file: expected a WARC, an ARC or a WACZ")

@@ -3,10 +3,12 @@
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from errno import ENOENT
 from pathlib import Path
 from typing import Self
 
 from unlost.errors import InputError
+from unlost.formats.unread import unread_as
 from unlost.state_file import disk_error
 from unlost.transactions import transaction
 
@@ -86,7 +88,7 @@ class VisitsFile:
             if each.is_symlink():
                 raise InputError(f"{each}: a link, which is not followed: remove it, or name another file")
         if is_read_only and not file.exists():
-            raise InputError(f"{file}: no such file: nothing was watched into it yet")
+            raise unread_as(file, ENOENT, "nothing was watched into it yet")
         with explained(file):
             # What a killed process left has to be put into the file before anybody can read it; where nothing was left,
             # it is read as it stands, since anything else would write beside it.

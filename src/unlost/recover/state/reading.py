@@ -5,12 +5,14 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from errno import ENOENT, ENOTDIR
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeGuard
 from urllib.parse import quote
 
 from unlost.errors import InputError
+from unlost.formats.unread import A_RECOVERY, unread_as
 from unlost.recover.choice import Worth
 from unlost.recover.plan import Plan, plan_of
 from unlost.recover.record import Record
@@ -285,8 +287,7 @@ class StateReading:
 def _check_recovery(folder: Path) -> None:
     """Say what is wrong with a place that is no recovery. Raises InputError, OSError."""
     if not folder.is_dir():
-        what = "not a folder" if folder.exists() else "no such folder"
-        raise InputError(f"{folder}: {what}: give the folder of a recovery, such as lost.example.recovery")
+        raise unread_as(folder, ENOTDIR if folder.exists() else ENOENT, A_RECOVERY)
     if not (folder / NAME).exists() and not (folder / NAME).is_symlink():
         hint = "run `unlost recover` with this folder as -o" if (folder / "warc").is_dir() else "check the name"
         raise InputError(f"{folder}: not the folder of a recovery, since there is no {NAME} in it: {hint}")

@@ -107,19 +107,24 @@ class State:
         text = self.fact("plan")
         return None if text is None else plan_of(json.loads(text))
 
-    def keep_plan(self, plan: Plan) -> None:
-        """Say what is recovered here. Raises UsageError if that is another site, or another reading of addresses.
-
-        The same site may be spelt otherwise than before: its first spelling stays. Anything else may change from one
-        run to the next: what was recovered stays, and where other addresses are wanted than before, its links are
-        followed again.
-        """
+    def check_plan(self, plan: Plan) -> None:
+        """Change nothing. Raises UsageError if another site is recovered here, or addresses are read otherwise."""
         before = self.plan()
         if before is not None and not _is_same_site(before, plan):
             raise UsageError(f"the folder has a recovery of {before.url}: give another one by -o")
         if before is not None and before.ignore_case != plan.ignore_case:
             message = "the folder has a recovery with another --ignore-case: give another one by -o, or delete"
             raise UsageError(f"{message} state.sqlite, and what is kept is read anew")
+
+    def keep_plan(self, plan: Plan) -> None:
+        """Say what is recovered here. Raises as `check_plan` does.
+
+        The same site may be spelt otherwise than before: its first spelling stays. Anything else may change from one
+        run to the next: what was recovered stays, and where other addresses are wanted than before, its links are
+        followed again.
+        """
+        self.check_plan(plan)
+        before = self.plan()
         if before is not None and _wants_others(before, plan):
             self.resources.forget_ways()
             self.keep_fact(TRAPPED, "{}")  # all links are followed again

@@ -1,0 +1,216 @@
+"""Every file and folder that a command reads, named wrongly: not there, of the wrong kind, not to be read.
+
+`python -m tests.cli.named_files FOLDER` tries all of them in one process, as somebody whom rights hold back, and prints
+how each ended as JSON.
+"""
+
+import ctypes
+import io
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+from scripts.cli_reference import commands
+
+from unlost.cli.main import app, run
+from unlost.cli.readable import Readable
+
+WORDS = {
+    "archives list": "",
+    "archives show": "first",
+    "archives test": "",
+    "check": "{url}",
+    "compare": "{original} {recovered}",
+    "demo": "--no-wait",
+    "evaluate": "--index {index} --queries {queries}",
+    "export": "{recovery} --to {new}",
+    "filter add": "{file} {files} -o {new}",
+    "filter build": "{files} -o {new}",
+    "filter check": "{file}",
+    "filter compact": "{file} --index {index} -o {new}",
+    "filter lookup": "{filter_file} {url}",
+    "harvest": "{url} -o {new}",
+    "index build": "{files} -o {new}.cdxj",
+    "index check": "{file}",
+    "index convert": "{file} -o {new}.cdxj",
+    "index show": "{file}",
+    "map build": "{files} -o {new}",
+    "map check": "{file}",
+    "map compact": "{file} -o {new}",
+    "map diff": "{before} {after}",
+    "map exclude": "{file} --misses {misses} -o {new}",
+    "map lookup": "{map_file} {url}",
+    "map merge": "{files} -o {new}",
+    "map sample": "--archive first --uris {uris} -o {new}",
+    "overlap": "--urls {urls} --state {new}",
+    "profile build": "{inputs} --policy H3P1 -o {new}",
+    "profile check": "{file}",
+    "profile lookup": "{file} {url}",
+    "profile merge": "{profiles} -o {new}",
+    "profile to-map": "{profiles} -o {new}",
+    "recover": "{url} -o {new}",
+    "refresh learn": "{log}",
+    "report": "{recoveries}",
+    "serve": "--port 0",
+    "stats index": "{files}",
+    "stats logs": "{files}",
+    "synth index": "--lines 1 -o {new}",
+    "synth queries": "--index {index} --count 1 -o {new}",
+    "timegate": "{url}",
+    "timemap": "{url}",
+    "uri keys": "{url}",
+    "vault advance": "--vault {vault}",
+    "vault inject": "{site} --vault {vault}",
+    "vault pack": "{files} --pages {pages} --vault {new}",
+    "vault plan": "{files} --pages {pages}",
+    "vault recover": "{sources} -o {new}",
+    "vault remove": "{site}",
+    "vault status": "--vault {vault}",
+    "vault verify": "{sources} --vault {vault}",
+    "watch": "{url} --report --history {history}",
+    "worker": "",
+}
+"""What is written behind a command: names in braces stand for what is read, {new} for what is made."""
+
+READ = {
+    "evaluate archive": "file",
+    "evaluate index": "file",
+    "filter build files": "file",
+    "index build files": "file",
+    "map build files": "file",
+    "map compact file": "file",
+    "map merge files": "file",
+    "profile build inputs": "file",
+    "stats index files": "file",
+    "vault advance vault": "folder",
+    "vault inject vault": "folder",
+    "vault pack pages": "place",
+    "vault plan pages": "place",
+    "vault recover sources": "place",
+    "vault status vault": "folder",
+    "vault verify vault": "folder",
+    "watch history": "missing",
+}
+"""What is read, too, though its type does not say so: addresses are taken as well, or it may be new."""
+
+WRITTEN = {
+    "check": "html save", "compare": "html", "demo": "keep", "evaluate": "output", "export": "to",
+    "filter add": "output", "filter build": "output", "filter compact": "output", "harvest": "cdxj output",
+    "index build": "output", "index convert": "output", "jobs token": "jobs", "map build": "output",
+    "map compact": "output trace with_filter", "map exclude": "output", "map merge": "output",
+    "map sample": "log output state", "overlap": "html plot state svg", "profile build": "output",
+    "profile merge": "output", "profile to-map": "output", "recover": "output stop_file summary",
+    "refresh learn": "output plot", "refresh simulate": "write", "report": "html output plot",
+    "serve": "jobs log_upstream", "stats index": "output", "stats logs": "output", "synth index": "output",
+    "synth queries": "output", "vault inject": "to", "vault pack": "crawl vault", "vault plan": "crawl",
+    "vault recover": "output recovery", "vault status": "crawl", "watch": "html plot", "worker": "jobs",
+}  # fmt: skip
+"""What is not read but made, or waited for."""
+
+OTHERS = {"evaluate archive": "a={}"}
+"""How what is named is written, where not by itself."""
+
+_PLACES = ("FILE", "DIR", "SOURCE", "INDEX", "FOLDER", "PATH", "WARC", "LOG")
+_WITH = {"report": {"ranks": "--factors", "backlinks": "--factors", "original": "--factors"},
+         "map compact": {"queries": "--budget 9"}, "serve": {"smtp_ca": "--jobs {new}"},
+         "harvest": {"warcs": "--history {ok}"}, "evaluate": {"archive": ""}}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """One thing that a command reads. kind: file, folder, place (either) or missing (only that is an error)."""
+
+    command: str
+    name: str
+    kind: str
+    flag: str
+
+    def cases(self) -> list[str]:
+        """Return what can be wrong with it."""
+        more = {"file": ["folder", "forbidden"], "folder": ["file", "forbidden"], "place": ["forbidden"]}
+        return ["missing", *more.get(self.kind, [])]
+
+    def arguments(self, bad: str, places: dict[str, str]) -> list[str]:
+        """Return the words of the command with something bad in this place and sound things in the others."""
+        words = WORDS[self.command]
+        bad = OTHERS.get(f"{self.command} {self.name}", "{}").format(bad)
+        if f"{{{self.name}}}" not in words:
+            words = f"{words} {_WITH.get(self.command, {}).get(self.name, '')} {self.flag} {{{self.name}}}"
+        if self.command == "evaluate" and self.name == "archive":
+            words = words.replace("--index {index}", "")
+        filled = words.format_map(_Filled(places) | {self.name: bad})
+        return [*self.command.split(), *filled.split()]
+
+
+class _Filled(dict[str, str]):
+    def __missing__(self, name: str) -> str:
+        return self["ok"]
+
+    def __or__(self, other: object) -> "_Filled":
+        return _Filled({**self, **(other if isinstance(other, dict) else {})})
+
+
+def read_by_commands() -> Iterator[Named]:
+    """Yield all that commands read, by the commands themselves; what no table has raises KeyError."""
+    for title, context in commands(app, ()):
+        command = title.removeprefix("unlost").strip()
+        for param in context.command.params:
+            name = str(param.name)
+            metavar = param.make_metavar(context) if not isinstance(param.type, click.Path) else "PATH"
+            flag = "" if isinstance(param, click.Argument) else max(param.opts, key=len)
+            kind = READ.get(f"{command} {name}")
+            if isinstance(param.type, Readable):
+                both = param.type.file_okay and param.type.dir_okay
+                kind = "place" if both else "file" if param.type.file_okay else "folder"
+            if kind is not None:
+                yield Named(command, name, kind, flag)
+                continue
+            # Of the site that is watched nobody can tell whether a name was meant or an address.
+            known = {*WRITTEN.get(command, "").split(), *({"site"} if command == "watch" else ())}
+            if name not in known and not {*metavar.split("|")}.isdisjoint(_PLACES):
+                raise KeyError(f"{command}: {name}: neither read nor written: say which")
+
+
+def _drop_rights() -> None:
+    """Let rights of files hold back the administrator, too: capabilities 1 and 2 of Linux are what they do not."""
+    libc = ctypes.CDLL(None)
+    for capability in (1, 2):
+        libc.prctl(24, capability)
+
+
+def tried(folder: Path) -> list[tuple[str, str, str, str, int, str]]:
+    """Return how each command ended that was given something bad: command, name, case, what it was, code, message."""
+    sound = folder / "sound.txt"
+    sound.write_text("http://example.com/\n")
+    bad = {"missing": folder / "none", "folder": folder / "a-folder", "file": sound, "forbidden": folder / "forbidden"}
+    bad["folder"].mkdir()
+    results = []
+    for each in read_by_commands():
+        for case in each.cases():
+            place = bad[case]
+            if case == "forbidden":
+                place = folder / f"forbidden-{'folder' if each.kind == 'folder' else 'file'}"
+                if not place.exists():
+                    place.mkdir() if each.kind == "folder" else place.write_text("http://example.com/\n")
+                place.chmod(0)
+            given = {"ok": str(sound), "url": "http://example.com/", "new": str(folder / "new"),
+                     "site": str(bad["folder"]), "recovery": str(bad["folder"])}  # fmt: skip
+            said = io.StringIO()
+            with redirect_stderr(said), redirect_stdout(io.StringIO()):
+                code = run(each.arguments(str(place), given))
+            results.append((each.command, each.name, case, str(place), code, said.getvalue()))
+    return results
+
+
+if __name__ == "__main__":
+    if "--dropped" not in sys.argv:
+        # What is dropped counts from the next program on.
+        _drop_rights()
+        words = [sys.executable, "-m", "tests.cli.named_files", *sys.argv[1:], "--dropped"]
+        os.execv(sys.executable, words)  # noqa: S606  no shell is needed
+    print(json.dumps(tried(Path(sys.argv[1]))))

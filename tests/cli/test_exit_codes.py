@@ -1,0 +1,99 @@
+"""What is wrong on the command line ends with 2, what is wrong in what was read with 3: the same for every command."""
+
+from pathlib import Path
+
+import pytest
+
+from unlost.cli.main import run
+
+ROOT = Path(__file__).parents[2]
+LOST = str(ROOT / "docs" / "examples" / "lost" / "archives.toml")
+
+ON_THE_COMMAND_LINE = {
+    "recover: another scheme": "recover ftp://lost.example/",
+    "recover: no host": "recover http://",
+    "recover: a date": "recover http://lost.example/ --at 20x",
+    "recover: an archive": f"recover http://lost.example/ --archives {LOST} --only third",
+    "check: another scheme": f"check ftp://lost.example/ --archives {LOST}",
+    "check: a port": f"check http://lost.example:x/ --archives {LOST}",
+    "check: an archive": f"check http://lost.example/ --archives {LOST} --only third",
+    "watch: another scheme": f"watch ftp://lost.example/ --once --archives {LOST}",
+    "harvest: another scheme": "harvest ftp://lost.example/ -o new",
+    "timemap: another scheme": f"timemap mailto:me@example.com --archives {LOST}",
+    "timemap: no address": f"timemap http:// --archives {LOST}",
+    "timemap: an archive": f"timemap http://lost.example/ --archives {LOST} --only third",
+    "timegate: another scheme": f"timegate ftp://lost.example/ --archives {LOST}",
+    "timegate: a date": f"timegate http://lost.example/ 20x --archives {LOST}",
+    "archives show: an archive": f"archives show third --archives {LOST}",
+    "archives test: an archive": f"archives test third --archives {LOST}",
+    "archives test: an address": f"archives test --uri http:// --archives {LOST}",
+    "index show: an address": "index show index.cdxj --url http://",
+    "map check: a date": "map check index.cdxj --date 20x",
+    "map lookup: an address": "map lookup map.ukvs http://",
+    "map sample: an archive": f"map sample --archive third --uris index.cdxj -o new.ukvs --archives {LOST}",
+    "filter lookup: an address": "filter lookup held.filter http://",
+    "profile lookup: an address": "profile lookup held.profile http://",
+    "uri surt: an address": "uri surt http://",
+    "uri unsurt: no key": "uri unsurt x",
+    "uri keys: a policy": "uri keys --policy H9 http://example.com/",
+    "overlap: an archive": f"overlap --urls urls.txt --archives {LOST} --only third",
+    "vault plan: an address": "vault plan index.cdxj --pages ftp://lost.example/",
+    "vault recover: an address": f"vault recover ftp://lost.example/ -o new --archives {LOST}",
+    "vault advance: a date": "vault pack urls.txt --pages page.html --vault new --date 20x",
+    "compare: an address": "compare one two --base ftp://lost.example/",
+}
+IN_WHAT_IS_READ = {
+    "recover": f"recover http://lost.example/ --urls bad.txt --archives {LOST}",
+    "check": f"check --urls bad.txt --archives {LOST}",
+    "watch": f"watch bad.txt --once --archives {LOST}",
+    "harvest": "harvest --urls bad.txt -o new",
+    "map lookup": "map lookup map.ukvs --batch bad.txt",
+    "filter lookup": "filter lookup held.filter --batch bad.txt",
+    "overlap": f"overlap --urls bad.txt --archives {LOST} --fetch 0",
+    "stats": "stats bad.txt",
+}
+
+
+@pytest.fixture(autouse=True)
+def _place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    """Work in a folder with a map, a filter, a profile, and a list of addresses that are none."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("UNLOST_HOME", str(tmp_path / "home"))
+    row = 'com,example)/ 20200101000000 {"url": "http://example.com/", "status": "200"}\n'
+    (tmp_path / "index.cdxj").write_text(row)
+    for words in (
+        "map build index.cdxj -o map.ukvs",
+        "filter build index.cdxj -o held.filter",
+        "profile build index.cdxj --policy H3P1 -o held.profile",
+    ):
+        assert run(words.split()) == 0
+    (tmp_path / "urls.txt").write_text("http://lost.example/\n")
+    (tmp_path / "page.html").write_text("<p>A page")
+    (tmp_path / "bad.txt").write_text("http://a b/\n")
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "page.html").write_text("<p>A page")
+    capfd.readouterr()
+
+
+@pytest.mark.parametrize("mistake", ON_THE_COMMAND_LINE)
+def test_a_mistake_on_the_command_line_ends_with_2(mistake: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """Whatever it is: an address, a date, the name of an archive or a policy. Nothing is printed but what is wrong."""
+    assert run(ON_THE_COMMAND_LINE[mistake].split()) == 2
+    printed, said = capfd.readouterr()
+    assert printed == ""
+    assert "SURT" not in said or "unsurt" in mistake, said
+    assert "found" in said or "expected" in said or "There are" in said, said
+
+
+@pytest.mark.parametrize("command", IN_WHAT_IS_READ)
+def test_the_same_in_a_file_ends_with_3(command: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """The file and the line are named."""
+    assert run(IN_WHAT_IS_READ[command].split()) == 3
+    assert "bad.txt:1" in capfd.readouterr().err
+
+
+def test_of_both_the_file_counts(capfd: pytest.CaptureFixture[str]) -> None:
+    """Where addresses on the command line and in a list are wrong, what could be read was dealt with."""
+    assert run(["map", "lookup", "map.ukvs", "http://", "--batch", "bad.txt"]) == 3
+    assert capfd.readouterr().err.count("\n") == 2

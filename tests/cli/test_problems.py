@@ -1,0 +1,77 @@
+"""What could not be read, in words: each kind that the code counts has some."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from unlost.cli.problem_words import WORDS
+from unlost.cli.problems import problem_line
+from unlost.formats.problems import Problem
+
+ROOT = Path(__file__).parents[2]
+COUNTED = {"Problem", "RowError", "UriError", "_lost", "_problem", "_report"}
+"""Who is called with a kind."""
+
+APART = {
+    "archives/failures.py", "pages/documents", "vault/block.py",  # told in words of their own
+}  # fmt: skip
+
+
+def _kinds_in_python() -> Iterator[tuple[str, Path]]:
+    for file in sorted((ROOT / "src" / "unlost").rglob("*.py")):
+        if any(part in file.as_posix() for part in APART):
+            continue
+        for node in ast.walk(ast.parse(file.read_text())):
+            yield from ((kind, file) for kind in _texts(node) if re.fullmatch(r"[a-z]+(-[a-z]+)*", kind))
+
+
+def _texts(node: ast.AST) -> list[str]:
+    """Return what may be a kind: the first words of a call, or what a table of kinds begins its lines with."""
+    found: list[ast.expr | None] = []
+    called = getattr(node.func, "id", getattr(node.func, "attr", "")) if isinstance(node, ast.Call) else ""
+    if isinstance(node, ast.Call) and called in COUNTED:
+        at = 1 if called == "UriError" else 0
+        found += node.args[at : at + 1]
+    if isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict) and _name(node.targets[0]) == "KINDS":
+        found += node.value.keys
+    return [each.value for each in found if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+
+
+def _name(node: ast.expr) -> str | None:
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def _kinds_in_rust() -> Iterator[tuple[str, Path]]:
+    said = re.compile(r'(?:report|problem|refuse|Problem::new)\(\s*"([a-z]+(?:-[a-z]+)*)",')
+    named = re.compile(r'=> "([a-z]+(?:-[a-z]+)*)",')
+    for folder in ("formats", "holdings", "uri"):
+        for file in sorted((ROOT / "rust" / "unlost-core" / "src" / folder).rglob("*.rs")):
+            text = file.read_text()
+            yield from ((kind, file) for kind in said.findall(text))
+            for body in re.findall(r"fn kind\(.*?\n    }", text, re.DOTALL):
+                yield from ((kind, file) for kind in named.findall(body))
+
+
+def test_every_kind_has_words() -> None:
+    """Whoever counts something new has to say what it is."""
+    found = [*_kinds_in_python(), *_kinds_in_rust()]
+    assert {"bad-host", "bad-date", "truncated", "short-block", "bad-spread", "no-column"} <= {
+        kind for kind, _ in found
+    }
+    assert not [(kind, str(file)) for kind, file in found if kind not in WORDS]
+
+
+def test_words_are_words() -> None:
+    """One thing each, without the signs of programs."""
+    for kind, words in WORDS.items():
+        assert kind not in words or "-" not in kind, words
+        assert re.match(r"(an?|something|counts) ", words), words
+
+
+def test_once_and_often() -> None:
+    """Numbers are read easily, and the first says the kind that documents explain."""
+    problem = Problem("bad-host", "list", 7, 90, "bad host")
+    assert problem_line("bad-host", 1, problem).startswith("once an address whose host cannot exist, first: list:7 ")
+    assert problem_line("bad-host", 12_000, problem).startswith("12,000 times an address")
+    assert ": bad-host: " in problem_line("bad-host", 2, problem)
