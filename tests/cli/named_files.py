@@ -5,14 +5,17 @@ how each ended as JSON.
 """
 
 import ctypes
+import gzip
 import io
 import json
 import os
 import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 from scripts.cli_reference import commands
@@ -198,13 +201,55 @@ def tried(folder: Path) -> list[tuple[str, str, str, str, int, str]]:
                 if not place.exists():
                     place.mkdir() if each.kind == "folder" else place.write_text("http://example.com/\n")
                 place.chmod(0)
-            given = {"ok": str(sound), "url": "http://example.com/", "new": str(folder / "new"),
+            given = {"ok": str(sound), "url": "http://127.0.0.1:1/", "new": str(folder / "new"),
                      "site": str(bad["folder"]), "recovery": str(bad["folder"])}  # fmt: skip
-            said = io.StringIO()
-            with redirect_stderr(said), redirect_stdout(io.StringIO()):
-                code = run(each.arguments(str(place), given))
-            results.append((each.command, each.name, case, str(place), code, said.getvalue()))
+            code, said = _ended(each.arguments(str(place), given))
+            results.append((each.command, each.name, case, str(place), code, said))
     return results
+
+
+KINDS = {
+    "picture": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\xff\xfe\x80",
+    "nothing": b"",
+    "half": gzip.compress(b"".join(b"com,example)/%d 20200101000000 {}\n" % number for number in range(999)))[:-99],
+    "page": b"<!DOCTYPE html><html><title>Not Found</title><p>404</html>\n",
+    "object": b'{"a": [1, 2]}\n',
+}
+"""Files that are of no kind that is wanted."""
+
+_LASTING = ("archives test", "demo", "harvest", "serve", "timegate", "timemap", "worker")
+
+
+def tried_kinds(folder: Path) -> list[tuple[str, str, str, str, int, str]]:
+    """Return the same for files of the wrong kind, as far as the command reads them before it asks anybody."""
+    results = []
+    lost = Path(__file__).parents[2] / "docs" / "examples" / "lost" / "archives.toml"
+    os.environ["UNLOST_ARCHIVES"] = str(lost)
+    for each in read_by_commands():
+        if each.kind == "folder" or (each.command in _LASTING and each.name not in ("archives", "scheme")):
+            continue
+        for kind, content in KINDS.items():
+            with TemporaryDirectory(dir=folder) as inside:
+                place, sound, site = Path(inside, kind), Path(inside, "sound.txt"), Path(inside, "site")
+                place.write_bytes(content)
+                sound.write_text("http://example.com/\n")
+                site.mkdir()
+                given = {"ok": str(sound), "url": "http://127.0.0.1:1/", "new": str(Path(inside, "new")),
+                         "site": str(site), "recovery": str(site)}  # fmt: skip
+                code, said = _ended(each.arguments(str(place), given))
+            results.append((each.command, each.name, kind, str(place), code, said))
+    return results
+
+
+def _ended(words: list[str]) -> tuple[int, str]:
+    said = io.StringIO()
+    with redirect_stderr(said), redirect_stdout(io.TextIOWrapper(io.BytesIO(), write_through=True)):
+        try:
+            code = run(words)
+        except Exception:  # noqa: BLE001  that is what is looked for
+            code = -1
+            traceback.print_exc(file=said)
+    return code, said.getvalue()
 
 
 if __name__ == "__main__":
@@ -213,4 +258,5 @@ if __name__ == "__main__":
         _drop_rights()
         words = [sys.executable, "-m", "tests.cli.named_files", *sys.argv[1:], "--dropped"]
         os.execv(sys.executable, words)  # noqa: S606  no shell is needed
-    print(json.dumps(tried(Path(sys.argv[1]))))
+    here = Path(sys.argv[1])
+    print(json.dumps([tried(here), tried_kinds(here)]))

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -19,12 +20,14 @@ SYSTEM = {
     "forbidden": "Permission denied",
 }
 
+PYTHON = re.compile(r"Traceback|codec|NoneType|not subscriptable|Errno|object has no|Expecting value|\bbyte 0x")
+
 Ended = dict[tuple[str, str, str], tuple[str, int, str]]
 
 
 @pytest.fixture(scope="module")
-def ended(tmp_path_factory: pytest.TempPathFactory) -> Ended:
-    """Return how each ended: what was named, the exit code and the message."""
+def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Ended, Ended]:
+    """Return how each ended, of files that cannot be read, and of the wrong kind: its name, exit code and message."""
     folder = tmp_path_factory.mktemp("named")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("UNLOST_", "XDG_"))}
     done = subprocess.run(
@@ -35,16 +38,30 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Ended:
         check=True,
         timeout=300,
     )
-    return {(row[0], row[1], row[2]): (row[3], row[4], row[5]) for row in json.loads(done.stdout)}
+    unread, wrong = json.loads(done.stdout)
+    return _by_case(unread), _by_case(wrong)
+
+
+def _by_case(rows: list[tuple[str, str, str, str, int, str]]) -> Ended:
+    return {(command, name, case): (place, code, said) for command, name, case, place, code, said in rows}
 
 
 @pytest.mark.parametrize(("command", "name", "case"), NAMED, ids=[" ".join(each) for each in NAMED])
-def test_what_cannot_be_read_is_said_alike(command: str, name: str, case: str, ended: Ended) -> None:
+def test_what_cannot_be_read_is_said_alike(command: str, name: str, case: str, both: tuple[Ended, Ended]) -> None:
     """One line: the name, the system's words, what to do; exit code 3."""
-    place, code, said = ended[command, name, case]
+    place, code, said = both[0][command, name, case]
     beginning = f"unlost: {place}: cannot be read: {SYSTEM[case]}: "
     assert (code, said.count("\n"), said.startswith(beginning)) == (3, 1, True), said
     assert len(said) > len(beginning) + 5, "and what to do"
+
+
+def test_files_of_the_wrong_kind_are_told_in_words(both: tuple[Ended, Ended]) -> None:
+    """A picture, nothing, half a file, a page, an object: no command breaks, or passes on what Python says."""
+    assert len(both[1]) > 200
+    for case, (_, code, said) in both[1].items():
+        assert code in (0, 1, 2, 3, 4), (case, said)
+        assert not PYTHON.search(said), (case, said)
+        assert said or code in (0, 1), case  # a check prints what it finds
 
 
 def test_every_command_with_files_is_tried() -> None:

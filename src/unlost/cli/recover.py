@@ -133,7 +133,7 @@ def _plan(url: str, given: Mapping[str, Any]) -> Plan:
         depth=given["depth"],
         limit=given["limit"],
         include=given["include"],
-        exclude=(*given["exclude"], *_lines(given["exclude_from"])),
+        exclude=(*given["exclude"], *_expressions(given["exclude_from"])),
         ignore_case=given["ignore_case"],
         requisites=given["requisites"],
         policy=Policy(given["policy"]),
@@ -164,18 +164,29 @@ def _addresses(file: Path | None) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _lines(file: Path | None) -> list[str]:
+def _expressions(file: Path | None) -> list[str]:
     """Return the lines of a file without those that are empty or begin with `#`. Raises InputError."""
+    import re  # noqa: PLC0415  start-up
+
     from unlost.formats.problems import Problems  # noqa: PLC0415
     from unlost.formats.textfile import read_lines  # noqa: PLC0415
 
     if file is None:
         return []
     problems = Problems()
-    found = [line.text.decode("utf-8", "surrogateescape").strip() for line in read_lines(file, problems)]
+    found: list[str] = []
+    for line in read_lines(file, problems):
+        text = line.text.decode("utf-8", "surrogateescape").strip()
+        if not text or text.startswith("#"):
+            continue
+        try:
+            re.compile(text)
+        except (re.error, RecursionError, OverflowError) as error:
+            raise InputError(f"{file}:{line.number}: expected a regular expression: {error}") from None
+        found.append(text)
     if problems.total:
-        raise InputError(f"{file}: {next(iter(problems.first.values())).message}")
-    return [line for line in found if line and not line.startswith("#")]
+        raise InputError(str(next(iter(problems.first.values()))))
+    return found
 
 
 def _folder_of(url: str) -> str:

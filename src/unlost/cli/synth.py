@@ -105,6 +105,6 @@ def queries(
     plan = QueryPlan(count=count, held=held, near=near, seed=seed, hidden=hidden, strangers=strangers)
     with writable(output) as path:
         made = write_queries(index, plan, path, problems)
-    say(f"{made.held} held, {made.near} beside those, {made.strangers} of strangers")
+    say(f"{made.held} held, {made.near} beside those, {made.strangers} of strangers", level="info")
     say_problems(problems)
     ctx.exit(InputError.exit_code if problems.total else 0)

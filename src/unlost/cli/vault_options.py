@@ -59,9 +59,12 @@ def passphrase(file: Path | None) -> str | None:
     """Return the first line of a file; None if there is no file. Raises InputError, OSError."""
     if file is None:
         return None
-    lines = file.read_text("utf-8").splitlines()
+    try:
+        lines = file.read_text("utf-8").splitlines()
+    except UnicodeDecodeError:
+        lines = []
     if not lines or not lines[0]:
-        raise InputError(f"{file}: expected a passphrase in its first line")
+        raise InputError(f"{file}: expected text with a passphrase in its first line")
     return lines[0]
 
 

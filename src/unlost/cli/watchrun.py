@@ -232,7 +232,7 @@ def _sites(given: str) -> tuple[list[str], str]:
     problems = Problems()
     urls = of_list(file, problems)
     if problems.total:
-        raise InputError(f"{file}: {next(iter(problems.first.values()))}")
+        raise InputError(str(next(iter(problems.first.values()))))
     if not urls:
         raise InputError(f"{file}: no address is in it")
     return urls, file.name

@@ -196,15 +196,19 @@ def read_policy(path: str | PathLike[str]) -> Policy:
             return _policy(iter(file))
     except OSError as error:
         raise unread(path, error) from error
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, InputError) as error:
+    except InputError as error:
         raise InputError(f"{fspath(path)}: expected a scheme file of `unlost refresh learn`: {error}") from error
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        message = "expected a scheme file of `unlost refresh learn`, found something else, or damage"
+        raise InputError(f"{fspath(path)}: {message}") from error
 
 
 def _policy(lines: Iterable[bytes]) -> Policy:
     rest = iter(lines)
     head = json.loads(next(rest, b"null"))
     if head["format"] != FORMAT or head["version"] != VERSION:
-        raise InputError(f"format {str(head['format'])[:40]}, version {str(head['version'])[:10]}")
+        found = f"{str(head['format'])[:40]}, version {str(head['version'])[:10]}"
+        raise InputError(f"this unlost reads {FORMAT}, version {VERSION}, found {found}")
     stated = head["stated"]
     strengths = [math.inf] * GROUPS
     for name, strength in head["strengths"].items():

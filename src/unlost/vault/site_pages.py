@@ -42,7 +42,7 @@ def pages_of_folder(folder: Path) -> list[Page]:
         sizes[key] = len(body)
         links[key] = _links(body, key)
     if not sizes:
-        raise InputError(f"{folder}: no HTML files in it")
+        raise InputError(f"{folder}: no HTML files in it: name the folder of the built site")
     root = next(
         (name for name in ("/index.html", "/index.htm") if name in sizes), min(sizes, key=lambda k: (len(k), k))
     )
@@ -86,7 +86,7 @@ def pages_of_list(file: Path) -> list[Page]:
                 Page(key, int(size) if size else ASSUMED_BYTES, 0 if not pages else 1 if len(pages) < 8 else None)
             )
     if not pages:
-        raise InputError(f"{file}: no addresses in it")
+        raise InputError(f"{file}: no addresses in it: expected one a line, the root first")
     return pages
 
 

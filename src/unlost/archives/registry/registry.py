@@ -140,6 +140,8 @@ def _read_toml(data: bytes, path: Path) -> _File:
         raise InputError(f"{path}: a line with more than {_MAX_DOTS} dots: not a registry of archives")
     try:
         table = tomllib.loads(data.decode())
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: neither TOML nor MemGator's JSON: it is no text in UTF-8") from error
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: neither TOML nor MemGator's JSON: {str(error)[:200]}") from error
     fields = Fields(table, str(path))
