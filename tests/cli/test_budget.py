@@ -76,7 +76,7 @@ def test_learning_counts_rubbish(source: Path, tmp_path: Path) -> None:
         (["--budget", "10B"], 2, b"the smallest possible is "),
         (["--budget", "10k"], 2, b"expected lines, such as 100000, or bytes, such as 50MB"),
         (["--budget", "50", "--host-weight", "1"], 2, b"leave out one of them"),
-        (["--queries", "x"], 2, b"has a meaning only with --budget"),
+        (["--queries", __file__], 2, b"has a meaning only with --budget"),
         (["--no-protect-suffixes"], 2, b"has a meaning only with --budget"),
         (["--budget", "50", "--with-filter", "f"], 2, b"give the budget in bytes"),
         (["--budget", "1KB", "--with-filter", "-"], 2, b"give the filter a name"),

@@ -285,10 +285,10 @@ def test_a_site_that_never_ends(home: Home) -> None:
     ("arguments", "code", "message"),
     [
         ((), 2, "expected one of URL, --warc and --urls"),
-        (("http://a.example/", "--urls", "x"), 2, "expected one of URL, --warc and --urls"),
+        (("http://a.example/", "--urls", __file__), 2, "expected one of URL, --warc and --urls"),
         (("--urls", "/no/such"), 3, "/no/such"),
         (("--warc", "/no/such"), 3, "/no/such"),
-        (("--warc", "x", "--sitemap"), 2, "--sitemap is about the site at URL"),
+        (("--warc", __file__, "--sitemap"), 2, "--sitemap is about the site at URL"),
         (("http://a.example/", "--html", "/no/such/x"), 3, "cannot be written: no such folder"),
         (("mailto:a@b",), 2, "mailto"),
     ],

@@ -185,7 +185,7 @@ def test_no_recovery(tmp_path: Path) -> None:
     (tmp_path / "none").mkdir()
     recovered(tmp_path / "new", [])
     said = {
-        "nowhere": "no such folder: give the folder of a recovery",
+        "nowhere": "cannot be read: No such file or directory: give the folder of a recovery",
         "none": "not the folder of a recovery",
         "new": "nothing was recovered so far",
     }
