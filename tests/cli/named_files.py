@@ -146,16 +146,13 @@ class Named:
             words = f"{words} {_WITH.get(self.command, {}).get(self.name, '')} {self.flag} {{{self.name}}}"
         if self.command == "evaluate" and self.name == "archive":
             words = words.replace("--index {index}", "")
-        filled = words.format_map(_Filled(places) | {self.name: bad})
+        filled = words.format_map(_Filled({**places, self.name: bad}))
         return [*self.command.split(), *filled.split()]
 
 
 class _Filled(dict[str, str]):
     def __missing__(self, name: str) -> str:
         return self["ok"]
-
-    def __or__(self, other: object) -> "_Filled":
-        return _Filled({**self, **(other if isinstance(other, dict) else {})})
 
 
 def read_by_commands() -> Iterator[Named]:

@@ -187,8 +187,8 @@ def test_a_newer_version_is_told(recovery: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("nowhere",), 3, "no such folder"),
-        (("a-file",), 3, "not a folder"),
+        (("nowhere",), 3, "cannot be read: No such file or directory: give the folder of a recovery"),
+        (("a-file",), 3, "cannot be read: Not a directory: give the folder of a recovery"),
         (("empty",), 3, "not the folder of a recovery"),
         (("other",), 3, "state.sqlite"),
         (("lost.example.recovery", "--html", "nowhere/page.html"), 3, "no such folder"),

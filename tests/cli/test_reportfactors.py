@@ -41,6 +41,6 @@ def test_mixtures_are_refused(tmp_path: Path) -> None:
     """Several recoveries need --factors, one recovery is named once, and --ranks is for --factors."""
     folder = str(make(tmp_path / "lost.example.recovery", MADE))
     assert unlost("report", folder, folder).returncode == 2
-    assert unlost("report", folder, "--ranks", "x").returncode == 2
+    assert unlost("report", folder, "--ranks", __file__).returncode == 2
     assert unlost("report", "--factors", folder, folder).returncode == 3
     assert unlost("report", "--factors", folder, "--tsv").returncode == 2
