@@ -86,8 +86,8 @@ def test_bad_lines_are_told(log: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [
-    ["learn"], ["learn", __file__, "--matrix", STUDY], ["learn", "--matrix", "1/2"], ["learn", "--matrix", STUDY, "-o", "x"],
-    ["simulate", "--mixture", "nothing"], ["simulate", "--write", "x"],
+    ["learn"], ["learn", __file__, "--matrix", STUDY], ["learn", "--matrix", "1/2"],
+    ["learn", "--matrix", STUDY, "-o", "x"], ["simulate", "--mixture", "nothing"], ["simulate", "--write", "x"],
 ])  # fmt: skip
 def test_what_cannot_be_is_refused(arguments: list[str]) -> None:
     """With exit code 2 and a sentence."""
