@@ -186,7 +186,11 @@ def test_what_cannot_be_compared_is_said(tmp_path: Path) -> None:
     good.write_text("com,a)/ 1\n")
     bad.write_text("com,a)/ 1\ncom,\x01)/ 1\n")
     done = unlost("map", "diff", str(good), str(bad))
-    assert (done.returncode, done.stdout, b"once a line that is none of such a file, first:" in done.stderr) == (3, b"", True), done.stderr
+    assert (done.returncode, done.stdout, b"once a line that is none of such a file, first:" in done.stderr) == (
+        3,
+        b"",
+        True,
+    ), done.stderr
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,9 @@ impl fmt::Display for UriError {
                 )
             }
             Self::NoHost => write!(f, "no host: expected a name after `http://`"),
-            Self::BadHost { reason } => write!(f, "bad host: {reason}: look for blanks and typing errors"),
+            Self::BadHost { reason } => {
+                write!(f, "bad host: {reason}: look for blanks and typing errors")
+            }
             Self::BadPort => write!(f, "bad port: expected a number from 0 to 65535"),
             Self::NotSurt => write!(f, "not a SURT: expected a form such as `com,example)/path`"),
         }
