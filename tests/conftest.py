@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +29,7 @@ SKIPPABLE = {"real_data", "browser", "spark", "long"}
 _seen = {"real_data": 0, "illegal_skips": 0}
 _homes = tempfile.TemporaryDirectory(prefix="unlost-homes-")
 _numbers = itertools.count()
+_DAY = 86_400
 
 
 def _guard(event: str, arguments: tuple[object, ...]) -> None:
@@ -74,6 +76,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_runtest_setup() -> None:
     """Give each test a home of its own, not there yet: nothing comes from another test, or from its user."""
     os.environ["UNLOST_HOME"] = str(Path(_homes.name) / str(next(_numbers)))
+
+
+@pytest.fixture
+def far_from_midnight(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the last hour of a day, let commands believe that it is noon: for a day that is near, they would wait."""
+    if time.time() % _DAY > _DAY - 3_600:
+        monkeypatch.setenv("TESTS_EARLIER", str(_DAY / 2))
+        monkeypatch.setenv("PYTHONPATH", str(Path(__file__).with_name("earlier")))
 
 
 def pytest_unconfigure() -> None:

@@ -151,7 +151,7 @@ def test_a_recovery_from_before_is_opened_by_its_folder(archive: FakeArchive, tm
     assert found.counts()["recovered"] == 3
     with pytest.raises(InputError, match="did not come back"):
         found.read(f"{SITE}gone")
-    with pytest.raises(InputError, match="no such folder"):
+    with pytest.raises(InputError, match="No such file or directory"):
         unlost.Recovered(tmp_path / "nothing")
 
 

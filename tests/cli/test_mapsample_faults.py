@@ -69,6 +69,7 @@ def test_an_archive_out_of_order_is_left_alone(fake: Sampled, tmp_path: Path) ->
     assert 20 <= len(fake.asked) <= 23
 
 
+@pytest.mark.usefixtures("far_from_midnight")
 def test_a_quota_ends_the_run_until_it_may_go_on(fake: Sampled, tmp_path: Path) -> None:
     """Nothing is sent beyond it, by later runs either; the message says when to go on."""
     (tmp_path / "archives.toml").write_text(

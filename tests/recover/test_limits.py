@@ -67,6 +67,7 @@ def until(told_until: object) -> datetime:
     return datetime.fromisoformat(text)
 
 
+@pytest.mark.usefixtures("far_from_midnight")
 def test_a_daily_limit_stops_only_its_archive(lost: Village, tmp_path: Path) -> None:
     """All that others hold comes; then it ends with 4, and an event and a message say from when there will be more."""
     command = Command(lost.registry(tmp_path, quota=QUOTA), tmp_path / "village.recovery", tmp_path / "home")
@@ -96,6 +97,7 @@ def test_a_daily_limit_stops_only_its_archive(lost: Village, tmp_path: Path) -> 
     check(SITE, Run(), command.folder, command.summary)
 
 
+@pytest.mark.usefixtures("far_from_midnight")
 def test_the_most_valuable_comes_first(lost: Village, tmp_path: Path) -> None:
     """Under a limit, the front page and the pages that it links to come before their images."""
     command = Command(lost.registry(tmp_path, quota=QUOTA), tmp_path / "village.recovery", tmp_path / "home")

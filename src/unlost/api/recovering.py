@@ -34,7 +34,9 @@ from unlost.state_file import NAME
 OnProgress = Callable[[str, Mapping[str, object]], None]
 """Gets a word for what happened, and what there is to say about it; docs/recover.md lists them."""
 
-_PATIENCE_SECONDS = 900.0  # for which rates keep a question waiting; quotas and blocks end it at once
+_PATIENCE_SECONDS = (
+    900.0  # for which a question is kept waiting; what rates, quotas and blocks want beyond it ends it at once
+)
 
 
 async def recover_async(

@@ -249,6 +249,7 @@ def test_cut_off_from_the_database(server: Postgresql, lost: Village, tmp_path: 
             check(jobs, done)
 
 
+@pytest.mark.usefixtures("far_from_midnight")
 def test_limits_hold_for_all_workers_together(jobs: Place, lost: Village, tmp_path: Path) -> None:
     """Two workers ask an archive no more in a day than one may; their jobs wait for the next day with what came."""
     quota = 10

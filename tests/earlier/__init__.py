@@ -1,0 +1,1 @@
+"""What makes commands of tests believe that it is earlier."""
