@@ -170,6 +170,22 @@ def test_messages_as_json() -> None:
     assert foreign["level"] == "note"
 
 
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["index", "check", "nothing.cdxj"], 3, "nothing.cdxj: cannot be read"),
+        (["archives", "show", "nobody"], 2, "no archive `nobody`"),
+    ],
+    ids=["a file", "a name"],
+)
+def test_what_ends_a_command_as_json(arguments: list[str], code: int, message: str) -> None:
+    """Why it ended is an object, too, whether the command had begun or not."""
+    done = unlost("--log", "json", *arguments)
+    (said,) = map(json.loads, done.stderr.splitlines())
+    assert (done.returncode, said["level"]) == (code, "error")
+    assert said["message"].startswith(message)
+
+
 def test_interrupted_without_a_traceback() -> None:
     """Ctrl-C ends with 130 and one line, and what was printed before stays."""
     with subprocess.Popen(
