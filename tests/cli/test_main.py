@@ -186,6 +186,14 @@ def test_what_ends_a_command_as_json(arguments: list[str], code: int, message: s
     assert said["message"].startswith(message)
 
 
+def test_however_long_a_name_is_the_end_of_a_message_stays() -> None:
+    """What is wrong and what to do stand behind the name."""
+    done = unlost("index", "check", "a" * 5000)
+    assert len(done.stderr) < 1100
+    assert done.stderr.startswith(b"unlost: aaa")
+    assert done.stderr.endswith(b"aaa: cannot be read: File name too long\n")
+
+
 def test_interrupted_without_a_traceback() -> None:
     """Ctrl-C ends with 130 and one line, and what was printed before stays."""
     with subprocess.Popen(
