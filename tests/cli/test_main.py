@@ -140,6 +140,23 @@ def test_settings_are_found_in_the_xdg_folder(tmp_path: Path) -> None:
     assert unlost("uri", "surt", "a.com/B", env=environment).stdout == b"com,a)/B\n"
 
 
+@pytest.mark.parametrize("value", ['"arquivo.pt,perma.cc"', '["arquivo.pt", "perma.cc"]'], ids=["text", "list"])
+def test_a_setting_with_several_values(tmp_path: Path, value: str) -> None:
+    """As a list, or as it is written on the command line."""
+    (tmp_path / "config.toml").write_text(f"[common]\nonly = {value}\n")
+    done = unlost("archives", "list", env={"UNLOST_HOME": str(tmp_path)})
+    assert [line.split(b"\t")[0] for line in done.stdout.splitlines()] == [b"arquivo.pt", b"perma.cc"]
+
+
+@pytest.mark.parametrize("value", ['"status=404"', '["status=404"]'], ids=["text", "list"])
+def test_a_setting_of_an_option_that_may_be_repeated(tmp_path: Path, value: str) -> None:
+    """One value needs no list."""
+    (tmp_path / "config.toml").write_text(f"[index.show]\nfilter = {value}\n")
+    rows = b"".join(b'com,a)/ 20200101000000 {"url": "http://a.com/", "status": "%d"}\n' % each for each in (200, 404))
+    done = unlost("index", "show", "/dev/stdin", stdin=rows, env={"UNLOST_HOME": str(tmp_path)})
+    assert (done.returncode, done.stdout.count(b"\n"), b"404" in done.stdout) == (0, 1, True), done.stderr
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -148,6 +165,10 @@ def test_settings_are_found_in_the_xdg_folder(tmp_path: Path) -> None:
         ("[url]\n", "url: no such command"),
         ("uri = 1\n", "uri: expected a table"),
         ("[uri.keys]\npsl = {a = 1}\n", "uri.keys.psl: expected text"),
+        ('[uri.keys]\npsl = ["list"]\n', "uri.keys.psl: expected text or a number"),
+        ('[common]\narchives = ["file"]\n', "common.archives: expected text or a number"),
+        ("[common]\nonly = true\n", "common.only: expected text, a number or a list of them"),
+        ("[uri.surt]\njson = []\n", "uri.surt.json: expected true or false"),
         ("version = true\n", "version: no such command"),
         ("a = " + "[" * 100_000, "not TOML"),
         ('[uri.surt]\nrules = "nope"\n', "'nope' is not one of"),
