@@ -196,8 +196,10 @@ def test_messages_as_json() -> None:
     [
         (["index", "check", "nothing.cdxj"], 3, "nothing.cdxj: cannot be read"),
         (["archives", "show", "nobody"], 2, "no archive `nobody`"),
+        (["index", "check"], 2, "Missing argument 'FILE'."),
+        (["indxe"], 2, "No such command 'indxe'. Did you mean 'index'?"),
     ],
-    ids=["a file", "a name"],
+    ids=["a file", "a name", "an argument", "a command"],
 )
 def test_what_ends_a_command_as_json(arguments: list[str], code: int, message: str) -> None:
     """Why it ended is an object, too, whether the command had begun or not."""

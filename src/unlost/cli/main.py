@@ -125,7 +125,12 @@ def run(arguments: list[str]) -> int:  # noqa: PLR0911  a way out for each way t
     except click.exceptions.Exit as request:
         return request.exit_code
     except click.ClickException as error:
-        _with_a_guess(error).show()
+        told = _with_a_guess(error)
+        is_help = isinstance(error, click.exceptions.NoArgsIsHelpError)
+        if context is not None and context.params["log"] == "json" and not is_help:
+            _say(context, told.format_message())
+        else:
+            told.show()
         return 2
     except UnlostError as error:
         _say(context, str(error))
