@@ -4,6 +4,7 @@ import re
 from errno import EACCES, EISDIR, ENOENT, ENOTDIR, EPERM, ESPIPE
 from os import PathLike, fspath, strerror
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 
 from unlost.errors import InputError
 
@@ -46,7 +47,11 @@ def unread_as(path: str | PathLike[str], number: int, advice: str | None = None)
 
 def refuse_pipe(path: str | PathLike[str]) -> None:
     """Raise InputError for what can be read only once, such as a pipe: what was looked at would be gone."""
-    if Path(path).is_dir():
+    try:
+        mode = Path(path).stat().st_mode
+    except (OSError, ValueError):
+        return  # whoever reads it says why it cannot be
+    if S_ISDIR(mode):
         raise unread_as(path, EISDIR)
-    if Path(path).exists() and not Path(path).is_file():
+    if not S_ISREG(mode):
         raise InputError(f"{fspath(path)}: not a regular file: it is read more than once, so write it to one first")
