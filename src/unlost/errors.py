@@ -1,7 +1,7 @@
 """Everything that unlost raises on purpose.
 
 UnlostError
-├── UsageError              asked for something that does not exist           exit code 2
+├── UsageError              asked for what does not exist, or cannot be       exit code 2
 │   └── BlockedError        a site that is not recovered here
 ├── InputError              something given to be read cannot be              exit code 3
 │   ├── UriError            a text that is no address of a web page
@@ -47,7 +47,10 @@ class UnlostError(Exception):
 
 
 class UsageError(UnlostError):
-    """Something was asked for by a name that does not exist. The message lists the names that do."""
+    """Something was asked for that does not exist, or cannot be as it was asked for. The message says what can.
+
+    Commands raise it for an address or a date that somebody typed, too; in what was read that is an InputError.
+    """
 
     exit_code = 2
 

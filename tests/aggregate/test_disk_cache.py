@@ -13,15 +13,16 @@ from hypothesis import strategies as st
 
 from tests.aggregate.answers import an_answer
 from tests.aggregate.disks import a_disk, kept, timeless
-from tests.aggregate.stubs import PAGE, Archives, aggregator, an_archive
+from tests.aggregate.stubs import PAGE, Archives, aggregator, an_archive, until
 from tests.virtual_clock import VirtualClock
 from unlost.aggregate import packing
-from unlost.aggregate.aggregator import SEEN
+from unlost.aggregate.aggregator import SEEN, Bounds
 from unlost.aggregate.disk_cache import DiskCache, scope_of
 from unlost.aggregate.found import Found
 from unlost.aggregate.report import Report
 from unlost.aggregate.wish import Freshness, Wish
-from unlost.errors import FailedError, InputError
+from unlost.archives.asking.question import Question
+from unlost.errors import BusyError, FailedError, InputError
 from unlost.formats.mementos import Memento, Mementos
 
 ROOT = Path(__file__).parents[2]
@@ -218,6 +219,53 @@ def test_what_another_process_found_anew_is_given_soon(tmp_path: Path) -> None:
             assert (await one.find(f"{PAGE}/alone")).from_cache
             assert one.kept(f"{PAGE}/alone") is not None
             assert archives.asked == []
+
+    asyncio.run(work())
+
+
+def test_what_is_in_memory_is_refused_to_nobody(tmp_path: Path) -> None:
+    """Where too much is looked for already, nobody has to look at the disk before it is given."""
+
+    async def work() -> None:
+        clock, go = VirtualClock(), asyncio.Event()
+        archives = Archives(a=["20140210000001"])
+
+        async def slow(_: Question) -> list[str]:
+            await go.wait()
+            return []
+
+        bounds = Bounds(at_once=1, waiting=0)
+        async with aggregator(archives, clock, disk=a_disk(tmp_path, clock=clock), bounds=bounds) as it:
+            await it.find(PAGE)
+            clock.advance(SEEN)
+            archives.behaviours["a"] = slow
+            other = asyncio.create_task(it.find(f"{PAGE}/other"))
+            await until(lambda: archives.going_on == 1)
+            assert it.kept(PAGE) is None
+            assert (await it.find(PAGE)).from_cache
+            with pytest.raises(BusyError):
+                await it.find(PAGE, freshness=Freshness(no_cache=True))
+            go.set()
+            await other
+
+    asyncio.run(work())
+
+
+def test_what_others_found_while_archives_failed_takes_no_ones_place(tmp_path: Path) -> None:
+    """A whole answer in memory is given for its time, and without a look at the disk each time."""
+
+    async def work() -> None:
+        clock, archives = VirtualClock(), Archives(a=["20140210000001"])
+        disk = a_disk(tmp_path, clock=clock)
+        async with aggregator(archives, clock, disk=disk) as it:
+            whole = await it.find(PAGE)
+            clock.advance(SEEN)
+            failed = Report("a", "broadcast", "timeout", 0, 1.0)
+            disk.put(Wish(), replace(whole, reports=(failed,), mementos=Mementos([]), made=clock.now()))
+            await disk.flush()
+            for _ in range(2):
+                assert (await it.find(PAGE)).mementos == whole.mementos
+                assert it.kept(PAGE) is not None
 
     asyncio.run(work())
 

@@ -89,7 +89,10 @@ def test_an_interrupted_run_leaves_nothing(tmp_path: Path) -> None:
     [
         ("evaluate", "--queries", QUERIES, "--policies", "DDom", "--index"),
         ("evaluate", "--by", "year", "--index"),
+        ("evaluate", "--index", INDEX, "--policies", "DDom", "--queries"),
         ("synth", "queries", "--count", "1", "-o", "-", "--index"),
+        ("stats", "logs"),
+        ("refresh", "learn"),
     ],
     ids=lambda arguments: " ".join(arguments[:3]),
 )

@@ -89,6 +89,14 @@ def test_a_mistake_on_the_command_line_ends_with_2(mistake: str, capfd: pytest.C
     assert "found" in said or "expected" in said or "There are" in said, said
 
 
+@pytest.mark.parametrize("command", ["recover", "check", "watch --once", "timemap", "timegate", "uri surt"])
+def test_an_address_with_nothing_in_it(command: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """Such as a variable that a script has not set: it is told as that, and nothing is visited."""
+    archives = [] if command == "uri surt" else ["--archives", LOST]
+    assert run([*command.split(), *archives, "--", ""]) == 2
+    assert capfd.readouterr().err == "unlost: empty: expected an address such as http://example.com/\n"
+
+
 @pytest.mark.parametrize("command", IN_WHAT_IS_READ)
 def test_the_same_in_a_file_ends_with_3(command: str, capfd: pytest.CaptureFixture[str]) -> None:
     """The file and the line are named."""

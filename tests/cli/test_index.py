@@ -138,6 +138,15 @@ def test_build_looks_at_all_files_before_any_work(tmp_path: Path) -> None:
     assert unlost("index", "build", str(good), "-o", str(output)).returncode == 0
 
 
+def test_build_says_what_to_do_about_a_pipe() -> None:
+    """Archive files are read to and fro, which a pipe cannot be."""
+    done = unlost(
+        "index", "build", "/dev/stdin", "-o", "-", stdin=Path("docs/examples/lost/first/first.warc").read_bytes()
+    )
+    assert (done.returncode, done.stdout) == (3, b"")
+    assert b"write it to a file first" in done.stderr
+
+
 def test_check_counts_records_by_type(tmp_path: Path) -> None:
     """Also those that are no captures, and what is wrong by kind."""
     file = tmp_path / "a.warc.gz"

@@ -140,6 +140,23 @@ def test_settings_are_found_in_the_xdg_folder(tmp_path: Path) -> None:
     assert unlost("uri", "surt", "a.com/B", env=environment).stdout == b"com,a)/B\n"
 
 
+@pytest.mark.parametrize("value", ['"arquivo.pt,perma.cc"', '["arquivo.pt", "perma.cc"]'], ids=["text", "list"])
+def test_a_setting_with_several_values(tmp_path: Path, value: str) -> None:
+    """As a list, or as it is written on the command line."""
+    (tmp_path / "config.toml").write_text(f"[common]\nonly = {value}\n")
+    done = unlost("archives", "list", env={"UNLOST_HOME": str(tmp_path)})
+    assert [line.split(b"\t")[0] for line in done.stdout.splitlines()] == [b"arquivo.pt", b"perma.cc"]
+
+
+@pytest.mark.parametrize("value", ['"status=404"', '["status=404"]'], ids=["text", "list"])
+def test_a_setting_of_an_option_that_may_be_repeated(tmp_path: Path, value: str) -> None:
+    """One value needs no list."""
+    (tmp_path / "config.toml").write_text(f"[index.show]\nfilter = {value}\n")
+    rows = b"".join(b'com,a)/ 20200101000000 {"url": "http://a.com/", "status": "%d"}\n' % each for each in (200, 404))
+    done = unlost("index", "show", "/dev/stdin", stdin=rows, env={"UNLOST_HOME": str(tmp_path)})
+    assert (done.returncode, done.stdout.count(b"\n"), b"404" in done.stdout) == (0, 1, True), done.stderr
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -148,6 +165,10 @@ def test_settings_are_found_in_the_xdg_folder(tmp_path: Path) -> None:
         ("[url]\n", "url: no such command"),
         ("uri = 1\n", "uri: expected a table"),
         ("[uri.keys]\npsl = {a = 1}\n", "uri.keys.psl: expected text"),
+        ('[uri.keys]\npsl = ["list"]\n', "uri.keys.psl: expected text or a number"),
+        ('[common]\narchives = ["file"]\n', "common.archives: expected text or a number"),
+        ("[common]\nonly = true\n", "common.only: expected text, a number or a list of them"),
+        ("[uri.surt]\njson = []\n", "uri.surt.json: expected true or false"),
         ("version = true\n", "version: no such command"),
         ("a = " + "[" * 100_000, "not TOML"),
         ('[uri.surt]\nrules = "nope"\n', "'nope' is not one of"),
@@ -168,6 +189,32 @@ def test_messages_as_json() -> None:
     bad, foreign = map(json.loads, done.stderr.splitlines())
     assert (bad["level"], bad["kind"], bad["uri"]) == ("error", "bad-host", "http://a b/")
     assert foreign["level"] == "note"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["index", "check", "nothing.cdxj"], 3, "nothing.cdxj: cannot be read"),
+        (["archives", "show", "nobody"], 2, "no archive `nobody`"),
+        (["index", "check"], 2, "Missing argument 'FILE'."),
+        (["indxe"], 2, "No such command 'indxe'. Did you mean 'index'?"),
+    ],
+    ids=["a file", "a name", "an argument", "a command"],
+)
+def test_what_ends_a_command_as_json(arguments: list[str], code: int, message: str) -> None:
+    """Why it ended is an object, too, whether the command had begun or not."""
+    done = unlost("--log", "json", *arguments)
+    (said,) = map(json.loads, done.stderr.splitlines())
+    assert (done.returncode, said["level"]) == (code, "error")
+    assert said["message"].startswith(message)
+
+
+def test_however_long_a_name_is_the_end_of_a_message_stays() -> None:
+    """What is wrong and what to do stand behind the name."""
+    done = unlost("index", "check", "a" * 5000)
+    assert len(done.stderr) < 1100
+    assert done.stderr.startswith(b"unlost: aaa")
+    assert done.stderr.endswith(b"aaa: cannot be read: File name too long\n")
 
 
 def test_interrupted_without_a_traceback() -> None:

@@ -172,6 +172,13 @@ def test_an_address_in_which_a_section_begins() -> None:
     assert (done.body.decode(), done.changed) == (page.format("n", "n"), 2)
 
 
+def test_an_address_in_which_a_section_ends() -> None:
+    """It stays, too: without the end, the rest of the page would be in the section."""
+    page = "<svg><style><![CDATA[a{{b:url({})}} c{{d:url(x]]>y)}} e{{f:url({})}} </style><a href='{}'/></svg>"
+    done = rewrite(page.format("x", "z", "x").encode(), "image/svg+xml", BASE, None, lambda _, __: "n")
+    assert (done.body.decode(), done.changed) == (page.format("n", "n", "n"), 3)
+
+
 def test_what_is_not_rewritten() -> None:
     """Feeds, sitemaps, scripts and pictures stay as they are, and nobody is asked."""
     for body, mime in [

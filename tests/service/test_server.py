@@ -158,9 +158,6 @@ def test_a_taken_port(tmp_path: Path) -> None:
         ("--root", "memento.example"),
         ("--root", "http://a/?b"),
         ("--root", 'http://a/">'),
-        ("--publish-map", "/nonexistent"),
-        ("--publish-map", __file__),
-        ("--publish-map", "/dev/null"),
         ("--top-k", "0"),
         ("--deadline", "0"),
         ("--only", "nobody"),
@@ -170,6 +167,14 @@ def test_a_taken_port(tmp_path: Path) -> None:
 def test_options_that_cannot_be(options: tuple[str, str]) -> None:
     """They are refused before anything listens."""
     assert unlost("serve", "--port", "0", *options).returncode == 2
+
+
+@pytest.mark.parametrize("file", ["nothing.ukvs", __file__, "/dev/null"], ids=["not there", "no map", "empty"])
+def test_a_map_that_cannot_be_published(file: str) -> None:
+    """It is named and refused before anything listens, as every file that cannot be read."""
+    done = unlost("serve", "--port", "0", "--publish-map", file)
+    assert (done.returncode, done.stderr.count(b"\n")) == (3, 1)
+    assert done.stderr.decode().startswith(f"unlost: {file}: ")
 
 
 def test_the_root_is_what_links_say(tmp_path: Path) -> None:

@@ -125,6 +125,8 @@ class Aggregator:
         anew = freshness.no_cache or (uri, wish, True) in self._going_on
         key = (uri, wish, anew)
         if key not in self._going_on and len(self._going_on) >= self._bounds.at_once + self._bounds.waiting:
+            if not anew and (found := self.memory.get(uri, wish)) is not None:
+                return found  # that there may be a newer one is no reason to refuse it
             raise self._busy()
         until = asyncio.get_running_loop().time() + self._bounds.deadline * (1 - _TO_ANSWER)
         return await self._going_on.result(key, lambda run: self._find(run, uri, wish, until, anew=anew))
@@ -152,7 +154,8 @@ class Aggregator:
         own = self.memory.get(uri, wish)
         if found is not None and (own is None or own.made < found.made):
             self.memory.put(wish, found)
-            return found
+            # One that was found while an archive failed does not take the place of a whole one.
+            own = self.memory.get(uri, wish) or found
         self.memory.see(uri, wish)
         return own
 

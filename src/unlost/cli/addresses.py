@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable
 from json import dumps
+from os import fsencode
 from typing import Any, TypeVar
 
 from unlost.cli.lines import Line
@@ -20,7 +21,12 @@ def meant(text: str, read: Callable[[str], _Meant], option: str = "") -> _Meant:
     try:
         return read(text)
     except (UriError, DateError) as error:
-        raise UsageError(f"{option or shown(text.encode('utf-8', 'surrogateescape'))}: {error}") from error
+        raise UsageError(_told(option or shown(fsencode(text)), error)) from error
+
+
+def _told(what: str, error: Exception) -> str:
+    """Return what is wrong behind what it is wrong with, if that can be seen at all."""
+    return f"{what}: {error}" if what else str(error)
 
 
 def report(line: Line, error: UriError) -> int:
@@ -30,7 +36,8 @@ def report(line: Line, error: UriError) -> int:
     """
     foreign = isinstance(error, ForeignSchemeError)
     level = "note" if foreign else "error"
-    say(f"{line.place}{shown(line.text)}: {error}", level=level, kind=error.kind, uri=shown(line.text))
+    text = shown(line.text)
+    say(f"{line.place}{_told(text, error)}", level=level, kind=error.kind, uri=text)
     if foreign:
         return 0
     return InputError.exit_code if line.place else UsageError.exit_code

@@ -43,7 +43,8 @@ class CheckRun:
         self._given = given
         self._clock = clock or SystemClock()
         self._problems = Problems()
-        self._what = meant(given["url"], asked) if given["url"] else str(given["warc"] or given["urls"])
+        url = given["url"]
+        self._what = str(given["warc"] or given["urls"]) if url is None else meant(url, asked)
 
     def run(self) -> tuple[bool, float | None]:
         """Check, print and write; return whether all archives answered, and the share that would come back."""

@@ -16,6 +16,13 @@ _MAX_BYTES = 1 << 20
 COMMON = ("archives", "only", "contact", "jobs", "database", "token")
 """Options that several commands have and that can be set for all of them, in the table `common`."""
 
+_EXPECTED = {
+    "switch": "true or false",
+    "one": "text or a number",
+    "list": "text, a number or a list of them",
+    "ids": "text, a number or a list of them",
+}
+
 
 def path() -> Path:
     """Return where the settings are, whether or not the file exists."""
@@ -61,17 +68,21 @@ def check(settings: dict[str, Any], group: click.Group) -> None:
     for name, value in common.items():
         if name not in COMMON:
             raise InputError(f"{path()}: common.{name}: no such option: expected one of {', '.join(COMMON)}")
-        common[name] = _plain(value, f"common.{name}")
+        common[name] = _plain(value, f"common.{name}", "ids" if name == "only" else "one")
     of_commands = {name: value for name, value in settings.items() if name != "common"}
     _check(of_commands, group, click.Context(group), "")
     settings |= of_commands
 
 
 def _check(settings: dict[str, Any], command: click.Command, context: click.Context, prefix: str) -> None:
-    options = {option.name for option in command.params if isinstance(option, click.Option) and option.expose_value}
+    options = {
+        option.name: _form(option)
+        for option in command.params
+        if isinstance(option, click.Option) and option.expose_value
+    }
     for name, value in settings.items():
         if name in options:
-            settings[name] = _plain(value, f"{prefix}{name}")
+            settings[name] = _plain(value, f"{prefix}{name}", options[name])
             continue
         if not isinstance(command, click.Group):
             raise InputError(
@@ -85,11 +96,22 @@ def _check(settings: dict[str, Any], command: click.Command, context: click.Cont
         _check(value, inner, context, f"{prefix}{name}.")
 
 
-def _plain(value: object, name: str) -> object:
-    if isinstance(value, bool | str):
+def _form(option: click.Option) -> str:
+    """Return what an option takes: a `switch`, `one` value, a `list` of them, or `ids`, as a list or with commas."""
+    if option.is_flag:
+        return "switch"
+    return "list" if option.multiple else "ids" if option.name == "only" else "one"
+
+
+def _plain(value: object, name: str, form: str) -> object:
+    if isinstance(value, bool) and form == "switch":
         return value
-    if isinstance(value, int | float):
-        return str(value)
-    if isinstance(value, list) and all(isinstance(each, str | int | float) for each in value):
+    if isinstance(value, list) and form in ("list", "ids") and all(_is_one(each) for each in value):
         return [str(each) for each in value]
-    raise InputError(f"{path()}: {name}: expected text, a number, true, false or a list of them")
+    if _is_one(value):
+        return [str(value)] if form == "list" else str(value)
+    raise InputError(f"{path()}: {name}: expected {_EXPECTED[form]}")
+
+
+def _is_one(value: object) -> bool:
+    return isinstance(value, str | int | float) and not isinstance(value, bool)

@@ -3,6 +3,7 @@
 import errno
 import os
 import sys
+from contextlib import nullcontext
 from importlib import import_module
 from typing import Any
 
@@ -100,8 +101,15 @@ def _with_a_guess(error: click.ClickException) -> click.ClickException:
     return click.UsageError(f"{error.message} Did you mean '{near[0]}'?", context) if near else error
 
 
+def _say(context: click.Context | None, text: str) -> None:
+    """Say why it ended, as `--log` has it: whoever reads messages as objects reads this one above all."""
+    with nullcontext() if context is None else context.scope(cleanup=False):
+        messages.say(text)
+
+
 def run(arguments: list[str]) -> int:  # noqa: PLR0911  a way out for each way to end
     """Run one command and return its exit code; nothing is raised that a user could cause."""
+    context = None
     try:
         # Bad settings must not keep anybody from reading the help.
         asks_for_help = not {"-h", "--help", "--version"}.isdisjoint(arguments)
@@ -117,10 +125,15 @@ def run(arguments: list[str]) -> int:  # noqa: PLR0911  a way out for each way t
     except click.exceptions.Exit as request:
         return request.exit_code
     except click.ClickException as error:
-        _with_a_guess(error).show()
+        told = _with_a_guess(error)
+        is_help = isinstance(error, click.exceptions.NoArgsIsHelpError)
+        if context is not None and context.params["log"] == "json" and not is_help:
+            _say(context, told.format_message())
+        else:
+            told.show()
         return 2
     except UnlostError as error:
-        messages.say(str(error))
+        _say(context, str(error))
         return error.exit_code
     except BrokenPipeError:
         # Python flushes stdout once more at exit: give it somewhere to go.
@@ -128,10 +141,10 @@ def run(arguments: list[str]) -> int:  # noqa: PLR0911  a way out for each way t
         return 141
     except OSError as error:
         # A full disk, a folder that may not be written: the system's words, and the file's name where it gives one.
-        messages.say(f"{error.filename or 'input or output'}: {error.strerror or error}{_advice(error.errno)}")
+        _say(context, f"{error.filename or 'input or output'}: {error.strerror or error}{_advice(error.errno)}")
         return 3
     except (KeyboardInterrupt, click.Abort):
         click.echo(err=True)  # past the ^C
-        messages.say("interrupted")
+        _say(context, "interrupted")
         return 130
     return 0

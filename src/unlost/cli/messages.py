@@ -29,7 +29,10 @@ def say(text: str, *, level: str = "error", **fields: str | int) -> None:
     Text comes out as `unlost: ` and the message, fields left out: the message has to say it all. Whatever is in it, it
     is one line that no terminal acts on.
     """
-    text = _printable(text[:_MAX_MESSAGE])
+    if len(text) > _MAX_MESSAGE:
+        # The end says what is wrong, and what to do.
+        text = f"{text[: _MAX_MESSAGE // 2]}…{text[-_MAX_MESSAGE // 2 :]}"
+    text = _printable(text)
     context = click.get_current_context(silent=True)
     if context is not None and context.find_root().params.get("log") == "json":
         import json  # noqa: PLC0415  not needed by --help

@@ -39,13 +39,15 @@ class Readable(click.Path):
     def convert(self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None) -> Path:
         """Return the path. Raises InputError for what cannot be read."""
         del param, ctx
+        if not os.fspath(value):
+            # `Path` would take it for the folder where we are: not what a script meant whose variable is not set.
+            raise unread_as("''", ENOENT, self._advice)
         path = Path(value)
         if not (self.allow_dash and os.fspath(path) == "-"):
-            self.check(path)
+            self._check(path)
         return path
 
-    def check(self, path: Path) -> None:
-        """Raise InputError for what cannot be read."""
+    def _check(self, path: Path) -> None:
         try:
             mode = (path.lstat() if self._is_link_read else path.stat()).st_mode
         except PermissionError as error:

@@ -11,6 +11,7 @@ from unlost.cli import readable
 from unlost.cli.messages import say
 from unlost.cli.serve_jobs import Taking, jobs_options, opened, set_admin
 from unlost.cli.service_options import Asking, asking_options, options_of
+from unlost.errors import InputError
 
 
 def _root(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
@@ -34,7 +35,7 @@ def _map(_ctx: click.Context, _param: click.Parameter, value: Path | None) -> Pa
 
         first = next(iter(lines_of(value, Problems())), None)
         if first is None or not first.text.startswith(b"!"):
-            raise click.BadParameter(f"{str(value)!r} is no MementoMap: expected `!context` at its beginning")
+            raise InputError(f"{value}: not a MementoMap: expected `!context` at its beginning")
     return value
 
 

@@ -96,8 +96,7 @@ def site_pages(given: Mapping[str, Any]) -> list[Page]:
     if "://" in text:
         with visits(given) as (run, visiting):
             return run(visiting.pages_of_site(text))
-    place = Path(text)
-    PLACE.check(place)
+    place = PLACE.convert(text, None, None)
     return pages_of_folder(place) if place.is_dir() else pages_of_list(place)
 
 

@@ -78,7 +78,7 @@ def recover(
     gathering = Gathering(signers(signed_by))
     for source in sources:
         if "://" not in source:
-            PLACE.check(Path(source))
+            PLACE.convert(source, None, None)
     for source in sources:
         gather(_recovered(source, recovery, archives, only) if "://" in source else Path(source), gathering)
     done = bring_back(gathering, output, keys(identity, passphrase_file), most)

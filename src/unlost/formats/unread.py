@@ -1,20 +1,24 @@
 """What is said of a file or folder that cannot be read at all: everywhere the same."""
 
-from errno import EACCES, EISDIR, ENOENT, ENOTDIR, EPERM
+import re
+from errno import EACCES, EISDIR, ENOENT, ENOTDIR, EPERM, ESPIPE
 from os import PathLike, fspath, strerror
+from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 
 from unlost.errors import InputError
 
 A_RECOVERY = "give the folder of a recovery, such as lost.example.recovery"
 """What to do where one was wanted."""
 
-_KINDS = {FileNotFoundError: ENOENT, IsADirectoryError: EISDIR, NotADirectoryError: ENOTDIR, PermissionError: EACCES}
+_CORE = re.compile(r" \(os error (\d+)\)")  # how the core ends what the system says: its errors have no number else
 _ADVICE = {
     ENOENT: "check the name",
     ENOTDIR: "check the name",
     EISDIR: "name a file",
     EACCES: "change its rights, or ask whoever it belongs to",
     EPERM: "change its rights, or ask whoever it belongs to",
+    ESPIPE: "a pipe can be read only once, so write it to a file first",
 }
 
 
@@ -26,10 +30,9 @@ def unread(path: str | PathLike[str], error: OSError, advice: str | None = None)
     >>> unread("lost.cdxj", FileNotFoundError("No such file or directory (os error 2)"))
     InputError('lost.cdxj: cannot be read: No such file or directory: check the name')
     """
-    words = error.strerror or str(error).partition(" (os error")[0]
-    # The core tells the kind alone.
-    number = error.errno or next((number for kind, number in _KINDS.items() if isinstance(error, kind)), 0)
-    what_to_do = advice or _ADVICE.get(number)
+    told = _CORE.search(str(error))
+    words = error.strerror or _CORE.sub("", str(error))
+    what_to_do = advice or _ADVICE.get(error.errno or int(told[1] if told else 0))
     return InputError(f"{fspath(path)}: cannot be read: {words}{f': {what_to_do}' if what_to_do else ''}")
 
 
@@ -40,3 +43,15 @@ def unread_as(path: str | PathLike[str], number: int, advice: str | None = None)
     InputError('lost.cdxj: cannot be read: Is a directory: name a file')
     """
     return unread(path, OSError(number, strerror(number)), advice)
+
+
+def refuse_pipe(path: str | PathLike[str]) -> None:
+    """Raise InputError for what can be read only once, such as a pipe: what was looked at would be gone."""
+    try:
+        mode = Path(path).stat().st_mode
+    except (OSError, ValueError):
+        return  # whoever reads it says why it cannot be
+    if S_ISDIR(mode):
+        raise unread_as(path, EISDIR)
+    if not S_ISREG(mode):
+        raise InputError(f"{fspath(path)}: not a regular file: it is read more than once, so write it to one first")

@@ -1,16 +1,14 @@
 """The header of a map whose rows the core is about to read, from the beginning."""
 
-from errno import EISDIR
 from io import BytesIO
 from os import PathLike, fspath
-from pathlib import Path
 
 from unlost import _core
 from unlost.errors import InputError
 from unlost.formats.lines import MAX_LINE_BYTES
 from unlost.formats.problems import Problems
 from unlost.formats.ukvs import Header, UkvsReader
-from unlost.formats.unread import unread, unread_as
+from unlost.formats.unread import refuse_pipe, unread
 from unlost.uri import DEFAULT_RULES
 
 
@@ -33,14 +31,6 @@ def read_map_header(path: str | PathLike[str]) -> Header:
         found = ascii(", ".join(header.values))[1:-1][:60]
         raise InputError(f"{name}: expected the frequency right behind the keys, found `{found}` in its !fields")
     return header
-
-
-def refuse_pipe(path: str | PathLike[str]) -> None:
-    """Raise InputError for what can be read only once: its header would be gone before the rest is read."""
-    if Path(path).is_dir():
-        raise unread_as(path, EISDIR)
-    if Path(path).exists() and not Path(path).is_file():
-        raise InputError(f"{fspath(path)}: not a regular file: it is read more than once, so write it to one first")
 
 
 def rules_of(header: Header) -> str:

@@ -13,8 +13,8 @@ from unlost.formats.output import NO_ROOM
 from unlost.formats.problems import Problems
 from unlost.formats.textfile import read_lines
 from unlost.formats.ukvs import Header
-from unlost.formats.unread import unread
-from unlost.holdings._map_header import is_rolled_up, read_map_header, refuse_pipe, rules_of
+from unlost.formats.unread import refuse_pipe, unread
+from unlost.holdings._map_header import is_rolled_up, read_map_header, rules_of
 from unlost.holdings.report import Report
 
 if TYPE_CHECKING:

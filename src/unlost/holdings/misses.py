@@ -12,9 +12,9 @@ from unlost.errors import InputError, UriError, UsageError
 from unlost.formats.accesslog import read_access_log
 from unlost.formats.problems import Problem, Problems
 from unlost.formats.textfile import read_lines
+from unlost.formats.unread import refuse_pipe
 from unlost.formats.upstream import read_answers
 from unlost.formats.urllist import read_urls
-from unlost.holdings._map_header import refuse_pipe
 from unlost.uri import DEFAULT_RULES, key_many
 
 MissKind = Literal["answers", "log", "urls"]

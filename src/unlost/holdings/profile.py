@@ -16,7 +16,7 @@ from unlost.formats.lines import MAX_LINE_BYTES
 from unlost.formats.output import whole_file, whole_files
 from unlost.formats.problems import Problem, Problems
 from unlost.formats.ukvs import header_lines
-from unlost.holdings._map_header import refuse_pipe
+from unlost.formats.unread import refuse_pipe
 from unlost.holdings._profile_header import ProfileHeader, same_rules
 from unlost.holdings._profile_lookup import Holding, Profile
 from unlost.holdings._profile_merging import lines_with_parts

@@ -15,6 +15,7 @@ from unlost.formats.lines import MAX_LINE_BYTES
 from unlost.formats.problems import Problems
 from unlost.formats.textfile import read_lines
 from unlost.formats.ukvs import Header, header_lines
+from unlost.formats.unread import refuse_pipe
 from unlost.holdings.inputs import Counter, count_inputs, kind_of
 from unlost.holdings.query_kinds import QueryKind
 from unlost.holdings.report import Report
@@ -101,7 +102,8 @@ def _like(rules: str) -> Header:
 
 
 def query_kind(file: str | PathLike[str]) -> QueryKind:
-    """Tell what a file of questions is by its first lines. Raises InputError if it cannot be read."""
+    """Tell what a file of questions is by its first lines. Raises InputError if it cannot be read, or only once."""
+    refuse_pipe(file)
     if kind_of(file) == "log":
         return "log"
     for line in islice(read_lines(file, Problems()), _LOOKED_AT):

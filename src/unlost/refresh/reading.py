@@ -10,7 +10,7 @@ from unlost._core import Inflated, VisitPairing, is_compressed
 from unlost.errors import InputError
 from unlost.formats.problems import Problem, Problems
 from unlost.formats.textfile import lines_of
-from unlost.formats.unread import unread
+from unlost.formats.unread import refuse_pipe, unread
 from unlost.refresh.history import History
 from unlost.refresh.page_text import KnownTexts
 from unlost.refresh.parquet_log import add_parquet
@@ -90,7 +90,11 @@ def note_unknown(unknown: dict[str, int], name: str) -> None:
 
 
 def kind_of(path: str | PathLike[str]) -> str:
-    """Return what a file is by its first bytes, compressed or not: `parquet`, `warc` or `lines`. Raises InputError."""
+    """Return what a file is by its first bytes, compressed or not: `parquet`, `warc` or `lines`.
+
+    Raises InputError if it cannot be read, or only once.
+    """
+    refuse_pipe(path)
     try:
         with Path(path).open("rb") as file:
             head = file.read(_HEAD_BYTES)

@@ -3,6 +3,7 @@
 import os
 import pickle
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 
@@ -10,6 +11,7 @@ from tests.holdings.spark.conftest import local_files
 from unlost.errors import ClusterError, InputError
 from unlost.holdings import MapOptions, build_map
 from unlost.holdings.spark import maps, statistics
+from unlost.holdings.spark.counting import read_inputs
 from unlost.holdings.spark.engine import Engine
 from unlost.holdings.spark.keeping import Keeper
 from unlost.holdings.spark.rows import Note
@@ -59,6 +61,22 @@ def test_what_was_read_is_not_read_again(
     assert keeping.keeper is not None
     keeping.keeper.forget()
     assert _kept(tmp_path) == []
+
+
+def test_each_file_is_of_one_leg(engine: Engine, index: Path, tmp_path: Path) -> None:
+    """However Spark spells its name; and a leg outlives no change of any file."""
+    folder = tmp_path / "an index"
+    copytree(index, folder)
+    (folder / "odd.cdxj").rename(folder / "odd %20é#.cdxj")
+    keeper = Keeper(engine.session, str(tmp_path / "kept"), leg_bytes=1)
+    files = read_inputs(engine, [folder], None, None)
+    legs = keeper.legs(files, "work")
+    read = [{row["name"] for row in leg.rows(files.rows).select("name").distinct().collect()} for leg in legs]
+    assert [len(names) for names in read] == [2, 1, 1, 1], "the first is too small for a leg"
+    assert len(set.union(*read)) == 5
+    assert [leg.place for leg in keeper.legs(files, "work")] == [leg.place for leg in legs]
+    os.utime(folder / "part-0.cdxj", ns=(0, 0))
+    assert not {leg.place for leg in keeper.legs(files, "work")} & {leg.place for leg in legs}
 
 
 def test_statistics_go_on_too(keeping: Engine, engine: Engine, index: Path, tmp_path: Path) -> None:

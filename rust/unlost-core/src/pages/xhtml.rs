@@ -7,8 +7,9 @@ use super::elements::{self, Element, Sink, Spot, add_whole};
 use super::place::{Layer, Place};
 use super::xml::{self, Event, Events};
 
-/// What begins a section in which nothing is markup.
+/// What begins and what ends a section in which nothing is markup.
 const SECTION: &str = "<![CDATA[";
+const SECTION_END: &str = "]]>";
 
 /// Tells what a document refers to.
 pub fn walk(document: &Place<'_>, out: &mut impl Sink) {
@@ -65,13 +66,13 @@ pub fn stylesheet(events: &Events<'_>, document: &Place<'_>, out: &mut impl Sink
     }
 }
 
-/// Passes on what a style with sections refers to, but for addresses in which one begins: they are not as they are written,
-/// and without its beginning the rest would not be in a section any more.
+/// Passes on what a style with sections refers to, but for addresses in which one begins or ends: they are not as they are
+/// written, and without that mark the rest would not be in a section any more, or all of it would be.
 struct Outside<'o, S>(&'o mut S);
 
 impl<S: Sink> Sink for Outside<'_, S> {
     fn add(&mut self, spot: Spot<'_>, written: &str, purpose: Use, within: Option<&str>) {
-        if !written.contains(SECTION) {
+        if !written.contains(SECTION) && !written.contains(SECTION_END) {
             self.0.add(spot, written, purpose, within);
         }
     }

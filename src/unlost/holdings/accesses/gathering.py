@@ -12,6 +12,7 @@ from unlost.formats.accesslog import read_access_log
 from unlost.formats.memgatorlog import is_memgator_log, read_memgator_log
 from unlost.formats.problems import Problems
 from unlost.formats.textfile import read_lines
+from unlost.formats.unread import refuse_pipe
 from unlost.formats.upstream import read_answers
 
 LogKind = Literal["access", "upstream", "memgator"]
@@ -81,7 +82,8 @@ class Accesses:
 
 
 def log_kind(path: str | PathLike[str]) -> LogKind:
-    """Tell what a log is by its first lines. Raises InputError if it cannot be read."""
+    """Tell what a log is by its first lines. Raises InputError if it cannot be read, or only once."""
+    refuse_pipe(path)
     for line in islice(read_lines(path, Problems()), _LOOKED_AT):
         text = line.text.strip()
         if is_memgator_log(text):

@@ -1,9 +1,11 @@
 """What was read and counted, kept at an address, so that a run that ended goes on behind it."""
 
+import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, is_dataclass
 from hashlib import blake2b
+from itertools import pairwise
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,6 +25,9 @@ cluster, or another one could not go on."""
 
 MOST_LEGS = 16
 
+_SLASHES = r"^(\w+):/+"
+"""Rows know a file as `file:/x` that Spark lists as `file:///x`: all would be behind the last range."""
+
 
 @dataclass(frozen=True, slots=True)
 class Leg:
@@ -39,9 +44,10 @@ class Leg:
         """Return the rows of its files. Every row is of one leg, whatever names look like."""
         from pyspark.sql import functions as f  # noqa: PLC0415  an extra
 
+        name = f.regexp_replace("name", _SLASHES, "$1:/")
         if self.least is not None:
-            rows = rows.where(f.col("name") >= self.least)
-        return rows if self.below is None else rows.where(f.col("name") < self.below)
+            rows = rows.where(name >= self.least)
+        return rows if self.below is None else rows.where(name < self.below)
 
 
 @dataclass(slots=True)
@@ -61,7 +67,7 @@ class Keeper:
     def legs(self, files: Files, work: object) -> list[Leg]:
         """Return the legs in which files are read, in the order of their names."""
         with ThreadPoolExecutor(_ASKED_AT_ONCE) as threads:
-            states = list(threads.map(self._state, sorted(files.names)))
+            states = list(threads.map(self._state, sorted(files.names, key=_in_rows)))
         size = max(self.leg_bytes, sum(state.size for state in states) // MOST_LEGS)
         groups: list[list[_State]] = [[]]
         taken = 0
@@ -72,12 +78,13 @@ class Keeper:
             groups[-1].append(state)
             taken += state.size
         folder = self.address if is_address(self.address) else f"file:{Path(self.address).absolute()}"
-        # Rows know their files by their places among all names.
-        whole = _digest([VERSION, list(files.names), files.kind, files.about, _plain(work)])
-        ends = [None, *(group[0].name for group in groups[1:]), None]
+        # Rows know their files by their places among all names. All states count for all legs: should Spark escape a
+        # name otherwise in rows, they are of another leg, which must not outlive a change of the file either.
+        whole = _digest([VERSION, list(files.names), states, files.kind, files.about, _plain(work)])
+        ends = [None, *(_in_rows(group[0].name) for group in groups[1:]), None]
         return [
-            Leg(least, below, f"{folder.rstrip('/')}/unlost-{_digest([whole, least, below, group])}")
-            for group, least, below in zip(groups, ends, ends[1:], strict=False)
+            Leg(least, below, f"{folder.rstrip('/')}/unlost-{_digest([whole, least, below])}")
+            for least, below in pairwise(ends)
         ]
 
     def kept(self, frame: "DataFrame", leg: Leg) -> "DataFrame":
@@ -117,6 +124,10 @@ class _State(NamedTuple):
     name: str
     size: int
     changed: int
+
+
+def _in_rows(name: str) -> str:
+    return re.sub(_SLASHES, r"\1:/", name)
 
 
 def _digest(about: object) -> str:

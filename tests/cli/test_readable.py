@@ -1,0 +1,61 @@
+"""What is taken for a file or folder that can be read: whatever can, and nothing that was not named."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run import unlost
+from unlost.cli.main import run
+from unlost.cli.readable import FILE, FOLDER, LIST, PLACE, RECOVERY, Readable
+from unlost.errors import InputError
+
+
+@pytest.mark.parametrize(
+    "kind", [FILE, LIST, FOLDER, PLACE, RECOVERY], ids=["file", "list", "folder", "both", "recovery"]
+)
+def test_a_name_with_nothing_in_it_is_no_folder(kind: Readable) -> None:
+    """A script whose variable is not set does not mean the folder where it is."""
+    with pytest.raises(InputError, match=r"^'': cannot be read: No such file or directory: "):
+        kind.convert("", None, None)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["vault", "remove", ""], ["vault", "inject", ""], ["vault", "pack", "page.html", "--pages", ""]],
+    ids=lambda arguments: " ".join(arguments[:2]),
+)
+def test_where_we_are_nothing_is_changed(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The pages there stay, and no vault is made."""
+    monkeypatch.chdir(tmp_path)
+    Path("page.html").write_text("<p>A page")
+    assert run(arguments) == 3
+    assert capfd.readouterr().err.startswith("unlost: '': cannot be read: ")
+    assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("page.html", "<p>A page")]
+
+
+def test_whatever_can_be_read_is_taken(tmp_path: Path) -> None:
+    """Pipes, links, names with blanks or in another encoding; nothing is opened, so that a pipe keeps what is in it."""
+    blank, other, link, pipe = (tmp_path / name for name in ("a b", os.fsdecode(b"b\xe9"), "link", "pipe"))
+    for each in (blank, other):
+        each.write_text("x")
+    link.symlink_to(blank)
+    os.mkfifo(pipe)
+    for each in (blank, other, link, pipe):
+        assert FILE.convert(os.fspath(each), None, None) == each
+    assert LIST.convert("-", None, None) == Path("-")
+    link.unlink()
+    link.symlink_to("nowhere")
+    assert Readable(link=True).convert(link, None, None) == link
+    for kind, name in ((FILE, "-"), (FILE, link), (FILE, tmp_path), (FOLDER, pipe), (FILE, "a\0b")):
+        with pytest.raises(InputError, match="cannot be read"):
+            kind.convert(name, None, None)
+
+
+def test_a_pipe_is_read_whole() -> None:
+    """What looks at the name before any work has taken nothing out of it."""
+    row = b'com,example)/ 20200101000000 {"url": "http://example.com/"}\n'
+    done = unlost("index", "check", "/dev/stdin", stdin=row * 3)
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, b"3 captures, 0 of them not web pages")
