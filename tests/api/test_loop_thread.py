@@ -25,7 +25,17 @@ def test_interrupted_while_it_begins_it_ends(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(Thread, "start", starts_and_is_interrupted)
     with pytest.raises(KeyboardInterrupt):
         loop.__enter__()
-    assert loop._loop.is_closed()
+    assert loop._made.result().is_closed()
+
+
+def test_interrupted_before_it_begins_it_has_no_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """None is left open, which uvloop would say on the terminal: not before it is entered, and not if nothing starts."""
+    monkeypatch.setattr("unlost.api.loop_thread._BEGIN_SECONDS", 0)
+    loop = LoopThread("test")
+    monkeypatch.setattr(Thread, "start", lambda _: interrupt())
+    with pytest.raises(KeyboardInterrupt):
+        loop.__enter__()
+    assert not loop._made.done()
 
 
 def test_interrupted_while_it_ends_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:

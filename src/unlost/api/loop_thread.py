@@ -24,17 +24,20 @@ class LoopThread:
     """
 
     def __init__(self, name: str) -> None:
-        self._loop = uvloop.new_event_loop()
+        # It is made in its thread, where no Ctrl-C is raised: one between making and keeping it would leave it open.
+        self._made: Future[asyncio.AbstractEventLoop] = Future()
+        self._loop: asyncio.AbstractEventLoop
         self._ended = Event()
-        self._thread = Thread(target=_live, args=(self._loop, self._ended), name=name, daemon=True)
+        self._thread = Thread(target=_live, args=(self._made, self._ended), name=name, daemon=True)
 
     def __enter__(self) -> Self:
         """Start it."""
         try:
             self._thread.start()
+            self._loop = self._made.result()
         except BaseException:
             # Ctrl-C came while it began: it may be on its way all the same, and ends then.
-            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._made.add_done_callback(lambda made: made.result().call_soon_threadsafe(made.result().stop))
             self._ended.wait(_BEGIN_SECONDS)
             raise
         return self
@@ -68,8 +71,10 @@ class LoopThread:
             raise
 
 
-def _live(loop: asyncio.AbstractEventLoop, ended: Event) -> None:
+def _live(made: Future[asyncio.AbstractEventLoop], ended: Event) -> None:
+    loop = uvloop.new_event_loop()
     try:
+        made.set_result(loop)
         loop.run_forever()
     finally:
         loop.close()
