@@ -29,7 +29,7 @@ def test_interrupted_while_it_begins_it_ends(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_interrupted_before_it_begins_it_has_no_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    """None is left open, which uvloop would say on the terminal: not before it is entered, and not if nothing starts."""
+    """None is left open, about which uvloop complains on the terminal: there is none before its thread has started."""
     monkeypatch.setattr("unlost.api.loop_thread._BEGIN_SECONDS", 0)
     loop = LoopThread("test")
     monkeypatch.setattr(Thread, "start", lambda _: interrupt())
