@@ -3,11 +3,13 @@
 import os
 from pathlib import Path
 
+import click
 import pytest
+from scripts.cli_reference import commands
 
 from tests.cli.run import unlost
-from unlost.cli.main import run
-from unlost.cli.readable import FILE, FOLDER, LIST, PLACE, RECOVERY, Readable
+from unlost.cli.main import app, run
+from unlost.cli.readable import ANYWHERE, FILE, FOLDER, LIST, PLACE, RECOVERY, Named, Readable
 from unlost.errors import InputError
 
 
@@ -59,3 +61,19 @@ def test_a_pipe_is_read_whole() -> None:
     row = b'com,example)/ 20200101000000 {"url": "http://example.com/"}\n'
     done = unlost("index", "check", "/dev/stdin", stdin=row * 3)
     assert (done.returncode, done.stdout.splitlines()[0]) == (0, b"3 captures, 0 of them not web pages")
+
+
+def test_no_command_takes_nothing_for_where_we_are() -> None:
+    """Every name of every command is of a type that refuses an empty one, or is left to a cluster as it is written."""
+    params = [param for _, context in commands(app, ()) for param in context.command.params]
+    found = [param for param in params if isinstance(param.type, click.Path) and param.type is not ANYWHERE]
+    assert len(found) > 50
+    assert [param for param in found if not isinstance(param.type, Named | Readable)] == []
+
+
+def test_a_recovery_without_a_name_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is made where we are, and nobody is asked."""
+    monkeypatch.chdir(tmp_path)
+    done = unlost("recover", "http://127.0.0.1:9/", "-o", "", env={"UNLOST_CONTACT": "me@example.org"})
+    assert (done.returncode, list(tmp_path.iterdir())) == (2, [])
+    assert b"expected a name, found nothing" in done.stderr

@@ -1,7 +1,6 @@
 """`unlost check`: what would come back if a site were lost now."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import click
@@ -12,7 +11,7 @@ from unlost.cli.registry_options import archives_option, only_option
 from unlost.cli.target import check_new_file
 from unlost.errors import ArchiveError, UsageError
 
-_FILE = click.Path(path_type=Path)
+_FILE = readable.Named()
 _COUNT = click.IntRange(min=1)
 
 DEPTH_OPTIONS = (

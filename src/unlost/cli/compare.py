@@ -12,7 +12,7 @@ from unlost.errors import InputError, UsageError
 if TYPE_CHECKING:
     from unlost.measure.penalty_rules import PenaltyRules
 
-_FILE = click.Path(path_type=Path)
+_FILE = readable.Named()
 
 
 @click.command(name="compare")

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from unlost.cli.readable import Readable
+from unlost.cli.readable import Named, Readable
 
 if TYPE_CHECKING:
     from unlost.demo.story import Story
 
-_FOLDER = click.Path(file_okay=False, path_type=Path)
+_FOLDER = Named(file_okay=False)
 _PROGRAM = Readable(program=True)
 
 

@@ -38,7 +38,7 @@ from unlost.measure.routing.results import Evaluation, upstream
 from unlost.measure.routing.trying import HERE, Makers
 from unlost.uri import POLICIES, policy_name
 
-_FILE = click.Path(path_type=Path)
+_FILE = readable.Named()
 _WANTING = 1
 _PROBABILITY = re.compile(r"\d?\.?\d{1,9}", re.ASCII)
 _TRUTHS: tuple[Truth, ...] = get_args(Truth)

@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
-from unlost.cli.readable import RECOVERY
+from unlost.cli.readable import RECOVERY, Named
 from unlost.errors import UsageError
 
-_PATH = click.Path(path_type=Path)
+_PATH = Named()
 _ARCHIVES = (".wacz", ".warc.gz")
 
 

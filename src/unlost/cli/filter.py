@@ -32,7 +32,7 @@ from unlost.holdings.filtering import (
 from unlost.holdings.inputs import KINDS
 from unlost.uri import DEFAULT_RULES, RULE_SETS
 
-_FILE = click.Path(path_type=Path)
+_FILE = readable.Named()
 _WANTING = 1
 _BITS = click.IntRange(MIN_BITS, MAX_BITS)
 _JSON = click.option("--json", is_flag=True, help="The result as JSON.")

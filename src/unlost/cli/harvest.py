@@ -1,6 +1,5 @@
 """`unlost harvest`: visits pages again, and downloads what changed."""
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -10,7 +9,7 @@ from unlost.cli.asking import contact_option, delay_option
 from unlost.cli.target import check_new_file
 from unlost.errors import UsageError
 
-_FILE = click.Path(path_type=Path)
+_FILE = readable.Named()
 
 
 @click.command(name="harvest")

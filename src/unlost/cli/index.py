@@ -27,7 +27,7 @@ from unlost.formats.row import Row, RowError
 from unlost.formats.sorting import sorted_lines
 from unlost.formats.zipnum import write_zipnum
 
-_FILE = click.Path(path_type=Path)
+_FILE = readable.Named()
 _WANTING = 1
 _COMPRESSED = (".gz", ".zst")
 
@@ -42,7 +42,7 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("files", type=click.Path(readable=False, path_type=Path), nargs=-1, required=True, metavar="WARC...")
+@click.argument("files", type=readable.Named(readable=False), nargs=-1, required=True, metavar="WARC...")
 @click.option(
     "-o",
     "--output",

@@ -9,6 +9,7 @@ import click
 
 from unlost.cli.common import CommonOption
 from unlost.cli.messages import say
+from unlost.cli.readable import Named
 
 if TYPE_CHECKING:
     from unlost.archives.manners.limit_store import LimitStore
@@ -20,7 +21,7 @@ DATABASE = "UNLOST_DATABASE"
 jobs_option = click.option(
     "--jobs",
     cls=CommonOption,
-    type=click.Path(file_okay=False, path_type=Path),
+    type=Named(file_okay=False),
     metavar="DIR",
     help="The folder of jobs and what they recover; workers on other machines must reach the same one. "
     "For all commands: UNLOST_JOBS.",

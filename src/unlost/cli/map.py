@@ -17,7 +17,7 @@ from unlost.cli.progress import progress, size_of
 from unlost.cli.target import writable
 from unlost.errors import InputError
 
-_FILE = click.Path(path_type=Path)
+_FILE = readable.Named()
 _WANTING = 1
 _OUTPUT = click.option("-o", "--output", type=_FILE, required=True, help="The map to write; `-` is standard output.")
 _JSON = click.option("--json", is_flag=True, help="The result as JSON.")

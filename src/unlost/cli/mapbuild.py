@@ -17,7 +17,7 @@ from unlost.holdings.build import EXCLUDABLE, MapOptions, build_map
 from unlost.holdings.inputs import KINDS
 from unlost.uri import DEFAULT_RULES, RULE_SETS
 
-_FILE = click.Path(path_type=Path)
+_FILE = readable.Named()
 _WEIGHT = click.FloatRange(min=0)
 
 

@@ -19,7 +19,7 @@ from unlost.errors import InputError, UsageError
 from unlost.holdings.compaction import NO_LIMIT, Compaction, compact_map
 from unlost.holdings.query_kinds import QUERY_KINDS
 
-_FILE = click.Path(path_type=Path)
+_FILE = readable.Named()
 _WEIGHT = click.FloatRange(min=0)
 
 _NOT_WITH_BUDGET = (

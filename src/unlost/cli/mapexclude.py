@@ -17,7 +17,7 @@ from unlost.errors import InputError, UsageError
 from unlost.holdings.exclusion import DEFAULT_DAYS, DEFAULT_PAGES, ExclusionOptions, ExclusionReport, exclude_map
 from unlost.holdings.misses import MISS_KINDS
 
-_FILE = click.Path(path_type=Path)
+_FILE = readable.Named()
 _MAX_DAYS_DIGITS = 5  # what is longer is a date
 
 

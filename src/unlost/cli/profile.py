@@ -22,7 +22,7 @@ from unlost.formats.problems import Problems
 from unlost.holdings import profile
 from unlost.holdings.profile_parts import FIELDS, Field, build_parted_profiles
 
-_FILE = click.Path(path_type=Path)
+_FILE = readable.Named()
 _WANTING = 1
 
 _name = click.option("--name", help="What people call the archive.")

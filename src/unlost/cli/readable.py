@@ -1,4 +1,4 @@
-"""Files and folders that a command reads, as arguments and options: looked at before any work, in the same words."""
+"""Files and folders as arguments and options: those that are read are looked at before any work, in the same words."""
 
 import os
 import stat
@@ -8,6 +8,21 @@ from pathlib import Path
 import click
 
 from unlost.formats.unread import A_RECOVERY, unread, unread_as
+
+
+class Named(click.Path):
+    """The name of a file or folder, there or not; an empty one, which `Path` takes for where we are, is none."""
+
+    def __init__(self, *, file_okay: bool = True, dir_okay: bool = True, readable: bool = True) -> None:
+        """Take what is allowed, of what is there."""
+        super().__init__(file_okay=file_okay, dir_okay=dir_okay, readable=readable, path_type=Path)
+
+    def convert(self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """Return the path. Raises click's error of usage for no name."""
+        if not os.fspath(value):
+            # A script's variable that is not set.
+            self.fail("expected a name, found nothing", param, ctx)
+        return Path(os.fsdecode(super().convert(value, param, ctx)))
 
 
 class Readable(click.Path):

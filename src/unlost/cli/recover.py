@@ -17,7 +17,7 @@ from unlost.errors import DateError, InputError, UsageError
 from unlost.formats.folders import made
 from unlost.recover.plan import Plan, Policy
 
-_FILE = click.Path(path_type=Path)
+_FILE = readable.Named()
 _COUNT = click.IntRange(min=1)
 
 

@@ -8,7 +8,7 @@ from unlost.cli import readable
 from unlost.cli.target import check_new_file, is_standard_output
 from unlost.errors import InputError, UsageError
 
-_FILE = click.Path(path_type=Path)
+_FILE = readable.Named()
 _SHARE = click.FloatRange(0, 1)
 
 

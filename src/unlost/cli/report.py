@@ -9,7 +9,7 @@ from unlost.cli.target import check_new_file
 from unlost.errors import UsageError
 from unlost.shown.language import LANGUAGES
 
-_PLACE = click.Path(path_type=Path)
+_PLACE = readable.Named()
 
 
 @click.command(name="report")

@@ -11,10 +11,11 @@ import click
 from unlost.archives.archive import Archive
 from unlost.cli.messages import say
 from unlost.cli.problems import say_problems
+from unlost.cli.readable import Named
 from unlost.errors import InputError
 from unlost.formats.problems import Problems
 
-FILE = click.Path(path_type=Path)
+FILE = Named()
 
 concurrency_option = click.option(
     "--concurrency",

@@ -102,7 +102,7 @@ def _map(_ctx: click.Context, _param: click.Parameter, value: Path | None) -> Pa
 )
 @click.option(
     "--log-upstream",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=readable.Named(dir_okay=False),
     metavar="FILE",
     help="Write every answer of an archive to this file, one JSON object a line.",
 )

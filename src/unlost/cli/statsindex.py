@@ -21,7 +21,7 @@ from unlost.holdings.build import EXCLUDABLE
 from unlost.holdings.inputs import KINDS
 from unlost.uri import DEFAULT_RULES, RULE_SETS
 
-_FILE = click.Path(path_type=Path)
+_FILE = readable.Named()
 
 if TYPE_CHECKING:
     from unlost.cli.progress import Bar

@@ -14,7 +14,7 @@ from unlost.cli.statsindex import report_name
 from unlost.cli.table import table_lines
 from unlost.errors import InputError
 
-_FILE = click.Path(path_type=Path)
+_FILE = readable.Named()
 _KINDS = ("access", "upstream", "memgator")
 
 

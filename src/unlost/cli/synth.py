@@ -14,7 +14,7 @@ from unlost.formats.problems import Problems
 from unlost.holdings import synth
 from unlost.holdings.synth_queries import MAX_QUERIES, QueryPlan, write_queries
 
-_FILE = click.Path(path_type=Path)
+_FILE = readable.Named()
 
 
 @click.group(name="synth")

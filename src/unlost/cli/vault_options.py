@@ -11,7 +11,7 @@ import click
 from unlost import dates
 from unlost.cli.asking import contact_option, delay_option
 from unlost.cli.messages import say
-from unlost.cli.readable import FILE, PLACE
+from unlost.cli.readable import FILE, PLACE, Named
 from unlost.errors import InputError, UsageError
 from unlost.vault.planning import PAGE_LIMIT, Page
 from unlost.vault.quantities import bytes_of
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from unlost.vault.live import Visits
 
 T = TypeVar("T")
-PATH = click.Path(readable=False, path_type=Path)
+PATH = Named(readable=False)
 vault_option = click.option(
     "--vault", type=PATH, default=Path("site.vault"), show_default=True, metavar="DIR", help="The folder of the vault."
 )

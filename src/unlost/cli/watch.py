@@ -1,16 +1,16 @@
 """`unlost watch`: visits sites again and again, and notices when one is lost."""
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 from unlost.cli.check import DEPTH_OPTIONS, with_options
 from unlost.cli.durations import Duration
+from unlost.cli.readable import Named
 from unlost.cli.target import check_new_file
 from unlost.errors import ArchiveError, UsageError
 
-_FILE = click.Path(readable=False, path_type=Path)
+_FILE = Named(readable=False)
 
 
 @click.command(name="watch")
