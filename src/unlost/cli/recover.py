@@ -152,7 +152,7 @@ def _plan(url: str, given: Mapping[str, Any]) -> Plan:
 
 def _addresses(file: Path | None) -> tuple[str, ...]:
     """Return the addresses in a file, one a line. Raises InputError, also for one that is none."""
-    from unlost.formats.problems import Problems  # noqa: PLC0415
+    from unlost.formats.problems import Problems  # noqa: PLC0415  start-up
     from unlost.measure.availability.sources import of_list  # noqa: PLC0415
 
     if file is None:
