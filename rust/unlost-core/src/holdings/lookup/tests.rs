@@ -68,6 +68,18 @@ fn the_papers_sample_map() {
 }
 
 #[test]
+fn what_stands_behind_the_total_is_found_after_it_was_asked_for() {
+    // The total is no page and is not looked for, but pages between it and `*/` are.
+    let map = TextMap::new("* 3\n*!a 1\n*,b)/ 2\n", Layout::default());
+    let mut seeker = map.seeker(3).expect("not asked often");
+    let mut matched = Vec::new();
+    for (key, expected) in [("*", false), ("*!a", true), ("*,b)/", true)] {
+        let found = seeker.seek(key.as_bytes(), &mut matched).expect("sorted");
+        assert_eq!(found.is_some(), expected, "{key}");
+    }
+}
+
+#[test]
 fn rows_of_one_key_answer_together() {
     let layout = Layout {
         frequency: Some(2),

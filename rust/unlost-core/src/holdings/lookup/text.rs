@@ -174,8 +174,11 @@ impl TextSeeker<'_> {
             && self.candidates[known..]
                 .iter()
                 .all(|candidate| candidate.stem > shared);
-        let start = match self.last_places.last() {
-            Some(last) if is_behind => Some(last.lower),
+        // Only of the key itself is it known that nothing between it and the next was passed over; `*` is not looked for.
+        let start = match (self.last_candidates.last(), self.last_places.last()) {
+            (Some(candidate), Some(place)) if is_behind && candidate.tail.is_empty() => {
+                Some(place.lower)
+            }
             _ => None,
         };
         let mut search = Search {
