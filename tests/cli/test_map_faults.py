@@ -11,7 +11,10 @@ import pytest
 
 from tests.cli.maps import PAGES, build, rows
 from tests.cli.run import UNLOST, unlost
+from unlost.errors import InputError
+from unlost.formats.problems import Problems
 from unlost.holdings.build import build_map
+from unlost.holdings.merging import diff_maps
 
 
 @pytest.mark.parametrize(
@@ -141,10 +144,16 @@ def test_what_was_rolled_up_whole_has_no_keys_to_build_from(tmp_path: Path) -> N
         ),
     ],
 )
-def test_what_is_no_map_is_not_compacted_or_merged(tmp_path: Path, text: str, message: bytes) -> None:
+def test_what_is_no_map_is_not_compacted_merged_or_compared(tmp_path: Path, text: str, message: bytes) -> None:
     """Dates would become frequencies."""
     file, output = tmp_path / "a", tmp_path / "out.ukvs"
     file.write_text(text)
+    good = build(tmp_path)
+    for before, after in ((file, good), (good, file)):
+        done = unlost("map", "diff", str(before), str(after))
+        assert (done.returncode, done.stdout, message in done.stderr) == (3, b"", True), done.stderr
+        with pytest.raises(InputError, match=message.decode()):
+            next(diff_maps(before, after, Problems()))
     for command in ("compact", "merge"):
         done = unlost("map", command, str(file), "-o", str(output))
         assert (done.returncode, output.exists(), message in done.stderr) == (3, False, True), done.stderr

@@ -84,12 +84,8 @@ def diff(ctx: click.Context, before: Path, after: Path, json: bool) -> None:
     The exit code is 1 if there are any, 3 if lines could not be read. Headers are not compared.
     """
     from unlost.formats.problems import Problems  # noqa: PLC0415  start-up
-    from unlost.holdings._map_header import read_map_header  # noqa: PLC0415
     from unlost.holdings.merging import diff_maps  # noqa: PLC0415
 
-    for file in (before, after):
-        if file.is_file():
-            read_map_header(file)  # refuses what is no map
     found = False
     problems = Problems()
     for difference in diff_maps(before, after, problems):
