@@ -12,7 +12,7 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint const
 RUST_SOURCES := Cargo.toml $(shell find rust/unlost-core rust/unlost-py -name '*.rs' -o -name Cargo.toml)
 export PYTHONDONTWRITEBYTECODE ?= 1
 
-.PHONY: help build demo test test-long check bench bench-peers study docs screenshots fuzz audit dist clean
+.PHONY: help build demo test test-long test-thorough test-with check bench bench-peers study docs screenshots fuzz fuzz-keep audit dist clean
 
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1: \2/p' $(MAKEFILE_LIST)
@@ -35,19 +35,22 @@ $(VENV)/.tools: $(VENV)/.runtime requirements-dev.txt
 	touch $@
 
 # Tools of other licences are only ever run as processes from an environment of their own.
+NEIGHBOUR_PYTHON ?= $(PYTHON)
 NEIGHBOURS := $(patsubst tests/neighbours/%.txt,.neighbours/%/.installed,$(wildcard tests/neighbours/*.txt))
 
-.neighbours/%/.installed: tests/neighbours/%.txt $(VENV)/.runtime
-	scripts/need headers
-	$(PYTHON) -m venv .neighbours/$*
+.neighbours/%/.installed: tests/neighbours/%.txt
+	PYTHON=$(NEIGHBOUR_PYTHON) scripts/need python
+	PYTHON=$(NEIGHBOUR_PYTHON) scripts/need headers
+	$(NEIGHBOUR_PYTHON) -m venv .neighbours/$*
 	.neighbours/$*/bin/pip install --quiet --disable-pip-version-check --requirement tests/neighbours/$*.txt
 	touch $@
 
 # Those that only the comparison needs: the tests do without them.
 PEERS := $(patsubst bench/peers/%.txt,.neighbours/%/.installed,$(wildcard bench/peers/*.txt))
 
-$(PEERS): .neighbours/%/.installed: bench/peers/%.txt $(VENV)/.runtime
-	$(PYTHON) -m venv .neighbours/$*
+$(PEERS): .neighbours/%/.installed: bench/peers/%.txt
+	PYTHON=$(NEIGHBOUR_PYTHON) scripts/need python
+	$(NEIGHBOUR_PYTHON) -m venv .neighbours/$*
 	.neighbours/$*/bin/pip install --quiet --disable-pip-version-check --requirement $<
 	touch $@
 
@@ -65,6 +68,14 @@ test-long: $(VENV)/.built $(VENV)/.tools $(NEIGHBOURS) ## All tests, with many m
 	scripts/need browsers
 	scripts/need java
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest $(PYTEST)
+
+test-thorough: $(VENV)/.built $(VENV)/.tools $(NEIGHBOURS) ## The tests with random examples, with fifteen times as many, one a core
+	scripts/need tools
+	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -m hypothesis --numprocesses auto $(PYTEST)
+
+# Neighbours stay with the usual one: not all of them run with every Python that we are tested with.
+test-with: ## The tests with another Python, in an environment of its own: make test-with PYTHON=python3.13
+	$(MAKE) test NEIGHBOUR_PYTHON=python3 VENV=.venv-$$($(PYTHON) -c 'import sys; print(*sys.version_info[:2], sep=".")')
 
 # A fuzz target that no longer compiles is found here, and not by who wants to fuzz.
 check: $(VENV)/.built $(VENV)/.tools ## Formatting, lints, types, the core's own tests, whether fuzz targets compile
@@ -157,8 +168,11 @@ docs: $(VENV)/.built $(VENV)/.tools ## Write the generated pages anew
 screenshots: $(VENV)/.built $(VENV)/.tools ## Take the pictures of pages in docs/images anew
 	$(BIN)/python scripts/screenshots.py docs/images
 
-fuzz: ## Run each fuzz target for FUZZ_SECONDS (default 60)
+fuzz: ## Run each fuzz target for FUZZ_SECONDS (default 60), one a core
 	scripts/fuzz
+
+fuzz-keep: ## Keep the least of what fuzzing grew that reaches as much, in rust/fuzz/kept
+	scripts/fuzz --keep
 
 audit: ## Look up known faults of every pinned dependency; needs the network
 	scripts/audit
