@@ -49,10 +49,11 @@ def _as_another() -> list[str]:
 
 
 @contextmanager
-def serving(host: str = "", clients: str = "") -> Iterator[Postgresql]:
+def serving(host: str = "", clients: str = "", *, is_durable: bool = False) -> Iterator[Postgresql]:
     """Run a server that forgets everything afterwards.
 
     host: another address of this machine at which it is reached, too, by those in the network `clients`.
+    is_durable: whether what was answered for outlives the server's end at any moment, which takes longer.
     """
     folder = Path(tempfile.mkdtemp(prefix="unlost-postgresql-"))
     try:
@@ -80,13 +81,13 @@ def serving(host: str = "", clients: str = "") -> Iterator[Postgresql]:
                 rules.write(f"host all tester {clients} trust\n")
 
         def command(port: int) -> list[str | Path]:
-            # The disk is of no use to anybody afterwards: a test that pulls the plug is not among them.
             options = {
                 "listen_addresses": f"127.0.0.1,{host}".strip(","),
                 "port": str(port),
                 "unix_socket_directories": str(folder),
             }
-            options |= {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+            if not is_durable:
+                options |= {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
             set_ = [text for name, value in options.items() for text in ("-c", f"{name}={value}")]
             return [*_as_another(), program("postgres"), "-D", data, *set_]
 

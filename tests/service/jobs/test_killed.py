@@ -1,0 +1,155 @@
+"""The service killed with -9 while it takes orders, or its database: what was answered for is there, once."""
+
+import http.client
+import os
+import random
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.neighbours import postgresql
+from tests.neighbours.postgresql import Postgresql, program
+from tests.recover.village import Village, running, village
+from tests.service.jobs.serving import ORDER, Service, serving
+from tests.waiting import wait_until
+from unlost.service.jobs.database import Database
+from unlost.service.jobs.store import Jobs
+
+POINTS = 5
+"""Kills in a round: fifty in ten rounds."""
+
+CUSTOMERS = 3
+ROUNDS = [0, *(pytest.param(round_, marks=pytest.mark.long) for round_ in range(1, 10))]
+
+
+@pytest.fixture(scope="module")
+def lost() -> Iterator[Village]:
+    """Run the archives of a small site."""
+    with running(village()) as found:
+        yield found
+
+
+@dataclass
+class Orders:
+    """What customers were told. taken: the jobs that they have, by key; refused: statuses of other answers."""
+
+    taken: dict[str, int] = field(default_factory=dict)
+    refused: list[int] = field(default_factory=list)
+
+    @contextmanager
+    def coming(self, service: Service) -> Iterator[None]:
+        """Let customers order one page after the other, until the service is gone or everything is over."""
+        over = threading.Event()
+        customers = [threading.Thread(target=self._order, args=(service, over)) for _ in range(CUSTOMERS)]
+        for each in customers:
+            each.start()
+        try:
+            yield
+        finally:
+            over.set()
+            for each in customers:
+                each.join()
+
+    def _order(self, service: Service, over: threading.Event) -> None:
+        while not over.is_set():
+            try:
+                answer = service.ask("POST", "/api/jobs", {**ORDER, "page": True}, is_admin=True)
+            except (OSError, http.client.HTTPException):
+                return  # it is dead
+            if answer.status == http.HTTPStatus.CREATED:
+                self.taken[answer.json["key"]] = answer.json["number"]
+            else:
+                self.refused.append(answer.status)
+                over.wait(0.02)
+
+    def wait(self, more: int) -> None:
+        """Wait for so many more orders to be taken."""
+        enough = len(self.taken) + more
+        wait_until(lambda: len(self.taken) >= enough)
+
+
+def _is_all_there(orders: Orders, url: str, kills: int) -> None:
+    """Every order that was answered for is there once; those whose answer was on its way may be there, too."""
+    database = Database(url)
+    try:
+        found = [job.number for job in Jobs(database).history()]
+    finally:
+        database.close()
+    taken = set(orders.taken.values())
+    assert len(taken) == len(orders.taken) > kills
+    assert taken <= set(found)
+    assert len(found) <= len(taken) + kills * CUSTOMERS
+
+
+def _points(round_: int, what: str) -> Iterator[tuple[int, float]]:
+    """Yield when to kill: after so many orders more, and so many seconds."""
+    random_ = random.Random(round_)  # noqa: S311
+    for point in range(POINTS):
+        after, delay = random_.randint(1, 5), random_.choice([0.0, random_.uniform(0, 0.05)])
+        print(f"{what}, round {round_}, point {point}: after {after} orders, {delay} s later")
+        yield after, delay
+
+
+@pytest.mark.parametrize("round_", ROUNDS)
+def test_no_order_is_lost_with_the_service(round_: int, url: str, lost: Village, tmp_path: Path) -> None:
+    """Killed again and again while it takes orders and does them: the next one knows all, and does what is left."""
+    orders, settings = Orders(), {"UNLOST_DATABASE": url}
+    registry = lost.registry(tmp_path)
+    for after, delay in _points(round_, "service"):
+        with serving(tmp_path, registry, "--workers", "1", env=settings) as service:
+            with orders.coming(service):
+                orders.wait(after)
+                time.sleep(delay)
+                service.process.kill()
+            assert service.process.wait() == -signal.SIGKILL
+    assert orders.refused == []
+    _is_all_there(orders, url, POINTS)
+    with serving(tmp_path, registry, "--workers", "2", env=settings) as service:
+        assert {service.ended(key)["state"] for key in orders.taken} == {"complete"}
+
+
+@pytest.fixture(scope="module")
+def durable() -> Iterator[Postgresql]:
+    """Run PostgreSQL as people do: what it answered for is on the disk."""
+    with postgresql.serving(is_durable=True) as found:
+        yield found
+
+
+@pytest.mark.parametrize("round_", ROUNDS)
+def test_no_order_is_lost_with_the_database(round_: int, durable: Postgresql, lost: Village, tmp_path: Path) -> None:
+    """PostgreSQL breaks down again and again and repairs itself: who orders meanwhile is told to come back."""
+    orders, url = Orders(), durable.new()
+    with serving(tmp_path, lost.registry(tmp_path), "--workers", "1", env={"UNLOST_DATABASE": url}) as service:
+        with orders.coming(service):
+            for after, delay in _points(round_, "database"):
+                orders.wait(after)
+                time.sleep(delay)
+                _break(url)
+            orders.wait(1)
+        assert set(orders.refused) <= {503}
+        _is_all_there(orders, url, POINTS)
+        assert {service.ended(key)["state"] for key in orders.taken} == {"complete"}
+
+
+def _break(url: str) -> None:
+    """Kill a process of the database with -9: it ends all others, forgets its memory, and reads its log again."""
+    wait_until(lambda: _found(url, "client backend") != [])
+    before = _found(url, "checkpointer")
+    with suppress(ProcessLookupError):
+        os.kill(_found(url, "client backend")[0], signal.SIGKILL)
+    wait_until(lambda: _found(url, "checkpointer") not in ([], before))
+
+
+def _found(url: str, kind: str) -> list[int]:
+    """Return the ids of the database's processes of a kind, none while it is down."""
+    query = "SELECT backend_type, pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+    done = subprocess.run([program("psql"), url, "-qAtc", query], check=False, capture_output=True, text=True)
+    rows = [line.partition("|") for line in done.stdout.splitlines()]
+    return [int(process) for name, _, process in rows if name == kind]
