@@ -109,7 +109,7 @@ def canonical_tail(tail: str, rules: str, *, as_key: bool) -> str:
     written = "/" + "/".join(escape(segment, lower=lower, as_key=as_key) for segment in segments)
     while True:
         before = query
-        query = without_sessions(query) if lower else query
+        query = ascii_lower(decode(without_sessions(query))) if lower else query
         parameters = sorted(
             query.split("&"), key=lambda text: parameter_order(escape(text, lower=lower, as_key=as_key))
         )

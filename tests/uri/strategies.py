@@ -16,7 +16,7 @@ segments = st.one_of(_nasty_segments, _free_text)
 _nasty_parameters = st.sampled_from(
     ["", "a", "a=", "a=1", "A=1", "a-b=1", "b=%26c", "b=%3D", "%61=2", "=", "x=*", "q=a/b", "q=a?b", "q=\\", "ü=€",
      "c=%23", "%zz", "a b", "a+b", "cfid=1", "cftoken=2", "sid=1", f"sid={ID}", f"jsessionid={ID}", f"osid={ID}",
-     f"PHPSESSID={ID}", "aspsessionidabcdefgh=abcdefghijklmnopqrstuvwx"]
+     f"PHPSESSID={ID}", "aspsessionidabcdefgh=abcdefghijklmnopqrstuvwx", f"%4sid={ID}", f"%sid={ID}", "1x", "6"]
 )  # fmt: skip
 parameters = st.one_of(_nasty_parameters, _free_text)
 

@@ -23,6 +23,7 @@ RULES = pytest.mark.parametrize("rules", uri.RULE_SETS)
 @example("http://b\u00fccher..com")
 @example("http://a.com/?cfid=1&z&a&cftoken=2")
 @example("http://a.com/?%0Cfid=1&cftoken=2")
+@example(f"http://a.com/?%4sid={strategies.ID}&1")
 @example("http://com./")
 def test_surt_agrees_with_the_model(rules: str, address: str) -> None:
     """Core and model make the same SURT and the same key of any good address."""
@@ -32,6 +33,8 @@ def test_surt_agrees_with_the_model(rules: str, address: str) -> None:
 
 @RULES
 @given(strategies.uris())
+@example(f"http://a.com/?%3%Bsid={strategies.ID}&cfid")
+@example(f"http://a.com/?b%2sid={strategies.ID}&6sid={strategies.ID}&x")
 def test_surt_is_idempotent(rules: str, address: str) -> None:
     """A SURT is its own SURT, whether it is read as one or by way of the address that it stands for."""
     surt = uri.surt(address, rules)
