@@ -1,14 +1,15 @@
-//! Any bytes as a map: read, put in order, made smaller; what was held is held by what comes of it, never a panic.
+//! Any bytes as a map: read, put in order, made smaller, cut in two and merged; what was held is held by what comes of it,
+//! never a panic.
 #![no_main]
 
 use std::collections::HashSet;
 use std::io::Cursor;
 
 use libfuzzer_sys::fuzz_target;
-use unlost_core::holdings::lookup::{Asked, Form, Layout, TextMap, header_end, with_crew};
+use unlost_core::holdings::lookup::{Asked, Form, Layout, NotSorted, TextMap, ask_one, header_end};
 use unlost_core::holdings::{
-    Builder, Compaction, Curve, Effort, Entry, MapReader, Progress, Wanted, add_totals, compact,
-    cut_lines, read_map_lines,
+    self, Builder, Compaction, Curve, Effort, Entry, Frequency, MapReader, Progress, Source,
+    Wanted, add_totals, compact, cut_lines, merge_maps, read_map_lines,
 };
 
 const LINE: usize = 300;
@@ -35,7 +36,7 @@ fn rebuilt(text: &[u8], line_limit: usize) -> Option<Vec<u8>> {
         threads: 1,
         memory: 1 << 16,
         line_limit,
-        ..Effort::default()
+        block_bytes: 1 << 16,
     };
     let progress = Progress::default();
     let mut builder = Builder::new(Wanted::default(), effort, false);
@@ -48,19 +49,56 @@ fn rebuilt(text: &[u8], line_limit: usize) -> Option<Vec<u8>> {
     Some(out)
 }
 
+const LAYOUT: Layout = Layout {
+    frequency: Some(1),
+    rolled_up: false,
+};
+
 fn is_held(map: &[u8], key: &[u8]) -> Option<bool> {
-    let layout = Layout {
-        frequency: Some(1),
-        rolled_up: false,
-    };
-    let form = Form::Text(TextMap::new(&map[header_end(map)..], layout));
-    let answers = with_crew(&form, Asked::Keys, 1, |mut crew| {
-        crew.give(std::iter::once(key).collect());
-        crew.finish()
-    });
-    let answers = answers.ok()?;
-    let found = answers.first()?.get(0).ok()?.found;
+    let form = Form::Text(TextMap::new(&map[header_end(map)..], LAYOUT));
+    let answers = ask_one(&form, key, Asked::Keys).ok()?;
+    let found = answers.get(0).ok()?.found;
     Some(found.is_some_and(|(_, frequency)| frequency.is_held()))
+}
+
+struct InMemory(TextMap<Vec<u8>>);
+
+impl holdings::Asked for InMemory {
+    fn ask(&mut self, key: &[u8]) -> Result<Option<Frequency>, NotSorted> {
+        self.0.seeker(1)?.seek(key, &mut Vec::new())
+    }
+}
+
+fn merged(maps: &[Vec<u8>]) -> Option<Vec<u8>> {
+    let source = |map: &Vec<u8>| Source {
+        name: "a map".to_owned(),
+        reader: MapReader::new(Cursor::new(map.clone()), 1, WRITTEN).expect("it is in memory"),
+        asked: Box::new(InMemory(TextMap::new(map.clone(), LAYOUT))),
+    };
+    let mut out = Vec::new();
+    merge_maps(
+        maps.iter().map(source).collect(),
+        1 << 16,
+        &mut out,
+        &Progress::default(),
+    )
+    .ok()?;
+    Some(out)
+}
+
+/// What is held as a page by one map is not denied by another.
+fn assert_none_denied(before: &[u8], after: &[u8]) {
+    for line in before.split(|&byte| byte == b'\n') {
+        let Some((entry, _)) = Entry::read(line, 1) else {
+            continue;
+        };
+        if entry.frequency.is_held()
+            && !entry.key.contains(&b'*')
+            && is_held(before, entry.key) == Some(true)
+        {
+            assert_ne!(is_held(after, entry.key), Some(false));
+        }
+    }
 }
 
 fuzz_target!(|data: &[u8]| {
@@ -101,16 +139,17 @@ fuzz_target!(|data: &[u8]| {
         {
             return;
         }
-        for line in map.split(|&byte| byte == b'\n') {
-            let Some((entry, _)) = Entry::read(line, 1) else {
-                continue;
-            };
-            if entry.frequency.is_held()
-                && !entry.key.contains(&b'*')
-                && is_held(&map, entry.key) == Some(true)
-            {
-                assert_ne!(is_held(&small, entry.key), Some(false));
-            }
+        assert_none_denied(&map, &small);
+    }
+    // Every second line, and the others.
+    let lines: Vec<&[u8]> = map.split_inclusive(|&byte| byte == b'\n').collect();
+    let halves = [0, 1].map(|first| {
+        let every_second = lines.iter().skip(first).step_by(2);
+        every_second.copied().collect::<Vec<_>>().concat()
+    });
+    if let Some(whole) = merged(&halves) {
+        for half in &halves {
+            assert_none_denied(half, &whole);
         }
     }
 });

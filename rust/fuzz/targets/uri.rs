@@ -1,8 +1,8 @@
-//! Any bytes as an address: a SURT that is its own SURT, or an error; never a panic.
+//! Any bytes as an address: a SURT that is its own SURT, a name that is its own name, or an error; never a panic.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use unlost_core::uri::{Address, RuleSet, canonical, surt, surt_of_uri, unsurt};
+use unlost_core::uri::{Address, RuleSet, canonical, name, surt, surt_of_uri, unsurt};
 
 fuzz_target!(|text: &[u8]| {
     // The fast way for plain addresses ends where the parser ends: a scheme in capitals is not plain.
@@ -18,10 +18,18 @@ fuzz_target!(|text: &[u8]| {
         });
         assert_eq!(forms[0], forms[1]);
     }
+    let Ok(address) = Address::read(text) else {
+        return;
+    };
+    let mut named = b"http://".to_vec();
+    if name(&address, &mut named).is_ok() {
+        assert!(named.iter().all(u8::is_ascii_graphic));
+        let address = Address::read(&named).expect("a name is an address without its scheme");
+        let mut again = b"http://".to_vec();
+        name(&address, &mut again).expect("a name has one");
+        assert_eq!(named, again);
+    }
     for rules in RuleSet::ALL {
-        let Ok(address) = Address::read(text) else {
-            return;
-        };
         let mut first = Vec::new();
         if surt(&address, rules, &mut first).is_err() {
             continue;

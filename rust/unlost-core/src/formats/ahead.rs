@@ -6,8 +6,9 @@ use std::thread::{self, JoinHandle};
 
 use super::{Damage, Source};
 
-/// Chunks of this size stay in a core's cache between being written by one thread and read by the other.
-const CHUNK_BYTES: usize = 256 << 10;
+/// Chunks of this size stay in a core's cache between being written by one thread and read by the other. Fuzzing has small ones,
+/// so that what it makes up lies across their ends.
+const CHUNK_BYTES: usize = if cfg!(fuzzing) { 64 } else { 256 << 10 };
 
 /// How many chunks are under way: one being filled, one waiting, one being read.
 const CHUNKS: usize = 3;
