@@ -68,7 +68,8 @@ class InputError(UnlostError):
 class UriError(InputError):
     """A text that is no address of a web page.
 
-    kind: one word for counting: `empty`, `too-long`, `no-host`, `bad-host`, `bad-port`, `not-surt`, `foreign-scheme`.
+    kind: one word for counting: `empty`, `too-long`, `no-host`, `bad-host`, `bad-port`, `not-surt`, `nested`,
+        `foreign-scheme`.
     """
 
     def __init__(self, message: str, kind: str) -> None:

@@ -92,7 +92,11 @@ def test_problems_of_the_map_are_told(tmp_path: Path) -> None:
     assert b"not a map" in unlost("map", "lookup", str(file), "http://a.com/").stderr
     file.write_text("!meta {\ncom,* 1\n")
     done = unlost("map", "lookup", str(file), "http://a.com/")
-    assert b"bad-header" in done.stderr
+    assert b"a.ukvs:1 (byte 0): bad-header" in done.stderr
+    assert (done.stdout, done.returncode) == (b"", 3)
+    file.write_text("!more {}\ncom,* 1\n")
+    done = unlost("map", "lookup", str(file), "http://a.com/")
+    assert b"unknown-header" in done.stderr
     assert (done.stdout, done.returncode) == (b"http://a.com/\tyes\tcom,*\t1\n", 0)
 
 

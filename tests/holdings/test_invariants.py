@@ -147,7 +147,37 @@ def test_a_promise_of_order_that_is_not_kept(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["a.cdxj"]
 
 
+def test_every_line_of_a_list_is_an_address_or_counted(tmp_path: Path) -> None:
+    """Also SURTs of hosts with a port, and what would be a header elsewhere; a list has but comments."""
+    file, output = tmp_path / "list.txt", tmp_path / "a.ukvs"
+    held = ["http://a.com/", "localhost:8080)/robots.txt", "com:443)/a", "@b.com/y"]
+    file.write_text("\n".join(["# a list", *held, "!c.com/x"]))
+    report = build_map([file], output)
+    holdings = Map.open(output)
+    assert all(holdings.lookup(address).held for address in held)
+    assert report.counted + report.problems.total == len(held) + 1
+
+
+def test_a_mark_before_the_columns(tmp_path: Path) -> None:
+    """Some editors put one before the first line, which may be the header of a CDX."""
+    file, output = tmp_path / "a.cdx", tmp_path / "a.ukvs"
+    file.write_bytes(b"\xef\xbb\xbf CDX N b a\ncom,a)/ 20140101000000 http://a.com/\n")
+    build_map([file], output)
+    assert body(output) == ["* 1", "com,a)/ 1"]
+
+
 # Compacting.
+
+
+def test_what_stands_among_addresses_is_not_rolled_up(tmp_path: Path) -> None:
+    """No name has a number as its top label: its wildcard would stand before an address that is not below it."""
+    keys = ["9,0,0,0)/", *(f"9,0,0,0x{n:02})/" for n in range(30)), *(f"com,a,b{n:02})/" for n in range(30))]
+    source, output = tmp_path / "a.ukvs", tmp_path / "b.ukvs"
+    source.write_text("".join(f"{key} 1\n" for key in keys))
+    compact_map(source, output, Compaction(host_weight=0.1))
+    assert len(body(output)) < len(keys)
+    holdings = Map.open(output)
+    assert all(holdings.lookup_key(key).held for key in keys)
 
 
 @given(ALL_MAPS, MODEL_COMPACTIONS)

@@ -216,3 +216,17 @@ def test_only_text_is_an_address() -> None:
     """A number is a programmer's mistake, not a bad address."""
     with pytest.raises(TypeError, match="expected str or bytes, not int"):
         uri.surt(7)  # type: ignore[arg-type]
+
+
+def test_ids_within_ids_are_refused() -> None:
+    """Each that is dropped makes the next one: what were left behind the 32nd would have another SURT."""
+    session = f"id={'0123456789abcdef' * 2}&"
+
+    def nested(depth: int) -> str:
+        return f"http://a.com/?{'%7' * depth}s{session}{f'3{session}' * depth}z"
+
+    assert uri.surt(nested(30)) == uri.surt(uri.surt(nested(30))) == "com,a)/?z"
+    for depth in (32, 40, 2_000):
+        with pytest.raises(UriError) as raised:
+            uri.surt(nested(depth))
+        assert raised.value.kind == "nested"

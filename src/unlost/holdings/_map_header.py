@@ -15,8 +15,8 @@ from unlost.uri import DEFAULT_RULES
 def read_map_header(path: str | PathLike[str]) -> Header:
     """Return what stands above the rows of a map, plain, gzip or zstd.
 
-    Raises InputError if the file cannot be read, is no map as far as its first row tells, or has something else than a
-    frequency behind its keys.
+    Raises InputError if the file cannot be read, is no map as far as its first row tells, has a header that cannot be
+    read, or something else than a frequency behind its keys.
     """
     name = fspath(path)
     refuse_pipe(path)
@@ -26,11 +26,23 @@ def read_map_header(path: str | PathLike[str]) -> Header:
         raise unread(name, error) from error
     except InputError as error:
         raise InputError(f"{name}: {error}") from error
-    header = UkvsReader(BytesIO(source.header), Problems(), name).header
+    problems = Problems()
+    header = UkvsReader(BytesIO(source.header), problems, name).header
+    refuse_bad_header(problems)
     if header.values[:1] != ("frequency",):
         found = ascii(", ".join(header.values))[1:-1][:60]
         raise InputError(f"{name}: expected the frequency right behind the keys, found `{found}` in its !fields")
     return header
+
+
+def refuse_bad_header(problems: Problems) -> None:
+    """Raise InputError if a line of a map's header could not be read.
+
+    By which rules its keys were made, or whether all was rolled up, may be what it said: pages that are held would be
+    denied.
+    """
+    if bad := problems.first.get("bad-header"):
+        raise InputError(f"{bad}: mend the line, which may say how to read all others")
 
 
 def rules_of(header: Header) -> str:

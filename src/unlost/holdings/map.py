@@ -12,6 +12,7 @@ from unlost.formats.lines import MAX_LINE_BYTES
 from unlost.formats.problems import Problems
 from unlost.formats.ukvs import Header, UkvsReader
 from unlost.formats.unread import unread
+from unlost.holdings._map_header import refuse_bad_header
 from unlost.uri import DEFAULT_RULES, RULE_SETS
 
 __all__ = ["Answer", "Answers", "Map"]
@@ -23,7 +24,7 @@ class Map:
     path: the file, as it was given.
     header: what stands above its rows.
     rules: the rule set by which addresses become keys: the one that the header's meta names as `rules`, else `wayback`.
-    problems: what could not be read in the header.
+    problems: what is unknown in the header.
     rows: what the core has of it.
 
     All its methods may be called by several threads at once, and let others run meanwhile.
@@ -51,6 +52,7 @@ class Map:
             raise unread(self.path, error) from error
         except InputError as error:
             raise self._named(error) from error
+        refuse_bad_header(self.problems)
         named = self.header.meta.get("rules", DEFAULT_RULES)
         if named not in RULE_SETS:
             raise InputError(

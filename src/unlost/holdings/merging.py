@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from os import PathLike, fspath
-from pathlib import Path
 
 from unlost import _core
 from unlost._core import Progress
@@ -99,11 +98,11 @@ class Difference:
 def diff_maps(before: str | PathLike[str], after: str | PathLike[str], problems: Problems) -> Iterator[Difference]:
     """Yield the keys whose lines differ, in the order of their bytes, in bounded memory.
 
-    Headers are not compared. Raises InputError if a file cannot be read at all, is no map, or has keys out of order.
+    Headers are not compared. Raises InputError if a file cannot be read at all, or only once, as a pipe; if it is no map,
+    or has keys out of order.
     """
     for path in (before, after):
-        if Path(path).is_file():  # a pipe would lose its beginning
-            read_map_header(path)
+        read_map_header(path)
     left, right = _lines(before, problems), _lines(after, problems)
     old, new = next(left, None), next(right, None)
     while old or new:

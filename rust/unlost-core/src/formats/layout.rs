@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use super::is_header;
 use super::object::visit_members;
 use super::shape::Shape;
+use super::{is_header, without_mark};
 
 /// How the lines of an index are made up.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -113,7 +113,7 @@ impl Layout {
     /// Tells the layout by a file's first lines. `None` if there is no line that is a row, or it is none of an index.
     #[must_use]
     pub fn told_by(text: &[u8]) -> Option<Self> {
-        for line in text.split(|&byte| byte == b'\n') {
+        for line in without_mark(text).split(|&byte| byte == b'\n') {
             let line = line.strip_suffix(b"\r").unwrap_or(line);
             if let Some(columns) = Columns::of_header(line) {
                 return Some(Self::Cdx(columns));
@@ -134,6 +134,15 @@ impl Layout {
             };
         }
         None
+    }
+
+    /// Whether a line is a header or a comment. Lists have but comments: anything else may be an address.
+    #[must_use]
+    pub fn is_header(&self, line: &[u8]) -> bool {
+        match self {
+            Self::Urls { .. } => line.first() == Some(&b'#'),
+            _ => is_header(line),
+        }
     }
 
     /// Whether a line in the middle of a file says that its columns are others from here on.

@@ -218,8 +218,9 @@ impl<'a, W: Write> Compactor<'a, W> {
     }
 
     fn move_to_host(&mut self, host: &[u8]) -> Result<(), HoldingsError> {
-        let is_ip = Segments::of(host).is_ip();
-        let levels = if is_ip { 1 } else { self.hosts.levels() };
+        // Rolled up, what stands among addresses would have its line before theirs, which are not below it.
+        let is_apart = Segments::of(host).is_apart();
+        let levels = if is_apart { 1 } else { self.hosts.levels() };
         self.hosts.leave_for(host, levels, &mut self.shape)?;
         // A top-level domain is not rolled up by itself: nothing has to wait for its end.
         if !self.waits || self.hosts.is_at_top() {

@@ -91,8 +91,8 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Appends the normal form of the key of another map's line, with its further key fields, the wildcard kept. Says no if there is
-    /// none.
+    /// Appends the normal form of the key of another map's line, with its further key fields, the wildcard kept. Says no, and
+    /// appends nothing, if there is none.
     #[must_use]
     pub(super) fn write_normal_key(&self, rules: RuleSet, out: &mut Vec<u8>) -> bool {
         let (surt, extra) = self.surt_and_extra();
@@ -101,19 +101,23 @@ impl<'a> Entry<'a> {
             None => (surt, &b""[..]),
         };
         // Old indexes keep addresses without a scheme: what has a path is no host, though nothing ends one in it.
-        let is_host = memchr::memchr3(b')', b'/', b'?', node).is_none();
+        let is_host = !node
+            .iter()
+            .any(|byte| matches!(byte, b')' | b'/' | b'\\' | b'?' | b'#'));
         let with_end = [node, if is_host { b")/" } else { b"" }].concat();
+        let start = out.len();
         if normal_key(&with_end, rules, out).is_err() {
             return false;
         }
-        if let Some(query) = memchr::memchr(b'?', out) {
-            out.truncate(query);
+        if let Some(query) = memchr::memchr(b'?', &out[start..]) {
+            out.truncate(start + query);
         }
         if is_host {
-            let Some(host) = out.strip_suffix(b")/") else {
+            if !out.ends_with(b")/") {
+                out.truncate(start);
                 return false;
-            };
-            out.truncate(host.len());
+            }
+            out.truncate(out.len() - b")/".len());
         } else if !wildcard.is_empty() && out.ends_with(b")/") {
             out.pop();
         }
@@ -123,5 +127,36 @@ impl<'a> Entry<'a> {
             out.extend_from_slice(extra);
         }
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn normal(key: &str) -> Option<String> {
+        let entry = Entry::new(key.as_bytes(), Frequency::UNKNOWN);
+        let mut out = b"before".to_vec();
+        let is_written = entry.write_normal_key(RuleSet::Wayback, &mut out);
+        let out = String::from_utf8(out).expect("ascii");
+        let written = out.strip_prefix("before").expect("it is there").to_owned();
+        assert!(is_written || written.is_empty(), "{key}: {written}");
+        is_written.then_some(written)
+    }
+
+    #[test]
+    fn keys_of_other_maps_are_those_that_are_asked_for() {
+        for (key, expected) in [
+            ("com,a)/B?c=1", "com,a)/b"),
+            ("com,*", "com,*"),
+            ("com,a)/*", "com,a)/*"),
+            // An address without its scheme, whatever ends its host.
+            ("a.com/b", "com,a)/b"),
+            ("a.com\\b", "com,a)/b"),
+            ("a.com#b", "com,a)/"),
+        ] {
+            assert_eq!(normal(key).as_deref(), Some(expected), "{key}");
+        }
+        assert_eq!(normal(")/a"), None);
     }
 }

@@ -5,7 +5,7 @@ use super::harvest::Harvest;
 use super::order::common_len;
 use super::tally::Tally;
 use super::wanted::Wanted;
-use crate::formats::{Block, Layout, Row, RowShape, is_header};
+use crate::formats::{Block, Layout, Row, RowShape};
 use crate::uri::{UriError, key_of_row, plain_page, plain_page_from, plain_uri};
 
 /// Reads blocks of one file.
@@ -186,7 +186,7 @@ impl Scanner<'_> {
         if line.trim_ascii().is_empty() {
             return Ok(());
         }
-        if is_header(line) {
+        if self.layout.is_header(line) {
             if self.layout.is_changed_by(line) {
                 return Err(HoldingsError::Unreadable {
                     line: out.tally.lines,

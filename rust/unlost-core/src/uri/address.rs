@@ -155,8 +155,8 @@ fn parse(text: &[u8]) -> Result<Url, UriError> {
 
 /// The scheme of an address that is not a web page (`dns:`, `warcinfo:`, `mailto:`, `ftp:` …), in lower case.
 ///
-/// `None` for http and https, for an address without a scheme, and for `localhost:8080/x`, which is a host and
-/// a port.
+/// `None` for http and https, for an address without a scheme, and for `localhost:8080/x` and `localhost:8080)/x`, which
+/// are a host and a port.
 #[must_use]
 pub fn foreign_scheme(text: &[u8]) -> Option<String> {
     let text = trim(text);
@@ -201,7 +201,11 @@ fn has_web_scheme(text: &[u8]) -> bool {
 /// Whether what follows a colon is a port and not the body of another scheme's address.
 fn starts_with_port(rest: &[u8]) -> bool {
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    matches!(digits, 1..=5) && matches!(rest.get(digits), None | Some(b'/' | b'?' | b'#' | b'\\'))
+    matches!(digits, 1..=5)
+        && matches!(
+            rest.get(digits),
+            None | Some(b'/' | b'?' | b'#' | b'\\' | b')')
+        )
 }
 
 /// The text with each byte that is not part of a UTF-8 sequence written as an escape, as a server would have got it.
@@ -240,6 +244,7 @@ mod tests {
             ("example.com:80", None),
             ("example.com:808080/", None),
             ("localhost:", None),
+            ("localhost:8080)/a", None),
             ("example.com/a:b", None),
             ("//example.com", None),
         ] {

@@ -26,6 +26,8 @@ pub enum UriError {
     BadPort,
     /// Meant as a SURT, and not one.
     NotSurt,
+    /// A query of session ids within session ids, so deep that nobody can have meant it.
+    Nested,
 }
 
 impl UriError {
@@ -40,6 +42,7 @@ impl UriError {
             Self::BadHost { .. } => "bad-host",
             Self::BadPort => "bad-port",
             Self::NotSurt => "not-surt",
+            Self::Nested => "nested",
         }
     }
 }
@@ -61,6 +64,7 @@ impl fmt::Display for UriError {
             }
             Self::BadPort => write!(f, "bad port: expected a number from 0 to 65535"),
             Self::NotSurt => write!(f, "not a SURT: expected a form such as `com,example)/path`"),
+            Self::Nested => write!(f, "nested: its query has session ids within session ids"),
         }
     }
 }

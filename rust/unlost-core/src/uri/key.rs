@@ -74,9 +74,9 @@ fn write(text: &[u8], rules: RuleSet, usage: Use, out: &mut Vec<u8>) -> Result<(
     let start = out.len();
     let result = match split_surt(text) {
         Some(_) if text.len() > MAX_BYTES => Err(UriError::TooLong),
-        Some((host_and_port, tail)) => write_host(host_and_port, usage, out).map(|()| {
+        Some((host_and_port, tail)) => write_host(host_and_port, usage, out).and_then(|()| {
             out.push(b')');
-            tail::write(tail, rules, usage, out);
+            tail::write(tail, rules, usage, out)
         }),
         None => Address::read(text).and_then(|address| surt::write(&address, rules, usage, out)),
     };

@@ -45,6 +45,14 @@ impl<'a> Segments<'a> {
         is_ip(self.host())
     }
 
+    /// Whether the host belongs to no domain: it is an address, or stands among addresses in the order of keys, since its top
+    /// label is a number, as no name's is.
+    #[must_use]
+    pub fn is_apart(&self) -> bool {
+        let top = self.host().split(|&byte| byte == b',').next();
+        self.is_ip() || top.is_some_and(|top| !top.is_empty() && top.iter().all(u8::is_ascii_digit))
+    }
+
     /// The labels from the top down, the port on the last: `uk`, `co`, `bbc:8080`.
     pub fn host_labels(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let whole = self.is_ip();

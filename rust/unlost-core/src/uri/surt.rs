@@ -23,8 +23,7 @@ pub(super) fn write(
         out.extend_from_slice(format!(":{port}").as_bytes());
     }
     out.push(b')');
-    tail::write(address.tail(), rules, usage, out);
-    Ok(())
+    tail::write(address.tail(), rules, usage, out)
 }
 
 /// Appends the canonical form of an address, with the scheme that it came with.

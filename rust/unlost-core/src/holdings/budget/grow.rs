@@ -197,7 +197,7 @@ impl<'a> Grower<'a> {
             None => (0, 0),
         };
         let host = self.key[..host_end].to_vec();
-        let levels = if Segments::of(&host).is_ip() {
+        let levels = if Segments::of(&host).is_apart() {
             1
         } else {
             self.growth.host_depth
