@@ -73,6 +73,11 @@ def agree(headers: list[tuple[str, str]], body: bytes) -> None:
         expected, model_is_broken = body, False
     if model_is_broken and problems == ["bad-coding"]:
         return
+    if model_is_broken != is_broken and any("br" in value for _, value in headers):
+        # Brotli has no checksum: damage is seen only where it makes no sense, by one reader before the other.
+        is_alone = headers == [("Content-Encoding", "br")]
+        assert not is_alone or content.startswith(expected) or expected.startswith(content)
+        return
     assert (is_broken, is_broken_too, is_cut) == (model_is_broken, model_is_broken, False)
     assert ("cut-coding" in problems) == is_broken
     assert (digest, size) == (hashlib.sha1(content, usedforsecurity=False).digest(), len(content))

@@ -120,11 +120,13 @@ class Model:
     def _goes_on(self) -> bool:
         """Step into the next member if what is being read goes on in it."""
         before = self.members[self.at]
+        self.is_past_the_end = False
         if before.damage or self.is_plain or self.at + 1 == len(self.members):
             return False
         self._next_member()
         here = self.members[self.at]
         goes_on = not here.after_garbage and not _STARTS_RECORD.match(here.text)
+        self.is_past_the_end = not goes_on
         self.count = int(goes_on)
         return goes_on
 
@@ -184,7 +186,8 @@ class Model:
         if self.is_plain:
             return self.position - offset
         ended = self.members[self.at]
-        if is_short and self.position == 0 and self.at > 0:
+        # Of a member without text it is the record's if it is sound.
+        if is_short and (self.is_past_the_end or (self.position == 0 and ended.damage)):
             ended = self.members[self.at - 1]
         if not is_short:
             self._skip_line_ends()
