@@ -53,7 +53,7 @@ def serving(host: str = "", clients: str = "", *, is_durable: bool = False) -> I
     """Run a server that forgets everything afterwards.
 
     host: another address of this machine at which it is reached, too, by those in the network `clients`.
-    is_durable: whether what was answered for outlives the server's end at any moment, which takes longer.
+    is_durable: whether what was answered for outlives the server's processes, which takes longer.
     """
     folder = Path(tempfile.mkdtemp(prefix="unlost-postgresql-"))
     try:
