@@ -75,6 +75,7 @@ test-thorough: $(VENV)/.built $(VENV)/.tools $(NEIGHBOURS) ## The tests with ran
 
 # Neighbours stay with the usual one: not all of them run with every Python that we are tested with.
 test-with: ## The tests with another Python, in an environment of its own: make test-with PYTHON=python3.13
+	scripts/need python
 	$(MAKE) test NEIGHBOUR_PYTHON=python3 VENV=.venv-$$($(PYTHON) -c 'import sys; print(*sys.version_info[:2], sep=".")')
 
 # A fuzz target that no longer compiles is found here, and not by who wants to fuzz.
@@ -181,4 +182,4 @@ dist: $(VENV)/.built ## Wheel and source archive, checked, and tried with every 
 	scripts/dist
 
 clean: ## Remove everything that was built
-	rm -rf $(VENV) .neighbours target rust/fuzz/target dist
+	rm -rf $(VENV) .venv-* .neighbours target rust/fuzz/target rust/fuzz/grown rust/fuzz/found dist
