@@ -98,8 +98,8 @@ class Difference:
 def diff_maps(before: str | PathLike[str], after: str | PathLike[str], problems: Problems) -> Iterator[Difference]:
     """Yield the keys whose lines differ, in the order of their bytes, in bounded memory.
 
-    Headers are not compared. Raises InputError if a file cannot be read at all, or only once, as a pipe; if it is no map,
-    or has keys out of order.
+    Headers are not compared. Raises InputError if a file cannot be read, or only once, as a pipe; if it is no map, or
+    its keys are not in order.
     """
     for path in (before, after):
         read_map_header(path)
