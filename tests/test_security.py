@@ -1,6 +1,8 @@
 """The threat model says what is so: each threat has something that stops it and a test that exists."""
 
+import hashlib
 import re
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -56,8 +58,22 @@ def test_every_target_is_fuzzed_and_told_of() -> None:
     assert set(run[1].split()) == targets
     assert {each.name for each in (ROOT / "rust" / "fuzz" / "corpus").iterdir()} == targets
     assert all(any((ROOT / "rust" / "fuzz" / "corpus" / name).iterdir()) for name in targets)
+    assert {each.name for each in (ROOT / "rust" / "fuzz" / "kept").iterdir()} == {f"{name}.tar.gz" for name in targets}
     told = PAGE.partition("## Fuzzing")[2]
     assert set(re.findall(r"`(\w+)`", told[told.index("| targets |") : told.index("Readers in Python")])) == targets
+
+
+@pytest.mark.parametrize("target", sorted(file.stem for file in (ROOT / "rust" / "fuzz" / "targets").glob("*.rs")))
+def test_what_fuzzing_grew_is_kept(target: str) -> None:
+    """Each pack has inputs, named by their digests, that are no longer than fuzzing makes them."""
+    with tarfile.open(ROOT / "rust" / "fuzz" / "kept" / f"{target}.tar.gz") as kept:
+        inputs = [(each.name, kept.extractfile(each)) for each in kept]
+        assert inputs
+        for name, file in inputs:
+            assert file is not None
+            body = file.read()
+            assert len(body) <= 512
+            assert hashlib.sha1(body, usedforsecurity=False).hexdigest() == name
 
 
 def test_the_audit_reads_what_is_pinned() -> None:
