@@ -13,6 +13,7 @@ WORDS = {
     "no-host": "an address without a host",
     "no-uri": "a record without an address",
     "not-surt": "a key in a form that no index has",
+    "nested": "an address with session ids within session ids",
     # of lines and fields
     "bad-column": "a column whose values cannot be used",
     "bad-date": "a date that is none",
