@@ -24,9 +24,11 @@ fuzz_target!(|body: &[u8]| {
     let Some(read) = text::read(body, mime, "http://h.example/d/", None) else {
         return;
     };
-    assert!(!read.cut || body.starts_with(b"\x1f\x8b"));
-    assert!(body.starts_with(b"\x1f\x8b") || read.text.len() <= 3 * body.len());
-    if mime.is_some_and(|mime| mime.contains("html")) {
+    // What is packed loses its type.
+    let may_be_packed = body.starts_with(b"\x1f\x8b");
+    assert!(!read.cut || may_be_packed);
+    assert!(may_be_packed || read.text.len() <= 3 * body.len());
+    if mime.is_some_and(|mime| mime.contains("html")) && !may_be_packed {
         for gap in ["  ", "\n\n", " \n", "\n ", "\t", "\r", "\x0c"] {
             assert!(!read.text.contains(gap));
         }
