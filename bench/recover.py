@@ -103,7 +103,7 @@ def frontier() -> None:
             uris = [f"{HOST}/folder/{number % 977}/page-{number:07}.html?a=b" for number in range(begin, begin + 1000)]
             keep_captures([Capture(uri, None, "20140210000001", 200, archive="a") for uri in uris], state, plan)
         state.commit()
-        Following(plan, Scope.of(plan), state).want_listed()
+        Following(plan, Scope.of(plan), state, 2026).want_listed()
         state.commit()
         counts = state.resources.counts()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -69,7 +69,14 @@ def recovered(
         warcs = Warcs(folder / "warc", clock, "study")
         try:
             recovery = Recovery(
-                Plan(site.url, policy=policy), state, warcs, repositories, clock, lambda *_: None, sent=sent
+                # As the dissertation recovered: nothing of other hosts, and no page that is an error page.
+                Plan(site.url, policy=policy, page_requisites=False, drop_rejected=True),
+                state,
+                warcs,
+                repositories,
+                clock,
+                lambda *_: None,
+                sent=sent,
             )
             asyncio.run(recovery.run())
         finally:

@@ -39,7 +39,7 @@ def test_a_site_comes_back_with_what_is_known_of_it(archive: FakeArchive, tmp_pa
     """What came back, from where and when, what is missing, and what is left to do are told."""
     found = unlost.recover("lost.example", tmp_path / "it", archives=[archive.registry_entry()])
     assert found.folder == tmp_path / "it"
-    assert found.counts() == {"listed": 1, "queued": 0, "recovered": 3, "missing": 1}
+    assert found.counts() == {"listed": 0, "queued": 0, "recovered": 4, "substituted": 0, "missing": 1}
     resources = {each.url: each for each in found.resources()}
     assert set(resources) == {SITE, f"{SITE}about", f"{SITE}i.png"}
     about = resources[f"{SITE}about"]
@@ -73,7 +73,7 @@ def test_it_goes_on_where_it_ended(archive: FakeArchive, tmp_path: Path) -> None
     assert not (first.run and first.run.is_done)
     copies = archive.count("replay")
     again = unlost.recover(SITE, tmp_path / "it", archives=[entry])
-    assert again.counts()["recovered"] == 3
+    assert again.counts()["recovered"] == 4
     assert archive.count("replay") == copies + 2
 
 
@@ -103,7 +103,7 @@ def test_progress_is_told_and_what_it_raises_is_raised(archive: FakeArchive, tmp
     with pytest.raises(EnoughError):
         unlost.recover(SITE, tmp_path / "it", archives=[entry], on_progress=raising)
     found = unlost.recover(SITE, tmp_path / "it", archives=[entry], on_progress=lambda event, _: told.append(event))
-    assert found.counts()["recovered"] == 3
+    assert found.counts()["recovered"] == 4
     assert "recovered" in told
 
 
@@ -118,7 +118,7 @@ def test_it_works_inside_of_an_event_loop_and_awaited(archive: FakeArchive, tmp_
 
     first, second = asyncio.run(both())
     assert first == second
-    assert first["recovered"] == 3
+    assert first["recovered"] == 4
 
 
 def test_it_is_exported_and_reported(archive: FakeArchive, tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_it_is_exported_and_reported(archive: FakeArchive, tmp_path: Path) -> No
     assert (german.parent / "report.json").read_bytes() == (page.parent / "report.json").read_bytes()
     lines = (page.parent / "report.json").read_text().splitlines()
     assert [json.loads(line).get("uri") for line in lines].count(f"{SITE}about") == 1
-    assert unlost.compare(tmp_path / "it", tmp_path / "site.wacz").counts.identical == 3
+    assert unlost.compare(tmp_path / "it", tmp_path / "site.wacz").counts.identical == 4
     with pytest.raises(UsageError, match="leave out what is for files"):
         found.export(tmp_path / "other.wacz", hosting=True)
 
@@ -148,7 +148,7 @@ def test_a_recovery_from_before_is_opened_by_its_folder(archive: FakeArchive, tm
     unlost.recover(SITE, tmp_path / "it", archives=[archive.registry_entry()])
     found = unlost.Recovered(tmp_path / "it")
     assert found.run is None
-    assert found.counts()["recovered"] == 3
+    assert found.counts()["recovered"] == 4
     with pytest.raises(InputError, match="did not come back"):
         found.read(f"{SITE}gone")
     with pytest.raises(InputError, match="No such file or directory"):
@@ -223,7 +223,7 @@ def test_ctrl_c_is_raised_and_loses_nothing(tmp_path: Path) -> None:
         archive.heal()
         with closing(sqlite3.connect(tmp_path / "it" / "state.sqlite")) as state:
             assert state.execute("SELECT count(*) FROM capture").fetchone()[0] > 0
-        assert unlost.recover(SITE, tmp_path / "it", archives=registry).counts()["recovered"] == 3
+        assert unlost.recover(SITE, tmp_path / "it", archives=registry).counts()["recovered"] == 4
 
 
 def test_a_real_archive_gives_the_site_back(tmp_path: Path) -> None:
@@ -239,7 +239,7 @@ def test_a_real_archive_gives_the_site_back(tmp_path: Path) -> None:
         again = unlost.recover(SITE, tmp_path / "again", archives=[entry])
         with unlost.Aggregator([entry]) as aggregator:
             found = aggregator.closest(f"{SITE}about", "2020")
-    assert unlost.compare(first.folder, again.folder).counts.identical == 3
+    assert unlost.compare(first.folder, again.folder).counts.identical == 4
     assert again.read(f"{SITE}about") == first.read(f"{SITE}about")
     assert found is not None
     assert found.datetime == datetime(2014, 2, 10, tzinfo=UTC)

@@ -35,11 +35,14 @@ class Command:
 
     registry: the archives. folder: what is recovered into; its parent is this test's own.
     home: where limits are counted.
+    is_linked_only: whether only links are followed, on the site's own hosts, and rejected pages are dropped. The site's
+        data say what comes of that; what comes of the defaults is tested elsewhere.
     """
 
     registry: Path
     folder: Path
     home: Path
+    is_linked_only: bool = True
 
     @property
     def summary(self) -> Path:
@@ -55,7 +58,8 @@ class Command:
     def arguments(self, start: str, *more: str) -> list[str]:
         """Return what stands behind `unlost`."""
         places = ["--archives", str(self.registry), "-o", str(self.folder), "--summary", str(self.summary)]
-        return ["recover", start, *places, "--json", *more]
+        linked = ["--no-page-requisites", "--drop-rejected", *([] if "--policy" in more else ["--linked-only"])]
+        return ["recover", start, *places, "--json", *(linked if self.is_linked_only else []), *more]
 
     def run(self, start: str, *more: str, before: tuple[str, ...] = (), timeout: float = 120) -> Done:
         """Run it to its end. before: what runs it, such as `prlimit`."""
@@ -102,7 +106,7 @@ def options(run: Run, urls: Path | None = None) -> list[str]:
     flags = {
         "--page": run.page,
         "--ignore-case": run.ignore_case,
-        "--requisites": run.requisites,
+        "--page-requisites": run.requisites,
         "--subdomains": run.subdomains,
         "--most-recent": run.most_recent,
     }

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.recover.stubs import Held, Stub
 from tests.virtual_clock import VirtualClock
-from unlost.recover.plan import Plan
+from unlost.recover.plan import Plan, Policy
 from unlost.recover.recovery import Recovery
 from unlost.recover.result import Result
 from unlost.recover.state.state import State
@@ -36,9 +36,14 @@ class Run:
         self.folder = folder
         self.max_bytes = max_bytes
         self.archives = archives
-        self.plan = Plan(SITE, **plan)
+        self.plan = self.planned(**plan)
         self.clock = VirtualClock()
         self.events: list[tuple[str, dict[str, object]]] = []
+
+    def planned(self, **plan: Any) -> Plan:  # noqa: ANN401
+        """Return a plan that follows links on the site's own hosts, and drops rejected pages, unless told otherwise."""
+        linked = {"policy": Policy.KNOWLEDGEABLE, "page_requisites": False, "drop_rejected": True}
+        return Plan(SITE, **{**linked, **plan})
 
     def __call__(self, **options: Any) -> Result:  # noqa: ANN401  those of Recovery
         """Run it."""
@@ -70,6 +75,11 @@ class Run:
                 for entry in entries(state)
                 if not entry.uri.endswith(("robots.txt", "sitemap.xml"))
             }
+
+    def with_defaults(self, **plan: Any) -> "Run":  # noqa: ANN401
+        """Recover with the defaults of a plan from now on, but for these options; return itself."""
+        self.plan = Plan(SITE, **plan)
+        return self
 
     def told(self, event: str) -> list[dict[str, object]]:
         """Return what was told by a word."""

@@ -12,7 +12,7 @@ from tests.recover.stubs import Held, Stub
 from unlost.errors import FailedError, NotNowError, UsageError
 from unlost.formats.capture import Capture
 from unlost.recover import recovery
-from unlost.recover.plan import Plan, Policy
+from unlost.recover.plan import Policy
 from unlost.recover.state.state import State
 
 
@@ -36,7 +36,7 @@ def test_a_list_that_is_no_longer_wanted_keeps_nobody_waiting(tmp_path: Path) ->
     """Without lists, that one failed before does not matter any more."""
     run = Run(tmp_path, Stub("a", [page("")], error=FailedError("timeout", "a", "timeout")))
     assert run().unlisted == {"a": "timeout"}
-    run.plan = Plan(SITE, policy=Policy.NAIVE)
+    run.plan = run.planned(policy=Policy.NAIVE)
     assert run().is_done
 
 
@@ -48,7 +48,7 @@ def test_an_archive_that_takes_no_part_any_more_is_not_asked(tmp_path: Path) -> 
     )
     run = Run(tmp_path, a, b, limit=1)
     run()
-    run.plan, run.archives = Plan(SITE), (a,)
+    run.plan, run.archives = run.planned(), (a,)
     assert run().is_done
     assert run.outcome() == {"": "a 20140101000000", "one": "a 20140101000000", "two": None}
     run.archives = (a, b)
@@ -92,7 +92,7 @@ def test_a_limit_counts_what_is_looked_at_again_once(tmp_path: Path) -> None:
     a = Stub("a", [page("", *map(str, range(9))), *(page(str(number)) for number in range(9))])
     run = Run(tmp_path, a, limit=3, all_versions=True)
     run()
-    run.plan = Plan(SITE, limit=5, all_versions=True)
+    run.plan = run.planned(limit=5, all_versions=True)
     run()
     assert len(run.outcome()) == 5
 
@@ -116,7 +116,7 @@ def test_nobody_waits_for_a_list_when_there_is_enough(
     result = run(should_stop=lambda: seconds > 1 and bool(asked))
     assert result.is_stopped is (seconds > 1)
     assert result.is_stopped or run.outcome().keys() == {""}
-    run.plan = Plan(SITE, limit=2)
+    run.plan = run.planned(limit=2)
     run(should_stop=lambda: seconds > 1 and len(asked) > 1)
     assert len(asked) == 2
 
@@ -142,7 +142,7 @@ def test_another_scope_counts_from_the_beginning(
     a = Stub("a", NUMBERS)
     run = Run(tmp_path, a, **before)
     run()
-    run.plan = Plan(SITE, **after)
+    run.plan = run.planned(**after)
     run()
     assert {path for path, copy in run.outcome().items() if copy} == found
     assert len(a.fetched) == len(found)
@@ -152,7 +152,7 @@ def test_another_scope_counts_also_after_a_stop(tmp_path: Path) -> None:
     """What was not looked at again before somebody stopped it is looked at by the next run."""
     run = Run(tmp_path, Stub("a", NUMBERS), depth=0)
     run()
-    run.plan = Plan(SITE)
+    run.plan = run.planned()
     run(should_stop=lambda: True)
     assert run().is_done
     assert {path for path, copy in run.outcome().items() if copy} == {"", "far", *"012345678"}
@@ -175,7 +175,7 @@ def test_letter_case_counts_or_not_from_the_beginning(tmp_path: Path) -> None:
     """Names that were made with another rule are not mixed with new ones."""
     run = Run(tmp_path, Stub("a", NUMBERS))
     run()
-    run.plan = Plan(SITE, ignore_case=True)
+    run.plan = run.planned(ignore_case=True)
     with pytest.raises(UsageError, match="--ignore-case"):
         run()
 

@@ -54,8 +54,8 @@ WORTHS = [
     ("the digest of nothing, without a status", {"status": None, "digest": NOTHING}, Worth.EMPTY),
     ("another digest of nothing", {"digest": "md5:d41d8cd98f00b204e9800998ecf8427e"}, Worth.EMPTY),
     ("no bytes", {"status": 200, "length": 0}, Worth.EMPTY),
-    ("no content", {"status": 204}, Worth.EMPTY),
-    ("not modified, and no revisit", {"status": 304}, Worth.EMPTY),
+    ("no content", {"status": 204}, Worth.NO_CONTENT),
+    ("not modified, and no revisit", {"status": 304}, Worth.NO_CONTENT),
     ("a redirect to https", {"status": 301, "redirect": "https://lost.example/a/page.html"}, Worth.SELF),
     ("a redirect to itself, relative", {"status": 301, "redirect": "page.html#top"}, Worth.SELF),
     ("a redirect to other letters", {"status": 301, "redirect": "/A/page.html"}, Worth.REDIRECT),
@@ -79,7 +79,7 @@ COPIES = [
     ({"status": None}, 10, None, Worth.GOOD),
     ({"migrated": True}, 10, None, Worth.MIGRATED),
     ({}, 0, None, Worth.EMPTY),
-    ({}, 0, "length", Worth.EMPTY),
+    ({}, 0, "length", Worth.NO_CONTENT),
     ({"digest": NOTHING}, 10, None, Worth.GOOD),
     ({}, 10, "length", Worth.PARTIAL),
     ({"status": 206}, 10, None, Worth.PARTIAL),
@@ -87,7 +87,7 @@ COPIES = [
     ({"status": 302, "redirect": "/b"}, 0, None, Worth.REDIRECT),
     ({"status": 302, "redirect": "http://parked.example/"}, 0, None, Worth.ELSEWHERE),
     ({"status": 302, "redirect": PAGE}, 10, None, Worth.SELF),
-    ({"status": 304}, 0, None, Worth.EMPTY),
+    ({"status": 304}, 0, None, Worth.NO_CONTENT),
 ]
 
 

@@ -37,7 +37,7 @@ def test_each_payload_costs_one_request(tmp_path: Path) -> None:
     """Of what has a good capture; errors cost none, and nothing but lists was asked for."""
     same = Held(f"{SITE}1", "20140101000000", b"same"), Held(f"{SITE}2", "20140101000000", b"same")
     a = Stub("a", [*same, Held(SITE, "20140101000000", b"home"), Held(f"{SITE}gone", "20140101000000", status=404)])
-    assert costs(tmp_path, a) == [Cost("a", 0, 2, 0)]
+    assert costs(tmp_path, a) == [Cost("a", 0, 2, 0, 0.0)]
     assert [question.split()[0] for question in a.asked] == ["list"]
 
 
@@ -45,4 +45,4 @@ def test_days_are_those_of_the_daily_limit(tmp_path: Path) -> None:
     """All that is left, divided by what a day allows, each begun day whole."""
     a = Stub("a", [Held(f"{SITE}{number}", "20140101000000", str(number).encode()) for number in range(25)])
     a.archive = replace(a.archive, quotas=(Limit(10, 86_400, (Work.REPLAY,), "what the test says"),))
-    assert costs(tmp_path, a) == [Cost("a", 0, 25, 3)]
+    assert costs(tmp_path, a) == [Cost("a", 0, 25, 3, 0.0)]

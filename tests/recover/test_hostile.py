@@ -136,7 +136,7 @@ def test_nobody_but_archives_is_asked(tmp_path: Path) -> None:
         secret = f"{inside.archives['inside'].fake.base}/secret.gif"
         moved = replace(page("/moved.html"), statuscode=302, location=secret)
         with hostile(tmp_path, page("/", secret, "/moved.html"), moved) as (_, command):
-            assert command.run(ROOT, "--requisites").code in (0, 4)
+            assert command.run(ROOT, "--page-requisites").code in (0, 4)
         assert inside.asked == []
 
 

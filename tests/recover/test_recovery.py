@@ -9,7 +9,7 @@ import pytest
 from tests.recover.running import SITE, Run, page
 from tests.recover.stubs import Held, Stub
 from unlost.errors import FailedError
-from unlost.recover.plan import Plan, Policy
+from unlost.recover.plan import Policy
 from unlost.recover.state.resources import Standing
 
 
@@ -125,7 +125,7 @@ def test_the_same_command_goes_on(tmp_path: Path) -> None:
     assert run().is_done
     assert a.asked == ["list http://lost.example"]  # nothing leads to what is new
     a.held[0] = page("", "one", "two", "three")
-    run.plan = Plan(SITE, urls=(f"{SITE}three",))
+    run.plan = run.planned(urls=(f"{SITE}three",))
     a.asked.clear()
     run()
     assert a.fetched == [f"{SITE}three"]
@@ -210,7 +210,7 @@ def test_a_limit_holds(tmp_path: Path) -> None:
     run()
     run()
     assert len(run.outcome()) == 3
-    run.plan = Plan(SITE, limit=5)
+    run.plan = run.planned(limit=5)
     run()
     assert len(run.outcome()) == 5
 

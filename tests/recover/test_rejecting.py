@@ -113,24 +113,37 @@ def test_years_of_parking_are_passed_over(tmp_path: Path) -> None:
     assert stub.fetched.count(f"{SITE}one") <= 12
 
 
-def test_nothing_is_rejected_if_that_is_asked_for(tmp_path: Path) -> None:
-    """With `keep_rejected` the last copy with a good status is taken, also where it was rejected before."""
-    stub = Stub("a", [page("", "one"), bad("one", "20150101000000"), page("one", date="20120101000000"), page("spam")])
-    run = Run(tmp_path / "at once", stub, keep_rejected=True)
-    run.folder.mkdir()
-    run()
-    expected = {"": "a 20140101000000", "one": "a 20150101000000", "spam": "a 20140101000000"}
-    assert run.outcome() == expected
-    assert rejections(run.folder) == []
-
-    (tmp_path / "later").mkdir()
-    assert Run(tmp_path / "later", stub)().is_done
-    later = Run(tmp_path / "later", stub, keep_rejected=True)
+def test_a_rejected_page_is_kept_if_there_is_no_better_capture(tmp_path: Path) -> None:
+    """It counts as recovered, is marked as doubtful, and its links are followed; other captures are tried first."""
+    stub = Stub("a", [page("", "one"), bad("one", "20150101000000"), bad("one", "20130101000000"), page("spam")])
+    run = Run(tmp_path, stub, drop_rejected=False)
+    result = run()
+    assert result.is_done
+    assert run.outcome() == {"": "a 20140101000000", "one": "a 20150101000000", "spam": "a 20140101000000"}
+    assert (result.doubtful, len(rejections(tmp_path))) == (1, 2)
+    assert [told["doubtful"] for told in run.told("recovered") if told["uri"] == f"{SITE}one"] == [True]
+    with StateReading(tmp_path) as state:
+        assert [(each.uri, each.datetime) for each in state.doubtful()] == [(f"{SITE}one", "20150101000000")]
+        assert f"{SITE}one" in [chosen.uri for chosen in state.chosen()]
     stub.asked.clear()
-    assert later().is_done
-    assert later.outcome().keys() == expected.keys()
+    assert run().is_done
+    assert stub.fetched == []
+
+
+def test_rejected_pages_come_back_and_go_with_the_option(tmp_path: Path) -> None:
+    """What was dropped is kept when the option is left out, without being fetched again, and the other way round."""
+    stub = Stub("a", [page("", "one"), bad("one", "20150101000000"), page("spam")])
+    run = Run(tmp_path, stub, drop_rejected=True)
+    assert run().is_done
+    assert run.outcome() == {"": "a 20140101000000", "one": None}
+    run.plan = run.planned(drop_rejected=False)
+    stub.asked.clear()
+    assert run().doubtful == 1
+    assert run.outcome() == {"": "a 20140101000000", "one": "a 20150101000000", "spam": "a 20140101000000"}
     assert f"{SITE}one" not in stub.fetched
-    assert rejections(later.folder) == []
+    run.plan = run.planned(drop_rejected=True)
+    assert run().doubtful == 0
+    assert run.outcome()["one"] is None
 
 
 def test_a_site_that_was_taken_over_is_found_out_by_its_past(tmp_path: Path) -> None:
@@ -198,7 +211,9 @@ def test_a_state_from_before_there_were_verdicts_is_read(tmp_path: Path) -> None
     run()
     before = run.outcome()
     connection = sqlite3.connect(tmp_path / NAME)
-    connection.executescript("DROP TABLE rejected; DROP TABLE candidate; PRAGMA user_version = 1")
+    connection.executescript(
+        "DROP TABLE rejected; DROP TABLE candidate; DROP TABLE substitute; PRAGMA user_version = 1"
+    )
     connection.close()
     with StateReading(tmp_path) as state:
         assert len(list(state.chosen())) == 2

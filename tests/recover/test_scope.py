@@ -61,23 +61,22 @@ ADMITTED = [
     ("http://example.com/A/b", Use.PAGE, {}, False),
     ("http://example.com/A/b", Use.PAGE, {"ignore_case": True}, True),
     ("http://example.com:8080/a/b", Use.PAGE, {}, False),
-    ("http://other.example/a/b", Use.PAGE, {}, False),
     ("http://sub.example.com/a/b", Use.PAGE, {}, False),
     ("http://sub.example.com/x", Use.PAGE, {"subdomains": True}, True),
     ("http://sub.example.com:81/x", Use.PAGE, {"subdomains": True}, False),
     ("http://notexample.com/a/b", Use.PAGE, {"subdomains": True}, False),
     ("http://example.com/x", Use.PAGE, {"subdomains": True}, False),
-    ("http://other.example/a/b", Use.PAGE, {"requisites": True}, False),
-    # what pages need: anywhere on the site's hosts, elsewhere if it is asked for
+    ("http://other.example/a/b", Use.PAGE, {}, False),
+    # what pages need: anywhere, or only on the site's hosts
     ("http://example.com/logo.png", Use.REQUISITE, {}, True),
-    ("http://cdn.example/logo.png", Use.REQUISITE, {}, False),
-    ("http://cdn.example/logo.png", Use.REQUISITE, {"requisites": True}, True),
-    ("http://img.example.com/logo.png", Use.REQUISITE, {}, False),
-    ("http://img.example.com/logo.png", Use.REQUISITE, {"subdomains": True}, True),
+    ("http://cdn.example/logo.png", Use.REQUISITE, {}, True),
+    ("http://cdn.example/logo.png", Use.REQUISITE, {"page_requisites": False}, False),
+    ("http://img.example.com/logo.png", Use.REQUISITE, {"page_requisites": False}, False),
+    ("http://img.example.com/logo.png", Use.REQUISITE, {"subdomains": True, "page_requisites": False}, True),
     ("http://example.com/logo.png", Use.REQUISITE, {"page": True}, True),
     # lists: on the site's hosts
     ("http://example.com/sitemap2.xml", Use.LIST, {}, True),
-    ("http://other.example/sitemap.xml", Use.LIST, {"requisites": True}, False),
+    ("http://other.example/sitemap.xml", Use.LIST, {}, False),
     ("http://example.com/sitemap.xml", Use.LIST, {"page": True}, False),
     ("http://example.com/sitemap.xml", Use.LIST, {"include": (r"\.html$",)}, True),
     ("http://example.com/sitemap.xml", Use.LIST, {"exclude": ("sitemap",)}, False),
@@ -96,10 +95,10 @@ ADMITTED = [
     ("http://example.com/a/B.html", Use.PAGE, {"exclude": ("b.html",), "ignore_case": True}, False),
     (SITE, Use.PAGE, {"include": ("nothing",)}, True),
     # what is no page
-    ("mailto:me@example.com", Use.PAGE, {"requisites": True}, False),
+    ("mailto:me@example.com", Use.PAGE, {}, False),
     ("ftp://example.com/a/b", Use.PAGE, {}, False),
-    ("data:,x", Use.REQUISITE, {"requisites": True}, False),
-    ("http://exa mple.com/", Use.REQUISITE, {"requisites": True}, False),
+    ("data:,x", Use.REQUISITE, {}, False),
+    ("http://exa mple.com/", Use.REQUISITE, {}, False),
     ("", Use.PAGE, {}, False),
 ]
 
@@ -179,7 +178,7 @@ def test_scopes_hold_together(
     start: str, other: str, use: Use, page: bool, subdomains: bool, ignore_case: bool
 ) -> None:
     """Beginnings are wanted; spellings of one page are judged alike; pages are on own hosts and in what is listed."""
-    plan = Plan(start, page=page, subdomains=subdomains, ignore_case=ignore_case)
+    plan = Plan(start, page=page, subdomains=subdomains, ignore_case=ignore_case, page_requisites=False)
     scope = Scope.of(plan)
     assert all(scope.admits(uri, each, 0) for uri, each in scope.beginnings())
     assert name_of(scope.beginnings()[0][0]) == name_of(start)

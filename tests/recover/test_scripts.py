@@ -135,7 +135,7 @@ def test_the_scope_holds_for_guesses(tmp_path: Path) -> None:
     other, held = "http://b.example/b.gif", picture("no/c.gif")
     guesses = scripted("", other, "/no/c.gif", "/d.html", links=())
     stub = Stub("a", [guesses, held, page("d.html"), Held(other, DAY, b"GIF89a", "image/gif")])
-    run = Run(tmp_path, stub, requisites=True, exclude=("/no/",), depth=0, policy=Policy.NAIVE)
+    run = Run(tmp_path, stub, page_requisites=True, exclude=("/no/",), depth=0, policy=Policy.NAIVE)
     run()
     assert run.outcome() == {"": f"a {DAY}"}
     assert stub.fetched == [SITE]

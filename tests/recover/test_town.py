@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.run import unlost
 from tests.recover.archives import Archives
 from tests.recover.checking import check, check_bytes, told
 from tests.recover.command import Command, Done, options
@@ -122,16 +123,30 @@ def test_what_is_rejected_is_told_and_kept(whole: tuple[Command, Done, list[tupl
     assert [each["reason"] for each in done.of("missing") if "only-parked" in each["uri"]] == ["rejected"]
 
 
-def test_what_is_rejected_may_be_kept(make: Callable[[], Command]) -> None:
-    """With `--keep-rejected` nothing is, and the last capture with a good status is taken."""
-    command = make()
-    done = command.run(SPECIAL, "--keep-rejected", "--only", "a")
+def test_what_is_rejected_is_kept_by_default(make: Callable[[], Command]) -> None:
+    """A page of which there are only rejected captures is there, and called doubtful; its links are followed."""
+    command = replace(make(), is_linked_only=False)
+    done = command.run(SPECIAL, "--linked-only", "--no-page-requisites", "--only", "a")
     assert done.code == 0, done.said
-    assert done.of("rejected") == []
     found = told(SITE, DEFAULT, command.summary)
-    assert found[f"{HOST}/special/soft.html"].date == "20120601000000"
     assert found[f"{HOST}/special/only-parked.html"].date == "20110601000000"
     assert not found[f"{HOST}/special/spam.html"].is_missing
+    assert done.events[-1]["doubtful"] == len([each for each in done.of("recovered") if each["doubtful"]]) > 0
+
+
+@pytest.mark.parametrize("name", ["requisites", "keep-rejected"])
+def test_removed_options_are_refused_with_a_hint(name: str, make: Callable[[], Command]) -> None:
+    """As flag, variable and setting, they name what to give instead."""
+    command = make()
+    done = command.run(ROOT, f"--{name}")
+    assert (done.code, "was removed" in done.said) == (2, True), done.said
+    variable = {f"UNLOST_RECOVER_{name.upper().replace('-', '_')}": "1"}
+    refused = unlost(*command.arguments(ROOT), env=command.environment | variable)
+    assert (refused.returncode, b"was removed" in refused.stderr) == (2, True), refused.stderr
+    command.home.mkdir(parents=True, exist_ok=True)
+    (command.home / "config.toml").write_text(f"[recover]\n{name.replace('-', '_')} = true\n")
+    done = command.run(ROOT)
+    assert (done.code, "was removed" in done.said) == (2, True), done.said
 
 
 def test_the_summary_names_the_others_that_had_it(whole: tuple[Command, Done, list[tuple[str, str]]]) -> None:

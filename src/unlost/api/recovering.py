@@ -22,7 +22,7 @@ from unlost.archives.spelling import asked
 from unlost.clock import SystemClock
 from unlost.errors import UsageError
 from unlost.formats.folders import made
-from unlost.recover.plan import Plan, Policy
+from unlost.recover.plan import CHOICES, Plan, Policy
 from unlost.recover.recovery import Recovery
 from unlost.recover.result import Result
 from unlost.recover.scope import Scope
@@ -46,7 +46,7 @@ async def recover_async(
     archives: Archives = None,
     only: Collection[str] = (),
     contact: str | None = None,
-    policy: str = "knowledgeable",
+    policy: str | None = None,
     at: When | None = None,
     first: When | None = None,
     last: When | None = None,
@@ -57,7 +57,8 @@ async def recover_async(
     include: Collection[str] = (),
     exclude: Collection[str] = (),
     urls: Collection[str] = (),
-    requisites: bool = False,
+    page_requisites: bool = True,
+    drop_rejected: bool = False,
     all_versions: bool = False,
     until_done: bool = False,
     connections: int = 6,
@@ -67,7 +68,8 @@ async def recover_async(
     plan = _plan(
         url, policy, at, first, last, page=page, subdomains=subdomains, depth=depth, limit=limit,
         include=_texts("include", include), exclude=_texts("exclude", exclude),
-        urls=tuple(asked(each) for each in _texts("urls", urls)), requisites=requisites, all_versions=all_versions,
+        urls=tuple(asked(each) for each in _texts("urls", urls)), page_requisites=page_requisites,
+        drop_rejected=drop_rejected, all_versions=all_versions,
     )  # fmt: skip
     wanted = chosen(archives, only)
     for name, number in (("connections", connections), ("limit", limit), ("depth", depth)):
@@ -92,7 +94,7 @@ def recover(
     archives: Archives = None,
     only: Collection[str] = (),
     contact: str | None = None,
-    policy: str = "knowledgeable",
+    policy: str | None = None,
     at: When | None = None,
     first: When | None = None,
     last: When | None = None,
@@ -103,7 +105,8 @@ def recover(
     include: Collection[str] = (),
     exclude: Collection[str] = (),
     urls: Collection[str] = (),
-    requisites: bool = False,
+    page_requisites: bool = True,
+    drop_rejected: bool = False,
     all_versions: bool = False,
     until_done: bool = False,
     connections: int = 6,
@@ -116,13 +119,15 @@ def recover(
     archives: which there are: None for the registry that is shipped, the path of a registry, or archives themselves.
     only: the ids of the only ones to ask, also if they are off.
     contact: your mail address or page, which archives are told; without one they are asked half as often.
-    policy: how pages are found: `naive`, by links alone; `knowledgeable`, asking only archives that list them;
-        `exhaustive`, all that is listed.
+    policy: None to fetch everything that archives list, except crawl traps and duplicates. `knowledgeable`: only what
+        links lead to. `naive`: the same without listings. `exhaustive`: everything listed.
     at: the site as of a moment. first, last: captures from and up to one.
     page: only this page, with what is needed to show it. subdomains: the hosts below the host, too.
     depth: at most so many links away from `url`. limit: at most so many resources, over all runs.
     include, exclude: regular expressions for addresses. urls: further addresses to begin from.
-    requisites: images, style sheets and scripts on other hosts, too. all_versions: every version of every page.
+    page_requisites: fetch what pages need from other hosts, at most 5,000 files and 1 GB.
+    drop_rejected: count a page as missing if all its captures look like error pages.
+    all_versions: every version of every page.
     until_done: sleep until archives can be asked again, however long.
     connections: to one archive at once, as far as its limits allow.
     on_progress: gets what happens, while it does, in the thread that recovers: a word such as `recovered`, and what
@@ -140,14 +145,15 @@ def recover(
     >>> with FakeArchive({"http://lost.example/": [("2014", "<p>hello")]}) as archive:
     ...     with tempfile.TemporaryDirectory() as folder:
     ...         recover("lost.example", folder, archives=[archive.registry_entry()]).counts()
-    {'listed': 0, 'queued': 0, 'recovered': 1, 'missing': 0}
+    {'listed': 0, 'queued': 0, 'recovered': 1, 'substituted': 0, 'missing': 0}
     """
     with LoopThread("unlost.recover") as loop:
         return loop.run(
             recover_async(
                 url, to, archives=archives, only=only, contact=contact, policy=policy, at=at, first=first, last=last,
                 page=page, subdomains=subdomains, depth=depth, limit=limit, include=include, exclude=exclude, urls=urls,
-                requisites=requisites, all_versions=all_versions, until_done=until_done, connections=connections,
+                page_requisites=page_requisites, drop_rejected=drop_rejected, all_versions=all_versions,
+                until_done=until_done, connections=connections,
                 on_progress=on_progress,
             )
         )  # fmt: skip
@@ -155,7 +161,7 @@ def recover(
 
 def _plan(
     url: str,
-    policy: str,
+    policy: str | None,
     at: When | None,
     first: When | None,
     last: When | None,
@@ -167,14 +173,16 @@ def _plan(
     include: tuple[str, ...],
     exclude: tuple[str, ...],
     urls: tuple[str, ...],
-    requisites: bool,
+    page_requisites: bool,
+    drop_rejected: bool,
     all_versions: bool,
 ) -> Plan:
-    if policy not in list(Policy):
-        raise UsageError(f"policy: expected {', '.join(Policy)}, found `{policy[:40]}`")
+    if policy is not None and policy not in CHOICES:
+        raise UsageError(f"policy: expected {', '.join(CHOICES)}, found `{policy[:40]}`")
     plan = Plan(
         asked(url), urls=urls, page=page, subdomains=subdomains, depth=depth, limit=limit, include=include,
-        exclude=exclude, requisites=requisites, policy=Policy(policy), all_versions=all_versions,
+        exclude=exclude, page_requisites=page_requisites, policy=Policy(policy or Policy.COMPLETE),
+        drop_rejected=drop_rejected, all_versions=all_versions,
         at=None if at is None else digits_of(at),
         first=None if first is None else dates.pad(digits_of(first)),
         last=None if last is None else dates.pad(digits_of(last), up=True),

@@ -1,10 +1,12 @@
 """`unlost recover`: crawls the archives for a lost site."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from unlost import dates
 from unlost.cli import readable
@@ -15,7 +17,7 @@ from unlost.cli.registry_options import archives_of, archives_option, only_optio
 from unlost.cli.target import check_new_file
 from unlost.errors import DateError, InputError, UsageError
 from unlost.formats.folders import made
-from unlost.recover.plan import Plan, Policy
+from unlost.recover.plan import CHOICES, LARGE, REQUISITE_FILES, Plan, Policy
 
 _FILE = readable.Named()
 _COUNT = click.IntRange(min=1)
@@ -34,21 +36,44 @@ def _date(_ctx: click.Context, _param: click.Parameter, value: str | None) -> st
     return digits
 
 
+def _removed(name: str, hint: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return an option of an earlier version that is refused with a hint, also as a setting or variable."""
+
+    def refuse(ctx: click.Context, param: click.Parameter, _value: bool) -> None:
+        source = ctx.get_parameter_source(param.name or "")
+        if source not in (None, ParameterSource.DEFAULT):
+            raise UsageError(f"{name} was removed: {hint}")
+
+    return click.option(name, is_flag=True, hidden=True, callback=refuse)
+
+
 _OPTIONS = (
     click.option("-o", "--output", type=_FILE, metavar="DIR", help="Where to keep it.  [default: HOST.recovery]"),
     click.option(
+        "--linked-only", is_flag=True, help="Fetch only what links lead to, not everything that archives list."
+    ),
+    click.option(
         "--policy",
-        type=click.Choice([each.value for each in Policy]),
-        default=Policy.KNOWLEDGEABLE.value,
-        show_default=True,
-        help="How to find pages: by links alone; by links, asking only archives that list them; or all that is listed.",
+        type=click.Choice([each.value for each in CHOICES]),
+        help="How the study finds pages: by links alone; by links, querying only archives that list them; or all that "
+        "is listed, crawl traps and duplicates included.",
+    ),
+    click.option(
+        "--include-left-out",
+        is_flag=True,
+        help="Also fetch listed URLs that look like crawl traps or duplicates of others.",
     ),
     click.option("--at", callback=_date, metavar="DATE", help="The site as of a date: 2014, 2014-05, 20140501."),
     click.option("--from", callback=_date, metavar="DATE", help="No captures before."),
     click.option("--to", callback=_date, metavar="DATE", help="No captures after."),
     click.option("--most-recent", is_flag=True, help="The last capture, also if the archive changed its format."),
     click.option("--all-versions", is_flag=True, help="Every version of every page."),
-    click.option("--keep-rejected", is_flag=True, help="Also pages that say they are none: not found, parked, walls."),
+    click.option(
+        "--drop-rejected",
+        is_flag=True,
+        help="Count a page as missing if all its captures look like error pages, parked domains or walls.",
+    ),
+    _removed("--keep-rejected", "doubtful pages are kept by default: leave it out, or see --drop-rejected"),
     click.option("--page", is_flag=True, help="Only this page, with what is needed to show it."),
     click.option("--subdomains", is_flag=True, help="The hosts below the host, too."),
     click.option("--depth", type=click.IntRange(min=0), metavar="N", help="At most N links away from URL."),
@@ -57,9 +82,31 @@ _OPTIONS = (
     click.option("--exclude", multiple=True, metavar="REGEX", help="No addresses in which this is found."),
     click.option("--exclude-from", type=readable.FILE, metavar="FILE", help="The same, one a line."),
     click.option("--ignore-case", is_flag=True, help="Addresses that differ in letter case only are one page."),
-    click.option("--requisites", is_flag=True, help="Images, style sheets and scripts on other hosts, too."),
+    click.option(
+        "--page-requisites/--no-page-requisites",
+        default=True,
+        show_default=True,
+        help="Fetch style sheets, scripts, fonts, images and media that pages need from other hosts.",
+    ),
+    click.option(
+        "--requisite-files",
+        type=click.IntRange(min=0),
+        default=REQUISITE_FILES,
+        show_default=True,
+        metavar="N",
+        help="At most N files of other hosts, over all runs.",
+    ),
+    click.option(
+        "--requisite-bytes",
+        default="1GB",
+        show_default=True,
+        metavar="SIZE",
+        help="At most so many bytes of other hosts, as stored, over all runs: 500MB, 2GB.",
+    ),
+    _removed("--requisites", "it is called --page-requisites now, and on by default"),
     click.option("--urls", type=readable.FILE, metavar="FILE", help="Further addresses to begin from, one a line."),
-    click.option("--dry-run", is_flag=True, help="Ask only what there is, and say what the rest would cost."),
+    click.option("--dry-run", is_flag=True, help="Fetch only listings, and estimate the cost of the rest."),
+    click.option("--yes", is_flag=True, help=f"Fetch more than {LARGE:,} listed URLs without asking."),
     click.option("--wait", type=click.FloatRange(min=0), default=0, metavar="SECONDS", help="Between two requests."),
     click.option(
         "--connections",
@@ -108,6 +155,7 @@ def command(ctx: click.Context, /, url: str, **given: Any) -> None:  # noqa: ANN
         # Before anything is said about archives.
         with explained(folder / NAME), State(folder) as state:
             state.check_plan(plan)
+            plan = _inherited(ctx, plan, state.plan_to_inherit())
     archives = archives_of(given["archives"], given["only"])
     check_new_file(given["summary"])
     with made(folder), explained(folder / NAME), State(folder) as state:
@@ -118,12 +166,33 @@ def command(ctx: click.Context, /, url: str, **given: Any) -> None:  # noqa: ANN
     ctx.exit(code)
 
 
+def _inherited(ctx: click.Context, plan: Plan, before: Plan | None) -> Plan:
+    """Return a plan with the options of a recovery made by a version with other defaults, unless others are given."""
+    if before is None:
+        return plan
+    options = {
+        "policy": ("policy", "linked_only"),
+        "page_requisites": ("page_requisites",),
+        "drop_rejected": ("drop_rejected",),
+    }
+    stored = {
+        name: getattr(before, name)
+        for name, params in options.items()
+        if all(ctx.get_parameter_source(each) is ParameterSource.DEFAULT for each in params)
+    }
+    return replace(plan, **stored)
+
+
 def _plan(url: str, given: Mapping[str, Any]) -> Plan:
     from unlost.archives.spelling import asked  # noqa: PLC0415  start-up
     from unlost.recover.scope import Scope  # noqa: PLC0415
+    from unlost.vault.quantities import bytes_of  # noqa: PLC0415
 
     if given["most_recent"] and given["at"]:
         raise UsageError("--most-recent and --at say different things: give one of them")
+    if given["policy"] and given["linked_only"]:
+        raise UsageError("--policy and --linked-only exclude each other: --linked-only is --policy knowledgeable")
+    policy = Policy.KNOWLEDGEABLE if given["linked_only"] else Policy(given["policy"] or Policy.COMPLETE)
     first, last = given["from"], given["to"]
     plan = Plan(
         meant(url, asked),
@@ -135,14 +204,17 @@ def _plan(url: str, given: Mapping[str, Any]) -> Plan:
         include=given["include"],
         exclude=(*given["exclude"], *_expressions(given["exclude_from"])),
         ignore_case=given["ignore_case"],
-        requisites=given["requisites"],
-        policy=Policy(given["policy"]),
+        page_requisites=given["page_requisites"],
+        requisite_files=given["requisite_files"],
+        requisite_bytes=bytes_of(given["requisite_bytes"]),
+        include_left_out=given["include_left_out"],
+        policy=policy,
         at=given["at"],
         first=dates.pad(first) if first else None,
         last=dates.pad(last, up=True) if last else None,
         most_recent=given["most_recent"],
         all_versions=given["all_versions"],
-        keep_rejected=given["keep_rejected"],
+        drop_rejected=given["drop_rejected"],
     )
     if plan.first and plan.last and plan.first > plan.last:
         raise UsageError("--from is later than --to: nothing lies between")

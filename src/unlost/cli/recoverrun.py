@@ -1,6 +1,8 @@
 """One run of `unlost recover`: puts its parts together, and says what came of it."""
 
-from collections.abc import Mapping
+import math
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from json import dumps
 from pathlib import Path
@@ -23,9 +25,10 @@ from unlost.cli.problems import say_problems
 from unlost.cli.recovershown import Shown
 from unlost.cli.table import print_table
 from unlost.clock import SystemClock
-from unlost.errors import ArchiveError
+from unlost.errors import ArchiveError, UsageError
 from unlost.formats.output import whole_file
 from unlost.recover.estimate import Cost
+from unlost.recover.listing_filter import LEFT_OUT
 from unlost.recover.plan import Plan, Policy
 from unlost.recover.recovery import Recovery
 from unlost.recover.result import Result
@@ -88,9 +91,13 @@ class Run:
         rows = [each for each in costs if each.lists or each.copies]
         if self._given["json"]:
             for each in rows:
-                click.echo(
-                    dumps({"archive": each.archive, "index": each.lists, "replay": each.copies, "days": each.days})
-                )
+                numbers = {
+                    "index": each.lists,
+                    "replay": each.copies,
+                    "days": each.days,
+                    "seconds": round(each.seconds),
+                }
+                click.echo(dumps({"archive": each.archive, **numbers}))
         else:
             self._print_costs(rows)
         return 0
@@ -131,7 +138,25 @@ class Run:
             until_done=given["until_done"],
             should_stop=lambda: stop is not None and stop.exists(),
             sent=sent,
+            confirm=lambda count, costs: self._confirm(count, costs, shown),
         )
+
+    def _confirm(self, count: int, costs: Callable[[float], list[Cost]], shown: Shown) -> bool:
+        """Say what fetching many listed URLs costs, and ask, unless --yes was given. Raises UsageError."""
+        found = costs(self._share())
+        total = sum(each.lists + each.copies for each in found)
+        message = f"archives list {count:,} URLs of this site: {_requests(total)}{_duration(found)}"
+        if self._given["yes"]:
+            say(message, level="info")
+            return True
+        hint = "give --yes to fetch them, or --limit, --include, --exclude or --linked-only to fetch less"
+        if not (sys.stdin.isatty() and sys.stderr.isatty()) or self._given["json"]:
+            raise UsageError(f"{message}: {hint}; the listings are stored")
+        with shown.paused():
+            return click.confirm(f"{message}. Fetch them?", err=True)
+
+    def _share(self) -> float:
+        return SHARE if self._given["contact"] else SHARE_WITHOUT_CONTACT
 
     async def _recover(self, warcs: Warcs, shown: Shown) -> tuple[Result, Sent]:
         async with self._courier() as courier:
@@ -142,10 +167,9 @@ class Run:
             return result, courier.sent
 
     async def _estimate(self, warcs: Warcs, shown: Shown) -> tuple[list[Cost], dict[str, str]]:
-        share = SHARE if self._given["contact"] else SHARE_WITHOUT_CONTACT
         async with self._courier() as courier:
             recovery = self._recovery(self._repositories(courier), warcs, shown, courier.sent)
-            return await recovery.costs(share)
+            return await recovery.costs(self._share())
 
     def _print_costs(self, costs: list[Cost]) -> None:
         if self._plan.policy is Policy.NAIVE:
@@ -156,9 +180,17 @@ class Run:
         ]
         print_table(("archive", "lists of pages", "copies", "days"), rows)
         total = sum(each.lists + each.copies for each in costs)
-        days = max((each.days for each in costs), default=0)
-        within = f", {days:,} days at the daily limits" if days else ""
-        say(f"about {_requests(total)}{within}; the lists are kept, and not asked for again", level="info")
+        say(
+            f"about {_requests(total)}{_duration(costs)}; the listings are stored, and not requested again",
+            level="info",
+        )
+        if self._plan.page_requisites:
+            files, megabytes = self._plan.requisite_files, self._plan.requisite_bytes // 1_000_000
+            most = f"at most {files:,} files and {megabytes:,} MB of other hosts"
+            say(
+                f"what pages need from other hosts is not included: {most} (--no-page-requisites for none)",
+                level="info",
+            )
 
     def _say(self, result: Result, sent: Sent) -> None:
         counts = result.counts
@@ -169,8 +201,10 @@ class Run:
             closed = {
                 name: {"until": int(each.until) + 1, "reason": each.reason} for name, each in result.closed.items()
             }
-            numbers = {standing.value: count for standing, count in counts.items()}
+            numbers = {**{standing.value: count for standing, count in counts.items()}, "doubtful": result.doubtful}
             more = {"requests": asked, "closed": closed, "unlisted": result.unlisted, "trapped": result.trapped}
+            more |= {"left_out": result.left_out, "unlistable": result.unlistable, "unconfirmed": result.unconfirmed}
+            more["other_host_lookups"] = result.other_host_lookups
             more["problems"] = {name: found.counts for name, found in self._complaints.items() if found.counts}
             click.echo(
                 dumps({"event": "done", "folder": str(self._folder), **numbers, "failed": result.failed, **more})
@@ -185,22 +219,59 @@ class Run:
             when = dates.to_iso(dates.from_epoch(str(int(closing.until) + 1)))
             say(f"{name}: goes on at {when} ({closing.message})", level="warning", archive=name)
         total = sum(sent.values())
-        listed = counts[Standing.LISTED]
-        text = f"{counts[Standing.RECOVERED]:,} recovered, {counts[Standing.MISSING]:,} missing"
-        text += f", {counts[Standing.QUEUED]:,} to come" if counts[Standing.QUEUED] else ""
-        so_far = " so far" if counts[Standing.QUEUED] else ""
-        text += f", {listed:,} listed that nothing links to{so_far}" if listed else ""
-        say(f"{text}; {_requests(total)}; in {self._folder}", level="info")
+        for reason, count in result.left_out.items():
+            say(f"{count:,} listed URLs left out: {LEFT_OUT.get(reason, reason)}", level="note")
+        left_out = sum(result.left_out.values())
+        not_linked = counts[Standing.LISTED] - left_out
+        parts = [
+            f"{counts[Standing.RECOVERED]:,} recovered"
+            + (f" ({result.doubtful:,} doubtful)" if result.doubtful else ""),
+            f"{counts[Standing.SUBSTITUTED]:,} substituted" if counts[Standing.SUBSTITUTED] else "",
+            f"{counts[Standing.MISSING]:,} missing",
+            f"{counts[Standing.QUEUED]:,} queued" if counts[Standing.QUEUED] else "",
+            f"{not_linked:,} listed, but not linked" if not_linked else "",
+            f"{left_out:,} left out" if left_out else "",
+        ]
+        say(f"{', '.join(filter(None, parts))}; {_requests(total)}; in {self._folder}", level="info")
         self._say_what_next(result)
+        if result.unlistable:
+            say(unlistable_sentence(result.unlistable), level="info")
 
     def _say_what_next(self, result: Result) -> None:
-        if result.is_enough and not result.is_done:
+        if result.unconfirmed:
+            hint = "run the same command again with --yes to fetch them"
+            say(f"{result.unconfirmed:,} listed URLs were not fetched: {hint}", level="info")
+        elif result.is_enough and not result.is_done:
             say("as many as --limit allows: a higher one goes on", level="info")
         elif not result.is_done or result.is_stopped:
             say("the same command goes on", level="info")
         elif not result.counts[Standing.RECOVERED]:
             why = f"`unlost report {self._folder} --list missing` says why"
             say(f"nothing came back: look at how the address is written; {why}", level="warning")
+
+
+def unlistable_sentence(archives: Mapping[str, str]) -> str:
+    """Return which archives may hold more than what was found, since they gave no whole listing.
+
+    >>> unlistable_sentence({"archive.today": "unsupported", "web.archive.org": "cut"})
+    'there may be more: archive.today has no listing API; the listing of web.archive.org was cut off'
+    """
+    without = [name for name, outcome in archives.items() if outcome == "unsupported"]
+    cut = [name for name, outcome in archives.items() if outcome == "cut"]
+    parts = [f"{', '.join(without)} {'has' if len(without) == 1 else 'have'} no listing API"] if without else []
+    parts += [f"the listing of {name} was cut off" for name in cut]
+    return f"there may be more: {'; '.join(parts)}"
+
+
+def _duration(costs: Sequence[Cost]) -> str:
+    """Return how long requests take within the limits of archives, after a comma; nothing if that is not known."""
+    days = max((each.days for each in costs), default=0)
+    if days > 1:
+        return f", {days:,} days within the daily limits"
+    minutes = math.ceil(max((each.seconds for each in costs), default=0.0) / 60)
+    if not minutes:
+        return ""
+    return f", about {minutes // 60} h {minutes % 60} min within the rate limits"
 
 
 def _requests(count: int) -> str:

@@ -1,6 +1,7 @@
 """How far a recovery has come: rows on the terminal, events as JSON, or nothing."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from json import dumps
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from unlost.recover.state.state import Sent
 
-_QUIET = ("recovered", "missing", "rejected", "progress", "listed")
+_QUIET = ("recovered", "missing", "rejected", "substituted", "progress", "listed")
 
 
 class Shown:
@@ -45,6 +46,17 @@ class Shown:
         if kind is KeyboardInterrupt:
             say("what came back so far is kept: the same command goes on", level="info")
 
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Draw nothing meanwhile, so that a question can be answered."""
+        if self._drawn is not None:
+            self._drawn.stop()
+        try:
+            yield
+        finally:
+            if self._drawn is not None:
+                self._drawn.start()
+
     def tell(self, event: str, fields: Mapping[str, object]) -> None:
         """Show what happened."""
         if self._is_json:
@@ -59,7 +71,7 @@ class Shown:
     def _draw(self, counts: Mapping[str, int]) -> None:
         if self._drawn is None:
             return
-        done = counts["recovered"] + counts["missing"]
+        done = counts["recovered"] + counts["substituted"] + counts["missing"]
         text = f"{counts['recovered']:,} recovered, {counts['missing']:,} missing, {counts['queued']:,} queued"
         self._row("all", text, done, done + counts["queued"])
         totals: dict[str, int] = {}
@@ -84,6 +96,8 @@ def _sentence(event: str, fields: Mapping[str, object]) -> str:
         return f"{fields['file']}: {fields['bytes']} bytes at its end are gone: what was in them is asked for again"
     if event == "no-start":
         return f"no archive has {str(fields['uri'])[:200]}, nor anything that it leads to: all that is listed is taken"
+    if event == "case-insensitive":
+        return f"the server ignores letter case: {fields['merged']} URLs that differ only in it were merged"
     if event == "failed":
         return f"{fields['archive']}: {str(fields['uri'])[:200]}: {fields['message']}"
     return f"{event}: " + ", ".join(f"{name} {value}" for name, value in fields.items())

@@ -21,6 +21,7 @@ class Printed(StrEnum):
     JSON = "json"
     MISSING = "missing"
     REJECTED = "rejected"
+    DOUBTFUL = "doubtful"
     RECOVERED = "recovered"
     LISTED = "listed"
 
@@ -74,12 +75,12 @@ def _fields(state: StateReading, printed: Printed) -> Iterator[tuple[str, ...]]:
     if printed is Printed.MISSING:
         for gap in state.missing():
             yield gap.uri, gap.reason, str(gap.links), gap.source or "-"
-    elif printed is Printed.REJECTED:
-        for copy in state.rejected():
+    elif printed in (Printed.REJECTED, Printed.DOUBTFUL):
+        for copy in state.rejected() if printed is Printed.REJECTED else state.doubtful():
             yield copy.uri, copy.archive or "-", copy.datetime, copy.kind, copy.reason, copy.urim or "-"
     elif printed is Printed.LISTED:
-        for uri in state.unwanted():
-            yield (uri,)
+        for uri, reason in state.left_out():
+            yield uri, reason or "not-linked"
     else:
         for each in state.ended():
             if (chosen := each.chosen) is not None:

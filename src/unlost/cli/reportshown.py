@@ -47,6 +47,8 @@ def print_summary(figures: Figures, t: Strings) -> None:
     """Print how much came back, by kind and by archive, and why the rest did not."""
     lines = [*([printable(figures.url)] if figures.url else []), headline(figures, t), *remarks(figures, t)]
     if figures.total:
+        outcomes = [(t.word("outcome", each), t.number(count)) for each, count in figures.outcomes() if count]
+        lines += ["", *aligned((t("head.outcome"), t("head.files")), outcomes)]
         uses = [
             ("head.pages_row", figures.pages),
             ("head.parts_row", figures.parts),
@@ -66,6 +68,7 @@ def print_summary(figures: Figures, t: Strings) -> None:
     for title, counts, part in (
         ("head.why_missing", figures.reasons, "reason"),
         ("head.why_rejected", figures.rejected, "verdict"),
+        ("head.why_left_out", {why: count for why, count in figures.left_out.items() if why}, "left_out"),
         ("head.why_not_followed", figures.trapped, ""),
     ):
         if counts:

@@ -104,7 +104,7 @@ def _recovered(url: str, to: Path | None, archives: Path | None, only: tuple[str
     if not host:
         raise UsageError(f"{ascii(url)[:80]}: expected the address of a site")
     folder = to or Path(f"{host.replace(':', '_')}.vault-recovery")
-    words = [url, "-o", str(folder), "--all-versions", "--policy", "exhaustive", "--keep-rejected"]
+    words = [url, "-o", str(folder), "--all-versions", "--policy", "exhaustive"]
     words += ["--archives", str(archives)] if archives is not None else []
     words += ["--only", ",".join(only)] if only else []
     parent = click.get_current_context().find_root()

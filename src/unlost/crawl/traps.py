@@ -46,14 +46,9 @@ class Traps:
         >>> Traps().reason("example.com/a/b/a/b/a/b/c"), Traps().reason("example.com/a/b")
         ('its path repeats itself', None)
         """
-        if len(name) > LONGEST:
-            return f"longer than {LONGEST:,} characters"
+        if (reason := endless_path(name)) is not None:
+            return reason
         path, _, query = name.partition("?")
-        segments = path.split("/")[1:]
-        if len(segments) > DEEPEST:
-            return f"more than {DEEPEST} folders deep"
-        if _repeats(segments):
-            return "its path repeats itself"
         place = shape(path)
         whole = f"{place}?{_DIGITS.sub('0', _VALUE.sub('=', query))}"
         # A folder is told from a page by having no question mark.
@@ -69,6 +64,20 @@ class Traps:
         for key, _, _ in kinds:
             self._counts[key] = self._counts.get(key, 0) + 1
         return None
+
+
+def endless_path(name: str) -> str | None:
+    """Return why a name by itself looks like one that a trap made; None if it does not.
+
+    >>> endless_path("example.com/a/b/a/b/a/b/c"), endless_path("example.com/a/b")
+    ('its path repeats itself', None)
+    """
+    if len(name) > LONGEST:
+        return f"longer than {LONGEST:,} characters"
+    segments = name.partition("?")[0].split("/")[1:]
+    if len(segments) > DEEPEST:
+        return f"more than {DEEPEST} folders deep"
+    return "its path repeats itself" if _repeats(segments) else None
 
 
 def shape(path: str) -> str:

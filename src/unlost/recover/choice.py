@@ -22,28 +22,36 @@ _NOTHING = frozenset(
 
 
 class Worth(IntEnum):
-    """What a capture is good for, the best first."""
+    """How good a capture is, the best first."""
 
     GOOD = 0
     """The page as it was captured."""
     MIGRATED = 1
     """The page in another format, or with something of the archive's in it."""
     UNKNOWN = 2
-    """Nothing says: it must be fetched to know."""
+    """The index does not say: it must be fetched to know."""
     PARTIAL = 3
     """A piece of the page."""
     REDIRECT = 4
-    """It leads to another page of the site, or does not say where."""
-    ELSEWHERE = 5
-    """It leads away from the site."""
-    ERROR = 6
-    """The server had no such page, or an accident."""
-    EMPTY = 7
-    """Nothing is in it."""
-    SELF = 8
-    """It leads to the very same page in another spelling: whatever it was, it is not here."""
-    REJECTED = 9
-    """The page says in words that it is another: nobody sees that before it has come."""
+    """It redirects to another page of the site, or does not say where."""
+    DOUBTFUL = 5
+    """The quality verdict speaks against it: a soft 404, a parked page, a wall. Known only once it was fetched."""
+    EMPTY = 6
+    """A successful response with an empty body."""
+    ELSEWHERE = 7
+    """It redirects to another site."""
+    ERROR = 8
+    """The response has a status of 400 or above."""
+    NO_CONTENT = 9
+    """The response has no body by definition (204, 205, 304), or its body was lost."""
+    SELF = 10
+    """It redirects to the same page in another spelling."""
+    REJECTED = 11
+    """As DOUBTFUL, in a recovery that drops such pages."""
+
+
+ACCEPTED = Worth.EMPTY
+"""The last that counts as recovered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +104,7 @@ def worth_of_copy(
     if known > Worth.PARTIAL:
         return known
     if size == 0:
-        return Worth.EMPTY
+        return Worth.EMPTY if truncated is None else Worth.NO_CONTENT
     return Worth.PARTIAL if truncated is not None else known
 
 
@@ -169,6 +177,13 @@ def same_payload(one: Capture, other: Capture) -> bool:
     return _payload(one) is not None and _payload(one) == _payload(other)
 
 
+def distance(capture: Capture, date: str | None) -> float:
+    """Return how far a capture is from a date of 14 digits, in seconds; without one, the newer the closer."""
+    if date is None:
+        return -float(capture.datetime)
+    return _distance(capture, *span(date))
+
+
 def _payload(capture: Capture) -> object:
     if capture.digest is None or ":" in capture.digest:
         return capture.digest
@@ -183,7 +198,7 @@ def _is_told_empty(capture: Capture) -> bool:
 def _of_status(capture: Capture, is_own: Callable[[str], bool], name: str, *, ignore_case: bool) -> Worth:
     status = capture.status or 0
     if status in (204, 205, 304):  # by definition without a body
-        return Worth.EMPTY
+        return Worth.NO_CONTENT
     if status == 206:
         return Worth.PARTIAL
     if 200 <= status < 300:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from unlost.crawl.traps import Traps
 from unlost.errors import UriError
 from unlost.pages.link import Link, Use
+from unlost.recover.listing_filter import NOT_LINKED, OUT_OF_SCOPE, ListingFilter
 from unlost.recover.plan import Plan, Policy
 from unlost.recover.scope import Scope
 from unlost.recover.state.listings import Listed
@@ -15,6 +16,7 @@ from unlost.recover.state.state import State
 from unlost.uri import naming
 
 _CHAIN = 20  # redirects that are followed one behind the other; browsers follow as many
+OVER_CAP = "page requisites on other hosts beyond --requisite-files or --requisite-bytes"
 # Where no list tells what is there, each guess costs a question to every archive.
 _GUESSES = 50  # of one page, or script
 _GUESSES_IN_ALL = 2_000
@@ -31,13 +33,16 @@ class Following:
     """Puts into the queue what links lead to.
 
     trapped: how many links were not followed since they look like a trap, by the reason.
+    other_hosts: counts what pages need from other hosts.
     """
 
-    def __init__(self, plan: Plan, scope: Scope, state: State) -> None:
+    def __init__(self, plan: Plan, scope: Scope, state: State, this_year: int) -> None:
         self._plan = plan
         self._scope = scope
         self._state = state
         self._traps = Traps()
+        self._filter = ListingFilter(state, this_year)
+        self.other_hosts = OtherHosts(plan, scope, state)
         self._chains: dict[int, int] = {}  # how many redirects led to a resource
         self.trapped: Counter[str] = Counter()
 
@@ -52,7 +57,9 @@ class Following:
         Nothing leads to the pages of a site whose front page no archive has.
         """
         counts = self._state.resources.counts()
-        if self._plan.page or counts[Standing.QUEUED] or counts[Standing.RECOVERED] or not counts[Standing.LISTED]:
+        if self._plan.page or self._plan.policy.uses_listings:
+            return False
+        if counts[Standing.QUEUED] or counts[Standing.RECOVERED] or not counts[Standing.LISTED]:
             return False
         self.want_listed()
         return self._state.resources.counts()[Standing.QUEUED] > 0
@@ -61,7 +68,10 @@ class Following:
         """Want what a resource links to and the scope admits. date: of the copy that has the links, 14 digits."""
         found = ((link, source.hops + (link.use is not Use.REQUISITE)) for link in links)
         admitted = [(link, hops) for link, hops in found if self._admits(link, hops)]
-        self._state.resources.want(self._named(admitted, date), source.id)
+        wanted, over = self.other_hosts.within_caps(self._named(admitted, date))
+        if over:
+            self.trapped[OVER_CAP] += over
+        self._state.resources.want(wanted, source.id)
 
     def consider(self, source: Resource, candidates: Iterable[str], date: str) -> None:
         """Want what scripts of a resource may ask for, if it is on the site's own hosts, in scope, and listed.
@@ -86,6 +96,15 @@ class Following:
         if left_out:
             self.trapped["more addresses in scripts than are remembered"] += left_out
         self.want_candidates([each.name for each in wanted])
+
+    def guess_without_query(self, resource: Resource) -> Resource | None:
+        """Queue the URL of a resource without its query; it is not missing if no archive has it."""
+        uri, name = resource.uri.partition("?")[0], resource.name.partition("?")[0]
+        guess = Wanted(name, uri, resource.use, resource.hops, resource.near)
+        if self._state.resources.ids([name]) or self._state.candidates.note([guess]):
+            return None
+        self._state.candidates.note_wanted([guess])
+        return self._state.resources.get(self._state.resources.want([guess])[0])
 
     def want_candidates(self, names: list[str] | None = None) -> None:
         """Want the candidates of which lists have shown that they are there. names: only of these; None for all."""
@@ -131,10 +150,29 @@ class Following:
             self._chains[number] = length
 
     def want_listed(self) -> None:
-        """Want everything in scope that is listed."""
+        """Queue everything listed that is in scope, but for what the plan leaves out."""
+        plan = self._plan
+        is_filtered = plan.policy is Policy.COMPLETE and not plan.include_left_out
         for part in self._state.resources.parts(Standing.LISTED):
-            admitted = (each for each in part if self._scope.admits(each.uri, each.use, each.hops))
-            self._state.resources.want([Wanted(each.name, each.uri, each.use, each.hops) for each in admitted])
+            if plan.policy is Policy.COMPLETE and plan.depth is not None:
+                self._state.resources.leave_out({each.id: NOT_LINKED for each in part})
+                continue
+            inside = [
+                each
+                for each in part
+                if self._scope.is_own(each.uri) and self._scope.admits(each.uri, each.use, each.hops)
+            ]
+            reasons = {each.id: OUT_OF_SCOPE for each in part} if len(inside) < len(part) else {}
+            for each in inside:
+                reasons.pop(each.id, None)
+            if is_filtered:
+                reasons |= self._filter.reasons(inside)
+            self._state.resources.leave_out(reasons)
+            self._state.resources.queue_listed([each.id for each in inside if each.id not in reasons])
+
+    def listed_to_want(self) -> int:
+        """Return how many resources `want_listed` would queue at most: listed ones that it has not left out before."""
+        return self._state.resources.counts()[Standing.LISTED] - sum(self._state.resources.left_out().values())
 
     def _named(self, links: list[tuple[Link, int]], date: str | None) -> list[Wanted]:
         names = naming.names_of([link.uri for link, _ in links], ignore_case=self._plan.ignore_case)
@@ -156,6 +194,35 @@ class Following:
             else:
                 safe.append(each)
         return safe
+
+
+class OtherHosts:
+    """Counts what pages need from other hosts, over all runs, and keeps it within the caps of a plan."""
+
+    def __init__(self, plan: Plan, scope: Scope, state: State) -> None:
+        self._plan = plan
+        self._scope = scope
+        self._state = state
+        found = state.resources.outside(scope.host)
+        sizes = [size for uri, size in found if not scope.is_own(uri)]
+        self._files = len(sizes)
+        self._bytes = sum(sizes)
+
+    def note_stored(self, uri: str, size: int) -> None:
+        """Count the bytes of a capture that was stored, if it is one of another host."""
+        if not self._scope.is_own(uri):
+            self._bytes += size
+
+    def within_caps(self, wanted: list[Wanted]) -> tuple[list[Wanted], int]:
+        """Return what may be queued, and how many requisites of other hosts may not."""
+        others = {each.name for each in wanted if each.use is Use.REQUISITE and not self._scope.is_own(each.uri)}
+        if not others:
+            return wanted, 0
+        new = sorted(others - self._state.resources.ids(others).keys())
+        room = max(0, self._plan.requisite_files - self._files) if self._bytes < self._plan.requisite_bytes else 0
+        self._files += min(room, len(new))
+        left_out = set(new[room:])
+        return [each for each in wanted if each.name not in left_out], len(left_out)
 
 
 def _use_of(uri: str) -> Use:

@@ -25,10 +25,10 @@ class Knowledge:
             elif listing.outcome is Listed.EXCLUDED:
                 self._hidden.add(listing.archive)
 
-    def possible(self, uri: str, asked: Mapping[str, str]) -> list[str]:
+    def possible(self, uri: str, asked: Mapping[str, str], among: Sequence[str] | None = None) -> list[str]:
         """Return the archives that may hold an address, and neither list it with others nor were asked for it alone.
 
-        asked: the archives that were.
+        asked: the archives that were. among: only of these archives, in this order; None for all.
         """
         try:
             key = addresses.key(uri)
@@ -36,7 +36,7 @@ class Knowledge:
             return []
         return [
             archive
-            for archive in self._archives
+            for archive in (self._archives if among is None else among)
             if archive not in asked
             and archive not in self._hidden
             and not any(prefix.covers(key) for prefix in self._whole.get(archive, ()))

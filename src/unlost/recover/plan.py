@@ -2,17 +2,36 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 
 class Policy(StrEnum):
     """How the resources of a site are found."""
 
     NAIVE = "naive"
-    """No lister queries: links are followed, and every archive is asked for every page."""
+    """No listings: links are followed, and every archive is queried for every page."""
     KNOWLEDGEABLE = "knowledgeable"
-    """Archives are asked what they hold; links are followed, and who is known to have nothing is not asked."""
+    """Archives list what they hold. Links are followed; an archive whose listing lacks a URL is not queried for it."""
     EXHAUSTIVE = "exhaustive"
-    """The same, and everything that is listed is wanted, whether or not a link leads to it."""
+    """The same, and everything listed is fetched, whether or not a link points to it."""
+    COMPLETE = "complete"
+    """The default: as exhaustive, but crawl traps and duplicates in listings are left out, and reported."""
+
+    @property
+    def uses_listings(self) -> bool:
+        """Whether everything listed is fetched."""
+        return self in (Policy.EXHAUSTIVE, Policy.COMPLETE)
+
+
+CHOICES = (Policy.NAIVE, Policy.KNOWLEDGEABLE, Policy.EXHAUSTIVE)
+"""The policies of the study, which can be chosen by name. COMPLETE applies where none is."""
+
+LARGE = 20_000
+"""Listed resources that are fetched without a confirmation. More take hours at the rates that archives allow."""
+
+REQUISITE_FILES = 5_000
+REQUISITE_BYTES = 1_000_000_000
+"""How much is fetched from other hosts, unless a plan says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +47,15 @@ class Plan:
     include, exclude: regular expressions, searched for in addresses: one of `include` must be found, if there are any,
         and none of `exclude`.
     ignore_case: whether addresses that differ only in letter case are one.
-    requisites: whether images, style sheets, scripts and fonts on other hosts are wanted, too.
+    page_requisites: whether to fetch style sheets, scripts, fonts, images and media that pages need from other hosts.
+    requisite_files, requisite_bytes: how many of these to fetch at most, and how many bytes of them.
+    include_left_out: whether to fetch crawl traps and duplicates in listings, too; only COMPLETE leaves them out.
     at: the date, 1 to 14 digits, to which captures should be close; None for the last ones.
     first, last: the dates, 14 digits, between which captures must be; None for no end.
     most_recent: take the last capture, also where the archive changed its format and another did not.
     all_versions: recover every version, not only the best.
-    keep_rejected: take pages for what their status says, whatever they say themselves.
+    drop_rejected: whether a page counts as missing if the quality verdict speaks against all its captures. Otherwise
+        the best of them is kept and marked as doubtful.
     """
 
     url: str
@@ -45,24 +67,49 @@ class Plan:
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     ignore_case: bool = False
-    requisites: bool = False
-    policy: Policy = Policy.KNOWLEDGEABLE
+    page_requisites: bool = True
+    requisite_files: int = REQUISITE_FILES
+    requisite_bytes: int = REQUISITE_BYTES
+    include_left_out: bool = False
+    policy: Policy = Policy.COMPLETE
     at: str | None = None
     first: str | None = None
     last: str | None = None
     most_recent: bool = False
     all_versions: bool = False
-    keep_rejected: bool = False
+    drop_rejected: bool = False
 
 
-_SWITCHES = ("page", "subdomains", "ignore_case", "requisites", "most_recent", "all_versions", "keep_rejected")
+_SWITCHES = (
+    "page", "subdomains", "ignore_case", "page_requisites", "include_left_out", "most_recent", "all_versions",
+    "drop_rejected",
+)  # fmt: skip
 
 
 def plan_of(values: object) -> Plan:
-    """Return the plan that was kept as JSON, of which nothing is believed. Raises ValueError, KeyError, TypeError."""
+    """Return the plan that was stored as JSON; nothing in it is trusted. Raises ValueError, KeyError, TypeError.
+
+    Version 0.1.0 had other names for two options, and other defaults, which are kept.
+    """
     if not isinstance(values, dict) or not isinstance(values["url"], str):
         raise TypeError
+    values = _renamed(values)
     if any(not isinstance(values.get(name, False), bool) for name in _SWITCHES):
         raise TypeError
     texts = {name: tuple(map(str, values[name])) for name in ("urls", "include", "exclude")}
     return Plan(**{**values, **texts, "policy": Policy(values["policy"])})
+
+
+def is_of_first_version(values: object) -> bool:
+    """Return whether a stored plan is one of version 0.1.0, whose defaults were others."""
+    return isinstance(values, dict) and "requisites" in values
+
+
+def _renamed(values: dict[str, Any]) -> dict[str, Any]:
+    if not is_of_first_version(values):
+        return values
+    kept, needed = values.get("keep_rejected", False), values["requisites"]
+    if not isinstance(kept, bool) or not isinstance(needed, bool):
+        raise TypeError
+    found = {name: value for name, value in values.items() if name not in ("keep_rejected", "requisites")}
+    return {**found, "page_requisites": needed, "drop_rejected": not kept}

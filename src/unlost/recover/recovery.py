@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
+from unlost import dates
 from unlost.archives.repository import Repository
 from unlost.clock import Clock
 from unlost.errors import UriError
@@ -17,12 +18,14 @@ from unlost.recover.doors import UNLISTED, Closing, Doors
 from unlost.recover.estimate import Cost
 from unlost.recover.following import Following
 from unlost.recover.knowledge import Knowledge
+from unlost.recover.letter_case import merge_case_variants
 from unlost.recover.listing import ask_for_list, span_of
-from unlost.recover.plan import Plan, Policy
+from unlost.recover.plan import LARGE, Plan, Policy
 from unlost.recover.result import Result
 from unlost.recover.scope import Scope
 from unlost.recover.serving import Serving
 from unlost.recover.state.listings import Listed
+from unlost.recover.state.reading import LOOKUPS
 from unlost.recover.state.resources import UNASSIGNED, Resource, Standing, Wanted
 from unlost.recover.state.state import Sent, State
 from unlost.recover.telling import Tell
@@ -37,8 +40,12 @@ _BUT_FAILURES = "but-failures"
 _REST_SECONDS = 600.0  # after which it is asked for it again, if the run still goes on
 _COMMIT_SECONDS = 0.5  # between two commits: what is killed in between is found again in the WARCs
 # What is looked at again when archives may have gained something; nobody is asked for what is known.
-_AGAIN = {False: "standing = 'missing'", True: "standing IN ('missing', 'recovered')"}
+_AGAIN = {
+    False: "standing IN ('missing', 'substituted')",
+    True: "standing IN ('missing', 'substituted', 'recovered')",
+}
 _LOOK_SECONDS = 10.0  # between two looks at whether to stop, while waiting
+_CONFIRMED = "confirmed"
 _ASSIGNED_AT_ONCE = 200  # resources, between two looks at anything else
 
 
@@ -51,6 +58,8 @@ class Recovery:
     until_done: whether to wait for archives that are not to be asked now.
     should_stop: whether somebody wants it to end; asked often.
     sent: how many requests have gone to which archive, by kind, so far in this run: counted by whoever sends them.
+    confirm: called before more than `LARGE` listed resources are fetched, with their number and a function that
+        estimates the cost for a share of the limits. If it returns false, nothing is fetched.
     """
 
     def __init__(
@@ -67,6 +76,7 @@ class Recovery:
         until_done: bool = False,
         should_stop: Callable[[], bool] = lambda: False,
         sent: Sent | None = None,
+        confirm: Callable[[int, Callable[[float], list[Cost]]], bool] = lambda _count, _costs: True,
     ) -> None:
         self._plan = plan
         self._state = state
@@ -80,15 +90,19 @@ class Recovery:
         self._until_done = until_done
         self._should_stop = should_stop
         self._sent = sent
+        self._confirm = confirm
+        self._unconfirmed = 0
         self._sent_before = state.requests()
         self._trapped_before: dict[str, int] = {}
         self._scope = Scope.of(plan)
         self._doors = Doors(clock)
-        self._following = Following(plan, self._scope, state)
+        year = int(dates.from_epoch(str(int(clock.now())))[:4])
+        self._following = Following(plan, self._scope, state, year)
         self._serving = Serving(
             plan, self._scope, state, warcs, repositories, self._doors, self._following, clock, tell
         )
         self._busy: dict[str, set[int]] = {archive: set() for archive in repositories}
+        self._linked_busy: set[int] = set()  # those of them that links point to
         self._ready: set[str] = set()
         self._wake = asyncio.Event()
         self._lists: set[asyncio.Task[None]] = set()
@@ -106,11 +120,14 @@ class Recovery:
             async with asyncio.TaskGroup() as tasks:
                 committing = tasks.create_task(self._commit_often())
                 await self._list_all(tasks)
-                self._following.begin()
-                await self._dispatch(tasks)
-                if self._following.begin_from_lists():
-                    self._tell("no-start", {"uri": self._plan.url})
+                if self._is_confirmed():
+                    self._following.begin()
+                    self._want_listed()
                     await self._dispatch(tasks)
+                    if self._following.begin_from_lists():
+                        self._tell("no-start", {"uri": self._plan.url})
+                        await self._dispatch(tasks)
+                    self._check_substitutes()
                 committing.cancel()
                 for each in self._lists:  # it was stopped, or has as much as was wanted
                     each.cancel()
@@ -131,9 +148,8 @@ class Recovery:
         async with asyncio.TaskGroup() as tasks:
             await self._list_all(tasks, None)
         self._commit()
-        archives = {name: each.archive for name, each in self._repositories.items()}
         unknown = self._unlisted(Listed.FAILED, Listed.NOT_NOW, Listed.CUT, Listed.UNSUPPORTED)
-        return estimate.costs(archives, self._scope, self._serving, self._state, share), unknown
+        return self._costs(share), unknown
 
     # What was there before
 
@@ -231,15 +247,53 @@ class Recovery:
         if self._is_begun:
             self._ready.add(archive)
             self._learn()
+            self._want_listed()
             self._state.resources.requeue(_AGAIN[self._plan.all_versions])
 
     def _learn(self) -> None:
         """Make use of what was listed since the last time."""
         archives = [each.archive for each in self._repositories.values()]
         self._serving.knowledge = Knowledge(archives, self._state.listings.all())
+        if not self._plan.ignore_case:
+            busy = set().union(*self._busy.values())
+            if merged := merge_case_variants(self._state, busy):
+                self._tell("case-insensitive", {"merged": merged})
         self._following.want_candidates()
-        if self._plan.policy is Policy.EXHAUSTIVE:
+
+    def _want_listed(self) -> None:
+        """Queue what is listed, unless there is so much of it that the user has to confirm it first."""
+        if not self._plan.policy.uses_listings:
+            return
+        count = self._following.listed_to_want()
+        if self._is_large(count):
+            self._unconfirmed = count
+        else:
             self._following.want_listed()
+
+    def _is_confirmed(self) -> bool:
+        """Ask for a confirmation if there is much to fetch; return whether to fetch anything."""
+        count = self._following.listed_to_want()
+        if not self._plan.policy.uses_listings or not self._is_large(count):
+            return True
+        if not self._confirm(count, lambda share: self._costs(share, LARGE)):
+            self._unconfirmed = count
+            return False
+        self._state.keep_fact(_CONFIRMED, "yes")
+        return True
+
+    def _is_large(self, count: int) -> bool:
+        limit = self._plan.limit
+        return count > LARGE and (limit is None or limit > LARGE) and not self._state.fact(_CONFIRMED)
+
+    def _costs(self, share: float, most: int | None = None) -> list[Cost]:
+        archives = {name: each.archive for name, each in self._repositories.items()}
+        return estimate.costs(archives, self._scope, self._serving, self._state, share, most)
+
+    def _check_substitutes(self) -> None:
+        """Call resources missing whose substitute did not come back either."""
+        now = dates.from_epoch(str(int(self._clock.now())))
+        for resource in self._state.resources.without_substitute():
+            self._serving.end_as_missing(resource, now)
 
     # Work
 
@@ -290,7 +344,11 @@ class Recovery:
             if resource is None:
                 self._ready.discard(archive)
                 return
+            if not resource.is_linked and busy & self._linked_busy:
+                return  # what is on its way may have links, and these come before what is only listed
             busy.add(resource.id)
+            if resource.is_linked:
+                self._linked_busy.add(resource.id)
             tasks.create_task(self._serve(resource, archive))
 
     async def _serve(self, resource: Resource, archive: str) -> None:
@@ -300,6 +358,7 @@ class Recovery:
                 await self._clock.sleep(self._wait * random.uniform(0.5, 1.5))  # noqa: S311  no secret
         finally:
             self._busy[archive].discard(resource.id)
+            self._linked_busy.discard(resource.id)
             self._wake.set()
         self._ready.update((archive,) if turn is None else (archive, turn))
         if archive in self._doors.closed:
@@ -386,6 +445,15 @@ class Recovery:
             dict(self._following.trapped),
             self._is_stopped,
             self._plan.limit is not None and self._serving.recovered >= self._plan.limit,
+            state.resources.doubtful(),
+            state.resources.left_out(),
+            {
+                archive: outcome.value
+                for outcome in (Listed.UNSUPPORTED, Listed.CUT)
+                for archive in self._unlisted(outcome)
+            },
+            self._unconfirmed,
+            int(state.fact(LOOKUPS) or 0),
         )
         if not result.counts[Standing.QUEUED]:
             state.follow_again(is_wanted=False)

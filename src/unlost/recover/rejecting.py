@@ -32,22 +32,22 @@ class _Doubt:
 
 
 class Rejecting:
-    """Judges copies as they come.
+    """Judges captures as they are fetched.
 
-    is_on: whether anything is rejected at all.
+    is_dropping: whether a rejected capture is never good enough. Otherwise it is kept where there is no better one.
     """
 
-    def __init__(self, state: State, warcs: Warcs, tell: Tell, *, is_on: bool) -> None:
+    def __init__(self, state: State, warcs: Warcs, tell: Tell, *, is_dropping: bool) -> None:
         self._state = state
         self._warcs = warcs
         self._tell = tell
-        self._is_on = is_on
+        self._rejected = Worth.REJECTED if is_dropping else Worth.DOUBTFUL
         self._judging: Judging | None = None
         self._doubts: dict[int, _Doubt] = {}  # by resource
 
     def verdict(self, page: Answer | None, worth: Worth) -> Verdict | None:
         """Return why a copy is rejected that is worth so much else; None if it is not. What is good is learned from."""
-        if page is None or not self._is_on:
+        if page is None:
             return None
         judging = self._known()
         verdict = judging.verdict(page) if worth <= Worth.PARTIAL else None
@@ -57,13 +57,14 @@ class Rejecting:
             judging.learn(page)
         return verdict
 
-    def reject(self, number: int, record: Record, worth: Worth, verdict: Verdict) -> None:
-        """Keep that a record was rejected, and say so. worth: what it would be good for else."""
-        self._state.records.value(number, Worth.REJECTED)
+    def reject(self, number: int, record: Record, worth: Worth, verdict: Verdict) -> Worth:
+        """Store and report that a record was rejected; return its worth. worth: without the verdict."""
+        self._state.records.value(number, self._rejected)
         self._state.rejections.add(number, worth, verdict.kind.value, verdict.reason)
         capture = record.capture
         known = {"uri": capture.uri, "archive": capture.archive, "datetime": capture.datetime}
         self._tell("rejected", {**known, "verdict": verdict.kind.value, "reason": verdict.reason})
+        return self._rejected
 
     def is_doubted(self, resource: int) -> bool:
         """Return whether a resource waits for a second opinion."""
@@ -74,7 +75,7 @@ class Rejecting:
 
         Its links are not to be followed until somebody can tell.
         """
-        if not self._is_on or kept.page is None or worth > Worth.MIGRATED or not self._known().needs_past(kept.page):
+        if kept.page is None or worth > Worth.MIGRATED or not self._known().needs_past(kept.page):
             return False
         self._doubts[resource] = _Doubt(number, listed, kept, worth)
         self._state.follow_again(is_wanted=True)  # whoever is killed now has its links to follow yet

@@ -1,7 +1,7 @@
 """How a run of a recovery ended."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from unlost.recover.doors import Closing
 from unlost.recover.state.resources import Standing
@@ -17,6 +17,11 @@ class Result:
     trapped: links that were not followed, by reason.
     is_stopped: whether somebody stopped it.
     is_enough: whether there is as much as the plan allows: the same plan recovers no more.
+    doubtful: how many of the recovered resources have no capture but one that the quality verdict speaks against.
+    left_out: listed resources that are not fetched, by the reason.
+    unlistable: archives that cannot list all they hold, and why: `unsupported` or `cut`.
+    unconfirmed: how many listed resources wait for a confirmation, since there are so many.
+    other_host_lookups: queries for resources of other hosts, over all runs.
     """
 
     counts: Mapping[Standing, int]
@@ -26,8 +31,13 @@ class Result:
     trapped: Mapping[str, int]
     is_stopped: bool
     is_enough: bool
+    doubtful: int = 0
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    unlistable: Mapping[str, str] = field(default_factory=dict)
+    unconfirmed: int = 0
+    other_host_lookups: int = 0
 
     @property
     def is_done(self) -> bool:
         """Return whether there is nothing left to do."""
-        return not (self.counts[Standing.QUEUED] or self.closed or self.unlisted or self.failed)
+        return not (self.counts[Standing.QUEUED] or self.closed or self.unlisted or self.failed or self.unconfirmed)

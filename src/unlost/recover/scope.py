@@ -58,9 +58,9 @@ class Scope:
         hops: how many links away from a beginning it is.
 
         What was named is always wanted. Other pages must be in the folder and near enough; what is needed to show a
-        page may be anywhere on the site's hosts, however far, or with `requisites` on any host; lists must be on its
-        hosts and near enough, and are not held to `include`, since they lead to what is. What is no address of http
-        or https is never wanted.
+        page may be anywhere on the site's hosts, however far, or with `page_requisites` on any host; lists must be on
+        its hosts and near enough, and are not held to `include`, since they lead to what is. URLs of other schemes
+        than http and https are never wanted.
         """
         try:
             name = _name(self.plan, uri)
@@ -98,7 +98,7 @@ class Scope:
     def _has_place(self, name: str, use: Use) -> bool:
         host = host_of(name)
         if use is not Use.PAGE:
-            return self._has_host(host) or (use is Use.REQUISITE and self.plan.requisites)
+            return self._has_host(host) or (use is Use.REQUISITE and self.plan.page_requisites)
         if host != self.host:
             return self._is_below(host)
         return self.folder is None or is_in_folder(name, self.folder)

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 from collections import Counter
 from collections.abc import Mapping
 from urllib.parse import urljoin
@@ -13,12 +14,14 @@ from unlost.errors import ArchiveError, DateError, ExcludedError, NotNowError, U
 from unlost.formats.capture import Capture
 from unlost.pages.link import Use
 from unlost.recover import choice, keeping
-from unlost.recover.choice import Worth
+from unlost.recover.choice import ACCEPTED, Worth
 from unlost.recover.doors import Doors
 from unlost.recover.following import Following
 from unlost.recover.keeping import Kept
 from unlost.recover.knowledge import Knowledge
 from unlost.recover.listing import keep_captures
+from unlost.recover.listing_filter import NO_CONTENT
+from unlost.recover.other_hosts import OtherHostQueries
 from unlost.recover.plan import Plan, Policy
 from unlost.recover.record import Record
 from unlost.recover.rejecting import Rejecting
@@ -31,9 +34,11 @@ from unlost.recover.telling import Tell
 from unlost.recover.warcs import Warcs
 from unlost.uri import naming
 
-_WHOLE = (Worth.GOOD, Worth.MIGRATED, Worth.REJECTED)  # whose bytes are there, whatever they are good for
+_WHOLE = (Worth.GOOD, Worth.MIGRATED, Worth.DOUBTFUL, Worth.REJECTED)  # whose bodies are complete
 _SMALL = 1 << 17  # bytes of a body
 _DISBELIEF = 10  # copies more that are not as listed than those that are: then it is the list that is wrong
+# What web sites number by a query, so that browsers notice a new version.
+_VERSIONED = re.compile(r"\.(css|m?js|png|jpe?g|gif|webp|svg|ico|bmp|avif|woff2?|ttf|otf|eot)$", re.IGNORECASE)
 _PLANNED = 1000  # steps that are remembered: as many as may be served soon
 
 
@@ -68,15 +73,26 @@ class Serving:
         self._tell = tell
         self._steps = Steps(plan, scope.is_own)
         self._disk = asyncio.Lock()
-        self._rejecting = Rejecting(state, warcs, tell, is_on=not plan.keep_rejected)
+        self._rejecting = Rejecting(state, warcs, tell, is_dropping=plan.drop_rejected)
+        self._other_hosts = OtherHostQueries(plan, scope, state, repositories)
         # Copies that are as their index says, less those that are not: some have digests of something else.
         self._believed: Counter[str] = Counter()
         self._coming: dict[str, asyncio.Event] = {}
         self._versions: dict[int, list[Fetch]] = {}  # of some resources, the last first
         self._planned: dict[int, Step] = {}  # the next steps of some resources, so as not to look twice
-        self.knowledge = Knowledge([], [])
+        self._knowledge = Knowledge([], [])
         self.failed_before: frozenset[int] = frozenset()
         self.recovered = state.resources.recovered()
+
+    @property
+    def knowledge(self) -> Knowledge:
+        """What listings have shown."""
+        return self._knowledge
+
+    @knowledge.setter
+    def knowledge(self, found: Knowledge) -> None:
+        self._knowledge = found
+        self._other_hosts.note_holding(None)
 
     def step(self, resource: Resource) -> Step | None:
         """Return the next step for a resource; None if there is none."""
@@ -86,7 +102,8 @@ class Serving:
         if resource.record is not None:
             kept = self._state.records.get(resource.record)
             stored = Stored(Worth(kept.worth), kept.record.capture)
-        return self._steps.next(resource, listed, asked, stored, self.knowledge, self._doors.closed)
+        among = self._other_hosts.archives_for(resource)
+        return self._steps.next(resource, listed, asked, stored, self.knowledge, self._doors.closed, among)
 
     def _listed(self, resource: Resource) -> list[Listed]:
         """Return its captures, but for those of archives that were listed and do not take part this time."""
@@ -109,21 +126,77 @@ class Serving:
                 self._planned[resource.id] = step
             return step.archive
         now = dates.from_epoch(str(int(self._clock.now())))
-        if kept is not None and kept.worth <= Worth.REDIRECT:
-            if self._state.is_followed_again and not self._state.resources.leads_on(resource.id):
+        if kept is not None and kept.worth <= ACCEPTED:
+            is_doubtful = kept.worth == Worth.DOUBTFUL
+            if (is_doubtful or self._state.is_followed_again) and not self._state.resources.leads_on(resource.id):
                 self._follow_kept(resource)
             self.recovered += not resource.was_recovered
             self._state.resources.finish(resource.id, Standing.RECOVERED, now)
             capture = kept.record.capture
-            self._tell("recovered", {"uri": capture.uri, "archive": capture.archive, "datetime": capture.datetime})
+            known = {"uri": capture.uri, "archive": capture.archive, "datetime": capture.datetime}
+            self._tell("recovered", {**known, "doubtful": is_doubtful})
         elif self._is_only_looked_for(resource):
             self._state.resources.drop(resource.id)
         else:
-            reason = self._why_missing(resource)
-            self.recovered -= resource.was_recovered
-            self._state.resources.finish(resource.id, Standing.MISSING, now, reason)
-            self._tell("missing", {"uri": resource.uri, "reason": reason})
+            self._end_without_capture(resource, now)
         return None
+
+    def _end_without_capture(self, resource: Resource, now: str) -> None:
+        """Finish a resource of which no capture is good enough: another is shown in its place, or it is missing.
+
+        What no link points to, and of which archives have only errors and redirects to other sites, is left out.
+        """
+        reason = self._why_missing(resource)
+        self.recovered -= resource.was_recovered
+        other = self._substitute_for(resource) if reason != "failed" else None
+        if other is not None:
+            self._state.resources.substitute(resource.id, other.id, now, resource.near)
+            self._planned.pop(other.id, None)
+            self._tell("substituted", {"uri": resource.uri, "by": other.uri})
+        elif reason == "no-good-copy" and self._plan.policy is Policy.COMPLETE and not self._is_needed(resource):
+            self._state.resources.leave_out({resource.id: NO_CONTENT})
+        else:
+            self.end_as_missing(resource, now, reason)
+
+    def end_as_missing(self, resource: Resource, now: str, reason: str | None = None) -> None:
+        """Finish a resource as missing. now: 14 digits. reason: None to find it out."""
+        why = reason or self._why_missing(resource)
+        self._state.resources.finish(resource.id, Standing.MISSING, now, why)
+        self._tell("missing", {"uri": resource.uri, "reason": why})
+
+    def _is_needed(self, resource: Resource) -> bool:
+        return resource.is_linked or resource.name in self._scope.named
+
+    def _substitute_for(self, resource: Resource) -> Resource | None:
+        """Return the resource with the same path and another query whose capture is closest in time, if one is listed.
+
+        Style sheets, scripts, fonts and images have version numbers in their queries; of anything else the query says
+        what it is. Where archives cannot list what they have, they are queried for the path without a query.
+        """
+        if resource.use is not Use.REQUISITE or not _VERSIONED.search(resource.name.partition("?")[0]):
+            return None
+        closest: tuple[float, Resource] | None = None
+        for other in self._state.resources.with_path(resource.name):
+            if other.standing in (Standing.MISSING, Standing.SUBSTITUTED):
+                continue
+            captures = [each.capture for each in self._listed(other)]
+            distances = [
+                choice.distance(capture, resource.near)
+                for capture in captures
+                if choice.worth(capture, self._scope.is_own, other.name) <= Worth.PARTIAL
+                and "html" not in (capture.mime or "")
+            ]
+            if distances and (closest is None or min(distances) < closest[0]):
+                closest = min(distances), other
+        if closest is not None:
+            return closest[1]
+        return self._following.guess_without_query(resource) if self._may_be_unlisted(resource) else None
+
+    def _may_be_unlisted(self, resource: Resource) -> bool:
+        """Return whether the path of a resource without its query may be in an archive that cannot list it."""
+        plain = resource.uri.partition("?")[0]
+        is_own = self._scope.is_own(resource.uri)
+        return "?" in resource.name and is_own and bool(self.knowledge.possible(plain, {}))
 
     def _is_only_looked_for(self, resource: Resource) -> bool:
         """Return whether nobody can say that a resource ever was: a list that sites may have, a guess from a script."""
@@ -131,7 +204,7 @@ class Serving:
             return not self._state.resources.is_linked(resource.id)
         if resource.was_recovered or resource.name in self._scope.named:
             return False
-        is_listed = self._plan.policy is Policy.EXHAUSTIVE and bool(self._state.captures.of(resource.id))
+        is_listed = self._plan.policy.uses_listings and bool(self._state.captures.of(resource.id))
         return not is_listed and self._state.candidates.is_one(resource.id)
 
     def _opinion(self, resource: Resource) -> Step | None:
@@ -173,6 +246,9 @@ class Serving:
 
     async def _ask(self, resource: Resource, archive: str) -> None:
         """Ask an archive which captures it has of the page."""
+        if await self._other_hosts.list_host(resource, archive):
+            return
+        self._other_hosts.count(resource)
         found: list[Capture] = []
         outcome = "done"
         try:
@@ -187,6 +263,8 @@ class Serving:
         except ArchiveError as error:
             self._doors.failed(archive, error)
             outcome = "failed"
+        if found:
+            self._other_hosts.note_holding(archive)
         self._keep_listed(resource, found)
         self._state.captures.note_asked(resource.id, archive, outcome)
 
@@ -286,7 +364,8 @@ class Serving:
     def _keep(self, resource: Resource, step: Fetch, kept: Kept) -> None:
         is_preferred = step.listed.outcome is Outcome.AGAIN
         number, worth = self.note(resource, kept, is_preferred=is_preferred)
-        self._state.captures.tried(step.listed.id, Outcome.REJECTED if worth is Worth.REJECTED else Outcome.STORED)
+        is_rejected = worth in (Worth.DOUBTFUL, Worth.REJECTED)
+        self._state.captures.tried(step.listed.id, Outcome.REJECTED if is_rejected else Outcome.STORED)
         if self._rejecting.is_doubted(resource.id):
             self._decide(resource, number, kept, worth)
         elif not self._rejecting.doubt(resource.id, number, step.listed.id, kept, worth):
@@ -319,20 +398,21 @@ class Serving:
         verdict = self._rejecting.verdict(kept.page, worth)
         number = self._state.records.add(resource.id, worth, kept.record)
         if verdict is not None:
-            self._rejecting.reject(number, kept.record, worth, verdict)
-            worth = Worth.REJECTED
+            worth = self._rejecting.reject(number, kept.record, worth, verdict)
+        self._following.other_hosts.note_stored(resource.uri, kept.record.size)
         best = self._state.records.best(resource.id)
         is_as_good = is_preferred and best is not None and worth <= self._state.records.get(best).worth
         self._state.resources.choose(resource.id, number if is_as_good else best)
         return number, worth
 
     def _follow_kept(self, resource: Resource) -> None:
-        """Want what copies lead to that were kept before."""
+        """Queue what the captures link to that were stored before; of doubtful ones, only the chosen one."""
         for kept in self._state.records.of(resource.id):
-            if kept.worth <= Worth.REDIRECT:
-                is_read = kept.worth <= Worth.PARTIAL
+            is_chosen = kept.worth == Worth.DOUBTFUL and kept.id == resource.record
+            if kept.worth <= Worth.REDIRECT or is_chosen:
+                is_read = kept.worth <= Worth.PARTIAL or is_chosen
                 copy = keeping.reread(self._warcs, kept.record) if is_read else keeping.unread(kept.record)
-                self._follow(resource, copy, Worth(kept.worth))
+                self._follow(resource, copy, Worth.GOOD if is_chosen else Worth(kept.worth))
 
     def _follow(self, resource: Resource, kept: Kept, worth: Worth) -> None:
         """Want what a copy of so much worth leads to."""

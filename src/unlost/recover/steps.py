@@ -12,8 +12,8 @@ from unlost.recover.plan import Plan, Policy
 from unlost.recover.state.captures import Listed, Outcome
 from unlost.recover.state.resources import Resource
 
-WORTH_FETCHING = Worth.REDIRECT
-"""What is worse than this in an index is not fetched: it tells that the page was gone, or empty."""
+WORTH_FETCHING = Worth.EMPTY
+"""What is worse than this in an index is not fetched: it tells that the page was gone."""
 
 TRIES = 20
 """How many captures of one resource are asked for, until one is good: more would be as bad, and cost as much."""
@@ -73,18 +73,20 @@ class Steps:
         stored: Stored | None,
         knowledge: Knowledge,
         closed: Collection[str] = (),
+        among: Sequence[str] | None = None,
     ) -> Step | None:
         """Return the next step; None if nothing better than what is stored can be had.
 
         listed: all captures of the resource. asked: the archives that were asked for it alone.
         stored: the best copy that is stored; None if there is none.
         closed: archives that are not asked for now: of two captures with the same bytes, the other's is fetched.
+        among: the archives that may be queried for the resource alone, in this order; None for all.
         """
         left = self.left(resource, listed, stored)
         best = left[0] if left else None
         is_good = best is not None and best.worth <= Worth.MIGRATED
         if self._may_ask(resource, stored.worth if stored else None, is_good, is_asked=bool(asked)):
-            possible = knowledge.possible(resource.uri, asked)
+            possible = knowledge.possible(resource.uri, asked, among)
             if possible:
                 return AskFor(next((archive for archive in possible if archive not in closed), possible[0]))
         if best is None:
@@ -106,7 +108,8 @@ class Steps:
         captures = [each.capture for each in listed]
         by_mark = {_mark(each.capture): each for each in listed}
         is_requisite = resource.use is Use.REQUISITE
-        near = resource.near if plan.at is not None else None
+        # Nothing links to a resource that is shown in the place of another: then it should fit the page that needs it.
+        near = resource.near if plan.at is not None or not resource.is_linked else None
         wish = Wish(plan.at, near, plan.first, plan.last, plan.most_recent, is_requisite)
         ranked = choice.ranked(captures, wish, self.is_own, resource.name, ignore_case=plan.ignore_case)
         if plan.all_versions:

@@ -64,7 +64,8 @@ def entry_of(ended: Ended) -> Entry:
         return Entry(ended.when, ended.uri, None, None, None, None, ended.holders)
     others = tuple(each for each in ended.holders if each[0] != (chosen.archive or ""))
     place = f"warc/{chosen.file}:{chosen.offset}"
-    return Entry(chosen.recovered, chosen.uri, chosen.mime, place, chosen.archive, chosen.datetime, others)
+    uri = chosen.uri if ended.substitute is None else ended.uri
+    return Entry(chosen.recovered, uri, chosen.mime, place, chosen.archive, chosen.datetime, others)
 
 
 def plain(text: str) -> str:

@@ -33,6 +33,6 @@ def recovered(folder: Path) -> Command:
         write_warc(folder / f"{name}.warc.gz", captures)
         archives.append(Archive(name, name, Kind.FILES, folder=str(folder / f"{name}.warc.gz")))
     command = Command(registry(folder / "archives.toml", *archives), folder / "town.recovery", folder / "home")
-    done = command.run(ROOT, "--exclude", "/street/[1-9]", "--requisites")
+    done = command.run(ROOT, "--exclude", "/street/[1-9]", "--page-requisites")
     assert done.code == 0, done.said
     return command

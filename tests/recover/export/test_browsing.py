@@ -92,7 +92,7 @@ def crawl(tmp_path_factory: pytest.TempPathFactory) -> Site:
     file = DATA / "warc" / "archive-org-2008.warc.gz"
     archives = registry(folder / "archives.toml", Archive("a", "a", Kind.FILES, folder=str(file)))
     command = Command(archives, folder / "site.recovery", folder / "home")
-    done = command.run("http://www.archive.org/", "--depth", "2", "--requisites")
+    done = command.run("http://www.archive.org/", "--depth", "2", "--page-requisites")
     assert done.code == 0, done.said
     return exported(command, folder)
 

@@ -57,7 +57,7 @@ def test_from_order_to_pick_up(service: Service) -> None:
     assert made.status == 201
     key, number = made.json["key"], made.json["number"]
     assert made.headers["location"].endswith(f"/api/jobs/{key}")
-    assert (made.json["state"], made.json["policy"], made.json["place"]) == ("pending", "exhaustive", None)
+    assert (made.json["state"], made.json["policy"], made.json["place"]) == ("pending", "complete", None)
     link = service.found(rf"job {number}, confirm: http://127\.0\.0\.1:\d+(/jobs/confirm/[\w-]+)")
     visitor = Visitor(service)
     page = visitor.get(link)

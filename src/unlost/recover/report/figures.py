@@ -35,6 +35,11 @@ class Figures:
     rejected: copies, by verdict. rejected_by: copies, by archive.
     asked: requests over all runs, by archive. lists: of archives, what came of each and what was wrong.
     trapped: links that were not followed, by the reason in words.
+    doubtful: of those that came back, how many have only a capture that the quality verdict speaks against.
+    substituted: of those that came back, how many are shown by the capture of a URL with another query.
+    left_out: listed and not fetched, by the reason, as `listing_filter` has it; empty where no link points to them.
+    captures: known captures by archive. queries: what came of queries for single URLs, by archive.
+    other_host_lookups: queries for what pages need from other hosts.
     """
 
     url: str | None = None
@@ -60,6 +65,12 @@ class Figures:
     asked: dict[str, int] = field(default_factory=dict)
     lists: list[tuple[str, str, str | None]] = field(default_factory=list)
     trapped: dict[str, int] = field(default_factory=dict)
+    doubtful: int = 0
+    substituted: int = 0
+    left_out: dict[str, int] = field(default_factory=dict)
+    captures: dict[str, int] = field(default_factory=dict)
+    queries: dict[str, dict[str, int]] = field(default_factory=dict)
+    other_host_lookups: int = 0
 
     @property
     def total(self) -> int:
@@ -70,6 +81,23 @@ class Figures:
     def share(self) -> float | None:
         """The share of them that came back; None of nothing."""
         return self.recovered / self.total if self.total else None
+
+    @property
+    def never_archived(self) -> int:
+        """How many are linked, and no archive has them."""
+        return self.reasons["not-held"]
+
+    def outcomes(self) -> list[tuple[str, int]]:
+        """Return how many resources ended how: each is counted once, but for those that are still queued."""
+        left_out = sum(self.left_out.values())
+        return [
+            ("recovered", self.recovered - self.doubtful - self.substituted),
+            ("doubtful", self.doubtful),
+            ("substituted", self.substituted),
+            ("missing-listed", self.missing - self.never_archived),
+            ("never-archived", self.never_archived),
+            ("left-out", left_out),
+        ]
 
     @property
     def requests(self) -> int:
@@ -96,6 +124,7 @@ class Figures:
             self.missing += 1
             self.reasons[each.reason or ""] += 1
         else:
+            self.substituted += each.substitute is not None
             self._count_copy(chosen)
             self.also.update(name for name, _ in each.holders if name != chosen.archive)
 
@@ -129,6 +158,10 @@ def figures_of(state: StateReading, on_each: Callable[[Ended], object] | None = 
     for copy in state.rejected():
         found.rejected[copy.kind] += 1
         found.rejected_by[copy.archive or ""] += 1
+        found.doubtful += copy.is_chosen
+    found.left_out = state.left_out_counts()
+    found.captures, found.queries = state.listed_captures(), state.single_queries()
+    found.other_host_lookups = state.other_host_lookups
     counts = state.counts()
     found.queued = counts.get(Standing.QUEUED.value, 0)
     found.listed = counts.get(Standing.LISTED.value, 0)

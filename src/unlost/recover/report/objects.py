@@ -27,6 +27,8 @@ def resource_object(ended: Ended) -> dict[str, object]:
         "reason": ended.reason if chosen is None else None,
         "status": None if chosen is None else chosen.status,
         "urim": None if chosen is None else chosen.urim,
+        "doubtful": ended.doubt,
+        "substitute": ended.substitute,
     }
 
 
@@ -41,7 +43,14 @@ def summary_object(figures: Figures) -> dict[str, object]:
             "missing": figures.missing,
             "queued": figures.queued,
             "listed": figures.listed,
+            "doubtful": figures.doubtful,
+            "substituted": figures.substituted,
+            "missing_listed": figures.missing - figures.never_archived,
+            "never_archived": figures.never_archived,
+            "left_out": sum(figures.left_out.values()),
         },
+        "left_out": {reason or "not-linked": count for reason, count in sorted(figures.left_out.items())},
+        "other_host_lookups": figures.other_host_lookups,
         "share": figures.share,
         "pages": _back_and_missing(figures.pages),
         "parts": _back_and_missing(figures.parts),
@@ -65,6 +74,7 @@ def _archive(figures: Figures, name: str) -> dict[str, object]:
         "also_listed": figures.also[name],
         "rejected": figures.rejected_by[name],
         "requests": figures.asked.get(name, 0),
+        "captures": figures.captures.get(name, 0),
         "lists": dict(Counter(outcome for archive, outcome, _ in figures.lists if archive == name)),
     }
 

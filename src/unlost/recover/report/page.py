@@ -18,7 +18,7 @@ MOST_LISTED = 500
 """How many resources a list of the page has; a page of more is slow to open, and nobody reads it."""
 
 _MOST_BESIDE = 5  # links or copies that are named for each
-_INCOMPLETE = ("cut", "failed", "not-now", "excluded")
+_INCOMPLETE = ("cut", "unsupported", "failed", "not-now", "excluded")
 
 
 def report_page(state: StateReading, figures: Figures, *, has_files: bool, language: str = LANGUAGES[0]) -> str:
@@ -49,7 +49,7 @@ def report_page(state: StateReading, figures: Figures, *, has_files: bool, langu
             of_other_types=of_other_types,
             archives=[(name, list_words(figures, name, t)) for name in figures.archive_ids()],
             incomplete=[
-                (name, t.word("list", outcome), message or "")
+                (name, list_words(figures, name, t), message if message and outcome != "unsupported" else "")
                 for name, outcome, message in figures.lists
                 if outcome in _INCOMPLETE
             ],
@@ -67,7 +67,13 @@ def report_page(state: StateReading, figures: Figures, *, has_files: bool, langu
             rejected=list(islice(state.rejected(), MOST_LISTED)),
             rejected_in_all=figures.rejected.total(),
             retold=lambda text: retold(text, t),
-            unwanted=list(state.unwanted(MOST_LISTED)),
+            outcomes=[(t.word("outcome", each), count) for each, count in figures.outcomes() if count],
+            doubtful=list(islice(state.doubtful(), MOST_LISTED)),
+            left_out=list(islice(((uri, why) for uri, why in state.left_out() if why), MOST_LISTED)),
+            left_out_in_all=sum(count for why, count in figures.left_out.items() if why),
+            left_out_reasons=[(t.word("left_out", why), count) for why, count in figures.left_out.items() if why],
+            unlinked=list(islice((uri for uri, why in state.left_out() if not why), MOST_LISTED)),
+            unlinked_in_all=figures.left_out.get("", 0),
         )
     )
 

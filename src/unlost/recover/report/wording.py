@@ -42,8 +42,14 @@ def remarks(figures: Figures, t: Strings) -> list[str]:
         found.append(t("report.failed", failed))
     if figures.asked:
         found.append(t("report.requests", figures.requests))
-    if figures.listed:
-        found.append(t("report.listed", figures.listed))
+    if figures.doubtful:
+        found.append(t("report.doubtful", figures.doubtful))
+    if unlinked := figures.left_out.get("", 0):
+        found.append(t("report.listed", unlinked))
+    if left_out := sum(figures.left_out.values()) - unlinked:
+        found.append(t("report.left_out", left_out))
+    if figures.other_host_lookups:
+        found.append(t("report.lookups", figures.other_host_lookups))
     if trapped := sum(figures.trapped.values()):
         found.append(t("report.not_followed", trapped))
     return found
@@ -62,6 +68,17 @@ def day(digits: str) -> str:
 
 
 def list_words(figures: Figures, archive: str, t: Strings) -> str:
-    """Return what came of an archive's lists, in words; `-` if it was asked for none."""
-    found = dict.fromkeys(t.word("list", outcome) for name, outcome, _ in figures.lists if name == archive)
+    """Return what an archive listed, in words; `-` if it was not asked to.
+
+    An archive without a listing API is queried page by page: whether it answered is said, too.
+    """
+    outcomes = dict.fromkeys(outcome for name, outcome, _ in figures.lists if name == archive)
+    captures = t.number(figures.captures.get(archive, 0))
+    found = [t.word("list", outcome).replace("{n}", captures) for outcome in outcomes]
+    if "unsupported" in outcomes:
+        queries = figures.queries.get(archive, {})
+        if not queries:
+            found.append(t("query.none"))
+        elif not queries.get("done"):
+            found.append(t("query.failed" if queries.get("failed") else "query.excluded"))
     return printable("; ".join(found)) or "-"

@@ -70,6 +70,38 @@ class Captures:
         self._file.begin()
         self._run("UPDATE capture SET outcome = ? WHERE id = ?", (outcome.value, number))
 
+    def shares_payload(self, resource: int, others: Collection[int]) -> bool:
+        """Return whether a capture of a resource has the digest of a capture of one of the others."""
+        if not others:
+            return False
+        marks = ", ".join("?" * len(others))
+        sql = f"""SELECT 1 FROM capture AS one JOIN capture AS other ON one.digest = other.digest
+            AND (instr(one.digest, ':') OR one.archive = other.archive)
+            WHERE one.resource = ? AND other.resource IN ({marks}) LIMIT 1"""  # noqa: S608
+        return self._run(sql, (resource, *others)).fetchone() is not None
+
+    def digests(self, resources: Collection[int]) -> dict[int, set[str]]:
+        """Return the digests of successful captures of resources, by their ids."""
+        found: dict[int, set[str]] = {number: set() for number in resources}
+        for number in resources:
+            rows = self._run(
+                "SELECT DISTINCT digest FROM capture WHERE resource = ? AND digest IS NOT NULL "
+                "AND coalesce(status, 200) BETWEEN 200 AND 299",
+                (number,),
+            )
+            found[number].update(str(text_of(digest)) for (digest,) in rows)
+        return found
+
+    def is_distinctive(self, digests: Collection[str], resources: Collection[int]) -> bool:
+        """Return whether one of some digests is of captures of these resources alone."""
+        marks = ", ".join("?" * len(resources))
+        sql = f"SELECT 1 FROM capture WHERE digest = ? AND resource NOT IN ({marks}) LIMIT 1"  # noqa: S608
+        return any(self._run(sql, (storable(digest), *resources)).fetchone() is None for digest in digests)
+
+    def archives(self) -> set[str]:
+        """Return the archives that hold anything of the site."""
+        return {str(archive) for (archive,) in self._run("SELECT DISTINCT archive FROM capture")}
+
     def forget_stored(self, resource: int, kept: Collection[tuple[str | None, str]]) -> None:
         """Forget that captures of a resource were stored, but for those of these archives and dates."""
         self._file.begin()

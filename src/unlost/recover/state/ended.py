@@ -8,15 +8,22 @@ from itertools import groupby
 from unlost.recover.state.chosen import Chosen, check_date, chosen_of
 from unlost.state_file import certain_text
 
-WAS_RECOVERED = "standing != 'listed' AND changed IS NOT NULL AND reason IS NULL AND record IS NOT NULL"
+WAS_RECOVERED = (
+    "resource.standing != 'listed' AND resource.changed IS NOT NULL AND resource.reason IS NULL "
+    "AND resource.record IS NOT NULL"
+)
 """Of a row of the table of resources: whether it is recovered, or was before it was put back into the queue."""
 
-_ENDED = f"""
+_ENDED = """
 SELECT resource.id, resource.name, resource.uri, resource.use, resource.standing = 'missing', resource.reason,
-    resource.changed, record.file, record.offset, record.data
-FROM resource LEFT JOIN record ON record.id = resource.record
-WHERE standing = 'missing' OR ({WAS_RECOVERED}) ORDER BY resource.id
-"""  # noqa: S608  no text of others in it
+    resource.changed, record.file, record.offset, record.data, other.uri, {doubt}
+FROM resource LEFT JOIN substitute ON resource.standing = 'substituted' AND substitute.resource = resource.id
+LEFT JOIN resource AS other ON other.id = substitute.other
+LEFT JOIN record ON record.id = coalesce(other.record, resource.record)
+WHERE resource.standing = 'missing' OR ({recovered})
+    OR (resource.standing = 'substituted' AND other.record IS NOT NULL) ORDER BY resource.id
+"""
+_DOUBT = "(SELECT kind FROM rejected WHERE rejected.record = record.id)"
 # In the order of the index of captures, so that nothing has to be sorted.
 _HOLDERS = "SELECT resource, archive, max(datetime) FROM capture GROUP BY resource, archive ORDER BY resource, archive"
 
@@ -28,6 +35,8 @@ class Ended:
     uri: as somebody spelled it. use: as `unlost.pages.link.Use` has it. chosen: the copy; None if it is missing.
     reason: why it is missing, one word; None if it is not. when: it was found missing, or last looked at, 14 digits.
     holders: the archives that list it, with the dates of their last captures, by id.
+    substitute: the URL whose capture is shown in its place; None if it has its own.
+    doubt: the kind of the quality verdict against its capture; None if there is none.
     """
 
     uri: str
@@ -36,6 +45,8 @@ class Ended:
     reason: str | None
     chosen: Chosen | None
     holders: tuple[tuple[str, str], ...]
+    substitute: str | None = None
+    doubt: str | None = None
 
 
 def ended(connection: sqlite3.Connection) -> Iterator[Ended]:
@@ -45,7 +56,11 @@ def ended(connection: sqlite3.Connection) -> Iterator[Ended]:
     """
     groups = groupby(connection.execute(_HOLDERS), _resource)
     group = next(groups, None)
-    for number, name, uri, use, is_missing, reason, changed, file, offset, data in connection.execute(_ENDED):
+    has_verdicts = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'rejected'").fetchone()
+    sql = _ENDED.format(doubt=_DOUBT if has_verdicts else "NULL", recovered=WAS_RECOVERED)
+    for number, name, uri, use, is_missing, reason, changed, file, offset, data, other, doubt in connection.execute(
+        sql
+    ):
         while group is not None and group[0] < number:
             group = next(groups, None)
         is_held = group is not None and group[0] == number
@@ -53,8 +68,10 @@ def ended(connection: sqlite3.Connection) -> Iterator[Ended]:
         copy = None if is_missing else chosen_of(name, uri, file, offset, data)
         if is_missing:
             check_date(changed, uri)
-        why = None if reason is None else certain_text(reason)
-        yield Ended(certain_text(uri), certain_text(use), certain_text(changed or ""), why, copy, holders)
+        why = None if reason is None or not is_missing else certain_text(reason)
+        by = None if other is None else certain_text(other)
+        kind = None if doubt is None or is_missing else certain_text(doubt)
+        yield Ended(certain_text(uri), certain_text(use), certain_text(changed or ""), why, copy, holders, by, kind)
 
 
 def _resource(row: tuple[object, ...]) -> int:

@@ -8,9 +8,9 @@ from pathlib import Path
 from unlost import state_file
 from unlost.errors import InputError
 
-VERSION = 2
-"""Of the tables. Files of version 1, which know neither rejected copies nor candidates, are brought to it when they are
-opened."""
+VERSION = 3
+"""Of the tables. Older files are migrated when they are opened: version 1 had neither rejected captures nor candidates,
+version 2 no substitutes and no captures that are doubtful or empty."""
 
 _WHAT = "a recovery"
 _SCHEMA = """
@@ -56,6 +56,17 @@ CREATE TABLE candidate (
 );
 CREATE INDEX candidate_folded ON candidate (folded);
 """
+# Numbers of `choice.Worth`: two were put in between, for captures that are doubtful, and for those that are empty.
+_WORTH = "CASE worth WHEN 5 THEN 7 WHEN 6 THEN 8 WHEN 7 THEN {empty} WHEN 8 THEN 10 WHEN 9 THEN 11 ELSE worth END"
+_EMPTY = """CASE WHEN coalesce(json_extract(data, '$.capture.status'), 200) IN (204, 205, 304) THEN 9 ELSE 6 END"""
+SUBSTITUTES = "CREATE {kind} substitute (resource INTEGER PRIMARY KEY, other INTEGER NOT NULL)"
+"""The table of resources in whose place another is shown that differs only in its query. kind: `TABLE`, or a
+`TEMP TABLE` for files from before."""
+_NEW_SINCE_2 = SUBSTITUTES.format(kind="TABLE") + ";"
+_SINCE_2 = f"""{_NEW_SINCE_2}
+UPDATE record SET worth = {_WORTH.format(empty=_EMPTY)};
+UPDATE rejected SET worth = {_WORTH.format(empty=6)};
+"""  # noqa: S608  no text of others in it
 
 
 class StateFile(state_file.StateFile):
@@ -81,8 +92,10 @@ def _prepare(connection: sqlite3.Connection, file: Path) -> None:
     check_tables(connection, file)
     found = state_file.version_of(connection)
     if found is None:
-        state_file.change_tables(connection, _SCHEMA + _SINCE_1, VERSION)
+        state_file.change_tables(connection, _SCHEMA + _SINCE_1 + _NEW_SINCE_2, VERSION)
     elif found == 1:
-        state_file.change_tables(connection, _SINCE_1, VERSION)
+        state_file.change_tables(connection, _SINCE_1 + _SINCE_2, VERSION)
+    elif found == 2:
+        state_file.change_tables(connection, _SINCE_2, VERSION)
     elif found != VERSION:
         raise InputError(f"{file}: expected the state of a recovery in version {VERSION}, found {found}")

@@ -79,12 +79,12 @@ def most_missed(connection: sqlite3.Connection, limit: int, each: int, *, is_fai
         yield Missed(certain_text(uri), certain_text(reason or ""), links, sources, copies)
 
 
-def listed(connection: sqlite3.Connection, limit: int = -1) -> Iterator[str]:
-    """Yield the addresses of what archives list and nobody wants, in the order in which it was found. limit: -1 all."""
-    for (uri,) in connection.execute(
-        "SELECT uri FROM resource WHERE standing = 'listed' ORDER BY id LIMIT ?", (limit,)
+def listed(connection: sqlite3.Connection, limit: int = -1) -> Iterator[tuple[str, str]]:
+    """Yield the URLs that archives list and that were not fetched, each with the reason. limit: -1 for all."""
+    for uri, reason in connection.execute(
+        "SELECT uri, coalesce(reason, '') FROM resource WHERE standing = 'listed' ORDER BY id LIMIT ?", (limit,)
     ):
-        yield certain_text(uri)
+        yield certain_text(uri), certain_text(reason)
 
 
 def _urim(data: str | None) -> str | None:

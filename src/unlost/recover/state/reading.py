@@ -13,24 +13,30 @@ from urllib.parse import quote
 
 from unlost.errors import InputError
 from unlost.formats.unread import A_RECOVERY, unread_as
-from unlost.recover.choice import Worth
+from unlost.recover.choice import ACCEPTED
 from unlost.recover.plan import Plan, plan_of
 from unlost.recover.record import Record
 from unlost.recover.state import gaps
 from unlost.recover.state.chosen import Chosen, OddError, chosen_of, record_of
 from unlost.recover.state.ended import WAS_RECOVERED, Ended, ended
-from unlost.recover.state.file import VERSION, check_tables, explained
+from unlost.recover.state.file import SUBSTITUTES, VERSION, check_tables, explained
 from unlost.recover.state.gaps import Missed, Missing
 from unlost.recover.state.linked import Linked, births, last_copy, linked
 from unlost.state_file import NAME, certain_text
 
-__all__ = ["REQUESTS", "TRAPPED", "Chosen", "Rejected", "StateReading", "total_requests"]
+__all__ = ["CASE_INSENSITIVE", "LOOKUPS", "REQUESTS", "TRAPPED", "Chosen", "Rejected", "StateReading", "total_requests"]
 
 REQUESTS = "requests"
 """The fact that tells how many requests were sent over all runs: by archive, then by kind, as JSON."""
 
 TRAPPED = "trapped"
 """The fact that tells how many links were not followed over all runs, by the reason in words, as JSON."""
+
+LOOKUPS = "lookups-other-hosts"
+"""The fact that tells how many queries were sent for resources of other hosts, over all runs."""
+
+CASE_INSENSITIVE = "case-insensitive"
+"""The fact that the site's server ignores letter case: `yes` once that was seen."""
 
 _MOST = 1 << 53  # of anything: no program counts further, and not all read larger numbers
 _BUSY_SECONDS = 10.0  # others write for moments only
@@ -41,16 +47,19 @@ FROM resource JOIN record ON record.id = resource.record WHERE {WAS_RECOVERED} O
 _RECORDS = f"""
 SELECT resource.name, record.listed_digest, record.file, record.offset, record.size, record.data
 FROM resource JOIN record ON record.id = resource.record
-WHERE {WAS_RECOVERED} AND record.worth <= {Worth.REDIRECT.value} ORDER BY resource.id
+WHERE {WAS_RECOVERED} AND record.worth <= {ACCEPTED.value} ORDER BY resource.id
 """  # noqa: S608
-_ALIASES = (
-    "SELECT alias.name, resource.name FROM alias JOIN resource ON resource.id = alias.resource ORDER BY alias.name"
-)
-_REJECTED = """
-SELECT resource.name, record.file, record.offset, rejected.kind, rejected.reason, record.data
+_ALIASES = """
+SELECT alias.name, resource.name FROM alias JOIN resource ON resource.id = alias.resource
+UNION ALL SELECT resource.name, other.name FROM substitute JOIN resource ON resource.id = substitute.resource
+JOIN resource AS other ON other.id = substitute.other WHERE resource.standing = 'substituted' ORDER BY 1
+"""
+_REJECTED = f"""
+SELECT resource.name, record.file, record.offset, rejected.kind, rejected.reason, record.data,
+    ({WAS_RECOVERED}) AND resource.record = record.id
 FROM rejected JOIN record ON record.id = rejected.record JOIN resource ON resource.id = record.resource
 ORDER BY record.id
-"""
+"""  # noqa: S608
 _COUNTS = f"""
 SELECT CASE WHEN {WAS_RECOVERED} THEN 'recovered' ELSE standing END, count(*) FROM resource GROUP BY 1
 """  # noqa: S608
@@ -69,6 +78,7 @@ class Rejected:
 
     name: of its resource, as the state has it. uri, archive, datetime: of the copy. file, offset: of its record.
     kind: as `unlost.pages.verdicts.Kind` has it. reason: in words. urim: the copy's address in the archive.
+    is_chosen: whether it was kept nevertheless, since there is no better one: its resource is doubtful.
     """
 
     name: str
@@ -80,6 +90,7 @@ class Rejected:
     kind: str
     reason: str
     urim: str | None = None
+    is_chosen: bool = False
 
 
 class StateReading:
@@ -135,6 +146,8 @@ class StateReading:
             message = f"expected the state of a recovery in version {VERSION}, found {version}"
             raise InputError(f"{self._file}: {message}{hint}")
         check_tables(connection, self._file)
+        if version < VERSION:  # it has no such table, and stays as it is
+            connection.execute(SUBSTITUTES.format(kind="TEMP TABLE"))
         connection.execute("BEGIN")
         connection.execute("SELECT count(*) FROM fact").fetchone()  # from here on it stays as it is
 
@@ -210,12 +223,16 @@ class StateReading:
         with self._explained():
             if not self._connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'rejected'").fetchone():
                 return  # it is from before there were verdicts
-            for name, file, offset, kind, reason, data in self._connection.execute(_REJECTED):
+            for name, file, offset, kind, reason, data, is_chosen in self._connection.execute(_REJECTED):
                 copy = chosen_of(name, name, file, offset, data)
                 yield Rejected(
                     copy.name, copy.uri, copy.archive, copy.datetime, copy.file, copy.offset, certain_text(kind),
-                    certain_text(reason), copy.urim,
+                    certain_text(reason), copy.urim, bool(is_chosen),
                 )  # fmt: skip
+
+    def doubtful(self) -> Iterator[Rejected]:
+        """Yield the rejected captures that were kept for want of a better one."""
+        return (each for each in self.rejected() if each.is_chosen)
 
     def listed(self) -> Iterator[tuple[str, str]]:
         """Yield name and address of what archives list, and may hold, and was not recovered."""
@@ -254,9 +271,33 @@ class StateReading:
             yield from gaps.most_missed(self._connection, limit, each, is_failed=is_failed)
 
     def unwanted(self, limit: int = -1) -> Iterator[str]:
-        """Yield the addresses of what archives list and nothing leads to; not more than `limit`, -1 for all."""
+        """Yield the URLs that archives list and that were not fetched; at most `limit`, -1 for all."""
+        for uri, _ in self.left_out(limit):
+            yield uri
+
+    def left_out(self, limit: int = -1) -> Iterator[tuple[str, str]]:
+        """Yield the same with the reason: one of `listing_filter`, or empty where no link points to it."""
         with self._explained():
             yield from gaps.listed(self._connection, limit)
+
+    def left_out_counts(self) -> dict[str, int]:
+        """Return how many listed URLs were not fetched, by the same reason."""
+        with self._explained():
+            sql = "SELECT coalesce(reason, ''), count(*) FROM resource WHERE standing = 'listed' GROUP BY 1"
+            return {certain_text(reason): count for reason, count in self._connection.execute(sql)}
+
+    @property
+    def other_host_lookups(self) -> int:
+        """How many queries were sent for what pages need from other hosts."""
+        found = self._fact(LOOKUPS)
+        return found if _is_count(found) else 0
+
+    @property
+    def is_case_insensitive(self) -> bool:
+        """Whether the site's server was found to ignore letter case."""
+        with explained(self._file):
+            row = self._connection.execute("SELECT 1 FROM fact WHERE name = ?", (CASE_INSENSITIVE,)).fetchone()
+        return row is not None
 
     def counts(self) -> dict[str, int]:
         """Return how many resources there are of each standing, as `resources.Standing` has it.
@@ -274,6 +315,21 @@ class StateReading:
                 (certain_text(archive), certain_text(outcome), message and certain_text(message))
                 for archive, outcome, message in rows
             ]
+
+    def single_queries(self) -> dict[str, dict[str, int]]:
+        """Return what came of queries for single URLs, by archive: how many `done`, `failed` and `excluded`."""
+        found: dict[str, dict[str, int]] = {}
+        with self._explained():
+            sql = "SELECT archive, outcome, count(*) FROM asked GROUP BY archive, outcome"
+            for archive, outcome, count in self._connection.execute(sql):
+                found.setdefault(certain_text(archive), {})[certain_text(outcome)] = count
+        return found
+
+    def listed_captures(self) -> dict[str, int]:
+        """Return how many captures of the site are known of each archive."""
+        with self._explained():
+            rows = self._connection.execute("SELECT archive, count(*) FROM capture GROUP BY archive")
+            return {certain_text(archive): count for archive, count in rows}
 
     def _fact(self, name: str) -> object:
         with explained(self._file):

@@ -71,6 +71,14 @@ class Records:
         """Return a record."""
         return _kept(self._run(f"SELECT {_FIELDS} FROM record WHERE id = ?", (number,)).fetchone())  # noqa: S608
 
+    def archive_of_source(self, resource: int) -> str | None:
+        """Return the archive that the first page came from which links to a resource; None if none does."""
+        sql = """SELECT json_extract(record.data, '$.capture.archive') FROM link
+            JOIN resource AS source ON source.id = link.source JOIN record ON record.id = source.record
+            WHERE link.target = ? ORDER BY link.source LIMIT 1"""
+        row = self._run(sql, (resource,)).fetchone()
+        return None if row is None else row[0]
+
     def good(self, limit: int) -> list[Kept]:
         """Return some records that are pages as they were captured, the first that came."""
         where = "worth = 0 AND json_extract(data, '$.capture.mime') LIKE '%html%'"

@@ -38,15 +38,12 @@ class Rejections:
         for row in self._run(sql).fetchall():
             yield Rejection(*row)
 
-    def undo(self) -> list[int]:
-        """Take all for what they would be good for else; return the resources that these are of."""
-        resources = sorted({each.resource for each in self.all()})
+    def set_worth(self, worth: int) -> list[int]:
+        """Give all rejected records another worth; return the resources that have such a record of another one."""
+        sql = """SELECT DISTINCT record.resource FROM rejected JOIN record ON record.id = rejected.record
+            WHERE record.worth != ? ORDER BY record.resource"""
+        resources = [int(number) for (number,) in self._run(sql, (worth,))]
         if resources:
             self._file.begin()
-            self._run(
-                "UPDATE record SET worth = (SELECT worth FROM rejected WHERE rejected.record = record.id) "
-                "WHERE id IN (SELECT record FROM rejected)"
-            )
-            self._run("UPDATE capture SET outcome = 'stored' WHERE outcome = 'rejected'")
-            self._run("DELETE FROM rejected")
+            self._run("UPDATE record SET worth = ? WHERE id IN (SELECT record FROM rejected)", (worth,))
         return resources

@@ -1,9 +1,9 @@
 """Resources: pages and parts of them, whether they are wanted, and whose turn it is to give them."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import islice
+from itertools import groupby, islice
 
 from unlost.pages.link import Use
 from unlost.recover.state.file import StateFile
@@ -14,9 +14,11 @@ class Standing(StrEnum):
     """What has become of a resource."""
 
     LISTED = "listed"
-    """An archive lists it; nobody wants it."""
+    """An archive lists it, and it is not fetched: it is left out, or no link points to it."""
     QUEUED = "queued"
     RECOVERED = "recovered"
+    SUBSTITUTED = "substituted"
+    """No archive has it, but one has the same path with another query, which is shown in its place."""
     MISSING = "missing"
 
 
@@ -30,6 +32,7 @@ class Resource:
     record: the best of its records; None if there is none.
     changed: when it was last recovered or found missing, 14 digits; None if it never was.
     was_recovered: whether it is, or was before it was put back into the queue.
+    is_linked: whether anything points to it. Otherwise it is there only because an archive lists it.
     """
 
     id: int
@@ -42,6 +45,7 @@ class Resource:
     record: int | None
     changed: str | None
     was_recovered: bool
+    is_linked: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +63,10 @@ UNASSIGNED = ""
 """In the place of an archive's id: nobody has looked yet whose turn it is."""
 
 _WAS_RECOVERED = "changed IS NOT NULL AND reason IS NULL"
-_COLUMNS = f"id, name, uri, use, standing, hops, near, record, changed, {_WAS_RECOVERED}"
+_COLUMNS = f"id, name, uri, use, standing, hops, near, record, changed, {_WAS_RECOVERED}, uses > 0"
 _AT_ONCE = 400  # names that are looked up together
 _LAST = 1 << 40  # more than any rank
+_REST = 1 << 39  # more than any rank of what links point to
 
 # The lower, the sooner: what is near a beginning, and among that what many pages use. The parts of a page come before
 # the next pages do, so that a recovery cut short is a site that can be looked at.
@@ -73,10 +78,10 @@ _AGAIN = _RANK.format(hops="min(hops, ?2)", use="min(use, ?3)", uses="(uses + 1)
 # only listed has had no place among others so far.
 _USE = f"""
 UPDATE resource SET
-    hops = CASE standing WHEN 'listed' THEN ?2 ELSE min(hops, ?2) END,
-    use = CASE standing WHEN 'listed' THEN ?3 ELSE min(use, ?3) END,
+    hops = CASE WHEN standing = 'listed' OR uses = 0 THEN ?2 ELSE min(hops, ?2) END,
+    use = CASE WHEN standing = 'listed' OR uses = 0 THEN ?3 ELSE min(use, ?3) END,
     near = coalesce(near, ?4), uses = uses + 1,
-    rank = CASE standing WHEN 'listed' THEN {_NEW} ELSE {_AGAIN} END,
+    rank = CASE WHEN standing = 'listed' OR uses = 0 THEN {_NEW} ELSE {_AGAIN} END,
     standing = CASE standing WHEN 'listed' THEN 'queued' ELSE standing END
 WHERE id = ?1
 """  # noqa: S608  no text of others in it
@@ -118,6 +123,93 @@ class Resources:
             f"UPDATE resource SET rank = rank + {_LAST} WHERE id = ? AND standing = 'queued' AND uses = 1",  # noqa: S608
             [(number,) for number in numbers],
         )
+
+    def queue_listed(self, numbers: Collection[int]) -> None:
+        """Queue resources that an archive lists, after everything that links point to."""
+        self._file.begin()
+        rank = _RANK.format(hops="hops", use="use", uses="0")
+        self._run_many(
+            f"UPDATE resource SET standing = 'queued', archive = '{UNASSIGNED}', uses = 0, reason = NULL, "  # noqa: S608
+            f"rank = {_REST} + {rank} WHERE id = ? AND standing = 'listed'",
+            [(number,) for number in numbers],
+        )
+
+    def leave_out(self, reasons: Mapping[int, str]) -> None:
+        """Do not fetch resources that an archive lists, for a reason that is reported."""
+        self._file.begin()
+        self._run_many(
+            "UPDATE resource SET standing = 'listed', reason = ?, uses = 0 WHERE id = ?",
+            [(reason, number) for number, reason in reasons.items()],
+        )
+
+    def substitute(self, number: int, other: int, changed: str, near: str | None) -> None:
+        """Show another resource in the place of one that no archive has.
+
+        changed: when that was found out, 14 digits. near: when the page that needs it was captured, 14 digits.
+        """
+        self.finish(number, Standing.SUBSTITUTED, changed, Standing.SUBSTITUTED.value)
+        self._run("INSERT OR REPLACE INTO substitute VALUES (?, ?)", (number, other))
+        self._run("UPDATE resource SET near = coalesce(near, ?) WHERE id = ? AND uses = 0", (near, other))
+        self.queue_listed([other])
+
+    def without_substitute(self) -> list[Resource]:
+        """Return the resources whose substitute did not come back either."""
+        rows = self._run(
+            f"SELECT {_COLUMNS} FROM resource WHERE standing = 'substituted' AND NOT EXISTS (SELECT 1 FROM substitute "  # noqa: S608
+            "JOIN resource AS other ON other.id = substitute.other WHERE substitute.resource = resource.id "
+            "AND other.changed IS NOT NULL AND other.reason IS NULL AND other.record IS NOT NULL)"
+        ).fetchall()
+        return [_resource(row) for row in rows]
+
+    def with_path(self, name: str) -> list[Resource]:
+        """Return the resources with the path of a name, and another query or none; at most 100."""
+        path = name.partition("?")[0]
+        rows = self._run(
+            f"SELECT {_COLUMNS} FROM resource WHERE (name = ?1 OR (name >= ?1 || '?' AND name < ?1 || '@')) "  # noqa: S608
+            "AND name != ?2 ORDER BY id LIMIT 100",
+            (path, name),
+        )
+        return [_resource(row) for row in rows]
+
+    def queued_below(self, folder: str) -> list[Resource]:
+        """Return the queued resources whose names begin with a folder, which ends with a slash; at most 5,000."""
+        rows = self._run(
+            f"SELECT {_COLUMNS} FROM resource WHERE name >= ?1 AND name < ?2 AND standing = 'queued' LIMIT 5000",  # noqa: S608
+            (folder, folder[:-1] + "0"),
+        )
+        return [_resource(row) for row in rows]
+
+    def case_variants(self) -> list[list[Resource]]:
+        """Return groups of resources whose names differ only in letter case."""
+        rows = self._run(
+            f"SELECT {_COLUMNS} FROM resource WHERE folded IN "  # noqa: S608
+            "(SELECT folded FROM resource GROUP BY folded HAVING count(*) > 1) ORDER BY folded, id"
+        )
+        return [list(group) for _, group in groupby(map(_resource, rows), key=lambda each: naming.folded(each.name))]
+
+    def merge(self, into: int, other: int) -> None:
+        """Make one resource an alias of another, with its captures and links. It must have no record."""
+        self._file.begin()
+        values = {"into": into, "other": other}
+        self._run("INSERT OR REPLACE INTO alias SELECT name, :into FROM resource WHERE id = :other", values)
+        self._run("UPDATE alias SET resource = :into WHERE resource = :other", values)
+        for table, column in (
+            ("capture", "resource"),
+            ("asked", "resource"),
+            ("link", "source"),
+            ("link", "target"),
+            ("substitute", "other"),
+        ):
+            self._run(f"UPDATE OR IGNORE {table} SET {column} = :into WHERE {column} = :other", values)  # noqa: S608
+            self._run(f"DELETE FROM {table} WHERE {column} = :other", values)  # noqa: S608
+        self._run(
+            "UPDATE resource SET uses = resource.uses + gone.uses, hops = min(resource.hops, gone.hops), "
+            "rank = min(resource.rank, gone.rank), use = min(resource.use, gone.use), "
+            "standing = CASE WHEN resource.standing = 'listed' THEN gone.standing ELSE resource.standing END "
+            "FROM (SELECT * FROM resource WHERE id = :other) AS gone WHERE resource.id = :into",
+            values,
+        )
+        self._run("DELETE FROM resource WHERE id = :other", values)
 
     def add(self, listed: Collection[Wanted]) -> dict[str, int]:
         """Make resources of what archives list, unless they are there already; return their ids by name.
@@ -173,6 +265,7 @@ class Resources:
             "UPDATE resource SET standing = ?, changed = ?, reason = ? WHERE id = ?",
             (standing.value, changed, reason, number),
         )
+        self._run("DELETE FROM substitute WHERE resource = ?", (number,))
 
     def meant(self, name: str) -> str | None:
         """Return the address of one whose name differs only in letter case; None if there is none."""
@@ -195,7 +288,10 @@ class Resources:
         """
         self._file.begin()
         self._run("DELETE FROM link")
-        self._run("UPDATE resource SET standing = 'listed', uses = 0 WHERE standing IN ('queued', 'missing')")
+        self._run("DELETE FROM substitute")
+        self._run(
+            "UPDATE resource SET standing = 'listed', uses = 0 WHERE standing IN ('queued', 'missing', 'substituted')"
+        )
         self.requeue("standing = 'recovered'")
         self._run(
             "DELETE FROM resource WHERE standing = 'listed' AND record IS NULL "
@@ -235,6 +331,32 @@ class Resources:
     def recovered(self) -> int:
         """Return how many are recovered, or were before they were put back into the queue."""
         return int(self._run(f"SELECT count(*) FROM resource WHERE {_WAS_RECOVERED}").fetchone()[0])  # noqa: S608
+
+    def outside(self, host: str) -> Iterator[tuple[str, int]]:
+        """Yield URL and stored size, in bytes, of the resources of other hosts that are fetched, or to be."""
+        rows = self._run(
+            "SELECT resource.uri, coalesce(record.size, 0) FROM resource "
+            "LEFT JOIN record ON record.id = resource.record "
+            "WHERE (name < ?1 || '/' OR name >= ?1 || '0') AND standing != 'listed'",
+            (host,),
+        )
+        yield from rows
+
+    def doubtful(self) -> int:
+        """Return how many are recovered only by a capture that the quality verdict speaks against."""
+        return int(
+            self._run(
+                "SELECT count(*) FROM resource JOIN rejected ON rejected.record = resource.record "
+                "WHERE standing = 'recovered'"
+            ).fetchone()[0]
+        )
+
+    def left_out(self) -> dict[str, int]:
+        """Return how many listed resources are left out, by the reason."""
+        rows = self._run(
+            "SELECT reason, count(*) FROM resource WHERE standing = 'listed' AND reason IS NOT NULL GROUP BY reason"
+        )
+        return dict(rows)
 
     def failed(self) -> int:
         """Return how many are missing since an archive failed."""
@@ -282,6 +404,9 @@ def _row(wanted: Wanted) -> tuple[object, ...]:
     return wanted.name, naming.folded(wanted.name), wanted.uri, wanted.use.value, wanted.hops
 
 
-def _resource(row: tuple[int, str, str, str, str, int, str | None, int | None, str | None, int]) -> Resource:
-    number, name, uri, use, standing, hops, near, record, changed, was_recovered = row
-    return Resource(number, name, uri, Use(use), Standing(standing), hops, near, record, changed, bool(was_recovered))
+def _resource(row: tuple[int, str, str, str, str, int, str | None, int | None, str | None, int, int]) -> Resource:
+    number, name, uri, use, standing, hops, near, record, changed, was_recovered, is_linked = row
+    return Resource(
+        number, name, uri, Use(use), Standing(standing), hops, near, record, changed, bool(was_recovered),
+        bool(is_linked),
+    )  # fmt: skip

@@ -11,7 +11,8 @@ from typing import Self
 from unlost.archives.archive import Work
 from unlost.crawl.bounds import folder_of
 from unlost.errors import UsageError
-from unlost.recover.plan import Plan, Policy, plan_of
+from unlost.recover.choice import Worth
+from unlost.recover.plan import Plan, Policy, is_of_first_version, plan_of
 from unlost.recover.state.candidates import Candidates
 from unlost.recover.state.captures import Captures
 from unlost.recover.state.ended import Ended, ended
@@ -26,8 +27,9 @@ from unlost.uri.naming import name_of
 Sent = Mapping[tuple[str, Work], int]
 """How many requests went to which archive, by kind."""
 
-_SCOPE = ("urls", "page", "subdomains", "depth", "include", "exclude", "requisites")
+_SCOPE = ("urls", "page", "subdomains", "depth", "include", "exclude", "page_requisites")
 _FOLLOW_AGAIN = "follow-again"
+_OPTIONS_OF = "options-of"  # the version whose defaults a recovery was begun with, unless they are today's
 
 
 class State:
@@ -130,13 +132,21 @@ class State:
             self.keep_fact(TRAPPED, "{}")  # all links are followed again
             self.candidates.forget()
             self.follow_again(is_wanted=True)
-        if plan.keep_rejected:
-            self._take_rejected()
+        self._value_rejected(Worth.REJECTED if plan.drop_rejected else Worth.DOUBTFUL)
+        if self._is_of_first_version():
+            self.keep_fact(_OPTIONS_OF, "0.1.0")
         self.keep_fact("plan", json.dumps(asdict(plan if before is None else replace(plan, url=before.url))))
 
-    def _take_rejected(self) -> None:
-        """Take what was rejected for what its status says."""
-        for number in self.rejections.undo():
+    def plan_to_inherit(self) -> Plan | None:
+        """Return the stored plan if a version with other defaults made the recovery: its options stay in force."""
+        return self.plan() if self._is_of_first_version() or self.fact(_OPTIONS_OF) else None
+
+    def _is_of_first_version(self) -> bool:
+        return is_of_first_version(json.loads(self.fact("plan") or "{}"))
+
+    def _value_rejected(self, worth: Worth) -> None:
+        """Count rejected captures as doubtful, or not at all. Resources for which that matters are queued again."""
+        for number in self.rejections.set_worth(worth):
             self.resources.choose(number, self.records.best(number))
             self.resources.requeue("id = ?", number)
             self.follow_again(is_wanted=True)
@@ -159,5 +169,13 @@ def _is_same_site(before: Plan, plan: Plan) -> bool:
 
 def _wants_others(before: Plan, plan: Plan) -> bool:
     """Return whether addresses are wanted that were not, or are no longer."""
-    is_less = before.policy is Policy.EXHAUSTIVE and plan.policy is not Policy.EXHAUSTIVE
-    return is_less or any(getattr(before, name) != getattr(plan, name) for name in _SCOPE)
+    return _fetches_listed(before) > _fetches_listed(plan) or any(
+        getattr(before, name) != getattr(plan, name) for name in _SCOPE
+    )
+
+
+def _fetches_listed(plan: Plan) -> int:
+    """Return how much of what is listed a plan fetches: 0 only what is linked, 1 all but what is left out, 2 all."""
+    if not plan.policy.uses_listings:
+        return 0
+    return 2 if plan.policy is Policy.EXHAUSTIVE or plan.include_left_out else 1

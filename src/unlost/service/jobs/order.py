@@ -47,7 +47,7 @@ class Order:
     first: str | None = None
     last: str | None = None
     windows: bool = False
-    policy: Policy = Policy.EXHAUSTIVE
+    policy: Policy = Policy.COMPLETE
     at: str | None = None
     form: str = "zip"
     language: str = "en"
@@ -71,15 +71,15 @@ def kept_order(values: Mapping[str, object]) -> Order:
 def order_of(values: object, known: Collection[str]) -> Order:
     """Return the order in an object of JSON that somebody sent, of which nothing is believed.
 
-    A whole site is recovered by the exhaustive policy unless another one is named: who has lost a site wants all that
-    there is. known: the ids of archives. Raises UsageError, which says the field and what was expected.
+    Of a whole site, everything listed is fetched unless another policy is named. known: the ids of archives.
+    Raises UsageError, which says the field and what was expected.
     """
     if not isinstance(values, dict):
         raise UsageError("expected an object with url and mail")
     if unknown := sorted(set(values) - set(_FIELDS)):
         raise UsageError(f"{str(unknown[0])[:50]}: no such field: expected {', '.join(_FIELDS)}")
     page = _switch(values, "page")
-    default = Policy.KNOWLEDGEABLE if page else Policy.EXHAUSTIVE
+    default = Policy.KNOWLEDGEABLE if page else Policy.COMPLETE
     first, last = _date(values, "from", up=False), _date(values, "to", up=True)
     if first and last and first > last:
         raise UsageError("from is later than to: nothing lies between")

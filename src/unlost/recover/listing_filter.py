@@ -1,0 +1,93 @@
+"""Which listed URLs are not worth fetching: crawl traps, and duplicates by tracking parameters or session ids."""
+
+import re
+from collections.abc import Sequence
+
+from unlost.crawl.calendars import is_endless
+from unlost.crawl.traps import endless_path
+from unlost.recover.state.resources import Resource
+from unlost.recover.state.state import State
+
+OUT_OF_SCOPE = "out-of-scope"
+NOT_LINKED = "not-linked"
+"""With a limit on the number of links from the start page, a URL that no link points to has no place."""
+TRAP = "trap"
+CALENDAR = "calendar"
+DUPLICATE = "duplicate"
+NO_CONTENT = "no-content"
+"""Archives have only error responses, redirects to other sites, or responses without a body."""
+
+LEFT_OUT = {
+    OUT_OF_SCOPE: "out of the scope of this recovery",
+    NOT_LINKED: "no link leads to them within --depth",
+    TRAP: "crawl traps (--include-left-out fetches them)",
+    CALENDAR: "calendar pages of years to come (--include-left-out fetches them)",
+    DUPLICATE: "duplicates that differ in tracking parameters or session ids (--include-left-out fetches them)",
+    NO_CONTENT: "archives have only errors, redirects to other sites, or responses without a body",
+}
+"""The reasons, in words."""
+
+# What newsletters, advertisements and social networks append to URLs. The page is the same without it.
+_TRACKING = re.compile(
+    r"utm_\w+|(?:fb|g|gb|wb|d|y|tw|tt)clid|gclsrc|msclkid|igshid|mc_[ce]id|_ga|_gl|_hsenc|_hsmi|mkt_tok|vero_id"
+    r"|oly_(?:anon|enc)_id|fb_(?:action_ids|action_types|ref|source)|ref_src",
+    re.IGNORECASE,
+)
+# Values that a server makes up for each visit: long, and of digits and letters mixed at random.
+_TOKEN = re.compile(r"(?=[^=]*\d)(?=[^=]*[A-Za-z])(?:[0-9A-Fa-f]{16,}|[0-9A-Za-z]{24,})")
+
+
+class ListingFilter:
+    """Decides for each listed resource whether it is left out of a recovery, and why.
+
+    this_year: calendars may be captured a little ahead of it.
+    """
+
+    def __init__(self, state: State, this_year: int) -> None:
+        self._state = state
+        self._this_year = this_year
+
+    def reasons(self, resources: Sequence[Resource]) -> dict[int, str]:
+        """Return why some of these resources are left out, by id; the others are to be fetched."""
+        found: dict[int, str] = {}
+        for each in resources:
+            if endless_path(each.name) is not None:
+                found[each.id] = TRAP
+            elif is_endless(each.name, self._this_year):
+                found[each.id] = CALENDAR
+        return found | self._duplicates([each for each in resources if each.id not in found])
+
+    def _duplicates(self, resources: Sequence[Resource]) -> dict[int, str]:
+        """Find resources that have the same bytes as another one whose URL lacks what changes with every visit."""
+        plain = {each.id: without_visit(each.name) for each in resources if "?" in each.name}
+        suspects = [each for each in resources if plain.get(each.id, each.name) != each.name]
+        found = {}
+        for each in suspects:
+            others = [
+                other.id
+                for other in self._state.resources.with_path(each.name)
+                if without_visit(other.name) == plain[each.id]
+                # Of two that both have such parameters, the first stays.
+                and (other.name == plain[each.id] or other.id < each.id)
+            ]
+            if self._state.captures.shares_payload(each.id, others):
+                found[each.id] = DUPLICATE
+        return found
+
+
+def without_visit(name: str) -> str:
+    """Return a resource's name without tracking parameters and without values that look like session ids.
+
+    >>> without_visit("example.com/a?id=7&utm_source=mail"), without_visit("example.com/a?s=9f86d081884c7d65")
+    ('example.com/a?id=7', 'example.com/a')
+    """
+    path, mark, query = name.partition("?")
+    if not mark:
+        return name
+    kept = [each for each in query.split("&") if not _is_of_visit(each)]
+    return f"{path}?{'&'.join(kept)}" if kept else path
+
+
+def _is_of_visit(parameter: str) -> bool:
+    field, _, value = parameter.partition("=")
+    return _TRACKING.fullmatch(field) is not None or _TOKEN.fullmatch(value) is not None

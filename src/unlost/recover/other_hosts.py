@@ -1,0 +1,110 @@
+"""Queries for what pages need from other hosts, which no listing of the site covers."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from unlost.archives.repository import Repository
+from unlost.errors import ArchiveError, UnsupportedError, UriError
+from unlost.recover.plan import Plan
+from unlost.recover.scope import Scope
+from unlost.recover.state.reading import LOOKUPS
+from unlost.recover.state.resources import Resource, Standing
+from unlost.recover.state.state import State
+from unlost.uri import naming
+
+if TYPE_CHECKING:
+    from unlost.formats.capture import Capture
+
+_LISTED_FROM = 10  # queued resources of one folder: one listing is cheaper than as many look-ups
+_MOST_ROWS = 5_000  # of such a listing: a host that has more serves many sites
+
+
+class OtherHostQueries:
+    """Decides which archives are queried for resources of other hosts, and groups queries where that is cheaper.
+
+    An archive that holds nothing of the site is not queried: what its pages need was crawled together with them. The
+    archive that has the page comes first. Each archive gets at most one query for a URL, or one for many of them.
+    """
+
+    def __init__(self, plan: Plan, scope: Scope, state: State, repositories: Mapping[str, Repository]) -> None:
+        self._plan = plan
+        self._scope = scope
+        self._state = state
+        self._repositories = repositories
+        self._listings: dict[tuple[str, str], asyncio.Event] = {}
+        self._holding: set[str] | None = None
+
+    def archives_for(self, resource: Resource) -> Sequence[str] | None:
+        """Return the archives to query for a resource, the most likely first; None for one of the site itself."""
+        if self._scope.is_own(resource.uri) or resource.name in self._scope.named:
+            return None
+        if self._holding is None:
+            self._holding = self._state.captures.archives()
+        first = self._state.records.archive_of_source(resource.id)
+        if first is not None:
+            self._holding.add(first)
+        order = [first] if first is not None and first in self._repositories else []
+        return [*order, *(each for each in self._repositories if each in self._holding and each != first)]
+
+    def note_holding(self, archive: str | None) -> None:
+        """Note that an archive holds something of the site; None to find out for all: another listing has ended."""
+        if archive is None:
+            self._holding = None
+        elif self._holding is not None:
+            self._holding.add(archive)
+
+    def count(self, resource: Resource) -> None:
+        """Count a query for a resource, if it is one of another host."""
+        if not self._scope.is_own(resource.uri):
+            self._state.keep_fact(LOOKUPS, str(int(self._state.fact(LOOKUPS) or 0) + 1))
+
+    async def list_host(self, resource: Resource, archive: str) -> bool:
+        """List a folder of another host if many resources of it are queued; return whether that answers for this one.
+
+        Raises nothing that an archive could cause: what cannot be listed is looked up one by one.
+        """
+        if self._scope.is_own(resource.uri):
+            return False
+        folder = resource.name.partition("?")[0].rpartition("/")[0] + "/"
+        event = self._listings.get((archive, folder))
+        if event is None:
+            queued = self._state.resources.queued_below(folder)
+            if len(queued) < _LISTED_FROM:
+                return False
+            event = self._listings[archive, folder] = asyncio.Event()
+            try:
+                await self._list(queued, archive, folder, resource)
+            finally:
+                event.set()
+        else:
+            await event.wait()
+        return archive in self._state.captures.asked(resource.id)
+
+    async def _list(self, queued: Sequence[Resource], archive: str, folder: str, resource: Resource) -> None:
+        place = resource.uri.partition("://")[0] + "://" + folder
+        names = {each.name: each.id for each in queued}
+        rows = 0
+        found: list[tuple[int, Capture]] = []
+        listed = self._repositories[archive].under(place, self._plan.first, self._plan.last)
+        try:
+            async for capture in listed:
+                rows += 1
+                name = naming.name_of(capture.uri, ignore_case=self._plan.ignore_case)
+                if name in names:
+                    found.append((names[name], capture))
+                if rows >= _MOST_ROWS:
+                    break
+        except UnsupportedError:
+            return
+        except (ArchiveError, UriError):
+            rows = _MOST_ROWS
+        finally:
+            if isinstance(listed, AsyncGenerator):
+                await listed.aclose()  # at once: it may have a response open
+        self.count(resource)
+        self._state.captures.add(found)
+        is_whole = rows < _MOST_ROWS
+        for number in names.values() if is_whole else {number for number, _ in found}:
+            if self._state.resources.get(number).standing is Standing.QUEUED:
+                self._state.captures.note_asked(number, archive, "done")

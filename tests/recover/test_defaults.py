@@ -1,0 +1,308 @@
+"""Tests of what a recovery does unless it is told otherwise: everything an archive holds comes back."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.recover.running import SITE, Run, page
+from tests.recover.stubs import Held, Stub
+from unlost.errors import ListCutError
+from unlost.recover.listing_filter import CALENDAR, DUPLICATE, NO_CONTENT, NOT_LINKED, OUT_OF_SCOPE, TRAP
+from unlost.recover.plan import LARGE, Plan, Policy
+from unlost.recover.state.reading import StateReading
+from unlost.recover.state.resources import Standing
+
+DAY = "20140101000000"
+
+
+def complete(folder: Path, *archives: Stub, **plan: object) -> Run:
+    """Return a recovery with the defaults, but for these options."""
+    return Run(folder, *archives).with_defaults(**plan)
+
+
+def held(path: str, body: bytes, mime: str = "text/css", date: str = DAY, **more: object) -> Held:
+    """Return a file of the site, or of another host."""
+    uri = path if "://" in path else SITE + path
+    return Held(uri, date, body, mime, **more)  # type: ignore[arg-type]
+
+
+def test_everything_listed_comes_back(tmp_path: Path) -> None:
+    """What no link points to is fetched, too."""
+    run = complete(tmp_path, Stub("a", [page("", "one"), page("one"), page("unlinked", "two"), page("two")]))
+    result = run()
+    assert result.is_done
+    assert run.outcome() == dict.fromkeys(("", "one", "unlinked", "two"), f"a {DAY}")
+    assert result.counts[Standing.LISTED] == 0
+
+
+def test_a_home_page_that_redirects_loses_nothing(tmp_path: Path) -> None:
+    """The rest of the site is listed, and comes back."""
+    home = Held(SITE, DAY, b"", status=301, redirect=f"{SITE}en/")
+    run = complete(tmp_path, Stub("a", [home, page("en/"), page("page-data/app.json"), page("app.js")]))
+    assert run().is_done
+    assert run.outcome().keys() == {"", "en/", "page-data/app.json", "app.js"}
+
+
+def test_links_decide_the_order(tmp_path: Path) -> None:
+    """The start page comes first, then what it links to and needs, then what is only listed."""
+    rest = [page(f"a{number}") for number in range(20)]
+    home = Held(SITE, DAY, b"<link rel=stylesheet href=s.css><a href=z>z</a>")
+    stub = Stub("a", [*rest, home, held("s.css", b"p {}"), page("z")])
+    run = complete(tmp_path, stub)
+    assert run().is_done
+    own = [uri.removeprefix(SITE) for uri in stub.fetched]
+    assert (own[0], set(own[1:3])) == ("", {"s.css", "z"})
+    assert len(own) == 23
+
+
+def test_crawl_traps_and_duplicates_are_left_out_and_reported(tmp_path: Path) -> None:
+    """They are counted by their reason, and fetched if that is asked for."""
+    stub = Stub(
+        "a",
+        [
+            page(""),
+            page("a/b/a/b/a/b/c"),
+            page("calendar/2091/07/"),
+            page("article", body=b"<p>article"),
+            page("article?utm_source=mail", body=b"<p>article"),
+            page("article?utm_source=other", body=b"<p>another article"),
+            page("shop?id=1", body=b"<p>one"),
+            page("shop?id=1&visit=9f86d081884c7d659a2feaa0c55ad015", body=b"<p>one"),
+            page("gone", status=404),
+            held("away", b"", status=302, redirect="http://elsewhere.example/"),
+        ],
+    )
+    run = complete(tmp_path, stub)
+    result = run()
+    assert result.is_done
+    assert result.left_out == {TRAP: 1, CALENDAR: 1, DUPLICATE: 2, NO_CONTENT: 2}
+    assert run.outcome().keys() == {"", "article", "article?utm_source=other", "shop?id=1"}
+    with StateReading(tmp_path) as state:
+        assert dict(state.left_out())[f"{SITE}article?utm_source=mail"] == DUPLICATE
+    run.with_defaults(include_left_out=True)
+    assert run().left_out == {NO_CONTENT: 2}
+    assert {"a/b/a/b/a/b/c", "calendar/2091/07/", "article?utm_source=mail"} <= run.outcome().keys()
+
+
+def test_what_a_link_leads_to_is_no_duplicate(tmp_path: Path) -> None:
+    """It is fetched, so that the link works, but its bytes are not requested twice."""
+    stub = Stub("a", [page("", "article?utm_source=mail"), page("article?utm_source=mail", body=b"<p>x")])
+    stub.held.append(page("article", body=b"<p>x"))
+    run = complete(tmp_path, stub)
+    run()
+    assert run.outcome().keys() == {"", "article?utm_source=mail", "article"}
+    assert len([uri for uri in stub.fetched if "article" in uri]) == 1
+
+
+def test_listed_urls_out_of_scope_are_left_out(tmp_path: Path) -> None:
+    """What is excluded is not fetched, and counted; with a depth, links decide."""
+    stub = Stub("a", [page("", "one"), page("one"), page("no/two"), page("three")])
+    run = complete(tmp_path, stub, exclude=("/no/",))
+    assert run().left_out == {OUT_OF_SCOPE: 1}
+    assert run.outcome().keys() == {"", "one", "three"}
+    (tmp_path / "deep").mkdir()
+    run = complete(tmp_path / "deep", stub, depth=1)
+    assert run().left_out == {NOT_LINKED: 2}
+    assert run.outcome().keys() == {"", "one"}
+
+
+def test_a_smaller_plan_fetches_less(tmp_path: Path) -> None:
+    """With `--linked-only` after a whole recovery, what came back stays and is no longer part of it."""
+    stub = Stub("a", [page("", "one"), page("one"), page("unlinked")])
+    run = complete(tmp_path, stub)
+    run()
+    run.with_defaults(policy=Policy.KNOWLEDGEABLE)
+    assert run().is_done
+
+
+@pytest.mark.parametrize("answer", [True, False])
+def test_many_listed_urls_need_a_confirmation(tmp_path: Path, *, answer: bool) -> None:
+    """Whoever declines gets nothing fetched; whoever agrees is not asked again."""
+    stub = Stub("a", [page(""), *(page(f"p{number}") for number in range(LARGE + 1))])
+    asked = []
+
+    def confirm(count: int, costs: object) -> bool:
+        found = costs(1.0)  # type: ignore[operator]
+        asked.append((count, sum(each.copies for each in found)))
+        return answer
+
+    run = complete(tmp_path, stub)
+    result = run(confirm=confirm, should_stop=lambda: bool(stub.fetched))
+    assert asked == [(LARGE + 2, LARGE + 2)]
+    assert bool(stub.fetched) is answer
+    assert result.unconfirmed == (0 if answer else LARGE + 2)
+    assert not result.is_done
+    if answer:
+        stub.asked.clear()
+        run(confirm=confirm, should_stop=lambda: bool(stub.fetched))
+        assert len(asked) == 1
+
+
+def test_a_limit_needs_no_confirmation(tmp_path: Path) -> None:
+    """No more than that many are fetched."""
+    stub = Stub("a", [page(f"p{number}") for number in range(LARGE + 1)])
+
+    def confirm(count: int, _costs: object) -> bool:
+        raise AssertionError(count)
+
+    run = complete(tmp_path, stub, limit=2)
+    assert run(confirm=confirm).is_enough
+
+
+def test_archives_without_a_whole_listing_are_named(tmp_path: Path) -> None:
+    """One that has no listing API, and one whose listing was cut off."""
+    none = Stub("none", [], lister=False)
+    cut = Stub("cut", [page("")], error=ListCutError("cut after 1 row", "cut"))
+    assert complete(tmp_path, none, cut)().unlistable == {"none": "unsupported", "cut": "cut"}
+
+
+def test_an_empty_file_is_recovered(tmp_path: Path) -> None:
+    """A successful response with no body is what the site had; an older one that is not empty goes before."""
+    stub = Stub(
+        "a", [page(""), held("empty.css", b""), held("more.css", b""), held("more.css", b"p", date="2010" + DAY[4:])]
+    )
+    run = complete(tmp_path, stub)
+    assert run().is_done
+    assert run.outcome() == {"": f"a {DAY}", "empty.css": f"a {DAY}", "more.css": "a 20100101000000"}
+
+
+# Page requisites on other hosts
+
+
+def needing(*uris: str) -> Held:
+    """Return a home page with images."""
+    return Held(SITE, DAY, "".join(f"<img src='{uri}'>" for uri in uris).encode())
+
+
+def test_page_requisites_of_other_hosts_come_back(tmp_path: Path) -> None:
+    """One look-up each, at the archive that has the page first, and none at archives without anything of the site."""
+    uris = [f"http://cdn.example/{number}.png" for number in range(3)]
+    a = Stub("a", [needing(*uris), *(held(uri, uri.encode(), "image/png") for uri in uris)])
+    b = Stub("b", [])
+    run = complete(tmp_path, b, a)
+    result = run()
+    assert result.is_done
+    assert run.outcome().keys() == {"", *uris}
+    assert result.other_host_lookups == 3
+    assert b.asked == ["list http://lost.example"]
+    assert not [asked for asked in a.asked if asked.startswith("list") and "cdn" in asked]
+
+
+def test_many_requisites_of_one_folder_are_listed_at_once(tmp_path: Path) -> None:
+    """One listing is cheaper than a look-up for each."""
+    uris = [f"http://cdn.example/img/{number}.png" for number in range(30)]
+    a = Stub("a", [needing(*uris), *(held(uri, uri.encode(), "image/png") for uri in uris[:-1])])
+    run = complete(tmp_path, a)
+    result = run(connections=2)
+    assert run.outcome()[uris[0]] == f"a {DAY}"
+    assert run.outcome()[uris[-1]] is None
+    assert result.other_host_lookups == 1
+    assert [asked for asked in a.asked if asked.startswith(("list", "captures")) and "cdn" in asked] == [
+        "list http://cdn.example/img/"
+    ]
+
+
+@pytest.mark.parametrize("caps", [{"requisite_files": 2}, {"requisite_bytes": 1}])
+def test_requisites_of_other_hosts_are_capped(tmp_path: Path, caps: dict[str, int]) -> None:
+    """Beyond the cap they are left out, and counted, over all runs."""
+    first, second = ([f"http://cdn.example/{page}/{number}.png" for number in range(2)] for page in "12")
+    files = [held(uri, uri.encode(), "image/png") for uri in first + second]
+    next_page = Held(f"{SITE}two", DAY, "".join(f"<img src='{uri}'>" for uri in second).encode())
+    home = Held(SITE, DAY, ("".join(f"<img src='{uri}'>" for uri in first) + "<a href=two>two</a>").encode())
+    run = complete(tmp_path, Stub("a", [home, next_page, *files]), **caps)
+    for _ in range(2):
+        run(connections=1)
+        assert run.outcome().keys() == {"", "two", *first}
+
+
+# Another query
+
+
+def test_another_query_is_shown_where_the_right_one_is_not_archived(tmp_path: Path) -> None:
+    """Of a style sheet, the capture closest to the page in time; of a page, never."""
+    home = Held(SITE, DAY, b"<link rel=stylesheet href='x.css?v=2'><a href='list?page=2'>2</a>")
+    stub = Stub(
+        "a",
+        [
+            home,
+            held("x.css?v=1", b"1", date="20131201000000"),
+            held("x.css?v=9", b"9", date="20190101000000"),
+            page("list?page=1"),
+        ],
+    )
+    run = complete(tmp_path, stub)
+    result = run()
+    assert result.is_done
+    assert (result.counts[Standing.SUBSTITUTED], result.counts[Standing.MISSING]) == (1, 1)
+    assert run.outcome()["list?page=2"] is None
+    with StateReading(tmp_path) as state:
+        (found,) = [each for each in state.ended() if each.substitute]
+        assert (found.uri, found.substitute) == (f"{SITE}x.css?v=2", f"{SITE}x.css?v=1")
+        assert dict(state.aliases())["lost.example/x.css?v=2"] == "lost.example/x.css?v=1"
+    stub.held.append(held("x.css?v=2", b"2"))
+    assert run().is_done
+    assert run.outcome()["x.css?v=2"] == f"a {DAY}"
+    with StateReading(tmp_path) as state:
+        assert not [each for each in state.ended() if each.substitute]
+
+
+def test_a_substitute_is_the_capture_closest_in_time(tmp_path: Path) -> None:
+    """If no link points to it, it needs to fit this page alone."""
+    home = Held(SITE, DAY, b"<script src='x.js?v=2'></script>")
+    dates = ("20100101000000", "20131201000000", "20200101000000")
+    stub = Stub("a", [home, *(held("x.js", date.encode(), "text/javascript", date) for date in dates)])
+    run = complete(tmp_path, stub)
+    run()
+    assert run.outcome()["x.js"] == "a 20131201000000"
+
+
+def test_without_listings_the_path_alone_is_looked_up(tmp_path: Path) -> None:
+    """It is not missing itself if it is not there."""
+    home = Held(SITE, DAY, b"<link rel=stylesheet href='x.css?v=2'><link rel=stylesheet href='y.css?v=2'>")
+    stub = Stub("a", [home, held("x.css", b"x")], lister=False)
+    run = complete(tmp_path, stub)
+    result = run()
+    assert result.counts[Standing.SUBSTITUTED] == 1
+    assert run.outcome() == {"": f"a {DAY}", "x.css": f"a {DAY}", "x.css?v=2": f"a {DAY}", "y.css?v=2": None}
+
+
+# Letter case
+
+
+def test_a_server_that_ignores_letter_case_is_detected(tmp_path: Path) -> None:
+    """Where the same bytes are under several spellings, these are one resource, also of pages with other bytes."""
+    stub = Stub(
+        "a",
+        [
+            page("", "About.asp", "LOGO.gif"),
+            *(page(name, body=b"<p>about") for name in ("About.asp", "about.asp")),
+            *(held(name, b"GIF", "image/gif") for name in ("logo.gif", "LOGO.gif")),
+            page("News.asp", body=b"<p>news at noon"),
+            page("news.asp", body=b"<p>news at noon", date="20150101000000"),
+        ],
+    )
+    run = complete(tmp_path, stub)
+    assert run().is_done
+    assert {uri.lower() for uri in run.outcome()} == {"", "about.asp", "logo.gif", "news.asp"}
+    assert len(run.outcome()) == 4
+    assert run.told("case-insensitive") == [{"merged": 3}]
+    with StateReading(tmp_path) as state:
+        assert state.is_case_insensitive
+
+
+def test_other_bytes_speak_for_letter_case(tmp_path: Path) -> None:
+    """A server with different pages under such URLs tells them apart; the same error page everywhere says nothing."""
+    pairs = [(f"{letter}.html", f"{letter.upper()}.html") for letter in "abcdef"]
+    soft = [page(name, body=b"<p>welcome") for pair in pairs[:3] for name in pair]
+    other = [page(name, body=name.encode()) for pair in pairs[3:] for name in pair]
+    run = complete(tmp_path, Stub("a", [page(""), *soft, *other]))
+    run()
+    assert len(run.outcome()) == 13
+    assert run.told("case-insensitive") == []
+
+
+def test_the_defaults_of_a_plan() -> None:
+    """They are those of the command, the API and the service."""
+    plan = Plan(SITE)
+    assert (plan.policy, plan.page_requisites, plan.drop_rejected) == (Policy.COMPLETE, True, False)
+    assert (plan.requisite_files, plan.requisite_bytes) == (5_000, 1_000_000_000)
