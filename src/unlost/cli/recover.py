@@ -151,14 +151,14 @@ def _plan(url: str, given: Mapping[str, Any]) -> Plan:
 
 
 def _addresses(file: Path | None) -> tuple[str, ...]:
-    """Return the addresses in a file, one a line. Raises InputError, also for one that is none."""
-    from unlost.formats.problems import Problems  # noqa: PLC0415  start-up
-    from unlost.measure.availability.sources import of_list  # noqa: PLC0415
-
+    """Return the URLs in a file, one per line. Raises InputError, also for a line that is not a URL."""
     if file is None:
         return ()
+    from unlost.archives.spelling import read_url_list  # noqa: PLC0415  start-up
+    from unlost.formats.problems import Problems  # noqa: PLC0415
+
     problems = Problems()
-    found = of_list(file, problems)
+    found = read_url_list(file, problems)
     if problems.total:
         raise InputError(str(next(iter(problems.first.values()))))
     return tuple(found)
