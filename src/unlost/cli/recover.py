@@ -11,7 +11,8 @@ from unlost.cli import readable
 from unlost.cli.addresses import meant
 from unlost.cli.asking import contact_option
 from unlost.cli.messages import shown
-from unlost.cli.registry_options import archives_of, archives_option, only_option
+from unlost.cli.recover_sources import source_options, sources_of
+from unlost.cli.registry_options import archives_option, only_option
 from unlost.cli.target import check_new_file
 from unlost.errors import DateError, InputError, UsageError
 from unlost.formats.folders import made
@@ -73,6 +74,7 @@ _OPTIONS = (
     click.option("--stop-file", type=_FILE, metavar="FILE", help="End in order when this file appears."),
     click.option("--summary", type=_FILE, metavar="FILE", help="Write a line for each resource there."),
     click.option("--proxy", is_flag=True, help="Go through the proxies that HTTP_PROXY and the like name."),
+    *source_options,
     archives_option,
     only_option,
     contact_option,
@@ -108,7 +110,7 @@ def command(ctx: click.Context, /, url: str, **given: Any) -> None:  # noqa: ANN
         # Before anything is said about archives.
         with explained(folder / NAME), State(folder) as state:
             state.check_plan(plan)
-    archives = archives_of(given["archives"], given["only"])
+    archives = sources_of(ctx, given, plan)
     check_new_file(given["summary"])
     with made(folder), explained(folder / NAME), State(folder) as state:
         run = Run(plan, folder, state, archives, given)

@@ -1,7 +1,7 @@
 """One run of `unlost recover`: puts its parts together, and says what came of it."""
 
 from collections.abc import Mapping
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,6 @@ from unlost.archives.archive import Archive
 from unlost.archives.asking.courier import Courier
 from unlost.archives.complaints import complaints_about
 from unlost.archives.manners.admission import SHARE, SHARE_WITHOUT_CONTACT
-from unlost.archives.opening import open_repository
 from unlost.archives.repository import Repository
 from unlost.cli.asking import PATIENCE_SECONDS, open_courier
 from unlost.cli.messages import say
@@ -29,6 +28,7 @@ from unlost.recover.estimate import Cost
 from unlost.recover.plan import Plan, Policy
 from unlost.recover.recovery import Recovery
 from unlost.recover.result import Result
+from unlost.recover.sources import note_paths, open_repositories
 from unlost.recover.state.resources import Standing
 from unlost.recover.state.state import Sent, State
 from unlost.recover.summary import entries
@@ -113,8 +113,18 @@ class Run:
         given = self._given
         return open_courier(given["contact"], PATIENCE_SECONDS, given["connections"], given["proxy"])
 
-    def _repositories(self, courier: Courier) -> dict[str, Repository]:
-        return {name: open_repository(archive, courier) for name, archive in self._archives.items()}
+    def _repositories(self, courier: Courier) -> AbstractAsyncContextManager[dict[str, Repository]]:
+        note_paths(self._state, self._archives)
+        given = self._given
+        return open_repositories(
+            self._archives,
+            courier,
+            self._plan,
+            self._clock,
+            contact=given["contact"],
+            delay=given["delay"],
+            proxies=given["proxy"],
+        )
 
     def _recovery(self, repositories: Mapping[str, Repository], warcs: Warcs, shown: Shown, sent: Sent) -> Recovery:
         given = self._given
@@ -134,17 +144,16 @@ class Run:
         )
 
     async def _recover(self, warcs: Warcs, shown: Shown) -> tuple[Result, Sent]:
-        async with self._courier() as courier:
+        async with self._courier() as courier, self._repositories(courier) as repositories:
             shown.sent = courier.sent
-            repositories = self._repositories(courier)
             result = await self._recovery(repositories, warcs, shown, courier.sent).run()
             self._complaints = {name: await complaints_about(each) for name, each in repositories.items()}
             return result, courier.sent
 
     async def _estimate(self, warcs: Warcs, shown: Shown) -> tuple[list[Cost], dict[str, str]]:
         share = SHARE if self._given["contact"] else SHARE_WITHOUT_CONTACT
-        async with self._courier() as courier:
-            recovery = self._recovery(self._repositories(courier), warcs, shown, courier.sent)
+        async with self._courier() as courier, self._repositories(courier) as repositories:
+            recovery = self._recovery(repositories, warcs, shown, courier.sent)
             return await recovery.costs(share)
 
     def _print_costs(self, costs: list[Cost]) -> None:

@@ -150,7 +150,7 @@ def _flag(fields: Fields, name: str, _: Path) -> bool:
 _READERS: dict[str, Callable[[Fields, str, Path], object]] = {
     "id": lambda fields, name, _: fields.id(name),
     "name": lambda fields, name, _: fields.text(name),
-    "kind": lambda fields, name, _: Kind(fields.choice(name, tuple(Kind))),
+    "kind": lambda fields, name, _: Kind(fields.choice(name, tuple(kind for kind in Kind if kind is not Kind.LIVE))),
     "timemap": _address,
     "timegate": _address,
     "cdx": _address,
