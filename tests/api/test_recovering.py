@@ -16,10 +16,12 @@ from pathlib import Path
 import pytest
 
 import unlost
+from tests.recover.half_dead import Response, half_dead
 from unlost.errors import DateError, InputError, UriError, UsageError
 from unlost.testing import FakeArchive, Fault, Held
 
 SITE = "http://lost.example/"
+WARCS = Path(__file__).parents[2] / "docs" / "examples" / "lost"
 HELD: Held = {
     SITE: [("2013", "<a href=about>older</a>"), ("2015", '<a href="about">a</a> <a href="gone">g</a><img src=i.png>')],
     f"{SITE}about": [("2014-02-10", "<p>about us")],
@@ -243,3 +245,27 @@ def test_a_real_archive_gives_the_site_back(tmp_path: Path) -> None:
     assert again.read(f"{SITE}about") == first.read(f"{SITE}about")
     assert found is not None
     assert found.datetime == datetime(2014, 2, 10, tzinfo=UTC)
+
+
+def test_a_site_comes_back_from_files_alone(tmp_path: Path) -> None:
+    """With an empty list of archives, WARCs and HAR files are the only sources; a path or several are taken."""
+    first = unlost.recover(SITE, tmp_path / "one", archives=[], warc=WARCS / "first")
+    assert (first.counts()["recovered"], first.run and first.run.requests) == (3, {})
+    both = unlost.recover(SITE, tmp_path / "both", archives=(), warc=[WARCS / "first", str(WARCS / "second")])
+    assert both.counts()["recovered"] == 4
+    with pytest.raises(InputError, match="nowhere"):
+        unlost.recover(SITE, tmp_path / "none", archives=[], har=tmp_path / "nowhere.har")
+    with pytest.raises(UsageError, match="no archive to ask"):
+        unlost.recover(SITE, tmp_path / "none", archives=[])
+    with pytest.raises(UsageError, match="`live` and `last`"):
+        unlost.recover(SITE, tmp_path / "none", archives=[], live=True, last="2014")
+    assert not (tmp_path / "none").exists()
+
+
+def test_the_live_site_is_a_source(tmp_path: Path) -> None:
+    """Its requests are counted under its id."""
+    with half_dead({"/": Response(b"<p>home")}) as site:
+        found = unlost.recover(site.base, tmp_path / "it", archives=[], live=True, delay=0, contact="me@example.org")
+        assert found.counts()["recovered"] == 1
+        assert found.run is not None
+        assert found.run.requests == {"live": len(site.requested)}

@@ -2,6 +2,8 @@
 
 import json
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -167,3 +169,17 @@ def test_what_cannot_be_read_in_an_archive_is_told(tmp_path: Path) -> None:
     assert b"cut.warc" in done.stderr
     assert json.loads(done.stdout.splitlines()[-1])["problems"] == {"mine": {"short-block": 1}}
     assert done.stdout.count(b'"event": "recovered"') >= 2
+
+
+def test_recover_does_not_load_the_availability_check(tmp_path: Path) -> None:
+    """A whole run, also one with a list of further URLs, imports no module of `unlost.measure`."""
+    (tmp_path / "urls.txt").write_text(f"{SITE}roses.html\n")
+    code = (
+        "import sys\n"
+        "from unlost.cli.main import run\n"
+        "run(sys.argv[1:])\n"
+        "print([name for name in sys.modules if name.startswith('unlost.measure')])"
+    )
+    words = ("recover", SITE, "--archives", str(ARCHIVES), "--urls", "urls.txt")
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, check=False, timeout=60)
+    assert (done.stdout, b"4 recovered" in done.stderr) == (b"[]\n", True), done.stderr

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from unlost.api.messages import warn
 from unlost.archives.archive import Archive
+from unlost.archives.registry.entries import with_default_lister
 from unlost.archives.registry.registry import load_registry
 from unlost.errors import UsageError
 
@@ -25,7 +26,7 @@ def chosen(
     """
     if isinstance(only, str):
         raise UsageError(f"only: expected a list of ids, such as ['{only[:40]}'], found a text")
-    found = {each.id: each for each in _registered(archives, only)}
+    found = {each.id: with_default_lister(each) for each in _registered(archives, only)}
     if not found:
         raise UsageError("no archive to ask: give some, or name some by `only`")
     for name, file in (maps or {}).items():

@@ -6,6 +6,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
+from typing import TypeAlias
 
 from unlost import dates, home
 from unlost._core import VERSION
@@ -16,20 +17,25 @@ from unlost.api.moments import When, digits_of
 from unlost.api.recovered import Recovered, Run
 from unlost.archives.archive import Archive
 from unlost.archives.asking.courier import Courier
+from unlost.archives.local.local_archives import AUTO, local_archives
 from unlost.archives.manners.limit_store import FileLimitStore
-from unlost.archives.opening import open_repository
 from unlost.archives.spelling import asked
 from unlost.clock import SystemClock
 from unlost.errors import UsageError
 from unlost.formats.folders import made
+from unlost.recover.live_site import LIVE
 from unlost.recover.plan import CHOICES, Plan, Policy
 from unlost.recover.recovery import Recovery
 from unlost.recover.result import Result
 from unlost.recover.scope import Scope
+from unlost.recover.sources import note_paths, open_repositories
 from unlost.recover.state.file import explained
 from unlost.recover.state.state import Sent, State
 from unlost.recover.warcs import Warcs
 from unlost.state_file import NAME
+
+Paths: TypeAlias = str | PathLike[str] | Collection[str | PathLike[str]]
+"""A path, or several."""
 
 OnProgress = Callable[[str, Mapping[str, object]], None]
 """Gets a word for what happened, and what there is to say about it; docs/recover.md lists them."""
@@ -62,6 +68,11 @@ async def recover_async(
     all_versions: bool = False,
     until_done: bool = False,
     connections: int = 6,
+    warc: Paths = (),
+    har: Paths = (),
+    browser_cache: bool | Paths = False,
+    live: bool = False,
+    delay: float = 1.0,
     on_progress: OnProgress | None = None,
 ) -> Recovered:
     """Bring a lost site back, as `recover` does, in the event loop that runs. Cancelled, it loses nothing."""
@@ -71,10 +82,14 @@ async def recover_async(
         urls=tuple(asked(each) for each in _texts("urls", urls)), page_requisites=page_requisites,
         drop_rejected=drop_rejected, all_versions=all_versions,
     )  # fmt: skip
-    wanted = chosen(archives, only)
+    wanted = _sources(archives, only, warc, har, browser_cache, live=live)
+    if live and plan.last is not None and plan.last < dates.from_epoch(str(int(SystemClock().now()))):
+        raise UsageError("`live` and `last` exclude each other: what the live site responds now is later than `last`")
     for name, number in (("connections", connections), ("limit", limit), ("depth", depth)):
         if number is not None and number < (name != "depth"):
             raise UsageError(f"{name}: expected a number from {int(name != 'depth')} on, found {number}")
+    if delay < 0:
+        raise UsageError(f"delay: expected a number of seconds from 0 on, found {delay}")
     courier = Courier(
         FileLimitStore(home.state() / "limits", tell=warn), SystemClock(), contact, patience=_PATIENCE_SECONDS,
         connections_per_host=connections, tell=note,
@@ -82,8 +97,9 @@ async def recover_async(
     folder = Path(to)
     with made(folder), explained(folder / NAME), State(folder) as state:
         result, sent = await _run(
-            plan, folder, state, wanted, courier, on_progress or _silent, connections, until_done=until_done
-        )
+            plan, folder, state, wanted, courier, on_progress or _silent, connections, until_done=until_done,
+            contact=contact, delay=delay,
+        )  # fmt: skip
     return Recovered(folder, _told(result, sent))
 
 
@@ -110,13 +126,19 @@ def recover(
     all_versions: bool = False,
     until_done: bool = False,
     connections: int = 6,
+    warc: Paths = (),
+    har: Paths = (),
+    browser_cache: bool | Paths = False,
+    live: bool = False,
+    delay: float = 1.0,
     on_progress: OnProgress | None = None,
 ) -> Recovered:
     """Bring a lost site back from all archives together, into a folder.
 
     url: where to begin; its folder on its host is the site.
     to: the folder of the recovery. If one is there, it goes on: asks for what failed, and what archives have gained.
-    archives: which there are: None for the registry that is shipped, the path of a registry, or archives themselves.
+    archives: which there are: None for the registry that is shipped, the path of a registry, or archives themselves;
+        an empty list to recover from `warc`, `har`, `browser_cache` and `live` alone.
     only: the ids of the only ones to ask, also if they are off.
     contact: your mail address or page, which archives are told; without one they are asked half as often.
     policy: None to fetch everything that archives list, except crawl traps and duplicates. `knowledgeable`: only what
@@ -130,6 +152,10 @@ def recover(
     all_versions: every version of every page.
     until_done: sleep until archives can be asked again, however long.
     connections: to one archive at once, as far as its limits allow.
+    warc: WARC, ARC or WACZ files, or folders of them, to recover from, too: a path or several. har: HAR files.
+    browser_cache: profiles of browsers whose caches to recover from; True for all that are found.
+    live: whether to request from the live site what no archive lists a good capture of.
+    delay: seconds between two requests to one host of the live site.
     on_progress: gets what happens, while it does, in the thread that recovers: a word such as `recovered`, and what
         there is to say about it. What it raises ends the recovery, and is raised.
 
@@ -153,8 +179,8 @@ def recover(
                 url, to, archives=archives, only=only, contact=contact, policy=policy, at=at, first=first, last=last,
                 page=page, subdomains=subdomains, depth=depth, limit=limit, include=include, exclude=exclude, urls=urls,
                 page_requisites=page_requisites, drop_rejected=drop_rejected, all_versions=all_versions,
-                until_done=until_done, connections=connections,
-                on_progress=on_progress,
+                until_done=until_done, connections=connections, warc=warc, har=har, browser_cache=browser_cache,
+                live=live, delay=delay, on_progress=on_progress,
             )
         )  # fmt: skip
 
@@ -199,6 +225,27 @@ def _texts(name: str, values: Collection[str]) -> tuple[str, ...]:
     return tuple(values)
 
 
+def _sources(
+    archives: Archives, only: Collection[str], warc: Paths, har: Paths, browser_cache: bool | Paths, *, live: bool
+) -> dict[str, Archive]:
+    """Return what to recover from, by id. Raises UsageError if there is nothing, InputError."""
+    profiles: list[Path | str] = []
+    if browser_cache is True:
+        profiles.append(AUTO)
+    elif browser_cache is not False:
+        profiles += _paths(browser_cache)
+    found = local_archives(_paths(warc), _paths(har), profiles, note)
+    if archives is not None and not isinstance(archives, str | PathLike):
+        archives = list(archives)
+    if archives != [] or not (found or live):
+        found |= chosen(archives, only)
+    return found | ({LIVE.id: LIVE} if live else {})
+
+
+def _paths(given: Paths) -> list[Path]:
+    return [Path(given)] if isinstance(given, str | PathLike) else [Path(each) for each in given]
+
+
 async def _run(
     plan: Plan,
     folder: Path,
@@ -209,11 +256,14 @@ async def _run(
     connections: int,
     *,
     until_done: bool,
+    contact: str | None,
+    delay: float,
 ) -> tuple[Result, Sent]:
     clock = SystemClock()
+    note_paths(state, archives)
     with closing(Warcs(folder / "warc", clock, f"unlost/{VERSION}")) as warcs:
-        async with courier:
-            repositories = {name: open_repository(each, courier) for name, each in archives.items()}
+        opening = open_repositories(archives, courier, plan, clock, contact=contact, delay=delay)
+        async with courier, opening as repositories:
             recovery = Recovery(
                 plan, state, warcs, repositories, clock, tell, connections=connections, until_done=until_done,
                 sent=courier.sent,

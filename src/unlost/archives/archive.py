@@ -16,6 +16,8 @@ class Kind(StrEnum):
     HAR = "har"
     CHROMIUM = "chromium"
     FIREFOX = "firefox"
+    LIVE = "live"
+    """The live web, which no registry has; `unlost.recover.sources` opens it."""
 
 
 class Work(StrEnum):

@@ -5,12 +5,18 @@ from collections.abc import Callable
 from unlost.archives.archive import Archive, Kind
 from unlost.archives.asking.question import Asks
 from unlost.archives.repository import Repository
+from unlost.errors import UsageError
 
 # ruff: noqa: PLC0415  whoever asks one archive does not load the clients of all
 
 
 def open_repository(archive: Archive, courier: Asks) -> Repository:
-    """Return the client for an archive. Nothing is asked yet, and a folder on this machine is not read yet."""
+    """Return the client for an archive. Nothing is requested yet, and a folder on this machine is not read yet.
+
+    Raises UsageError for a kind that no registry has.
+    """
+    if archive.kind not in _CLIENTS:
+        raise UsageError(f"{archive.id}: there is no client for an archive of the kind {archive.kind}")
     return _CLIENTS[archive.kind](archive, courier)
 
 

@@ -2,9 +2,13 @@
 
 import re
 from functools import lru_cache
+from pathlib import Path
 from urllib.parse import quote
 
 from unlost import uri as addresses
+from unlost.errors import UriError
+from unlost.formats.problems import Problem, Problems
+from unlost.formats.urllist import read_urls
 
 # What may stand in an address as it is; everything else, also bytes that are no UTF-8, is escaped.
 _KEPT = "!$%&'()*+,-./:;=?@_~[]|"
@@ -37,6 +41,20 @@ def spelled(uri: str) -> str:
     if "/." in path or "/%2" in path:
         path = _without_dots(path)
     return path + mark + query
+
+
+def read_url_list(file: Path, problems: Problems) -> list[str]:
+    """Return the URLs of a list, one per line, each once, as archives are queried for them.
+
+    Lines that are not URLs are counted in `problems`. Raises InputError if the file cannot be read.
+    """
+    found: dict[str, None] = {}
+    for line in read_urls(file, problems):
+        try:
+            found[asked(line.text.decode("utf-8", "surrogateescape"))] = None
+        except UriError as error:
+            problems.add(Problem("bad-uri", str(file), line.number, line.offset, str(error)))
+    return list(found)
 
 
 def _without_dots(address: str) -> str:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import uvloop
 
-from unlost.archives.spelling import asked
+from unlost.archives.spelling import asked, read_url_list
 from unlost.cli import config
 from unlost.cli.addresses import meant
 from unlost.cli.checkshown import print_json, print_report
@@ -29,7 +29,7 @@ from unlost.formats.problems import Problems
 from unlost.measure.availability.checking import Checked, Depth, LiveSite, begun, check_site
 from unlost.measure.availability.crawled import CopiedSite, CrawledSite, Visiting
 from unlost.measure.availability.page import check_page
-from unlost.measure.availability.sources import of_copy, of_list, prefix_of
+from unlost.measure.availability.sources import of_copy, prefix_of
 from unlost.measure.availability.states import State
 from unlost.measure.visits.file import VisitsFile, explained
 from unlost.measure.visits.history import History
@@ -96,7 +96,7 @@ class CheckRun:
             return CopiedSite(list(found))
         visiting = Visiting(folder, self._clock, given["contact"], given["proxy"], telling(bar))
         if given["urls"] is not None:
-            urls = of_list(given["urls"], self._problems)
+            urls = read_url_list(given["urls"], self._problems)
             say_problems(self._problems, level="warning")
             if not urls:
                 raise InputError(f"{given['urls']}: no address is in it")

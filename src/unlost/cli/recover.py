@@ -13,7 +13,8 @@ from unlost.cli import readable
 from unlost.cli.addresses import meant
 from unlost.cli.asking import contact_option
 from unlost.cli.messages import shown
-from unlost.cli.registry_options import archives_of, archives_option, only_option
+from unlost.cli.recover_sources import source_options, sources_of
+from unlost.cli.registry_options import archives_option, only_option
 from unlost.cli.target import check_new_file
 from unlost.errors import DateError, InputError, UsageError
 from unlost.formats.folders import made
@@ -120,6 +121,7 @@ _OPTIONS = (
     click.option("--stop-file", type=_FILE, metavar="FILE", help="End in order when this file appears."),
     click.option("--summary", type=_FILE, metavar="FILE", help="Write a line for each resource there."),
     click.option("--proxy", is_flag=True, help="Go through the proxies that HTTP_PROXY and the like name."),
+    *source_options,
     archives_option,
     only_option,
     contact_option,
@@ -156,7 +158,7 @@ def command(ctx: click.Context, /, url: str, **given: Any) -> None:  # noqa: ANN
         with explained(folder / NAME), State(folder) as state:
             state.check_plan(plan)
             plan = _inherited(ctx, plan, state.plan_to_inherit())
-    archives = archives_of(given["archives"], given["only"])
+    archives = sources_of(ctx, given, plan)
     check_new_file(given["summary"])
     with made(folder), explained(folder / NAME), State(folder) as state:
         run = Run(plan, folder, state, archives, given)
@@ -223,14 +225,14 @@ def _plan(url: str, given: Mapping[str, Any]) -> Plan:
 
 
 def _addresses(file: Path | None) -> tuple[str, ...]:
-    """Return the addresses in a file, one a line. Raises InputError, also for one that is none."""
-    from unlost.formats.problems import Problems  # noqa: PLC0415  start-up
-    from unlost.measure.availability.sources import of_list  # noqa: PLC0415
-
+    """Return the URLs in a file, one per line. Raises InputError, also for a line that is not a URL."""
     if file is None:
         return ()
+    from unlost.archives.spelling import read_url_list  # noqa: PLC0415  start-up
+    from unlost.formats.problems import Problems  # noqa: PLC0415
+
     problems = Problems()
-    found = of_list(file, problems)
+    found = read_url_list(file, problems)
     if problems.total:
         raise InputError(str(next(iter(problems.first.values()))))
     return tuple(found)

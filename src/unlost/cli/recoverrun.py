@@ -3,7 +3,7 @@
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,6 @@ from unlost.archives.archive import Archive
 from unlost.archives.asking.courier import Courier
 from unlost.archives.complaints import complaints_about
 from unlost.archives.manners.admission import SHARE, SHARE_WITHOUT_CONTACT
-from unlost.archives.opening import open_repository
 from unlost.archives.repository import Repository
 from unlost.cli.asking import PATIENCE_SECONDS, open_courier
 from unlost.cli.messages import say
@@ -32,6 +31,7 @@ from unlost.recover.listing_filter import LEFT_OUT
 from unlost.recover.plan import Plan, Policy
 from unlost.recover.recovery import Recovery
 from unlost.recover.result import Result
+from unlost.recover.sources import note_paths, open_repositories
 from unlost.recover.state.resources import Standing
 from unlost.recover.state.state import Sent, State
 from unlost.recover.summary import entries
@@ -120,8 +120,18 @@ class Run:
         given = self._given
         return open_courier(given["contact"], PATIENCE_SECONDS, given["connections"], given["proxy"])
 
-    def _repositories(self, courier: Courier) -> dict[str, Repository]:
-        return {name: open_repository(archive, courier) for name, archive in self._archives.items()}
+    def _repositories(self, courier: Courier) -> AbstractAsyncContextManager[dict[str, Repository]]:
+        note_paths(self._state, self._archives)
+        given = self._given
+        return open_repositories(
+            self._archives,
+            courier,
+            self._plan,
+            self._clock,
+            contact=given["contact"],
+            delay=given["delay"],
+            proxies=given["proxy"],
+        )
 
     def _recovery(self, repositories: Mapping[str, Repository], warcs: Warcs, shown: Shown, sent: Sent) -> Recovery:
         given = self._given
@@ -159,16 +169,15 @@ class Run:
         return SHARE if self._given["contact"] else SHARE_WITHOUT_CONTACT
 
     async def _recover(self, warcs: Warcs, shown: Shown) -> tuple[Result, Sent]:
-        async with self._courier() as courier:
+        async with self._courier() as courier, self._repositories(courier) as repositories:
             shown.sent = courier.sent
-            repositories = self._repositories(courier)
             result = await self._recovery(repositories, warcs, shown, courier.sent).run()
             self._complaints = {name: await complaints_about(each) for name, each in repositories.items()}
             return result, courier.sent
 
     async def _estimate(self, warcs: Warcs, shown: Shown) -> tuple[list[Cost], dict[str, str]]:
-        async with self._courier() as courier:
-            recovery = self._recovery(self._repositories(courier), warcs, shown, courier.sent)
+        async with self._courier() as courier, self._repositories(courier) as repositories:
+            recovery = self._recovery(repositories, warcs, shown, courier.sent)
             return await recovery.costs(self._share())
 
     def _print_costs(self, costs: list[Cost]) -> None:

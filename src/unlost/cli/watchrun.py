@@ -13,7 +13,7 @@ import uvloop
 
 from unlost import dates
 from unlost.archives.manners.admission import SHARE, SHARE_WITHOUT_CONTACT
-from unlost.archives.spelling import asked
+from unlost.archives.spelling import asked, read_url_list
 from unlost.cli.addresses import meant
 from unlost.cli.checkrun import depth_of, plan_of, say_left_over
 from unlost.cli.means import opened_means
@@ -28,7 +28,7 @@ from unlost.formats.output import whole_file
 from unlost.formats.problems import Problems
 from unlost.measure.availability.checking import LiveSite
 from unlost.measure.availability.crawled import CrawledSite, Visiting
-from unlost.measure.availability.sources import of_list, prefix_of
+from unlost.measure.availability.sources import prefix_of
 from unlost.measure.availability.wording import headline
 from unlost.measure.plots import plot_watch
 from unlost.measure.visits.file import VisitsFile, explained
@@ -230,7 +230,7 @@ def _sites(given: str) -> tuple[list[str], str]:
         host = urlsplit(url).netloc.rpartition("@")[2].lower()
         return [url], host.translate(str.maketrans(":", "_", "[]"))
     problems = Problems()
-    urls = of_list(file, problems)
+    urls = read_url_list(file, problems)
     if problems.total:
         raise InputError(str(next(iter(problems.first.values()))))
     if not urls:

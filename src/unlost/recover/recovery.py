@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from unlost import dates
+from unlost.archives.archive import Kind
 from unlost.archives.repository import Repository
 from unlost.clock import Clock
 from unlost.errors import UriError
@@ -451,6 +452,7 @@ class Recovery:
                 archive: outcome.value
                 for outcome in (Listed.UNSUPPORTED, Listed.CUT)
                 for archive in self._unlisted(outcome)
+                if self._repositories[archive].archive.kind is not Kind.LIVE
             },
             self._unconfirmed,
             int(state.fact(LOOKUPS) or 0),

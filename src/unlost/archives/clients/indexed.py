@@ -19,12 +19,14 @@ class IndexedArchive(ABC):
     """An archive with an index server.
 
     plain_headers: whether replay gives original headers under their own names.
-    problems: what of its answers could not be read or was not asked for, counted (`listing.KINDS`).
+    problems: counts the rows that could not be read or were not requested (`listing.KINDS`).
     """
 
-    def __init__(self, archive: Archive, courier: Asks, *, plain_headers: bool = False) -> None:
+    def __init__(
+        self, archive: Archive, courier: Asks, problems: Problems | None = None, *, plain_headers: bool = False
+    ) -> None:
         self.archive = archive
-        self.problems = Problems()
+        self.problems = Problems() if problems is None else problems
         self._courier = courier
         self._replay = Replay(archive, courier, self.problems, plain_headers=plain_headers)
 

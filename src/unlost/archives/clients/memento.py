@@ -7,6 +7,7 @@ from unlost import uri as addresses
 from unlost.archives import closeness
 from unlost.archives.archive import Archive
 from unlost.archives.asking.question import Asks
+from unlost.archives.clients.cdx_server import CdxServer
 from unlost.archives.clients.replay import Replay, links_of
 from unlost.archives.clients.timemaps import TimeMaps
 from unlost.archives.clients.urims import host_of, joined, raw_address, same_page
@@ -20,9 +21,9 @@ from unlost.formats.problems import Problems
 
 
 class MementoArchive:
-    """An archive with a TimeMap, a TimeGate, or both.
+    """An archive with a TimeMap, a TimeGate, or both; it lists what is below a prefix if it has a CDX server, too.
 
-    problems: what of its answers could not be read, counted.
+    problems: counts what could not be read in its responses.
     """
 
     def __init__(self, archive: Archive, courier: Asks) -> None:
@@ -30,14 +31,19 @@ class MementoArchive:
         self.problems = Problems()
         self._replay = Replay(archive, courier, self.problems)
         self._timemaps = TimeMaps(archive, courier, self.problems)
+        self._cdx = CdxServer(archive, courier, self.problems)
 
     async def captures(self, uri: str) -> AsyncIterator[Capture]:
-        """Yield all captures of one address; their status and media type are not known.
+        """Yield all captures of one URL; their status and media type are known only from a CDX server.
 
-        Without a TimeMap, those that the TimeGate names, then ListCutError: there may be others. Raises UriError.
+        Without a TimeMap and a CDX server, the captures that the TimeGate names, then ListCutError: there may be
+        others. Raises UriError.
         """
         if self.archive.timemap is not None:
             async for capture in self._timemaps.captures(uri):
+                yield capture
+        elif self.archive.cdx is not None:
+            async for capture in self._cdx.captures(uri):
                 yield capture
         elif self.archive.timegate is not None:
             async for capture in self._named_by_timegate(uri):
@@ -58,19 +64,19 @@ class MementoArchive:
             if capture.urim is not None:
                 yield Mementos([Memento(capture.datetime, self.archive.id, capture.urim)])
 
-    async def under(
-        self,
-        prefix: str,
-        first: str | None = None,  # noqa: ARG002  as the protocol has it
-        last: str | None = None,  # noqa: ARG002
-    ) -> AsyncIterator[Capture]:
-        """Raise UnsupportedError: TimeMaps are of single pages."""
-        raise UnsupportedError(f"it lists no addresses below {prefix[:80]}", self.archive.id)
-        yield  # what makes this a generator
+    async def under(self, prefix: str, first: str | None = None, last: str | None = None) -> AsyncIterator[Capture]:
+        """Yield all captures below a prefix, as `Repository` has it. Raises UnsupportedError without a CDX server."""
+        if self.archive.cdx is None:
+            raise UnsupportedError(f"it lists no addresses below {prefix[:80]}", self.archive.id)
+        async for capture in self._cdx.under(prefix, first, last):
+            yield capture
 
     async def fetch(self, capture: Capture) -> StoredCopy | None:
         """Return a copy, raw where the archive gives it so, else as it shows it. Raises FailedError, ExcludedError."""
         address = raw_address(self.archive, capture.datetime, capture.uri) or capture.urim
+        if address is None and self.archive.cdx is not None:
+            # A CDX row has no URI-M: the TimeGate or the TimeMap resolves it.
+            return await self.get(capture.uri, capture.datetime)
         if address is None or host_of(address) is None:
             raise UnsupportedError("the capture has no address in this archive", self.archive.id)
         return await self._replay.copy(capture.uri, address, capture)

@@ -16,6 +16,7 @@ from unlost.archives.repository import StoredCopy
 from unlost.errors import FailedError, ListCutError
 from unlost.formats.capture import Capture
 from unlost.formats.lines import read_lines
+from unlost.formats.problems import Problems
 
 # `fields`, since Arquivo.pt does not know `fl`; `is_fuzzy` among them, or rows of similar pages could not be told.
 _FIELDS = "urlkey,timestamp,url,mime,status,digest,length,redirect,is_fuzzy"
@@ -24,8 +25,8 @@ _FIELDS = "urlkey,timestamp,url,mime,status,digest,length,redirect,is_fuzzy"
 class PywbArchive(IndexedArchive):
     """An archive with pywb's CDX server. Of a page that redirects to itself it gives no copy."""
 
-    def __init__(self, archive: Archive, courier: Asks) -> None:
-        super().__init__(archive, courier, plain_headers=True)
+    def __init__(self, archive: Archive, courier: Asks, problems: Problems | None = None) -> None:
+        super().__init__(archive, courier, problems, plain_headers=True)
 
     async def get(self, uri: str, date: str | None = None) -> StoredCopy | None:
         """Return the copy closest to a date; None also if it has only similar pages. Raises UriError, DateError."""

@@ -14,6 +14,18 @@ LOCAL = frozenset({Kind.FILES, Kind.HAR, Kind.CHROMIUM, Kind.FIREFOX})
 
 MATCHES = ("exact", "prefix", "host", "domain")
 
+_DEFAULT = "our own choice for an entry without `lister`"
+_WAYBACK_ROWS = Figure(
+    150_000, f"{_DEFAULT}: the documented maximum of a Wayback CDX query; a resume key gets the rest"
+)
+_PYWB_ROWS = Figure(1_000_000, f"{_DEFAULT}: pywb has no second page, and a longer response is not read")
+_LISTERS = {
+    Kind.WAYBACK: Lister(MATCHES, _WAYBACK_ROWS),
+    Kind.PYWB: Lister(MATCHES, _PYWB_ROWS),
+    Kind.MEMENTO: Lister(MATCHES, _PYWB_ROWS),
+    Kind.COMMON_CRAWL: Lister(MATCHES, Figure(15_000, f"{_DEFAULT}: the page of Common Crawl's index server")),
+}
+
 _NEEDED = {
     Kind.WAYBACK: ("cdx", "replay"),
     Kind.PYWB: ("cdx", "replay"),
@@ -38,8 +50,9 @@ def read_entry(fields: Fields, folder: Path) -> dict[str, Any]:
 
 
 def finish(read: dict[str, Any], place: str, default_limits: Sequence[Limit]) -> Archive:
-    """Return the archive that an entry describes, with limits for every kind of question. Raises InputError.
+    """Return the archive that an entry describes, with limits for every kind of request. Raises InputError.
 
+    An entry with a CDX URL and without `lister` gets the default lister of its kind.
     An entry without `limits` gets the default ones; one with some gets them for the kinds of questions that its own
     do not cover; one whose list is empty has none, which is for servers of one's own.
     """
@@ -60,10 +73,17 @@ def finish(read: dict[str, Any], place: str, default_limits: Sequence[Limit]) ->
     both = set(read.get("canonical", ())) & set(read.get("migrated", ()))
     if both:
         raise InputError(f"{place}: migrated: `{min(both)}` is canonical, too: expected one or the other")
-    archive = Archive(**read)
+    archive = with_default_lister(Archive(**read))
     if kind in LOCAL or read.get("limits") == ():
         return archive
     return replace(archive, limits=(*archive.limits, *_for_the_rest(archive, default_limits)))
+
+
+def with_default_lister(archive: Archive) -> Archive:
+    """Return the archive with a lister: an archive with a CDX URL lists captures unless its entry limits that."""
+    if archive.cdx is None or archive.lister is not None:
+        return archive
+    return replace(archive, lister=_LISTERS.get(archive.kind))
 
 
 def _for_the_rest(archive: Archive, default_limits: Sequence[Limit]) -> list[Limit]:
@@ -130,7 +150,7 @@ def _flag(fields: Fields, name: str, _: Path) -> bool:
 _READERS: dict[str, Callable[[Fields, str, Path], object]] = {
     "id": lambda fields, name, _: fields.id(name),
     "name": lambda fields, name, _: fields.text(name),
-    "kind": lambda fields, name, _: Kind(fields.choice(name, tuple(Kind))),
+    "kind": lambda fields, name, _: Kind(fields.choice(name, tuple(kind for kind in Kind if kind is not Kind.LIVE))),
     "timemap": _address,
     "timegate": _address,
     "cdx": _address,

@@ -1,4 +1,4 @@
-"""Where the resources of a site are known from without visiting it: a copy of it, or a list of addresses."""
+"""Where the resources of a site are known from without visiting it: a copy of it, or a list of URLs."""
 
 from base64 import b32encode
 from collections import Counter
@@ -7,11 +7,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from unlost import uri as addresses
-from unlost.archives.spelling import asked
 from unlost.crawl.resource import LiveResource, Outcome
 from unlost.errors import InputError, UriError
-from unlost.formats.problems import Problem, Problems
-from unlost.formats.urllist import read_urls
+from unlost.formats.problems import Problems
 from unlost.measure.sites.opening import open_site
 
 LISTED_FROM = 5
@@ -46,17 +44,6 @@ def of_copy(path: Path) -> tuple[Iterator[LiveResource], Problems]:
             )
 
     return each(), site.problems
-
-
-def of_list(file: Path, problems: Problems) -> list[str]:
-    """Return the addresses of a list, each once, as they are asked for; what is none is counted. Raises InputError."""
-    found: dict[str, None] = {}
-    for line in read_urls(file, problems):
-        try:
-            found[asked(line.text.decode("utf-8", "surrogateescape"))] = None
-        except UriError as error:
-            problems.add(Problem("bad-uri", str(file), line.number, line.offset, str(error)))
-    return list(found)
 
 
 def prefixes_of(uris: Iterable[str]) -> list[str]:

@@ -1,0 +1,182 @@
+"""The live web as a source of a recovery: one polite request per URL, with the time of the request as its date."""
+
+import asyncio
+import hashlib
+from base64 import b32encode
+from collections import OrderedDict
+from collections.abc import AsyncIterator
+from typing import BinaryIO
+from urllib.parse import urljoin
+
+from unlost import uri as addresses
+from unlost.archives.archive import Archive, Kind
+from unlost.archives.repository import StoredCopy
+from unlost.archives.spelling import asked
+from unlost.crawl.polite import PoliteVisitor
+from unlost.crawl.visitor import Answer, Request
+from unlost.errors import (
+    ExcludedError,
+    FailedError,
+    NotNowError,
+    RobotsError,
+    SiteError,
+    SiteWaitError,
+    UnsupportedError,
+    UriError,
+)
+from unlost.formats.capture import Capture
+from unlost.uri.naming import name_of
+
+LIVE = Archive("live", "Live site", Kind.LIVE, deep=False)
+"""The entry of the live web; its id is that of every capture from there."""
+
+PATIENCE_SECONDS = 60.0
+"""How long a host may make the recovery wait by 429 or 503; the archives are queried meanwhile."""
+
+MAX_BYTES = 1 << 28
+"""The largest body that is read: as much as of an archive's capture."""
+
+_MAX_HELD = 64  # responses that were listed and not fetched yet; one that was dropped is requested again
+_REDIRECTS = 5  # from one spelling of a URL to another: to https, to `www`, to the final slash
+_FORBIDDEN = (401, 403, 451)
+_CHUNK = 1 << 20
+
+
+class LiveSite:
+    """Requests pages from the live web: a `Repository`.
+
+    It has no listing. The list of captures of a URL is the response to one request for it, which `fetch` then returns.
+    A response of 404, 410 or another client error means that the site does not have the page; 401, 403 and 451, and
+    what robots.txt disallows, that it does not show it; a server error that it failed.
+
+    visitor: sends the requests; it obeys robots.txt, the delay between requests, and Retry-After.
+    """
+
+    def __init__(self, visitor: PoliteVisitor, archive: Archive = LIVE) -> None:
+        self._visitor = visitor
+        self._archive = archive
+        self._held: OrderedDict[str, StoredCopy] = OrderedDict()
+
+    @property
+    def archive(self) -> Archive:
+        """Return its entry."""
+        return self._archive
+
+    async def captures(self, uri: str) -> AsyncIterator[Capture]:
+        """Yield the capture that a request for the URL makes, if the site has the page.
+
+        Raises ExcludedError, NotNowError, FailedError.
+        """
+        copy = await self._request(uri)
+        if copy is None:
+            return
+        self._hold(copy)
+        yield copy.capture
+
+    async def under(
+        self,
+        prefix: str,
+        first: str | None = None,  # noqa: ARG002  as the protocol has it
+        last: str | None = None,  # noqa: ARG002
+    ) -> AsyncIterator[Capture]:
+        """Raise UnsupportedError: a live site has no listing. Its sitemap is a resource like any other."""
+        raise UnsupportedError(f"the live site has no listing of {prefix[:80]}", self._archive.id)
+        yield  # makes this a generator
+
+    async def fetch(self, capture: Capture) -> StoredCopy | None:
+        """Return the response that was listed, or request it again. Raises as `captures` does."""
+        held = self._held.pop(capture.uri, None)
+        return held if held is not None else await self._request(capture.uri)
+
+    async def get(self, uri: str, date: str | None = None) -> StoredCopy | None:  # noqa: ARG002  there is only now
+        """Return what the site responds now. Raises as `captures` does."""
+        return await self._request(uri)
+
+    async def crawl_date(self, uri: str) -> str | None:
+        """Return the current time if the site has the page. Raises as `captures` does."""
+        copy = await self._request(uri)
+        if copy is None:
+            return None
+        copy.body.close()
+        return copy.capture.datetime
+
+    def _hold(self, copy: StoredCopy) -> None:
+        before = self._held.pop(copy.capture.uri, None)
+        if before is not None:
+            before.body.close()
+        self._held[copy.capture.uri] = copy
+        if len(self._held) > _MAX_HELD:
+            self._held.popitem(last=False)[1].body.close()
+
+    async def _request(self, uri: str) -> StoredCopy | None:
+        answer = await self._visit(asked(uri))
+        seen = {answer.uri}
+        # A redirect to another spelling of the URL is the same page.
+        while (target := _redirect_of(answer)) and _is_same(target, uri) and target not in seen:
+            answer.body.close()
+            if len(seen) > _REDIRECTS:
+                raise FailedError(f"more than {_REDIRECTS} redirects", self._archive.id, "redirects")
+            answer = await self._visit(target)
+            seen |= {target, answer.uri}
+        if 200 <= answer.status < 400:
+            return await self._copy(answer)
+        answer.body.close()
+        if answer.status in _FORBIDDEN:
+            raise ExcludedError(f"the live site responds with status {answer.status}", self._archive.id)
+        if answer.status >= 500 or answer.status == 429:
+            raise FailedError(f"status {answer.status}", self._archive.id, "status")
+        return None
+
+    async def _visit(self, url: str) -> Answer:
+        try:
+            return await self._visitor.visit(Request(url, max_bytes=MAX_BYTES))
+        except SiteWaitError as error:
+            raise NotNowError(str(error), self._archive.id, error.until, error.kind) from error
+        except RobotsError as error:
+            if error.is_for_now:
+                raise FailedError(str(error), self._archive.id, "unreachable") from error
+            raise ExcludedError(str(error), self._archive.id) from error
+        except SiteError as error:
+            raise FailedError(str(error), self._archive.id, error.kind) from error
+
+    async def _copy(self, answer: Answer) -> StoredCopy:
+        mime = (answer.header("content-type") or "").partition(";")[0].strip().lower() or None
+        capture = Capture(
+            uri=answer.uri,
+            key=addresses.key(answer.uri),
+            datetime=answer.moment,
+            status=answer.status,
+            mime=mime,
+            digest=await asyncio.to_thread(_digest, answer.body),
+            length=answer.size,
+            redirect=_redirect_of(answer),
+            archive=self._archive.id,
+            migrated=False,
+        )
+        return StoredCopy(capture, answer.headers, answer.body, answer.truncated, answer.uri)
+
+
+def _redirect_of(answer: Answer) -> str | None:
+    location = answer.header("location") if 300 <= answer.status < 400 else None
+    if not location:
+        return None
+    try:
+        return urljoin(answer.uri, location.strip())
+    except ValueError:
+        return location
+
+
+def _is_same(one: str, other: str) -> bool:
+    try:
+        return name_of(one) == name_of(other)
+    except UriError:
+        return False
+
+
+def _digest(body: BinaryIO) -> str:
+    digest = hashlib.sha1(usedforsecurity=False)
+    body.seek(0)
+    while data := body.read(_CHUNK):
+        digest.update(data)
+    body.seek(0)
+    return f"sha1:{b32encode(digest.digest()).decode()}"
