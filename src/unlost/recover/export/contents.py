@@ -30,6 +30,8 @@ class Contents:
     redirect_uris: the address of each redirect. aliases: names of resources by other names that links have.
     ignore_case: whether letter case does not count in names.
     plan: what is recovered; None if that was not kept.
+    doubts: the kind of the quality verdict against a capture that was kept in spite of it, by the resource's name.
+    substitutes: URLs that no archive has, and those with another query that are used in their place.
     """
 
     warcs: WarcFolder
@@ -39,6 +41,8 @@ class Contents:
     redirects: dict[str, str] = field(default_factory=dict)
     redirect_uris: dict[str, str] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
+    doubts: dict[str, str] = field(default_factory=dict)
+    substitutes: list[tuple[str, str]] = field(default_factory=list)
 
 
 def nothing_recovered(recovery: Path) -> InputError:
@@ -65,6 +69,8 @@ def read_contents(folder: Path, on_copy: Callable[[], object] = lambda: None) ->
             with StateReading(folder) as state:
                 contents = Contents(WarcFolder(folder / WARCS), spool, state.ignore_case, state.plan())
                 contents.aliases.update(state.aliases())
+                contents.doubts.update((each.name, each.kind) for each in state.doubtful())
+                contents.substitutes.extend(state.substitutes())
                 for name, record in state.records():
                     if not _is_redirect(record):
                         chosen.add(Entry(name, record, None))

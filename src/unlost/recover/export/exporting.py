@@ -17,6 +17,7 @@ from unlost.recover.export.entry import Entry
 from unlost.recover.export.exported import Exported
 from unlost.recover.export.external import External
 from unlost.recover.export.links import SiteLinks
+from unlost.recover.export.manifest import Manifest
 from unlost.recover.export.placed import Placed
 from unlost.recover.export.placing.style import Style
 from unlost.recover.export.site_map import Kind, SiteMap
@@ -79,9 +80,14 @@ class _Export:
         self._links = SiteLinks(self._site, wanted.external)
         self._placed: list[Placed] = []
         self._unread: set[str] = set()  # paths that stay without a file
+        self._manifest = Manifest()
         self._done = Exported(renamed=dict(sorted(self._site.renamed.items())), redirects=len(contents.redirects))
 
     def run(self, listener: Listener) -> Exported:
+        with self._manifest:
+            return self._run(listener)
+
+    def _run(self, listener: Listener) -> Exported:
         for entry in self._contents.files:
             self._write(entry)
             listener.on_file()
@@ -89,6 +95,7 @@ class _Export:
             raise nothing_readable(self._done.problems)
         if self._wanted.hosting:
             self._write_hosting()
+        self._manifest.write_into(self._target, self._contents, self._site.paths.values(), _FIRST)
         plan = self._contents.plan
         if plan is not None:
             start = self._site.destination(plan.url, Use.PAGE)
@@ -112,6 +119,7 @@ class _Export:
             self._done.bytes += _size(result.body)
             self._target.add(path, result.body, _moment(record.capture.datetime))
         self._done.files += 1
+        self._manifest.add(path, record.capture, self._contents.doubts.get(entry.name))
         self._count(result)
         if self._wanted.hosting:
             self._placed.append(Placed(record.capture.uri, path, entry.mime, result.charset))

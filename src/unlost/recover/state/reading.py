@@ -54,6 +54,10 @@ SELECT alias.name, resource.name FROM alias JOIN resource ON resource.id = alias
 UNION ALL SELECT resource.name, other.name FROM substitute JOIN resource ON resource.id = substitute.resource
 JOIN resource AS other ON other.id = substitute.other WHERE resource.standing = 'substituted' ORDER BY 1
 """
+_SUBSTITUTES = """
+SELECT resource.uri, other.uri FROM substitute JOIN resource ON resource.id = substitute.resource
+JOIN resource AS other ON other.id = substitute.other WHERE resource.standing = 'substituted' ORDER BY resource.id
+"""
 _REJECTED = f"""
 SELECT resource.name, record.file, record.offset, rejected.kind, rejected.reason, record.data,
     ({WAS_RECOVERED}) AND resource.record = record.id
@@ -209,6 +213,12 @@ class StateReading:
         with self._explained():
             for alias, name in self._connection.execute(_ALIASES):
                 yield certain_text(alias), certain_text(name)
+
+    def substitutes(self) -> Iterator[tuple[str, str]]:
+        """Yield URLs that no archive has, and the URLs with another query whose captures are used in their place."""
+        with self._explained():
+            for uri, other in self._connection.execute(_SUBSTITUTES):
+                yield certain_text(uri), certain_text(other)
 
     def plan(self) -> Plan | None:
         """Return what is recovered here; None if nobody has said so yet."""
