@@ -62,6 +62,42 @@ def test_links_of_every_kind(tmp_path: Path) -> None:
     assert done.start == "index.html"
 
 
+def test_attributes_of_lazy_loading(tmp_path: Path) -> None:
+    """They are rewritten as `src`, `srcset` and `style` are, also where the file is missing."""
+    page = (
+        b"<img data-lazy-src=/i.png?a data-lazy-srcset='/i.png?a 1x, /gone.png 2x'><p data-bg='url(/i.png?a)'>"
+        b"<p data-bg=red><p data-background-image='/i.png?a'><img data-original=/i.png?a data-src=/gone.png>"
+    )
+    other = Copy(f"{ROOT}i.png?a", PNG, "image/png")
+    assert page_of(tmp_path, page, other) == (
+        b"<img data-lazy-src=i.png-a.png data-lazy-srcset='i.png-a.png 1x, gone.png 2x'><p data-bg='url(i.png-a.png)'>"
+        b"<p data-bg=red><p data-background-image='i.png-a.png'><img data-original=i.png-a.png data-src=gone.png>"
+    )
+
+
+def test_what_scripts_use_is_rewritten_if_there_is_a_file(tmp_path: Path) -> None:
+    """Data attributes, event handlers and navigations get the path of the file; nothing else in scripts changes."""
+    page = (
+        b"<body onload=\"load('header', '/g/header.html')\" data-next='http://lost.example/next' data-tab=next>"
+        b"<p data-x=/gone.html data-y='g/header.html' onclick=\"location='/next'; open('/gone.html')\">"
+        b"<a onclick='location.href=&quot;/next&quot;' data-out=http://out.example/next>"
+        b"<script>location.replace(\"/next\"); load('/g/header.html'); page = '/next'; location = '/gone'</script>"
+    )
+    others = (
+        Copy(f"{ROOT}g/header.html", b"<a data-home='/'  data-x='/next' onclick=\"x('header.html')\">"),
+        Copy(f"{ROOT}next", b"x"),
+    )
+    files, done = exported(recovered(tmp_path / "r", [Copy(ROOT, page), *others]))
+    assert files["index.html"] == (
+        b"<body onload=\"load('header', 'g/header.html')\" data-next='next.html' data-tab=next>"
+        b"<p data-x=/gone.html data-y='g/header.html' onclick=\"location='next.html'; open('/gone.html')\">"
+        b"<a onclick='location.href=&quot;next.html&quot;' data-out=http://out.example/next>"
+        b"<script>location.replace(\"next.html\"); load('/g/header.html'); page = '/next'; location = '/gone'</script>"
+    )
+    assert files["g/header.html"] == b"<a data-home='/'  data-x='../next.html' onclick=\"x('header.html')\">"
+    assert done.links["missing"] == 0
+
+
 def test_hard_letters_in_names(tmp_path: Path) -> None:
     """Percent signs, question marks, hashes, blanks and letters of any script in names are escaped in links."""
     page = b'<a href="/100%25.html"><a href="/a%3Fb%23c.html"><a href="/caf%C3%A9%20x.html"><a href="/File:y">'

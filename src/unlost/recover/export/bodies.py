@@ -76,6 +76,7 @@ def made(copy: StoredCopy, mime: str | None, links: PageLinks) -> Made:
         drop_base=True,
         drop_integrity=True,
         drop_csp=True,
+        replace_candidate=links.file_address,
         directory=links.directory,
         page=links.address,
     )
