@@ -58,7 +58,10 @@ fuzz_target!(|body: &[u8]| {
     let some = (0..spotted.links().count()).map(|nth| (nth % 2 == 0).then(|| "y".to_owned()));
     let some: Vec<_> = some.collect();
     let links: Vec<_> = spotted.links().map(|_| None::<String>).collect();
-    let candidates: Vec<_> = spotted.candidates().map(|_| Some("/n'.html".to_owned())).collect();
+    let candidates: Vec<_> = spotted
+        .candidates()
+        .map(|_| Some("/n'.html".to_owned()))
+        .collect();
     let _ = spotted.splice_all(body, &some, &candidates);
     // What scripts may use is not what the page links to.
     let done = spotted.splice_all(body, &links, &candidates);
