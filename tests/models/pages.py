@@ -4,7 +4,10 @@ import re
 from html.parser import HTMLParser
 from urllib.parse import urldefrag, urljoin
 
+from tests.models.scripts import ENDINGS, candidates
+
 BLANK = " \t\n\f\r"
+MEDIA = {"application", "audio", "font", "image", "model", "multipart", "text", "video"}
 
 
 def srcset(value: str) -> list[str]:
@@ -74,7 +77,35 @@ ATTRIBUTES = {
     ("video", "poster"): "requisite",
     ("body", "background"): "requisite",
     ("td", "background"): "requisite",
+    ("img", "data-src"): "requisite",
+    ("img", "data-lazy-src"): "requisite",
+    ("div", "data-lazy-src"): "requisite",
+    ("iframe", "data-lazy-src"): "page",
 }
+# These are links only if they look like a URL, and may be CSS.
+LAZY = ("data-original", "data-bg", "data-background-image")
+SETS = {("img", "srcset"), ("source", "srcset"), ("img", "data-srcset"), ("img", "data-lazy-srcset")}
+
+
+def looks_like_url(value: str) -> bool:
+    """Whether the value of an attribute that scripts read is a URL, by its looks."""
+    text = value.strip("".join(map(chr, range(33))))
+    if not text or re.search(r"[\x00-\x20\"'<>\\^`{|}(]", text) or text[0] in "#?":
+        return False
+    if scheme := re.match("([^/?#]*?)://", text):
+        return scheme[1].lower() in {"http", "https"}
+    path = re.split("[?#]", text)[0]
+    if "/" not in path:
+        return is_file(path) and not re.search("[:*]", path)
+    first, _, rest = path.partition("/")
+    is_media = first.lower() in MEDIA and "/" not in rest and not is_file(rest)
+    return not is_media and ":" not in first and re.search("[A-Za-z]|[^\0-\x7f]", path) is not None
+
+
+def is_file(name: str) -> bool:
+    """Whether a name ends like that of a file."""
+    stem, _, ending = name.rpartition(".")
+    return ending.lower() in ENDINGS and re.search("[A-Za-z0-9]", stem) is not None
 
 
 class Page(HTMLParser):
@@ -92,7 +123,11 @@ class Page(HTMLParser):
                 self.base = value
             elif (use := ATTRIBUTES.get((tag, name))) and value:
                 self.found.append((value, use))
-            elif name == "srcset" and tag in {"img", "source"}:
+            elif name in LAZY and "url(" in (value or ""):
+                self.found += [(each, "requisite") for each in css(value or "")]
+            elif name in LAZY and looks_like_url(value or ""):
+                self.found.append((value or "", "requisite"))
+            elif (tag, name) in SETS:
                 self.found += [(each, "requisite") for each in srcset(value or "")]
 
 
@@ -108,3 +143,46 @@ def page(text: str, base: str) -> list[tuple[str, str]]:
         if address:
             found[urljoin(base, address), use] = None
     return [each for each in found if each[0].startswith(("http://", "https://"))]
+
+
+class Scripts(HTMLParser):
+    """Takes what scripts of a page may use, with Python's own parser."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[str, bool]] = []
+        self._is_script = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Take attributes that are not links: data that looks like a URL, and code."""
+        self._is_script = tag == "script"
+        for name, value in attrs:
+            text = (value or "").strip()
+            is_link = (tag, name) in ATTRIBUTES or (tag, name) in SETS or name in LAZY
+            if name.startswith("on") or (name.startswith("data-") and text[:1] in {"{", "["}):
+                self.found.append((text, True))
+            elif name.startswith("data-") and not is_link and looks_like_url(text):
+                self.found.append((text, False))
+
+    def handle_data(self, data: str) -> None:
+        """Take a script."""
+        if self._is_script:
+            self.found.append((data, True))
+
+    def handle_endtag(self, _: str) -> None:
+        """End it."""
+        self._is_script = False
+
+
+def script_candidates(text: str, base: str) -> list[str]:
+    """Return the URLs that scripts of a page may request: of a well-formed one, in ASCII, without `<base>`."""
+    reader = Scripts()
+    reader.feed(text)
+    reader.close()
+    found: dict[str, None] = {}
+    for part, is_code in reader.found:
+        if is_code:
+            found.update(dict.fromkeys(candidates(part, base)))
+        else:
+            found[urljoin(base, urldefrag(part).url)] = None
+    return list(found)

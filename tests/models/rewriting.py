@@ -1,4 +1,4 @@
-"""The slow, obvious models of `unlost.pages.rewriting`: pages that are made of links with known places, and scripts."""
+"""The slow, obvious model of `unlost.pages.rewriting`: pages that are made of links with known places."""
 
 import re
 from collections.abc import Callable
@@ -37,6 +37,12 @@ def unquoted(text: str) -> str:
     return text.replace("=", "&#61;") if text.startswith("=") else text
 
 
+def literal(text: str, quotes: str) -> str:
+    """Return a text as it is written in a string of a script, where no tag may begin or end."""
+    text = re.sub(r"[\\" + quotes + "]", lambda found: "\\" + found[0], text)
+    return text.replace("<", r"\x3c").replace(">", r"\x3e")
+
+
 def commas(text: str) -> str:
     """Return a candidate without commas around it."""
     inside = text.strip(",")
@@ -52,11 +58,16 @@ WRITINGS: dict[str, Callable[[str], str]] = {
     "css single": lambda text: backslashes(text, "'"),
     "css bare": lambda text: backslashes(text, "\"'()"),
     "css bare in double": lambda text: entities(backslashes(text, "\"'()"), '"'),
+    "css double in single": lambda text: entities(backslashes(text, '"'), "'"),
     "css single in double": lambda text: entities(backslashes(text, "'"), '"'),
     "candidate": lambda text: entities(commas(text), '"'),
     "list": lambda text: entities(text.replace(",", "%2C"), '"'),
     "refresh": lambda text: entities(text.replace("'", "%27").replace('"', "%22"), '"'),
     "page in a value": lambda text: entities(entities(text, "'"), '"'),
+    "script double": lambda text: literal(text, '"'),
+    "script single": lambda text: literal(text, "'"),
+    "script single in double": lambda text: entities(literal(text, "'"), '"'),
+    "script double in single": lambda text: entities(literal(text, '"'), "'"),
 }
 
 PLACES = [
@@ -88,6 +99,23 @@ PLACES = [
     Place("<link rel=alternate type=application/rss+xml href='", "'>", "list", "single"),
     Place("<video poster='", "'></video>", "requisite", "single"),
     Place("<body background='", "'>", "requisite", "single"),
+    Place('<img data-lazy-src="', '">', "requisite", "double"),
+    Place('<img data-lazy-srcset="', ' 2x, data:,x 3x">', "requisite", "candidate"),
+    Place("<p DATA-BG='url(\"", "\")'>", "requisite", "css double in single"),
+    Place('<p data-background-image="url(', ')">', "requisite", "css bare in double"),
+]
+
+# What scripts may use: the reference must look like a URL.
+CANDIDATES = [
+    Place('<p data-x="', '">', "candidate", "double"),
+    Place("<p DATA-next=' ", "'>", "candidate", "single"),
+    Place("<p data-href=", " class=z>", "candidate", "bare"),
+    Place("<p onclick=\"go('", "', 'x')\">", "candidate", "script single in double"),
+    Place("<a ONMOUSEOVER='go(\"", "\")'>", "candidate", "script double in single"),
+    Place("<script>location = '", "';</script>", "candidate", "script single"),
+    Place('<script>window.location.replace( "', '" )</script>', "candidate", "script double"),
+    Place('<script>document.location.href="', '"+(anchor?"#"+anchor:"")</script>', "candidate", "script double"),
+    Place("<noscript><p data-x='", "'></noscript>", "candidate", "single"),
 ]
 
 STYLES = [
@@ -139,104 +167,3 @@ def page(parts: list[Planted | bytes], charset: str, new: dict[tuple[str, str], 
         part if isinstance(part, bytes) else part.written(new.get((part.uri(base), part.place.use)), charset)
         for part in parts
     )
-
-
-ENDINGS = [
-    "html",
-    "htm",
-    "shtml",
-    "xhtml",
-    "php",
-    "php3",
-    "asp",
-    "aspx",
-    "jsp",
-    "cgi",
-    "pl",
-    "cfm",
-    "css",
-    "js",
-    "mjs",
-    "json",
-    "xml",
-    "rss",
-    "atom",
-    "txt",
-    "pdf",
-    "png",
-    "jpg",
-    "jpeg",
-    "gif",
-    "webp",
-    "svg",
-    "ico",
-    "bmp",
-    "avif",
-    "woff",
-    "woff2",
-    "ttf",
-    "otf",
-    "eot",
-    "mp3",
-    "mp4",
-    "m4a",
-    "ogg",
-    "ogv",
-    "webm",
-    "wav",
-    "swf",
-    "flv",
-    "mov",
-    "avi",
-    "mpg",
-    "mpeg",
-    "doc",
-    "docx",
-    "xls",
-    "xlsx",
-    "ppt",
-    "pptx",
-    "rtf",
-    "zip",
-    "gz",
-    "tar",
-]
-NAMES = {"www.w3.org", "schema.org", "ogp.me", "purl.org", "xmlns.com", "ns.adobe.com"}
-STRING = re.compile(r"""(?=(["'`])((?:[A-Za-z0-9\-._~:/?#@!$&*+,;=%]|\\(?=/))*)\1)""", re.ASCII)
-FILE = re.compile(rf"[^?#]*/(?:[^/?#]+\.(?:{'|'.join(ENDINGS)})|(?<=[^/?#]{{2}}/))(?:[?#].*)?", re.IGNORECASE)
-
-
-def candidates(script: str, base: str) -> list[str]:
-    """Return the addresses in the strings of a script, of ASCII."""
-    found: dict[str, None] = {}
-    for match in STRING.finditer(script):
-        text = match[2].replace("\\", "")
-        before = script[: match.start()].rstrip(" \t\n\r\f")
-        after = script[match.start() + len(match[2]) + 2 :].lstrip(" \t\n\r\f")
-        if before.endswith("+") or after.startswith("+") or not looks_right(text, base):
-            continue
-        found[urljoin(base, text.partition("#")[0])] = None
-    return list(found)
-
-
-def looks_right(text: str, base: str) -> bool:
-    """Whether a string may be an address that a script asks for."""
-    absolute = re.match(r"(?:https?:)?//([^/?#]*)(.*)", text, re.IGNORECASE)
-    path = re.split("[?#]", text)[0]
-    if not absolute and not text.startswith("/"):
-        return is_nearby(path)
-    if not absolute:
-        return text.startswith("/") and FILE.fullmatch(text) is not None and "//" not in re.split("[?#]", text)[0]
-    host = absolute[1].lower()
-    if text.startswith("//") and (FILE.fullmatch(text[2:]) is None or "//" in re.split("[?#]", text[2:])[0]):
-        return False
-    labels = host.split(".")
-    is_host = len(labels) > 1 and all(re.search("[a-z0-9]", label) for label in labels)
-    return host == re.split("[/:]+", base)[1] or (is_host and host not in NAMES)
-
-
-def is_nearby(path: str) -> bool:
-    """Whether a path without a root is the name of a file, perhaps in folders."""
-    stem, _, ending = path.rsplit("/", maxsplit=1)[-1].rpartition(".")
-    is_named = ending.lower() in ENDINGS and re.search("[A-Za-z0-9]", stem) is not None
-    return is_named and re.match(r"[-.\w~%]", path, re.ASCII) is not None and not re.search(r"[:*]|//", path)

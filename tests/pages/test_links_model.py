@@ -92,6 +92,11 @@ TAGS = st.one_of(
     st.lists(st.tuples(WORD, st.sampled_from([" 1x", " 2w", ""]))).map(
         lambda drawn: f"<img srcset='{', '.join(name + size for name, size in drawn)}'>"
     ),
+    st.tuples(
+        st.sampled_from(model.LAZY),
+        REFERENCES | st.sampled_from(["a.png", "s/a", "red", "text/css", "1/2", "url(a.png)", "url( b.png ), url(c)"]),
+    ).map(lambda drawn: f"<div {drawn[0]}='{drawn[1]}'>"),
+    st.lists(WORD).map(lambda drawn: f"<img data-lazy-srcset='{', '.join(drawn)}'>"),
     REFERENCES.map(lambda reference: f"<!-- <a href='{reference}'> -->"),
     st.text(string.ascii_letters + " &;", max_size=20),
     st.sampled_from(["<p>", "</p>", "<br/>", "</td>", "<b title='>'>", "<base href='/b/'>", "<base href='c/'>"]),

@@ -1,15 +1,19 @@
 """The core and the slow models rewrite the same in generated pages of many charsets, and nothing without an answer."""
 
+import re
 from typing import Unpack
 
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.models import pages as pages_model
 from tests.models import rewriting as model
+from tests.models import scripts as scripts_model
 from tests.pages.dropping import Dropping
 from unlost.pages.link import Link, Use
 from unlost.pages.links import find_links, links
 from unlost.pages.rewriting import Rewritten, rewrite, script_candidates
+from unlost.pages.scripts import candidates
 
 BASE = "http://h.example/d/p.html"
 MIMES = st.sampled_from([None, "text/html", "text/css", "image/svg+xml", "application/xhtml+xml", "text/xml"])
@@ -261,6 +265,45 @@ def test_drawings(drawn: tuple[str, list[model.Planted | bytes]], answers: list[
     compare("image/svg+xml", *drawn, answers)
 
 
+@given(
+    st.lists(
+        st.builds(
+            model.Planted,
+            st.sampled_from(model.CANDIDATES),
+            st.tuples(st.sampled_from(["/", "../", "s/", "http://h.example/"]), st.sampled_from(["a", "x-1", "é"])).map(
+                lambda parts: "".join(parts).replace("é", "e") + ".html"
+            ),
+            st.sampled_from(["", "#top"]),
+        )
+        | st.sampled_from([*FILLERS, b"<a href='no.html'>", b"<p data-tab=about>", b"\xe9"]),
+        max_size=8,
+    ),
+    ANSWERS,
+    st.booleans(),
+)
+def test_candidates_are_replaced(parts: list[model.Planted | bytes], answers: list[str | None], has_base: bool) -> None:
+    """Each URL that scripts may use is given once, and nothing but those with an answer differs."""
+    base = "http://h.example/b/" if has_base else BASE
+    if has_base:
+        parts = [b"<base href='/b/'>", *parts]
+    new: dict[tuple[str, str], str] = {}
+    given: list[str] = []
+
+    def replace(uri: str) -> str | None:
+        answer = answers[len(given) % len(answers)]
+        given.append(uri)
+        if answer is not None:
+            new[uri, "candidate"] = answer
+        return answer
+
+    body = model.page(parts, "windows-1252", {}, base)
+    done = rewrite(body, "text/html", BASE, "windows-1252", lambda *_: None, replace_candidate=replace)
+    planted = [part for part in parts if isinstance(part, model.Planted)]
+    assert given == list(dict.fromkeys(part.uri(base) for part in planted))
+    assert done.body == model.page(parts, "windows-1252", new, base)
+    assert done.changed == sum((part.uri(base), "candidate") in new for part in planted)
+
+
 SCRIPT = st.lists(
     st.sampled_from(
         [
@@ -293,6 +336,12 @@ SCRIPT = st.lists(
             ",",
             "{}",
             "$",
+            "location",
+            "location=",
+            "location.href = '",
+            'location.replace("',
+            "= '",
+            "hash",
         ]
     )
     | st.sampled_from([" ", "\n"]),
@@ -302,13 +351,45 @@ SCRIPT = st.lists(
 
 @given(SCRIPT)
 @example("'/a.png''/ab/'+'/c.png'")
+@example("location='x' ; mylocation='y'; location.assign ( 'z' ); location = 'u' + v; location = 'w' + location.hash")
+@example("location == 'x'; location.href='location=\"y\"'; location='a\\'; location='b\n'; location.replace('c').d")
 @example("'/a/' '/ab/' '//o.example/ab/' '//o/ab/' '/x//y.png'")
 def test_scripts(script: str) -> None:
     """Candidates of a script are those that patterns find."""
-    expected = [uri for uri in model.candidates(script, BASE) if is_plain(uri)]
+    expected = [uri for uri in scripts_model.candidates(script, BASE) if is_plain(uri)]
     assert [uri for uri in script_candidates(script.encode(), BASE) if is_plain(uri)] == expected
+
+
+VALUE = st.lists(
+    st.sampled_from(
+        ["a", "/", "x.png", "about", "http://", "h.example", "image", "text", ".", "?q", "2", ":", "*", " "]
+    ),
+    max_size=5,
+).map("".join)
+CODE = SCRIPT.filter(lambda text: not set(text) & {"é", '"'})
+ELEMENTS = st.one_of(
+    st.tuples(st.sampled_from(["data-x", "data-href", "DATA-URL", "data-original", "title", "id"]), VALUE).map(
+        lambda drawn: f'<p {drawn[0]}="{drawn[1]}">'
+    ),
+    st.tuples(st.sampled_from(["onclick", "OnLoad", "data-json", "alt"]), CODE).map(
+        lambda drawn: f'<b {drawn[0]}="{"[" if drawn[0] == "data-json" else ""}{drawn[1]}">'
+    ),
+    CODE.map(lambda code: f"<script>{code}</script>"),
+    st.sampled_from(["<i>", "'/text.png'", "</p>", "<img data-src=/a.png data-lazy-srcset='/b.png 2x'>"]),
+)
+
+
+@given(st.lists(ELEMENTS, max_size=6).map("".join))
+@example("<p data-x='/about'><p data-x='text/html'><p data-x='image/x.png'><p data-x=about><p data-x='1/2'>")
+@example("<body onload=\"load('a', 'b/x.html')\"><script>'/c/x.html'</script>")
+def test_candidates_of_pages(text: str) -> None:
+    """What scripts of a page may request is what Python's own parser and patterns find."""
+    expected = [uri for uri in pages_model.script_candidates(text, BASE) if is_plain(uri)]
+    found = candidates(text.encode(), "text/html", BASE, is_html=True)
+    assert [uri for uri in found if is_plain(uri)] == expected
 
 
 def is_plain(uri: str) -> bool:
     """Whether an address is one that Python and browsers spell alike."""
-    return uri == uri.lower() and "/." not in uri and uri.count("//") == 1 and uri.count(":") == 1 and "?" not in uri
+    is_simple = re.fullmatch(r"http://[a-z0-9.:/_-]+", uri, re.ASCII) is not None
+    return is_simple and "/." not in uri and uri.count("//") == 1 and uri.count(":") == 1

@@ -49,12 +49,26 @@ def test_files_of_scripts_are_read(mime: str | None, uri: str, *, is_read: bool)
 def test_there_is_an_end_of_them() -> None:
     """So many of one body, whether of one script or of many."""
     many = b"".join(b"<script>'/%d.png'</script>" % number for number in range(MOST + 1000))
-    assert len(candidates(many, "text/html", BASE, is_html=True)) == 1_000
+    assert len(candidates(many, "text/html", BASE, is_html=True)) == MOST
     one = b",".join(b"'/%d.png'" % number for number in range(MOST + 1000))
     assert len(candidates(b"<script>%s</script>" % one, "text/html", BASE, is_html=True)) == MOST
 
 
-@pytest.mark.parametrize("unit", [b"<script", b"<script>", b"<script>'", b"<script></script", b"</script>", b"'/a.png"])
+@pytest.mark.parametrize(
+    "unit",
+    [
+        b"<script",
+        b"<script>",
+        b"<script>'",
+        b"<script></script",
+        b"</script>",
+        b"'/a.png",
+        b"<p onclick='location=",
+        b"<script>location='",
+        b"location=' ",
+        b"<p data-x=/a.png data-y='[\"/b.png\"]'>",
+    ],
+)
 def test_hostile_pages_take_little_time(unit: bytes) -> None:
     """Time grows with the length of a page, whatever is in it."""
     start = time.process_time()

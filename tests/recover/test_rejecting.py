@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.pages.stub_pages import HUGO, JEKYLL, MKDOCS, MOVED, SCRIPTED
 from tests.pages.verdicts.judged import is_labelled_bad, real_pages
 from tests.recover.running import SITE, Run, page
 from tests.recover.stubs import Held, Stub
@@ -59,6 +60,16 @@ def test_an_older_good_copy_is_taken_instead(text: str, kind: str, tmp_path: Pat
     )  # fmt: skip
     assert told["reason"]
     assert len(stub.fetched) == 3 + stub.fetched.count(f"{SITE}robots.txt") + stub.fetched.count(f"{SITE}sitemap.xml")
+
+
+@pytest.mark.parametrize("stub", [JEKYLL, MKDOCS, HUGO, MOVED, SCRIPTED])
+def test_a_redirect_stub_is_recovered_and_followed(stub: str, tmp_path: Path) -> None:
+    """Also as the home page of the site: nothing of it is rejected, and what it redirects to is recovered."""
+    home = Held(SITE, "20150101000000", stub.format(url=f"{SITE}en/").encode())
+    run = Run(tmp_path, Stub("a", [home, page("en/", "/one"), page("one")]))
+    assert run().is_done
+    assert run.outcome() == {"": "a 20150101000000", "en/": "a 20140101000000", "one": "a 20140101000000"}
+    assert rejections(tmp_path) == []
 
 
 def test_what_is_only_rejected_is_missing_and_kept(tmp_path: Path) -> None:

@@ -53,6 +53,35 @@ def test_scripts_and_data_in_files_are_read(tmp_path: Path) -> None:
     assert run.outcome().keys() == {"", "s.js", "data.json", "a.gif"}
 
 
+def test_event_handlers_and_data_attributes_are_read(tmp_path: Path) -> None:
+    """What is listed of the URLs in them is recovered; what is not listed is neither requested nor missing."""
+    start = page(
+        "",
+        body=b"<body onload=\"loadHTML('header','generics/header.html')\" data-next='/next' data-json='[\"/j.gif\"]'>"
+        b"<p onclick='go(&quot;/never.html&quot;)' data-tab=about data-type=text/html data-x=/never.gif>",
+    )
+    held = [start, page("generics/header.html"), page("next"), picture("j.gif"), page("about"), page("text/html")]
+    stub = Stub("a", held)
+    run = Run(tmp_path, stub, policy=Policy.KNOWLEDGEABLE)
+    run()
+    assert run.outcome().keys() == {"", "generics/header.html", "next", "j.gif"}
+    assert asked_for(stub, "never") == []
+
+
+def test_lazily_loaded_images_are_recovered(tmp_path: Path) -> None:
+    """Attributes of lazy loading are links: what they name is needed to show the page."""
+    start = page(
+        "",
+        body=b"<img data-lazy-src=a.gif data-lazy-srcset='b.gif 1x, c.gif 2x'><img data-original=d.gif>"
+        b"<div data-bg=e.gif></div><div data-bg='url(f.gif)' data-original='red'></div>"
+        b"<div data-background-image='/g.gif'></div><img data-src=h.gif data-srcset='i.gif 2x'>",
+    )
+    names = [f"{letter}.gif" for letter in "abcdefghi"]
+    run = Run(tmp_path, Stub("a", [start, *map(picture, names[:-1])]), policy=Policy.KNOWLEDGEABLE)
+    run()
+    assert run.outcome() == {"": f"a {DAY}", **dict.fromkeys(names, f"a {DAY}"), "i.gif": None}
+
+
 def test_a_guess_that_a_page_links_to_is_missing(tmp_path: Path) -> None:
     """Whoever links to it says that it was there; in whatever order that is seen."""
     held = [scripted("", "/x.html", links=("one",)), page("one", "/x.html", "/y.html"), scripted("two", "/y.html")]

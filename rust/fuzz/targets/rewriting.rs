@@ -52,10 +52,21 @@ fuzz_target!(|body: &[u8]| {
         drop_base: first & 32 != 0,
         drop_integrity: first & 64 != 0,
         drop_policy: first & 128 != 0,
+        candidates: true,
     };
     let spotted = rewriting::find(body, mime, BASE, None, options);
     let some = (0..spotted.links().count()).map(|nth| (nth % 2 == 0).then(|| "y".to_owned()));
-    let _ = spotted.splice(body, &some.collect::<Vec<_>>());
+    let some: Vec<_> = some.collect();
+    let links: Vec<_> = spotted.links().map(|_| None::<String>).collect();
+    let candidates: Vec<_> = spotted
+        .candidates()
+        .map(|_| Some("/n'.html".to_owned()))
+        .collect();
+    let _ = spotted.splice_all(body, &some, &candidates);
+    // What scripts may use is not what the page links to.
+    let done = spotted.splice_all(body, &links, &candidates);
+    assert!(done.body.is_some() || candidates.is_empty() || done.changed == 0);
+    let _ = pages::page_candidates(body, mime, BASE, None);
     let _ = pages::script_candidates(body, BASE);
 });
 

@@ -21,6 +21,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(css_addresses, module)?)?;
     module.add_function(wrap_pyfunction!(refresh_address, module)?)?;
     module.add_function(wrap_pyfunction!(script_candidates, module)?)?;
+    module.add_function(wrap_pyfunction!(page_candidates, module)?)?;
     rewriting::add_to(module)
 }
 
@@ -117,4 +118,17 @@ fn refresh_address(content: &str) -> Option<(usize, usize)> {
 #[pyfunction]
 fn script_candidates(py: Python<'_>, body: &[u8], base: &str) -> Vec<String> {
     aside(py, is_short(body), || pages::script_candidates(body, base))
+}
+
+#[pyfunction]
+fn page_candidates(
+    py: Python<'_>,
+    body: &[u8],
+    mime: Option<&str>,
+    base: &str,
+    charset: Option<&str>,
+) -> Vec<String> {
+    aside(py, is_short(body), || {
+        pages::page_candidates(body, mime, base, charset)
+    })
 }

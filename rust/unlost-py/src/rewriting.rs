@@ -31,7 +31,7 @@ type Rewritten = (
 
 /// Asks `replace` for each link, with the one of `uses` that it is for: those are for pages, requisites and lists. What
 /// `directory` knows is not asked for, but written relative to `folder`. A body of which nothing changes is the one that was
-/// given. `drops`: base, integrity, policy.
+/// given. `drops`: base, integrity, policy. `candidate` is asked for each URL that scripts may use.
 #[pyfunction]
 #[expect(clippy::too_many_arguments)]
 fn rewrite_links(
@@ -42,6 +42,7 @@ fn rewrite_links(
     drops: (bool, bool, bool),
     uses: (Bound<'_, PyAny>, Bound<'_, PyAny>, Bound<'_, PyAny>),
     replace: &Bound<'_, PyAny>,
+    candidate: Option<&Bound<'_, PyAny>>,
     directory: Option<&Bound<'_, LinkDirectory>>,
     folder: &str,
 ) -> PyResult<Rewritten> {
@@ -51,6 +52,7 @@ fn rewrite_links(
         drop_base,
         drop_integrity,
         drop_policy,
+        candidates: candidate.is_some(),
     };
     let bytes = body.as_bytes();
     let spotted = aside(py, is_short(bytes), || {
@@ -98,8 +100,15 @@ fn rewrite_links(
             }
         });
     }
+    let mut told = Vec::new();
+    if let Some(candidate) = candidate {
+        for uri in spotted.candidates() {
+            told.push(candidate.call1((uri,))?);
+        }
+    }
+    let candidates = told.iter().map(address).collect::<PyResult<Vec<_>>>()?;
     let (plan, length) = aside(py, is_short(bytes), || {
-        let plan = spotted.plan(&answers);
+        let plan = spotted.plan(&answers, &candidates);
         let length = plan.length(bytes);
         (plan, length)
     });

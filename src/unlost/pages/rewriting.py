@@ -76,6 +76,7 @@ def rewrite(
     drop_base: bool = False,
     drop_integrity: bool = False,
     drop_csp: bool = False,
+    replace_candidate: Callable[[str], str | None] | None = None,
     directory: Directory | None = None,
     page: str = "",
 ) -> Rewritten:
@@ -92,6 +93,11 @@ def rewrite(
     drop_integrity: on elements of which an address was replaced, `integrity` and `crossorigin`, by which browsers
         refuse copies, get names with `data-` before.
     drop_csp: a `<meta http-equiv=Content-Security-Policy>` gets `data-http-equiv`, so that it has no effect.
+    replace_candidate: is called once for each URL that scripts of the page may use, and returns what replaces it, or
+        None to leave it. These are values of `data-*` attributes that look like a URL and are not links, strings in
+        event handlers that are nothing but a URL, and strings in inline scripts that the browser is sent to
+        (`location = "…"`, `location.href`, `location.replace()`, `location.assign()`). They are guesses: return a URL
+        only for one that is known to exist. The default is not to look for them.
     directory: what is in it is not asked for; `replace` may add to it.
     page: where the body will be, relative to the top of the site; what the directory knows is written relative to it.
 
@@ -107,7 +113,9 @@ def rewrite(
     folder = page[: page.rfind("/") + 1]
     known = None if directory is None else directory.core
     mime, base, charset = readable(mime), readable(base), readable(charset)
-    return Rewritten(*_core.rewrite_links(body, mime, base, charset, drops, _USES, replace, known, folder))
+    return Rewritten(
+        *_core.rewrite_links(body, mime, base, charset, drops, _USES, replace, replace_candidate, known, folder)
+    )
 
 
 def script_candidates(body: bytes, base: str) -> list[str]:
@@ -116,10 +124,10 @@ def script_candidates(body: bytes, base: str) -> list[str]:
     body: JavaScript or JSON, as a file or out of a page.
     base: the address of the page that the script runs in.
 
-    These are strings that are nothing but an address: of http or https, one that begins with `/` and ends like a file
-    or a folder, or any other that ends like a file. Strings that are put together with others by `+` are not among
-    them, and names that look like addresses (`http://www.w3.org/2000/svg`) neither. They are guesses: good to look
-    for, and never to be rewritten.
+    These are strings that are nothing but a URL: of http or https, one that begins with `/` and ends like a file or a
+    folder, or any other that ends like a file; and strings that the script navigates to (`location = "next"`,
+    `location.href`, `location.replace()`, `location.assign()`). Strings that are put together with others by `+` are
+    not among them, and names that look like URLs (`http://www.w3.org/2000/svg`) neither. They are guesses.
 
     >>> script_candidates(b"a('img/a.png'); b('/img/' + name); c('https:\\/\\/b.example\\/')", "http://a.example/d/")
     ['http://a.example/d/img/a.png', 'https://b.example/']

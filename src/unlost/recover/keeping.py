@@ -31,7 +31,7 @@ class Kept:
     size: of its body, in bytes. links: those in it, resolved.
     is_as_listed: whether it has the digest that its archive's index gives; None if nobody can tell.
     page: what it says, to be judged, if it is HTML; None if it is not.
-    candidates: addresses that scripts in it may ask for.
+    candidates: URLs that scripts in it may request.
     """
 
     record: Record
@@ -92,7 +92,7 @@ def _kept(record: Record, size: int, copy: StoredCopy) -> Kept:
     if is_html:
         shown = body[:_MAX_JUDGED]
         page = Answer(capture.uri, capture.datetime, capture.status, "text/html", shown, copy.headers, charset)
-    guesses = candidates(body, capture.mime, capture.uri, is_html=is_html)
+    guesses = candidates(body, capture.mime, capture.uri, is_html=is_html, charset=charset)
     return Kept(record, size, found, is_as_listed, page, guesses)
 
 

@@ -166,12 +166,13 @@ def test_pages_from_before_are_read_once() -> None:
 ESTATE = "<h1>Domaine à vendre</h1><p>Quatorze hectares de vignes au nord de la vallée, avec un chai et une maison.</p>"
 
 
-def test_what_has_moved_within_its_site_is_not_gone() -> None:
-    """A page that leads on to another one of its site is good; one that leads to nothing but the root is none."""
+def test_what_has_moved_is_not_gone() -> None:
+    """A page that redirects to another page is good; one that says so and redirects to a home page is not."""
     moved = '<meta http-equiv="refresh" content="5; URL={}"><h1>Seite umgezogen</h1><p>Diese Seite ist umgezogen.</p>'
     assert verdict_of(a_page(moved.format("/neu/b.html"), title="Seite umgezogen")) is None
     assert verdict_of(a_page(moved.format("/"), title="Seite umgezogen")) is not None
-    assert verdict_of(a_page(moved.format("http://b.example/c"), title="Seite umgezogen")) is not None
+    assert verdict_of(a_page(moved.format("http://b.example/c"), title="Seite umgezogen")) is None
+    assert verdict_of(a_page(moved.format("http://b.example/"), title="Seite umgezogen")) is not None
 
 
 def test_an_estate_for_sale_is_no_domain_for_sale() -> None:

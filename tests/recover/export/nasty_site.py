@@ -83,6 +83,14 @@ REDIRECTS = {
     "/header": ("http://else.example/\r\nSet-Cookie: a=b", "http://else.example/%0D%0ASet-Cookie:%20a=b"),
     "/dollar": ('http://else.example/$1"%{X}\\', "http://else.example/%241%22%25%7BX%7D%5C"),
 }
+# Pages that are nothing but a redirect: their files, and to where they lead; those of a ring are shown.
+STUBS = {
+    "/stub.html": ("stub.html", f"{HOST}/plain.html", "/plain.html"),
+    "/alias/": ("alias/index.html", f"{HOST}/page.php?id=1", "/page.php?id=1"),
+    "/alias/2": ("alias/2.html", f"{HOST}/", "/"),
+    "/moved?to=1": ("moved-to=1.html", "https://else.example/new", "https://else.example/new"),
+}
+STUB_RING = {"/stub-ring/1.html": "stub-ring/1.html", "/stub-ring/2": "stub-ring/2.html"}
 CIRCLES = {"/ring/1": "/ring/2", "/ring/2": "/ring/3", "/ring/3": "/ring/1", "/to-ring": "/ring/1"}
 SAME = "/plain.html"
 REFUSED = {
@@ -97,6 +105,12 @@ def placed() -> list[Placed]:
     found = [Placed(HOST + each.old, each.path, each.mime, each.charset) for each in FILES]
     found += [Placed(f"{IMAGE}/pic?1", "img.other.example/pic-1.jpg", "image/jpeg")]
     found += [Placed(HOST + old, None, to=to) for old, (to, _) in REDIRECTS.items()]
+    found += [Placed(HOST + old, path, "text/html", "utf-8", to) for old, (path, to, _) in STUBS.items()]
+    targets = reversed(STUB_RING)
+    found += [
+        Placed(HOST + old, path, "text/html", "utf-8", HOST + to)
+        for (old, path), to in zip(STUB_RING.items(), targets, strict=True)
+    ]
     found += [Placed(HOST + old, None, to=HOST + to) for old, to in CIRCLES.items()]
     found += [Placed(HOST + SAME, None, to=f"https://lost.example{SAME}")]
     found += [Placed(HOST + old, f"refused-{number}.html", "text/html") for number, old in enumerate(REFUSED)]

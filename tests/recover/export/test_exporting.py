@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.pages.stub_pages import HUGO, JEKYLL, MKDOCS, MOVED, SCRIPTED
 from tests.recover.export.made import DATE, ROOT, Copy, MemoryTarget, exported, recovered
 from unlost.errors import InputError
 from unlost.recover.export.exporting import Wanted, export_site
@@ -60,6 +61,73 @@ def test_links_of_every_kind(tmp_path: Path) -> None:
     assert done.files == 7
     assert done.links["missing"] == 0
     assert done.start == "index.html"
+
+
+def test_attributes_of_lazy_loading(tmp_path: Path) -> None:
+    """They are rewritten as `src`, `srcset` and `style` are, also where the file is missing."""
+    page = (
+        b"<img data-lazy-src=/i.png?a data-lazy-srcset='/i.png?a 1x, /gone.png 2x'><p data-bg='url(/i.png?a)'>"
+        b"<p data-bg=red><p data-background-image='/i.png?a'><img data-original=/i.png?a data-src=/gone.png>"
+    )
+    other = Copy(f"{ROOT}i.png?a", PNG, "image/png")
+    assert page_of(tmp_path, page, other) == (
+        b"<img data-lazy-src=i.png-a.png data-lazy-srcset='i.png-a.png 1x, gone.png 2x'><p data-bg='url(i.png-a.png)'>"
+        b"<p data-bg=red><p data-background-image='i.png-a.png'><img data-original=i.png-a.png data-src=gone.png>"
+    )
+
+
+def test_what_scripts_use_is_rewritten_if_there_is_a_file(tmp_path: Path) -> None:
+    """Data attributes, event handlers and navigations get the path of the file; nothing else in scripts changes."""
+    page = (
+        b"<body onload=\"load('header', '/g/header.html')\" data-next='http://lost.example/next' data-tab=next>"
+        b"<p data-x=/gone.html data-y='g/header.html' onclick=\"location='/next'; open('/gone.html')\">"
+        b"<a onclick='location.href=&quot;/next&quot;' data-out=http://out.example/next>"
+        b"<script>location.replace(\"/next\"); load('/g/header.html'); page = '/next'; location = '/gone'</script>"
+    )
+    others = (
+        Copy(f"{ROOT}g/header.html", b"<a data-home='/'  data-x='/next' onclick=\"x('header.html')\">"),
+        Copy(f"{ROOT}next", b"x"),
+    )
+    files, done = exported(recovered(tmp_path / "r", [Copy(ROOT, page), *others]))
+    assert files["index.html"] == (
+        b"<body onload=\"load('header', 'g/header.html')\" data-next='next.html' data-tab=next>"
+        b"<p data-x=/gone.html data-y='g/header.html' onclick=\"location='next.html'; open('/gone.html')\">"
+        b"<a onclick='location.href=&quot;next.html&quot;' data-out=http://out.example/next>"
+        b"<script>location.replace(\"next.html\"); load('/g/header.html'); page = '/next'; location = '/gone'</script>"
+    )
+    assert files["g/header.html"] == b"<a data-home='/'  data-x='../next.html' onclick=\"x('header.html')\">"
+    assert done.links["missing"] == 0
+
+
+@pytest.mark.parametrize("stub", [JEKYLL, MKDOCS, HUGO, MOVED, SCRIPTED])
+def test_stubs_are_pages_with_other_links(tmp_path: Path, stub: str) -> None:
+    """A page that does nothing but redirect leads to the file of its target, by refresh, script and link alike."""
+    copies = [Copy(ROOT, b"home"), Copy(f"{ROOT}old", stub.format(url="/new/").encode()), Copy(f"{ROOT}new/", b"new")]
+    files, _ = exported(recovered(tmp_path / "r", copies))
+    expected = stub.format(url="new/index.html")
+    if stub is HUGO:
+        expected = expected.replace("<title>new/index.html", "<title>/new/")
+    assert files["old.html"].decode() == expected
+
+
+def test_stubs_are_redirects_where_they_are_hosted(tmp_path: Path) -> None:
+    """There is a rule for each whose target was recovered, or is elsewhere, beside its file; others are shown."""
+    targets = {"old": "/new", "gone": "/never", "away": "http://else.example/x", "self": "/self", "loop": "/old-loop"}
+    stubs = [Copy(ROOT + path, HUGO.format(url=to).encode()) for path, to in targets.items()]
+    moved = Copy(f"{ROOT}new", status=301, location="/newest/", mime=None)
+    back = Copy(f"{ROOT}old-loop", HUGO.format(url="/loop").encode())
+    text = Copy(f"{ROOT}text", JEKYLL.format(url="/newest/").encode(), "text/plain")
+    copies = [Copy(ROOT, b"home"), *stubs, moved, back, text, Copy(f"{ROOT}newest/", b"new")]
+    files, _ = exported(recovered(tmp_path / "r", copies), Wanted(hosting=True))
+    rules = [line.split() for line in files["_redirects"].decode().splitlines() if not line.startswith("#")]
+    found = {rule[0]: rule[1:] for rule in rules if rule}
+    assert {"old.html", "gone.html", "away.html", "self.html", "loop.html", "old-loop.html"} <= files.keys()
+    assert found["/old"] == ["/newest/", "301!"]
+    assert found["/away"] == ["http://else.example/x", "301!"]
+    assert [found[f"/{name}"] for name in ("gone", "self", "loop", "old-loop")] == [
+        [f"/{name}.html", "200!"] for name in ("gone", "self", "loop", "old-loop")
+    ]
+    assert "301!" not in found.get("/text", [])
 
 
 def test_hard_letters_in_names(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from tests.neighbours import apache, nginx
 from tests.recover.export import nasty_site
 from tests.recover.export.asking import ask, follow
-from tests.recover.export.nasty_site import CIRCLES, FILES, REDIRECTS, REFUSED, Nasty, body
+from tests.recover.export.nasty_site import CIRCLES, FILES, REDIRECTS, REFUSED, STUB_RING, STUBS, Nasty, body
 from unlost.recover.export.hosting.files import hosting_files
 from unlost.recover.export.placed import Placed
 from unlost.recover.export.placing.segments import harmless
@@ -85,6 +85,25 @@ def test_the_way_to_types_is_inside_only(port: int, number: int) -> None:
     """A visitor cannot ask for a file under the type that another one has."""
     for prefix in (".unlost-type-", ".unlost-type--"):
         assert ask(port, f"/{prefix}{number}/plain.html").status == 404
+
+
+@pytest.mark.parametrize("old", STUBS)
+def test_a_stub_is_a_redirect(port: int, old: str) -> None:
+    """A page that does nothing but redirect is answered with 301; the file is there, too, for servers without rules."""
+    path, _, expected = STUBS[old]
+    answer = ask(port, old)
+    location = answer.headers["location"]
+    assert answer.status == 301
+    assert location == expected or location.partition("://")[2].partition("/")[2] == expected[1:]
+    if f"/{path}" != old:
+        assert ask(port, f"/{path}").body == body(path)
+
+
+@pytest.mark.parametrize("old", STUB_RING)
+def test_stubs_that_lead_to_each_other_are_shown(port: int, old: str) -> None:
+    """No browser goes round in a circle for them."""
+    answer, _ = follow(port, old)
+    assert (answer.status, answer.body) == (200, body(STUB_RING[old]))
 
 
 def test_a_further_host_has_its_own_addresses(port: int) -> None:

@@ -1,7 +1,7 @@
 """The files for Netlify, by a model of what its documentation says: there is no server of it to ask."""
 
 from tests.recover.export import nasty_site
-from tests.recover.export.nasty_site import FILES, REDIRECTS
+from tests.recover.export.nasty_site import FILES, REDIRECTS, STUB_RING, STUBS
 from tests.recover.export.netlify_model import ask
 from unlost.recover.export.hosting.files import hosting_files
 from unlost.recover.export.placed import Placed
@@ -41,6 +41,15 @@ def test_redirects_lead_where_they_led() -> None:
     for old, (_, to) in REDIRECTS.items():
         found = ask(PATHS, WRITTEN["_redirects"], WRITTEN["_headers"], old)
         assert (found.status, found.to) == (302, to.replace("Cookie:", "Cookie%3A")), old
+
+
+def test_stubs_are_redirects() -> None:
+    """With status 301, whatever file is there; those that lead to each other are shown."""
+    for old, (_, _, expected) in STUBS.items():
+        found = ask(PATHS, WRITTEN["_redirects"], WRITTEN["_headers"], old)
+        assert (found.status, found.to) == (301, expected)
+    for old, path in STUB_RING.items():
+        assert show(old)[:2] == (200, path)
 
 
 def test_what_lies_about_its_type_gets_a_header() -> None:

@@ -29,6 +29,8 @@ pub enum Holds {
     Markup,
     /// An address that is no link, but relative to the base like one: what forms ask for, where quotations are from.
     Other,
+    /// The image that a script loads later: an address, or CSS with `url()`; nothing if it looks like neither.
+    Lazy,
 }
 
 /// An attribute with the elements on which it holds something.
@@ -97,6 +99,12 @@ pub const CARRIERS: &[Carrier] = &[
     carrier("data-src", &["iframe", "frame"], PAGE),
     carrier("data-src", &[], REQUISITE),
     carrier("data-srcset", &[], Holds::Candidates),
+    carrier("data-lazy-src", &["iframe", "frame"], PAGE),
+    carrier("data-lazy-src", &[], REQUISITE),
+    carrier("data-lazy-srcset", &[], Holds::Candidates),
+    carrier("data-original", &[], Holds::Lazy),
+    carrier("data-bg", &[], Holds::Lazy),
+    carrier("data-background-image", &[], Holds::Lazy),
     carrier("longdesc", &["img", "iframe", "frame"], PAGE),
     carrier("data", &["object"], Holds::Code),
     carrier("code", &["applet"], Holds::Code),
@@ -108,10 +116,13 @@ pub const CARRIERS: &[Carrier] = &[
     carrier("cite", &["blockquote", "q", "ins", "del"], Holds::Other),
 ];
 
+/// The length of the longest name: `data-background-image`.
+const LONGEST: usize = 21;
+
 /// For each letter and length, between which places the carriers are whose names begin with it and are so long: most
 /// attributes are none of them.
-const PLACES: [[(u8, u8); 16]; 32] = {
-    let mut places = [[(0, 0); 16]; 32];
+const PLACES: [[(u8, u8); LONGEST + 1]; 32] = {
+    let mut places = [[(0, 0); LONGEST + 1]; 32];
     let mut place = 0;
     while place < CARRIERS.len() {
         let name = CARRIERS[place].attribute.as_bytes();
@@ -146,7 +157,7 @@ const KEYS: [(u128, [u128; MOST_ELEMENTS]); CARRIERS.len()] = {
     keys
 };
 
-/// A name in lower case and its length as a number; 0 for one of more than 15 letters, which nothing here has.
+/// A name in lower case and its length as a number; 0 for one of more than 15 letters, which no element here has.
 #[must_use]
 pub const fn key(name: &[u8]) -> u128 {
     let length = name.len();
@@ -187,12 +198,20 @@ const fn lowered(eight: u64) -> u64 {
 }
 
 /// The carriers with an attribute's name, in any case: their places in [`CARRIERS`].
-pub fn named(attribute: &[u8]) -> impl Iterator<Item = usize> {
+pub fn named(attribute: &[u8]) -> impl Iterator<Item = usize> + '_ {
     let first = attribute.first().copied().unwrap_or_default();
     let places = &PLACES[usize::from(first & 31)];
     let (start, end) = places.get(attribute.len()).copied().unwrap_or_default();
     let wanted = if start < end { key(attribute) } else { 0 };
-    (usize::from(start)..usize::from(end)).filter(move |&place| KEYS[place].0 == wanted)
+    (usize::from(start)..usize::from(end)).filter(move |&place| {
+        // A long name has no key of its own.
+        KEYS[place].0 == wanted
+            && (wanted != 0
+                || CARRIERS[place]
+                    .attribute
+                    .as_bytes()
+                    .eq_ignore_ascii_case(attribute))
+    })
 }
 
 /// Whether a carrier is one on an element with this [key].
@@ -305,5 +324,19 @@ mod tests {
             }
         }
         assert_eq!(key(b"more-than-anybody-has"), 0);
+    }
+
+    /// Every carrier is found by its name in any case, also a long one, and by no other name of that length.
+    #[test]
+    fn carriers_are_found_by_name() {
+        for (place, carrier) in CARRIERS.iter().enumerate() {
+            let upper = carrier.attribute.to_ascii_uppercase();
+            assert!(
+                named(upper.as_bytes()).any(|found| found == place),
+                "{upper}"
+            );
+            let other = upper.replace(&upper[upper.len() - 1..], "~");
+            assert_eq!(named(other.as_bytes()).count(), 0, "{other}");
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::carriers::{self, CARRIERS, Holds};
 use super::place::{self, Layer, Place};
 use super::spans::{css, refresh, srcset};
-use super::{Use, html, names};
+use super::{Use, html, names, scripts};
 
 /// What an attribute's value stands in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +62,8 @@ pub enum Form {
     Refresh(bool),
     /// In CSS: the token that it is, quotes, brackets and all.
     Css,
+    /// In a script: all of a string between such quotes.
+    Script(Quote),
 }
 
 /// A part of a text that is an address.
@@ -81,6 +83,20 @@ pub trait Sink {
 
     /// An address that is no link, but relative to the base like one.
     fn add_other(&mut self, _spot: Spot<'_>, _written: &str) {}
+
+    /// Whether what scripts read and run is told, too.
+    fn wants_scripts(&self) -> bool {
+        false
+    }
+
+    /// The value of a `data-*` attribute that is no link by itself.
+    fn add_data(&mut self, _value: &Place<'_>) {}
+
+    /// An event handler.
+    fn add_handler(&mut self, _code: &Place<'_>) {}
+
+    /// A script between tags.
+    fn add_script(&mut self, _code: &Place<'_>) {}
 
     /// An element is about to tell what it refers to.
     fn begin(&mut self, _element: &Element<'_, '_>) {}
@@ -114,6 +130,7 @@ impl<'t> Element<'_, 't> {
         let mut seen = 0_u64;
         let name = carriers::key(self.name);
         for attribute in self.attributes {
+            let mut is_link = false;
             for (turn, place) in carriers::named(attribute.name).enumerate() {
                 if turn == 0 {
                     // Of two attributes of one name, the first counts.
@@ -123,21 +140,39 @@ impl<'t> Element<'_, 't> {
                     seen |= 1 << place;
                 }
                 if carriers::is_on(place, name) {
-                    let text = place::value(&attribute.value);
-                    let layer = Layer::Value(attribute.quote);
-                    let read;
-                    let value = if let Cow::Borrowed(written) = &attribute.value {
-                        (self.place).escaped_part(attribute.at, layer, written, &text)
-                    } else {
-                        read = self.place.read(attribute.at, &attribute.value);
-                        read.escaped(layer, &text)
-                    };
-                    self.add(CARRIERS[place].holds, &value, out);
+                    is_link = true;
+                    self.read(attribute, |value| {
+                        self.add(CARRIERS[place].holds, value, out);
+                    });
                     break;
                 }
             }
+            if !is_link && out.wants_scripts() && names::is_for_scripts(attribute.name) {
+                self.read(attribute, |value| {
+                    if names::is_data(attribute.name) {
+                        out.add_data(value);
+                    } else {
+                        out.add_handler(value);
+                    }
+                });
+            }
         }
         out.end(self);
+    }
+
+    /// Gives the value of an attribute, where it stands.
+    #[inline]
+    fn read(&self, attribute: &Attribute<'t>, take: impl FnOnce(&Place<'_>)) {
+        let text = place::value(&attribute.value);
+        let layer = Layer::Value(attribute.quote);
+        let read;
+        let value = if let Cow::Borrowed(written) = &attribute.value {
+            (self.place).escaped_part(attribute.at, layer, written, &text)
+        } else {
+            read = self.place.read(attribute.at, &attribute.value);
+            read.escaped(layer, &text)
+        };
+        take(&value);
     }
 
     fn add(&self, holds: Holds, value: &Place<'_>, out: &mut impl Sink) {
@@ -151,6 +186,12 @@ impl<'t> Element<'_, 't> {
             Holds::Style => style(value, out),
             Holds::Base => out.add_base(self, value.text),
             Holds::Other => out.add_other(whole(value), value.text),
+            Holds::Lazy if value.text.contains("url(") => style(value, out),
+            Holds::Lazy => {
+                if scripts::looks_like_address(value.text) {
+                    add_whole(value, Use::Requisite, None, out);
+                }
+            }
             Holds::Markup if self.inner => {}
             Holds::ByRelation => {
                 let (rel, destination, mime) =
@@ -209,7 +250,8 @@ impl<'t> Element<'_, 't> {
     }
 }
 
-fn whole<'p>(place: &'p Place<'p>) -> Spot<'p> {
+/// All of a text as an address.
+pub fn whole<'p>(place: &'p Place<'p>) -> Spot<'p> {
     Spot {
         place,
         span: 0..place.text.len(),

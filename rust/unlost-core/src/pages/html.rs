@@ -16,7 +16,11 @@ pub fn walk_inner(page: &Place<'_>, out: &mut impl Sink) {
 }
 
 fn walk_all(page: &Place<'_>, source: Source<'_>, inner: bool, out: &mut impl Sink) {
-    let mut tags = Tags::new(source);
+    let mut tags = if out.wants_scripts() {
+        Tags::for_scripts(source)
+    } else {
+        Tags::new(source)
+    };
     while let Some(piece) = tags.next() {
         match piece {
             Piece::Start(name) => {
@@ -31,6 +35,10 @@ fn walk_all(page: &Place<'_>, source: Source<'_>, inner: bool, out: &mut impl Si
             Piece::Style(span) => {
                 let css = source.read(span.clone());
                 elements::style(&page.read(span.start, &css), out);
+            }
+            Piece::Script(span) => {
+                let code = source.read(span.clone());
+                out.add_script(&page.read(span.start, &code));
             }
             // What browsers with scripts and frames do not show; a lost page may be found through it all the same.
             Piece::Fallback(span) if !inner => {

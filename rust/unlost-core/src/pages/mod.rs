@@ -32,7 +32,7 @@ mod xhtml;
 mod xml;
 
 pub use found::Found;
-pub use scripts::candidates as script_candidates;
+pub use scripts::{candidates as script_candidates, of_page as page_candidates};
 
 use document::Document;
 use found::Bases;

@@ -37,6 +37,22 @@ const LENGTHS: [u32; 32] = {
     lengths
 };
 
+/// Whether an attribute is one whose value scripts read or run, in any case: `data-*`, and event handlers.
+#[inline]
+pub fn is_for_scripts(name: &[u8]) -> bool {
+    is_data(name) || is_handler(name)
+}
+
+/// Whether an attribute is one that a page keeps data in for its scripts.
+pub fn is_data(name: &[u8]) -> bool {
+    name.len() > 5 && name[..5].eq_ignore_ascii_case(b"data-")
+}
+
+/// Whether the value of an attribute is a script.
+pub fn is_handler(name: &[u8]) -> bool {
+    name.len() > 2 && name[..2].eq_ignore_ascii_case(b"on")
+}
+
 /// Whether an attribute may be one of them, in any case: its first letter and its length tell of most that it is not.
 #[inline]
 pub fn may_matter(name: &[u8]) -> bool {

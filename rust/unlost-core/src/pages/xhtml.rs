@@ -24,7 +24,17 @@ pub fn walk(document: &Place<'_>, out: &mut impl Sink) {
                 }
                 // What looks like a tag in a script is none.
                 if local.eq_ignore_ascii_case("script") {
-                    events.content(name);
+                    let start = events.position();
+                    let content = Cow::Borrowed(events.content(name));
+                    if out.wants_scripts() {
+                        let read = document.read(start, &content);
+                        if content.contains(SECTION) {
+                            out.add_script(&read);
+                        } else {
+                            let text = xml::plain(&content);
+                            out.add_script(&read.escaped(Layer::XmlText, &text));
+                        }
+                    }
                 } else if local.eq_ignore_ascii_case("style") {
                     let start = events.position();
                     let content = Cow::Borrowed(events.content(name));

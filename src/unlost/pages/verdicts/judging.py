@@ -1,16 +1,23 @@
 """The verdict on a page."""
 
-from unlost.pages.verdicts.answer import Answer, Context
+import re
+from urllib.parse import urlsplit
+
+from unlost.pages.redirect_stub import redirect_stub_target
+from unlost.pages.verdicts.answer import Answer, Context, place_of
 from unlost.pages.verdicts.archive_error import archive_error
 from unlost.pages.verdicts.hijacked import hijacked, is_spam
 from unlost.pages.verdicts.parked import parked
 from unlost.pages.verdicts.seen import Seen
-from unlost.pages.verdicts.soft404 import soft_404
+from unlost.pages.verdicts.soft404 import is_error_page, not_there, soft_404
 from unlost.pages.verdicts.verdict import Verdict
 from unlost.pages.verdicts.walls import consent_wall, login_wall
 
-# The surest first: what an archive says may sound like any of the others.
-_RULES = (archive_error, parked, consent_wall, login_wall, soft_404, hijacked)
+# The surest first: what an archive says may sound like any of the others. Archives and those who park domains redirect
+# visitors, too; a stub of the site itself is a page, whatever it says to those who have to wait for it.
+_BEFORE_STUBS = (archive_error, parked)
+_RULES = (consent_wall, login_wall, soft_404, hijacked)
+_MOVED = re.compile("mov|umgezogen|verschoben|verlegt|déplac|spostat|trasferit|verplaatst|przenies|перемещ|移")
 _NOTHING = Context()
 
 
@@ -21,7 +28,27 @@ def verdict_of(page: Answer, context: Context = _NOTHING) -> Verdict | None:
     Nothing is raised for what is in it; what is looked at has bounds. Takes about a millisecond for 50 kB.
     """
     seen = Seen(page, context)
+    found = next((found for rule in _BEFORE_STUBS if (found := rule(seen)) is not None), None)
+    if found is not None or _is_stub(seen):
+        return found
     return next((found for rule in _RULES if (found := rule(seen)) is not None), None)
+
+
+def _is_stub(seen: Seen) -> bool:
+    """Return whether a page is a redirect of the site itself, and not an error page that leads elsewhere by itself."""
+    page = seen.page
+    target = redirect_stub_target(page.body, page.mime, page.uri, page.charset)
+    if target is None:
+        return False
+    parts = urlsplit(target)
+    # Whoever blocks a site sends its visitors to the home page of another.
+    is_sent_away = place_of(f"{parts.scheme}://{parts.netloc}/") != place_of(f"{seen.uri.scheme}://{seen.uri.netloc}/")
+    is_home = not f"{parts.path}{parts.query}".strip("/")
+    if is_error_page(parts) or (is_sent_away and is_home and not seen.is_root):
+        return False
+    # Whoever says that a page has moved, and sends visitors to the home page, has not moved it.
+    said = not_there(seen).phrases
+    return not said or (not is_home and all(_MOVED.search(phrase) for phrase in said))
 
 
 def is_suspect(page: Answer) -> bool:

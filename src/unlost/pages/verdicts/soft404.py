@@ -147,6 +147,9 @@ def _leads_on(seen: Seen) -> bool:
 
 
 def _is_home_or_error(target: SplitResult) -> bool:
-    return (
-        not f"{target.path}{target.query}".strip("/") or _ERROR_PAGE.search(f"{target.path}?{target.query}") is not None
-    )
+    return not f"{target.path}{target.query}".strip("/") or is_error_page(target)
+
+
+def is_error_page(target: SplitResult) -> bool:
+    """Return whether a URL is that of an error page."""
+    return _ERROR_PAGE.search(f"{target.path}?{target.query}") is not None

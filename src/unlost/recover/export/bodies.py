@@ -10,6 +10,7 @@ from typing import BinaryIO
 
 from unlost.archives.repository import StoredCopy
 from unlost.pages.banners import cleaned
+from unlost.pages.redirect_stub import redirect_stub_target
 from unlost.pages.rewriting import rewrite
 from unlost.recover.export.links import PageLinks
 from unlost.recover.export.page_charset import self_told
@@ -19,6 +20,7 @@ MAX_REWRITTEN = 32 << 20
 """Bytes of a body that is rewritten, as `rewrite` has it. Longer ones are passed on as they are, piece by piece."""
 
 _MAX_UNPACKED = 64 << 20
+_MAX_STUB = 256 << 10  # bytes of a page that may be nothing but a redirect, with what an archive added
 _MAX_MEMBERS = 100  # of a gzipped body: servers make one, or a few
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]{1,40})", re.IGNORECASE)
 
@@ -76,6 +78,7 @@ def made(copy: StoredCopy, mime: str | None, links: PageLinks) -> Made:
         drop_base=True,
         drop_integrity=True,
         drop_csp=True,
+        replace_candidate=links.file_address,
         directory=links.directory,
         page=links.address,
     )
@@ -93,6 +96,23 @@ def made(copy: StoredCopy, mime: str | None, links: PageLinks) -> Made:
     if body is not before:
         result.body = io.BytesIO(body)
     return result
+
+
+def stub_target(copy: StoredCopy, mime: str | None) -> str | None:
+    """Return the URL that a page redirects to if it is nothing but a redirect; None for anything else.
+
+    mime: its true type. The body is read from its beginning, and is there again.
+    """
+    if mime is None or "html" not in mime.lower() or copy.capture.status not in (None, 200):
+        return None
+    copy.body.seek(0)
+    body = copy.body.read(_MAX_STUB + 1)
+    copy.body.seek(0)
+    if len(body) > _MAX_STUB:
+        return None
+    if copy.capture.migrated:
+        body = cleaned(body, copy.source or copy.capture.urim or "").body
+    return redirect_stub_target(body, mime, copy.capture.uri, told_charset(copy))
 
 
 def _note(result: Made, what: str, is_so: bool) -> None:

@@ -3,7 +3,8 @@
 import io
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
 
@@ -11,7 +12,7 @@ from unlost import dates
 from unlost.errors import DateError, InputError
 from unlost.formats.problems import Problem
 from unlost.pages.link import Use
-from unlost.recover.export.bodies import Made, made, told_charset
+from unlost.recover.export.bodies import Made, made, stub_target, told_charset
 from unlost.recover.export.contents import Contents, nothing_readable, read_contents
 from unlost.recover.export.entry import Entry
 from unlost.recover.export.exported import Exported
@@ -112,6 +113,7 @@ class _Export:
             self._unread.add(path)
             return
         with copy.body:
+            target = stub_target(copy, entry.mime) if self._wanted.hosting else None
             if self._wanted.rewrite:
                 result = made(copy, entry.mime, self._links.of_page(path, record.capture))
             else:
@@ -122,7 +124,7 @@ class _Export:
         self._manifest.add(path, record.capture, self._contents.doubts.get(entry.name))
         self._count(result)
         if self._wanted.hosting:
-            self._placed.append(Placed(record.capture.uri, path, entry.mime, result.charset))
+            self._placed.append(Placed(record.capture.uri, path, entry.mime, result.charset, target))
 
     def _count(self, result: Made) -> None:
         links = self._done.links
@@ -135,15 +137,30 @@ class _Export:
         from unlost.recover.export.hosting.files import hosting_files  # noqa: PLC0415
 
         home = None if self._contents.plan is None else self._contents.plan.url
-        files = hosting_files([*self._placed, *self._redirected()], home=home, rewritten=self._wanted.rewrite)
+        placed = [*map(self._with_target, self._placed), *self._redirected()]
+        files = hosting_files(placed, home=home, rewritten=self._wanted.rewrite)
         for name, content in sorted(files.items()):
             self._target.add(name, io.BytesIO(content), _FIRST)
             self._done.hosting.append(name)
 
+    @cached_property
+    def _uris(self) -> dict[str, str]:
+        """The URL of each file, by its path."""
+        return {path: each.uri for each in self._placed if (path := each.path) is not None}
+
+    def _with_target(self, each: Placed) -> Placed:
+        """Return where a resource is, with the target of a stub as it is now; without it if that was not recovered."""
+        if each.to is None:
+            return each
+        found = self._site.destination(each.to, Use.PAGE)
+        if found.kind is Kind.MISSING or found.path == each.path:
+            return replace(each, to=None)
+        return replace(each, to=self._uris.get(found.path or "", found.uri))
+
     def _redirected(self) -> Iterator[Placed]:
         """Yield addresses that lead to others: redirects, and other spellings that links have."""
         contents = self._contents
-        uris = {path: each.uri for each in self._placed if (path := each.path) is not None}
+        uris = self._uris
         others = {alias: address_of(alias) for alias in contents.aliases if alias not in contents.redirects}
         for uri in (*contents.redirect_uris.values(), *others.values()):
             found = self._site.destination(uri, Use.PAGE)

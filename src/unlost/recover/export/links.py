@@ -16,6 +16,7 @@ from unlost.uri.naming import name_of
 
 _REMEMBERED = 32 << 20  # bytes: the navigation of a site is on all of its pages
 _KINDS = tuple(Kind)
+_CANDIDATES = 20_000  # URLs used by scripts that are remembered
 
 
 class SiteLinks:
@@ -28,6 +29,7 @@ class SiteLinks:
         self.directory = Directory(_REMEMBERED)
         self._site = site
         self._external = external
+        self._files: dict[str, str | None] = {}  # by URLs that scripts may use
 
     def of_page(self, path: str, capture: Capture) -> "PageLinks":
         """Return what `rewrite` asks on one page. path: of the page in the export. capture: of its copy."""
@@ -49,6 +51,22 @@ class SiteLinks:
         whole = quote(found.uri, safe=punctuation, errors="surrogatepass")
         return outside_address(self._external, whole, use, page.date, page.urim) or whole
 
+    def file_address(self, uri: str, page: "PageLinks") -> str | None:
+        """Return the URL of the file for a URL that may be used by scripts of a page; None if no file has it.
+
+        Nothing is assumed about a URL without a file: it may not be one.
+        """
+        if uri not in self._files:
+            if len(self._files) >= _CANDIDATES:
+                self._files.clear()
+            found = self._site.destination(uri, Use.PAGE)
+            self._files[uri] = found.address if found.kind is Kind.FILE else None
+        address = self._files[uri]
+        if address is None:
+            return None
+        page.counts[Kind.FILE] += 1
+        return relative(address, page.address)
+
 
 class PageLinks:
     """What `rewrite` asks for each address of one page that is not known from other pages.
@@ -69,6 +87,10 @@ class PageLinks:
     def __call__(self, uri: str, use: Use) -> str | None:
         """Return what is to stand there; None if it stays."""
         return self._links.replaced(uri, use, self)
+
+    def file_address(self, uri: str) -> str | None:
+        """Return the relative URL of the file that a URL used by scripts resolves to; None if there is no such file."""
+        return self._links.file_address(uri, self)
 
     def count_known(self, groups: Iterable[int]) -> None:
         """Add what was known, as `rewrite` counted it."""

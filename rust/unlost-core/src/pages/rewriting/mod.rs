@@ -20,7 +20,7 @@ use super::document::{Document, Read};
 use super::found::{Bases, Links, Resolved};
 use super::kind::Kind;
 use super::place::Place;
-use super::{Use, elements, html, xhtml};
+use super::{Use, elements, html, scripts, xhtml};
 use spots::{Guarded, Spots};
 
 pub use directory::{Directory, Sign};
@@ -29,6 +29,7 @@ pub use writing::{Answer, Spelled};
 
 /// What else is to change in a page that is opened elsewhere.
 #[derive(Debug, Clone, Copy, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct Options {
     /// A `<base>` has no effect any more: links that are not replaced get the address that they had by it.
     pub drop_base: bool,
@@ -36,6 +37,8 @@ pub struct Options {
     pub drop_integrity: bool,
     /// No policy says from where a page may load what.
     pub drop_policy: bool,
+    /// What scripts may use is found, too: see [`Spotted::candidates`].
+    pub candidates: bool,
 }
 
 /// A document in which the addresses have been found.
@@ -45,6 +48,7 @@ pub struct Spotted {
     bases: Option<Bases>,
     links: Option<Resolved>,
     others: Option<Resolved>,
+    candidates: Option<Resolved>,
     options: Options,
     /// What is rewritten if it is not the body itself: what was packed, or in an encoding that has no ASCII.
     instead: Option<Vec<u8>>,
@@ -65,6 +69,15 @@ impl Spotted {
         let links = self.links.as_ref().map(|resolved| &resolved.links);
         let number = links.map_or(0, Links::len);
         (0..number).map(move |nth| links.map_or(("", Use::Page), |links| links.get(nth)))
+    }
+
+    /// URLs that scripts of the page may use, to answer for: values of `data-*` attributes, strings in event handlers, and
+    /// those in inline scripts that the browser is sent to. None of them must be a URL, so only one that is known to be there
+    /// should get an answer; without one it stays as it is written.
+    pub fn candidates(&self) -> impl ExactSizeIterator<Item = &str> + Clone {
+        let candidates = self.candidates.as_ref().map(|resolved| &resolved.links);
+        let number = candidates.map_or(0, Links::len);
+        (0..number).map(move |nth| candidates.map_or("", |links| links.get(nth).0))
     }
 
     /// Whether a page says itself what it may load from where.
@@ -101,10 +114,13 @@ pub fn find(
         }
     };
     let (read, encoding) = document.read(kind);
-    let mut spots = Spots::of(&read, kind);
+    let mut spots = Spots::default();
+    spots.host = options.candidates.then(|| scripts::host_of(base));
+    spots.read(&read, kind);
     let bases = Bases::of(&spots.links, base, encoding);
     let links = bases.resolved(&spots.links);
     let others = (spots.others.len() > 0).then(|| bases.resolved(&spots.others));
+    let candidates = (spots.candidates.len() > 0).then(|| bases.resolved(&spots.candidates));
     let is_foreign = [UTF_16LE, UTF_16BE, ISO_2022_JP].contains(&encoding);
     let mark = Encoding::for_bom(&document.body).map_or(0, |(_, length)| length);
     let transcoded = is_foreign && read.moved().is_some();
@@ -124,6 +140,7 @@ pub fn find(
         bases: Some(bases),
         links: Some(links),
         others,
+        candidates,
         options,
         instead: text.or(unpacked),
         declared,
@@ -135,17 +152,15 @@ pub fn find(
 }
 
 impl Spots {
-    /// All of a document.
-    fn of(read: &Read<'_>, kind: Kind) -> Self {
-        let mut spots = Self::default();
-        spots.reserve(read.source().bytes().len());
+    /// Reads all of a document.
+    fn read(&mut self, read: &Read<'_>, kind: Kind) {
+        self.reserve(read.source().bytes().len());
         let whole = Place::whole(read.text());
         match kind {
-            Kind::Html => html::walk(&whole, read.source(), &mut spots),
-            Kind::Xhtml => xhtml::walk(&whole, &mut spots),
-            _ => elements::style(&whole, &mut spots),
+            Kind::Html => html::walk(&whole, read.source(), self),
+            Kind::Xhtml => xhtml::walk(&whole, self),
+            _ => elements::style(&whole, self),
         }
-        spots
     }
 
     /// Makes places in the text those in the body, whose first `mark` bytes are not in the text. `text` is none if the

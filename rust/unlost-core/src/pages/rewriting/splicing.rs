@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::spots::{Guard, Guarded, Written};
+use super::spots::{Among, Guard, Guarded, Written};
 use super::writing::Answer;
 use super::{Spotted, at};
 use crate::pages::found::Resolved;
@@ -41,11 +41,19 @@ impl Spotted {
     /// `body` is what was given to be read.
     #[must_use]
     pub fn splice<A: AsRef<str>>(&self, body: &[u8], answers: &[Option<A>]) -> Spliced {
-        let answers = answers.iter();
-        let answers: Vec<_> = answers
-            .map(|answer| answer.as_ref().and_then(|text| Answer::of(text.as_ref())))
-            .collect();
-        let plan = self.plan(&answers);
+        self.splice_all(body, answers, &[])
+    }
+
+    /// The same, with answers for the candidates, too.
+    #[must_use]
+    pub fn splice_all<A: AsRef<str>>(
+        &self,
+        body: &[u8],
+        answers: &[Option<A>],
+        candidates: &[Option<A>],
+    ) -> Spliced {
+        let (answers, candidates) = (answers_of(answers), answers_of(candidates));
+        let plan = self.plan(&answers, &candidates);
         let body = plan.has_edits().then(|| {
             let mut out = vec![0; plan.length(body)];
             plan.write(body, &mut out);
@@ -60,13 +68,17 @@ impl Spotted {
 
     /// The same, before anything is written.
     #[must_use]
-    pub fn plan<'a>(&'a self, answers: &[Option<Answer<'a>>]) -> Plan<'a> {
+    pub fn plan<'a>(
+        &'a self,
+        answers: &[Option<Answer<'a>>],
+        candidates: &[Option<Answer<'a>>],
+    ) -> Plan<'a> {
         let mut edits: Vec<Edit<'_>> = Vec::with_capacity(self.spots.written.len());
         let mut replaced = vec![false; self.spots.written.len()];
         let mut growth = 0;
         let mut left = self.left();
         for (spot, replaced) in self.spots.written.iter().zip(&mut replaced) {
-            if let Some(answer) = self.answer(spot, answers)
+            if let Some(answer) = self.answer(spot, answers, candidates)
                 && spot.start <= spot.end
             {
                 let edit = spot.edit(answer);
@@ -100,11 +112,18 @@ impl Spotted {
         self.options.drop_base && self.spots.guards.iter().any(|guard| is_base(guard.what))
     }
 
-    fn answer<'a>(&self, spot: &Written, answers: &[Option<Answer<'a>>]) -> Option<Answer<'a>> {
-        if !spot.is_link {
-            return None;
-        }
-        let link = self.links.as_ref()?.which[at(spot.reference)]?;
+    fn answer<'a>(
+        &self,
+        spot: &Written,
+        answers: &[Option<Answer<'a>>],
+        candidates: &[Option<Answer<'a>>],
+    ) -> Option<Answer<'a>> {
+        let (resolved, answers) = match spot.among {
+            Among::Links => (&self.links, answers),
+            Among::Candidates => (&self.candidates, candidates),
+            Among::Others => return None,
+        };
+        let link = resolved.as_ref()?.which[at(spot.reference)]?;
         *answers.get(at(link))?
     }
 
@@ -162,7 +181,9 @@ impl Spotted {
         let mut moved = Moved::new(self);
         let mut keep = |nth: usize, is_free: bool| {
             let spot = &self.spots.written[nth];
-            if replaced[nth] || spot.start > spot.end {
+            // Nobody knows whether a candidate is relative to the base.
+            let is_candidate = spot.among == Among::Candidates;
+            if replaced[nth] || spot.start > spot.end || is_candidate {
                 return;
             }
             if moved.is_moved(spot, is_free)
@@ -191,10 +212,10 @@ impl Spotted {
     }
 
     fn of(&self, spot: &Written) -> (&References, Option<&Resolved>) {
-        if spot.is_link {
-            (&self.spots.links, self.links.as_ref())
-        } else {
-            (&self.spots.others, self.others.as_ref())
+        match spot.among {
+            Among::Links => (&self.spots.links, self.links.as_ref()),
+            Among::Others => (&self.spots.others, self.others.as_ref()),
+            Among::Candidates => (&self.spots.candidates, self.candidates.as_ref()),
         }
     }
 
@@ -208,6 +229,13 @@ impl Spotted {
         let link = resolved.which[at(spot.reference)]?;
         Some(resolved.links.get(at(link)).0)
     }
+}
+
+fn answers_of<A: AsRef<str>>(texts: &[Option<A>]) -> Vec<Option<Answer<'_>>> {
+    let texts = texts.iter().map(Option::as_ref);
+    texts
+        .map(|text| text.and_then(|text| Answer::of(text.as_ref())))
+        .collect()
 }
 
 /// What is to be written where, before it is.
@@ -322,7 +350,7 @@ impl<'s> Moved<'s> {
     }
 
     fn is_moved(&mut self, spot: &Written, is_free: bool) -> bool {
-        let place = usize::from(spot.is_link) * 2 + usize::from(is_free);
+        let place = usize::from(spot.among == Among::Links) * 2 + usize::from(is_free);
         let known = &mut self.known[place];
         if known.is_empty() {
             known.resize(self.spotted.of(spot).0.len(), None);

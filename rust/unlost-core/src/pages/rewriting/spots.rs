@@ -5,8 +5,10 @@ use std::ops::Range;
 use super::css_token;
 use super::writing::{Between, Manner};
 use crate::pages::Use;
-use crate::pages::elements::{Element, Form, Sink, Spot};
+use crate::pages::elements::{Element, Form, Sink, Spot, whole};
+use crate::pages::place::Place;
 use crate::pages::references::{References, Span};
+use crate::pages::scripts;
 
 /// Addresses that are kept of one body, each of some ten bytes in memory: ten times what there may be of different links.
 const MAX_SPOTS: usize = 10 * crate::pages::MAX_LINKS;
@@ -24,11 +26,22 @@ pub struct Written {
     pub manner: Manner,
     /// Where it is in the references, and in which of them.
     pub reference: u32,
-    pub is_link: bool,
+    pub among: Among,
     /// The fragment, if its place is not known.
     pub fragment: Option<Box<str>>,
     /// How many semicolons must be before it.
     pub semicolons: u8,
+}
+
+/// Which references an address is one of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Among {
+    /// The links.
+    Links,
+    /// What is no link, but relative to the base.
+    Others,
+    /// What scripts may use.
+    Candidates,
 }
 
 /// An attribute that gets another name if one of the addresses of its element changes.
@@ -68,6 +81,10 @@ pub struct Spots {
     pub links: References,
     /// What is no link, but relative to the base.
     pub others: References,
+    /// What scripts may use.
+    pub candidates: References,
+    /// Of the page, if candidates are wanted.
+    pub host: Option<String>,
     pub written: Vec<Written>,
     pub guards: Vec<Guard>,
     pub left: usize,
@@ -81,13 +98,22 @@ impl Spots {
         self.written.reserve(length / BYTES_A_SPOT);
     }
 
-    fn note(&mut self, spot: &Spot<'_>, meant: (&str, Span), reference: usize, is_link: bool) {
+    fn note(&mut self, spot: &Spot<'_>, meant: (&str, Span), reference: usize, among: Among) {
         let written = (self.written.len() < MAX_SPOTS)
-            .then(|| located(spot, meant, reference, is_link))
+            .then(|| located(spot, meant, reference, among))
             .flatten();
         match written {
             Some(written) => self.written.push(written),
             None => self.left += 1,
+        }
+    }
+
+    fn add_candidate(&mut self, spot: &Spot<'_>) {
+        let written = &spot.place.text[spot.span.clone()];
+        let span = Span::of(written);
+        let address = span.address(written);
+        if let Some(reference) = self.candidates.place(address, Use::Page, None) {
+            self.note(spot, (written, span), reference, Among::Candidates);
         }
     }
 
@@ -129,7 +155,7 @@ impl Sink for Spots {
     fn add(&mut self, spot: Spot<'_>, written: &str, purpose: Use, within: Option<&str>) {
         let span = Span::of(written);
         if let Some(reference) = self.links.place(span.address(written), purpose, within) {
-            self.note(&spot, (written, span), reference, true);
+            self.note(&spot, (written, span), reference, Among::Links);
         }
     }
 
@@ -141,8 +167,39 @@ impl Sink for Spots {
     fn add_other(&mut self, spot: Spot<'_>, written: &str) {
         let span = Span::of(written);
         if let Some(reference) = (self.others).place(span.address(written), Use::Page, None) {
-            self.note(&spot, (written, span), reference, false);
+            self.note(&spot, (written, span), reference, Among::Others);
         }
+    }
+
+    fn wants_scripts(&self) -> bool {
+        self.host.is_some()
+    }
+
+    fn add_data(&mut self, value: &Place<'_>) {
+        if scripts::looks_like_address(value.text) {
+            self.add_candidate(&whole(value));
+        }
+    }
+
+    fn add_handler(&mut self, code: &Place<'_>) {
+        let host = self.host.clone().unwrap_or_default();
+        scripts::literals(code.text.as_bytes(), &host, |literal| {
+            // One with escapes is not what it looks like.
+            if let Some(quote) = literal.quote
+                && literal.span.len() == literal.text.len()
+            {
+                let (place, span, form) = (code, literal.span, Form::Script(quote));
+                self.add_candidate(&Spot { place, span, form });
+            }
+            true
+        });
+    }
+
+    fn add_script(&mut self, code: &Place<'_>) {
+        scripts::navigations(code.text.as_bytes(), |span, quote| {
+            let (place, form) = (code, Form::Script(quote));
+            self.add_candidate(&Spot { place, span, form });
+        });
     }
 
     fn begin(&mut self, _element: &Element<'_, '_>) {
@@ -185,7 +242,7 @@ fn located(
     spot: &Spot<'_>,
     (meant, mut inside): (&str, Span),
     reference: usize,
-    is_link: bool,
+    among: Among,
 ) -> Option<Written> {
     let mut between = Between::from(spot.form);
     let mut start = spot.span.start;
@@ -225,7 +282,7 @@ fn located(
         semicolons: u8::try_from(semicolons).ok()?,
         manner,
         reference: u32::try_from(reference).ok()?,
-        is_link,
+        among,
         fragment,
     })
 }

@@ -19,6 +19,8 @@ pub enum Between {
     Brackets,
     /// A string of CSS.
     String(Quote),
+    /// A string of a script.
+    Script(Quote),
 }
 
 /// A new address, and what there is to know of it wherever it is written.
@@ -124,6 +126,7 @@ impl From<Form> for Between {
             Form::Listed => Self::List,
             Form::Refresh(named) => Self::Refresh(named),
             Form::Css => Self::Brackets,
+            Form::Script(quote) => Self::Script(quote),
         }
     }
 }
@@ -154,6 +157,15 @@ impl Between {
                 '(' => Some("\\("),
                 ')' => Some("\\)"),
                 other => in_css(other),
+            }),
+            Self::Script(quote) => replaced(address, |letter| match letter {
+                '\\' => Some("\\\\"),
+                '"' if quote == Quote::Double => Some("\\\""),
+                '\'' if quote != Quote::Double => Some("\\'"),
+                // No tag may begin or end in a script.
+                '<' => Some("\\x3c"),
+                '>' => Some("\\x3e"),
+                _ => None,
             }),
             Self::String(Quote::Double) => replaced(address, |letter| match letter {
                 '"' => Some("\\\""),

@@ -25,6 +25,8 @@ pub enum Piece<'t> {
     Start(&'t [u8]),
     /// Where the style sheet in an element is.
     Style(Range<usize>),
+    /// Where the script in an element is; only if [`Tags::for_scripts`] reads.
+    Script(Range<usize>),
     /// Where the page in an element is that browsers show only if they cannot do something.
     Fallback(Range<usize>),
 }
@@ -40,6 +42,8 @@ pub struct Tags<'t> {
     attributes: Vec<Attribute<'t>>,
     /// Whether tags are told of that have no attributes that matter, and those with all that they have.
     tells_all: bool,
+    /// Whether scripts are told of, and attributes that they read.
+    for_scripts: bool,
     spaces: Spaces,
     /// What follows a tag that has just been told of.
     next: Content,
@@ -58,9 +62,18 @@ impl<'t> Tags<'t> {
             ahead: None,
             attributes: Vec::new(),
             tells_all: false,
+            for_scripts: false,
             spaces: Spaces::default(),
             next: Content::Markup,
             in_style: false,
+        }
+    }
+
+    /// The same, and also attributes that [scripts read or run](names::is_for_scripts), and scripts.
+    pub fn for_scripts(source: Source<'t>) -> Self {
+        Self {
+            for_scripts: true,
+            ..Self::new(source)
         }
     }
 
@@ -90,6 +103,10 @@ impl<'t> Tags<'t> {
         };
         self.at = start + length;
         match content {
+            // A script that nothing ends is not run.
+            Content::Script if self.for_scripts && 0 < length && self.at < self.bytes.len() => {
+                Some(Piece::Script(start..self.at))
+            }
             Content::Text(name) if letters(&name) == b"style" => Some(Piece::Style(start..self.at)),
             Content::Text(name)
                 if matches!(letters(&name), b"noscript" | b"noframes" | b"noembed") =>
@@ -167,7 +184,10 @@ impl<'t> Tags<'t> {
                 // Blanks after a name may as well be before the next.
                 at = name_end;
             }
-            if keeps_all || (is_start && names::may_matter(&bytes[name_at..name_end])) {
+            let name = &bytes[name_at..name_end];
+            let is_kept =
+                names::may_matter(name) || (self.for_scripts && names::is_for_scripts(name));
+            if keeps_all || (is_start && is_kept) {
                 self.keep(name_at..name_end, value, quote);
             }
         }

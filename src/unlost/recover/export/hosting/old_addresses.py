@@ -78,8 +78,12 @@ def old_addresses(placed: Sequence[Placed], *, home: str | None = None, rewritte
     site = _Site.of(ordered, SiteAddress.of(home or ""), rewritten)
     rules: dict[tuple[str, bytes, str], Rule] = {}
     left: set[tuple[str, str]] = set()
+    stubs: dict[Rule, Placed] = {}
     for each in ordered:
-        rule = site.rule(each)
+        stub = site.stub_rule(each)
+        if stub is not None:
+            stubs[stub] = each
+        rule = stub or site.rule(each)
         if isinstance(rule, str):
             left.add((each.uri, rule))
         elif rule is not None:
@@ -90,6 +94,12 @@ def old_addresses(placed: Sequence[Placed], *, home: str | None = None, rewritte
         if rule.query is not None:
             also = replace(rule, query=rule.query.translate(_BY_BROWSERS))
             rules.setdefault(also.key, also)
+    # Pages that redirect to each other are shown.
+    for circular in _circles(rules.values()) & stubs.keys():
+        del rules[circular.key]
+        shown = site.rule(replace(stubs[circular], to=None))
+        if isinstance(shown, Rule):
+            rules[circular.key] = shown
     circles = _circles(rules.values())
     left.update((rule.uri, "leads in a circle") for rule in circles)
     return OldAddresses(
@@ -126,6 +136,16 @@ class _Site:
                     types.setdefault(each.path, told)
         frequent = min(counts, key=lambda host: (-counts[host], host), default="")
         return cls(frequent if home is None else home.host, own, types, rewritten)
+
+    def stub_rule(self, each: Placed) -> Rule | None:
+        """Return the redirect for a file that is nothing but one; None for any other, or if there can be none."""
+        address = SiteAddress.of(each.uri)
+        if each.path is None or each.to is None or address is None or _refused(address):
+            return None
+        if address.host != self.main and not _HOST.fullmatch(address.host):
+            return None
+        found = self._redirect(each, address)
+        return replace(found, status=301) if isinstance(found, Rule) else None
 
     def rule(self, each: Placed) -> Rule | str | None:
         """Return the rule for a resource, None if it needs none, or why there can be none."""
@@ -179,7 +199,7 @@ def _circles(rules: Iterable[Rule]) -> set[Rule]:
     """Return the redirects that lead to each other and never to anything else."""
     steps: dict[tuple[bytes, str], tuple[Rule, tuple[bytes, str]]] = {}
     for rule in rules:
-        if rule.status == 302 and rule.host is None and rule.to.startswith("/"):
+        if rule.status != 200 and rule.host is None and rule.to.startswith("/"):
             path, _, query = rule.to.partition("?")
             steps[rule.path, _letters(rule.query or "")] = rule, (unescaped(path), _letters(query))
     ends: dict[tuple[bytes, str], bool] = {}

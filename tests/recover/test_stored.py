@@ -1,0 +1,131 @@
+"""Tests of recoveries made by version 0.1.0: they open, are reported and exported, and resume with their options."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run import unlost
+from tests.recover.command import Command, Done
+from tests.recover.running import Run
+from tests.recover.stored_recoveries import ARCHIVE, CDN, NAMES, SITE, archive, holdings, unpack
+from tests.recover.stubs import Held, Stub
+from unlost.recover.state.reading import StateReading
+from unlost.recover.state.resources import Standing
+from unlost.recover.state.state import State
+from unlost.testing import FakeArchive, write_registry
+
+_BEFORE = {"", "img/wheel.gif", "old.html", "page-0.html", "page-1.html", "site.css"}
+_LINKED = _BEFORE | {f"page-{number}.html" for number in range(6)} | {f"img/{number}.gif" for number in range(6)}
+_UNLINKED = {"unlinked.html", "unlinked.gif"}
+_PARKED = {"for-sale.html", "sold-later.html"}
+
+
+def _recovered(folder: Path) -> set[str]:
+    """Return what the report says is recovered: paths of the site, and whole URLs of other hosts."""
+    done = unlost("report", str(folder), "--json")
+    assert done.returncode == 0, done.stderr
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    return {
+        event["uri"].removeprefix(SITE)
+        for event in events
+        if event["event"] == "resource" and event["outcome"] == "recovered"
+    }
+
+
+def _resume(folder: Path, running: FakeArchive, *options: str) -> Done:
+    """Run the command on a folder, with the archive at its URL of today."""
+    registry = write_registry(folder.parent / "archives.toml", running.registry_entry())
+    return Command(registry, folder, folder.parent / "home").run(SITE, *options)
+
+
+def _requested(running: FakeArchive) -> set[str]:
+    """Return the URLs of which captures were requested."""
+    return {each.path.partition("id_/")[2] for each in running.requests if each.kind == "replay"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_old_recovery_opens(name: str, tmp_path: Path) -> None:
+    """Its state is read by a reader and by an owner, and holds the plan, the queue and what was recovered."""
+    folder = unpack(tmp_path, name)
+    with StateReading(folder) as state:
+        assert {each.uri.removeprefix(SITE) for each in state.chosen()} >= _BEFORE
+    with State(folder) as state:
+        plan = state.plan()
+        assert plan is not None
+        assert plan.url == SITE
+        assert state.resources.counts()[Standing.QUEUED] > 0
+
+
+def test_an_old_recovery_is_reported(tmp_path: Path) -> None:
+    """The report counts what came back, and names the page that was rejected and the one that is not archived."""
+    folder = unpack(tmp_path, "default")
+    assert _recovered(folder) == _BEFORE | {"page-2.html"}
+    rejected = unlost("report", str(folder), "--list", "rejected")
+    missing = unlost("report", str(folder), "--list", "missing")
+    assert f"{SITE}for-sale.html" in rejected.stdout.decode()
+    assert f"{SITE}nowhere.html" in missing.stdout.decode()
+    assert unlost("report", str(folder)).returncode == 0
+    assert (folder / "report").is_dir()
+
+
+@pytest.mark.parametrize("form", ["offline", "hosting"])
+@pytest.mark.parametrize("name", NAMES)
+def test_an_old_recovery_is_exported(name: str, form: str, tmp_path: Path) -> None:
+    """The pages that were recovered are files, with links to each other; a parked page is there only if it was kept."""
+    folder, to = unpack(tmp_path, name), tmp_path / "site"
+    done = unlost("export", str(folder), "--to", str(to), "--as", form)
+    assert done.returncode == 0, done.stderr
+    files = {path.relative_to(to).as_posix() for path in to.rglob("*") if path.is_file()}
+    assert {"index.html", "page-0.html", "site.css", "img/wheel.gif"} <= files
+    assert b"page-0.html" in (to / "index.html").read_bytes()
+    assert ("for-sale.html" in files) == (name == "requisites")
+
+
+def test_an_old_recovery_is_packed(tmp_path: Path) -> None:
+    """It is exported as a WACZ, too."""
+    folder, to = unpack(tmp_path, "default"), tmp_path / "site.wacz"
+    done = unlost("export", str(folder), "--to", str(to))
+    assert done.returncode == 0, done.stderr
+    assert to.stat().st_size > 1_000
+
+
+def test_an_old_recovery_resumes_with_its_stored_options(tmp_path: Path) -> None:
+    """Without options on the command line: only linked URLs, nothing of other hosts, and no rejected page is taken."""
+    folder = unpack(tmp_path, "default")
+    before = _recovered(folder)
+    with archive() as running:
+        done = _resume(folder, running)
+        assert done.code == 0, done.said
+        requested = _requested(running)
+    assert not requested & {SITE + path for path in _UNLINKED | before}
+    assert not any(CDN in each.path or "cdn.example" in each.path for each in running.requests)
+    assert f"{SITE}sold-later.html" in requested
+    assert _recovered(folder) == _LINKED | {"last.html"}
+    rejected = unlost("report", str(folder), "--list", "rejected").stdout.decode()
+    assert all(SITE + path in rejected for path in _PARKED)
+
+
+def test_an_old_recovery_takes_rejected_pages_and_requisites_if_it_did(tmp_path: Path) -> None:
+    """With its stored plan, one made with --requisites --keep-rejected recovers both, and still only what is linked."""
+    folder = unpack(tmp_path, "requisites")
+    with State(folder) as state:
+        plan = state.plan()
+    held = [
+        Held(uri, str(copy.datetime), _bytes(copy.body), copy.mime, copy.status, copy.location)
+        for uri, copies in holdings().items()
+        for copy in copies
+    ]
+    stub = Stub(ARCHIVE, held)
+    run = Run(folder, stub)
+    assert plan is not None
+    run.plan = plan
+    assert run().is_done
+    assert {f"{SITE}sold-later.html", f"{SITE}last.html", f"{CDN}photo.gif"} <= set(stub.fetched)
+    assert not {SITE + path for path in _UNLINKED} & set(stub.fetched)
+    wanted = _LINKED | _PARKED | {"last.html", "spam.html", f"{CDN}font.css", f"{CDN}photo.gif"}
+    assert _recovered(folder) == wanted
+
+
+def _bytes(body: bytes | str) -> bytes:
+    return body.encode() if isinstance(body, str) else body
