@@ -1,6 +1,7 @@
 """Recoveries as a test wants them, without any archive; and a target in memory."""
 
 import io
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,7 @@ from unlost.errors import UriError
 from unlost.formats.capture import Capture
 from unlost.pages.link import Use
 from unlost.recover.choice import Worth
+from unlost.recover.export import manifest
 from unlost.recover.export.exported import Exported
 from unlost.recover.export.exporting import Wanted, export_site
 from unlost.recover.plan import Plan
@@ -52,10 +54,11 @@ class Copy:
 
 @dataclass
 class MemoryTarget:
-    """A target that keeps all files: their bodies and dates by path."""
+    """A target that keeps all files: their bodies and dates by path. manifest: the lines of the manifest."""
 
     files: dict[str, bytes] = field(default_factory=dict)
     dates: dict[str, str] = field(default_factory=dict)
+    manifest: list[dict[str, object]] = field(default_factory=list)
 
     def __enter__(self) -> Self:
         """Give itself."""
@@ -68,6 +71,9 @@ class MemoryTarget:
 
     def add(self, path: str, body: BinaryIO, modified: str) -> None:
         """Keep a file."""
+        if path == manifest.NAME:
+            self.manifest = [json.loads(line) for line in body]
+            return
         assert path not in self.files, f"{path} is written twice"
         self.files[path] = body.read()
         self.dates[path] = modified

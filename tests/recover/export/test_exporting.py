@@ -7,6 +7,8 @@ import pytest
 
 from tests.pages.stub_pages import HUGO, JEKYLL, MKDOCS, MOVED, SCRIPTED
 from tests.recover.export.made import DATE, ROOT, Copy, MemoryTarget, exported, recovered
+from tests.recover.running import Run
+from tests.recover.stubs import Held, Stub
 from unlost.errors import InputError
 from unlost.recover.export.exporting import Wanted, export_site
 from unlost.recover.export.external import NOTHING, External
@@ -417,3 +419,20 @@ def test_comments_without_end(tmp_path: Path) -> None:
     ]
     files, _ = exported(recovered(tmp_path / "r", copies))
     assert set(files) == {"a.html", "b.html", "c.xml", "d.svg", "e"}
+
+
+def test_the_manifest_names_the_source_of_each_file_and_marks_doubtful_ones(tmp_path: Path) -> None:
+    """A page that was kept although the verdict speaks against it says so; a substitution is named."""
+    home = b"<title>home</title><link rel=stylesheet href='x.css?v=2'><a href=gone>gone</a>"
+    gone = b"<title>Page not found</title><h1>Page not found</h1><p>Sorry, the page does not exist.</p>"
+    held = [Held(ROOT, DATE, home), Held(f"{ROOT}gone", DATE, gone), Held(f"{ROOT}x.css", DATE, b"p {}", "text/css")]
+    Run(tmp_path, Stub("a", held)).with_defaults()()
+    target = MemoryTarget()
+    export_site(tmp_path, target, Wanted())
+    head, *entries = target.manifest
+    assert head == {"format": "unlost-manifest/1", "site": ROOT}
+    found = {each["url"]: each for each in entries}
+    assert (found[f"{ROOT}gone"]["path"], found[f"{ROOT}gone"]["doubtful"]) == ("gone.html", "soft-404")
+    assert (found[ROOT]["archive"], found[ROOT]["datetime"], found[ROOT]["doubtful"]) == ("a", DATE, None)
+    assert found[f"{ROOT}x.css?v=2"] == {"url": f"{ROOT}x.css?v=2", "substitute": f"{ROOT}x.css"}
+    assert b"href='x.css'" in target.files["index.html"]

@@ -172,12 +172,17 @@ def test_an_interrupted_export_leaves_nothing(tmp_path: Path, recovery: Path) ->
     assert list(tmp_path.iterdir()) == []
 
 
+def _changed(packed: bytes) -> bytes:
+    return packed[:9] + bytes([packed[9] ^ 1]) + packed[10:]
+
+
 @pytest.mark.parametrize("planted", ["archive/data.warc.gz", "datapackage.json"])
 def test_the_tool_of_the_format_would_see_a_fault(tmp_path: Path, recovery: Path, planted: str) -> None:
     """A byte that is changed in a member makes it invalid."""
     write_wacz(recovery, tmp_path / "a.wacz")
     found = read(tmp_path / "a.wacz")
-    found[planted] = found[planted].replace(b"2", b"3", 1)
+    # Of gzip, the byte that names the operating system: any other may make it unreadable before a digest is compared.
+    found[planted] = _changed(found[planted]) if planted.endswith(".gz") else found[planted].replace(b"2", b"3", 1)
     with zipfile.ZipFile(tmp_path / "b.wacz", "w") as archive:
         for name, data in found.items():
             archive.writestr(name, data)
