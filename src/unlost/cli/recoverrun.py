@@ -1,7 +1,7 @@
 """One run of `unlost recover`: puts its parts together, and says what came of it."""
 
 from collections.abc import Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,13 +17,13 @@ from unlost.archives.complaints import complaints_about
 from unlost.archives.manners.admission import SHARE, SHARE_WITHOUT_CONTACT
 from unlost.archives.opening import open_repository
 from unlost.archives.repository import Repository
-from unlost.cli.asking import PATIENCE_SECONDS, open_courier
+from unlost.cli.asking import PATIENCE_SECONDS, connectivity_of, open_courier
 from unlost.cli.messages import say
 from unlost.cli.problems import say_problems
-from unlost.cli.recovershown import Shown
+from unlost.cli.recovershown import HeldEvents, Shown
 from unlost.cli.table import print_table
 from unlost.clock import SystemClock
-from unlost.errors import ArchiveError
+from unlost.errors import ArchiveError, OfflineError
 from unlost.formats.output import whole_file
 from unlost.recover.estimate import Cost
 from unlost.recover.plan import Plan, Policy
@@ -33,6 +33,7 @@ from unlost.recover.state.resources import Standing
 from unlost.recover.state.state import Sent, State
 from unlost.recover.summary import entries
 from unlost.recover.warcs import Warcs
+from unlost.state_file import NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,11 +59,13 @@ class Run:
         self._given = given
         self._clock = SystemClock()
         self._complaints: dict[str, Problems] = {}
+        self._network = connectivity_of(archives.values())
+        self._is_new = state.plan() is None
 
     def whole(self) -> int:
         """Recover what can be recovered now; return the exit code: 0 or NOTHING if there is nothing left to do."""
         self._warn_of_other_dates()
-        with Shown(is_json=self._given["json"]) as shown, self._warcs() as warcs:
+        with self._clean_up(), Shown(is_json=self._given["json"]) as shown, self._warcs() as warcs:
             result, sent = uvloop.run(self._recover(warcs, shown))
         self._say(result, sent)
         if not result.is_done or result.is_stopped:
@@ -77,9 +80,12 @@ class Run:
 
     def dry(self) -> int:
         """Print what it would cost; return the exit code."""
-        with Shown(is_json=False) as shown, self._warcs() as warcs:
+        with self._clean_up(), Shown(is_json=False) as shown, self._warcs() as warcs:
             costs, unknown = uvloop.run(self._estimate(warcs, shown))
+        self._say_offline()
         for name, message in unknown.items():
+            if not self._is_worth_saying(name):
+                continue
             say(
                 f"{name}: no whole list, so what it would be asked is not known: {message}",
                 level="warning",
@@ -109,9 +115,33 @@ class Run:
         finally:
             warcs.close()
 
+    @contextmanager
+    def _clean_up(self) -> "Iterator[None]":
+        """Leave nothing behind of a first run that found no network."""
+        try:
+            yield
+        except OfflineError:
+            if self._is_new:
+                for name in (f"{NAME}{ending}" for ending in ("", "-wal", "-shm", "-journal")):
+                    (self._folder / name).unlink(missing_ok=True)
+                with suppress(OSError):
+                    (self._folder / "warc").rmdir()  # stays if there is something in it
+            raise
+
+    def _say_offline(self) -> None:
+        """Say in one message that no archive on the network was reached, if so; others were."""
+        if (error := self._network.error()) is not None:
+            say(str(error), level="warning")
+
+    def _is_worth_saying(self, archive: str) -> bool:
+        """Return whether the failure of an archive is to be said: not if none on the network was reached."""
+        return self._network.error() is None or self._archives[archive].folder is not None
+
     def _courier(self) -> Courier:
         given = self._given
-        return open_courier(given["contact"], PATIENCE_SECONDS, given["connections"], given["proxy"])
+        return open_courier(
+            given["contact"], PATIENCE_SECONDS, given["connections"], given["proxy"], network=self._network
+        )
 
     def _repositories(self, courier: Courier) -> dict[str, Repository]:
         return {name: open_repository(archive, courier) for name, archive in self._archives.items()}
@@ -125,7 +155,7 @@ class Run:
             warcs,
             repositories,
             self._clock,
-            shown.tell,
+            HeldEvents(shown.tell, self._network).tell,
             connections=given["connections"],
             wait=given["wait"],
             until_done=given["until_done"],
@@ -145,7 +175,14 @@ class Run:
         share = SHARE if self._given["contact"] else SHARE_WITHOUT_CONTACT
         async with self._courier() as courier:
             recovery = self._recovery(self._repositories(courier), warcs, shown, courier.sent)
-            return await recovery.costs(share)
+            try:
+                found = await recovery.costs(share)
+            except BaseExceptionGroup as group:
+                raise group.exceptions[0] from None
+        # Archives without listings were not queried: those that were say whether there is a network.
+        if all(each.folder is None for each in self._archives.values()) and (error := self._network.error()):
+            raise error
+        return found
 
     def _print_costs(self, costs: list[Cost]) -> None:
         if self._plan.policy is Policy.NAIVE:
@@ -175,15 +212,18 @@ class Run:
             click.echo(
                 dumps({"event": "done", "folder": str(self._folder), **numbers, "failed": result.failed, **more})
             )
+        self._say_offline()
         for name, message in result.unlisted.items():
-            say(f"{name}: no whole list: {message}", level="warning", archive=name)
+            if self._is_worth_saying(name):
+                say(f"{name}: no whole list: {message}", level="warning", archive=name)
         for name, problems in self._complaints.items():
             say_problems(problems, name, "warning", archive=name)
         for reason, count in result.trapped.items():
             say(f"{count:,} links were not followed: {reason}", level="note")
         for name, closing in result.closed.items():
-            when = dates.to_iso(dates.from_epoch(str(int(closing.until) + 1)))
-            say(f"{name}: goes on at {when} ({closing.message})", level="warning", archive=name)
+            if self._is_worth_saying(name):
+                when = dates.to_local(closing.until, up=True)
+                say(f"{name}: goes on at {when} ({closing.message})", level="warning", archive=name)
         total = sum(sent.values())
         listed = counts[Standing.LISTED]
         text = f"{counts[Standing.RECOVERED]:,} recovered, {counts[Standing.MISSING]:,} missing"
