@@ -17,7 +17,7 @@ from unlost.cli import config
 from unlost.cli.addresses import meant
 from unlost.cli.checkshown import print_json, print_report
 from unlost.cli.means import opened_means
-from unlost.cli.messages import say
+from unlost.cli.messages import command_line, say, say_next
 from unlost.cli.problems import say_problems
 from unlost.cli.progress import Bar, progress, telling
 from unlost.cli.registry_options import archives_of
@@ -136,6 +136,17 @@ class CheckRun:
         say_left_over(checked)
         if checked.left_over:
             say("the same command goes on", level="info")
+        elif not given["json"]:
+            self._say_next(checked)
+
+    def _say_next(self, checked: Checked) -> None:
+        """Say what to do about URLs that no archive has; else, how to notice a loss."""
+        if checked.figures.states[State.VULNERABLE]:
+            where = self._given["save"]
+            listed = f"the URLs in {where}" if where else "--save FILE writes the URLs that no archive has: these"
+            say_next(f"{listed} can be given to https://web.archive.org/save, or kept by `unlost vault`")
+        elif self._given["url"] is not None:
+            say_next(f"{command_line('watch', self._what)} notices when the site is lost")
 
     def _save(self, file: Path, checked: Checked) -> None:
         """Write the addresses that no archive has; nobody else gets them."""

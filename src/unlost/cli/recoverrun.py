@@ -18,7 +18,7 @@ from unlost.archives.manners.admission import SHARE, SHARE_WITHOUT_CONTACT
 from unlost.archives.opening import open_repository
 from unlost.archives.repository import Repository
 from unlost.cli.asking import PATIENCE_SECONDS, connectivity_of, open_courier
-from unlost.cli.messages import say
+from unlost.cli.messages import command_line, say, say_next
 from unlost.cli.problems import say_problems
 from unlost.cli.recovershown import HeldEvents, Shown
 from unlost.cli.table import print_table
@@ -196,6 +196,7 @@ class Run:
         days = max((each.days for each in costs), default=0)
         within = f", {days:,} days at the daily limits" if days else ""
         say(f"about {_requests(total)}{within}; the lists are kept, and not asked for again", level="info")
+        say_next("the same command without --dry-run recovers the site")
 
     def _say(self, result: Result, sent: Sent) -> None:
         counts = result.counts
@@ -234,12 +235,18 @@ class Run:
         self._say_what_next(result)
 
     def _say_what_next(self, result: Result) -> None:
+        self._say_how_it_ended(result)
+        if result.counts[Standing.RECOVERED] and not self._given["json"]:
+            report, export = command_line("report", self._folder), command_line("export", self._folder, "--to", "SITE")
+            say_next(f"{report} says what came back and what did not; {export} makes a site of it")
+
+    def _say_how_it_ended(self, result: Result) -> None:
         if result.is_enough and not result.is_done:
             say("as many as --limit allows: a higher one goes on", level="info")
         elif not result.is_done or result.is_stopped:
             say("the same command goes on", level="info")
         elif not result.counts[Standing.RECOVERED]:
-            why = f"`unlost report {self._folder} --list missing` says why"
+            why = f"{command_line('report', self._folder, '--list', 'missing')} says why"
             say(f"nothing came back: look at how the address is written; {why}", level="warning")
 
 

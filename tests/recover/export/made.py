@@ -15,6 +15,7 @@ from unlost.pages.link import Use
 from unlost.recover.choice import Worth
 from unlost.recover.export.exported import Exported
 from unlost.recover.export.exporting import Wanted, export_site
+from unlost.recover.export.manifest import MANIFEST
 from unlost.recover.plan import Plan
 from unlost.recover.state.resources import Standing
 from unlost.recover.state.resources import Wanted as Asked
@@ -127,9 +128,10 @@ def recovered(
 
 
 def exported(folder: Path, wanted: Wanted | None = None) -> tuple[dict[str, bytes], Exported]:
-    """Export a recovery into memory; return its files and what was said of them."""
+    """Export a recovery into memory; return its files without the manifest, and what was said of them."""
     with MemoryTarget() as target:
         done = export_site(folder, target, wanted or Wanted())
+    del target.files[MANIFEST]
     return target.files, done
 
 

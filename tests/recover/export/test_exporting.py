@@ -9,6 +9,7 @@ from tests.recover.export.made import DATE, ROOT, Copy, MemoryTarget, exported, 
 from unlost.errors import InputError
 from unlost.recover.export.exporting import Wanted, export_site
 from unlost.recover.export.external import NOTHING, External
+from unlost.recover.export.manifest import MANIFEST
 from unlost.recover.plan import Plan
 from unlost.recover.state.reading import StateReading
 
@@ -315,6 +316,7 @@ def test_dates_of_files(tmp_path: Path) -> None:
     )
     target = MemoryTarget()
     export_site(folder, target, Wanted())
+    assert target.dates.pop(MANIFEST) == "19960101000000"
     assert target.dates == {"index.html": "20030405060708", "old.html": "19960101000000"}
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
+from urllib.parse import urlsplit
 
 from unlost import dates
 from unlost.errors import DateError, InputError
@@ -17,6 +18,7 @@ from unlost.recover.export.entry import Entry
 from unlost.recover.export.exported import Exported
 from unlost.recover.export.external import External
 from unlost.recover.export.links import SiteLinks
+from unlost.recover.export.manifest import MANIFEST, ManifestEntry, ManifestHeader, ManifestWriter, digest_of
 from unlost.recover.export.placed import Placed
 from unlost.recover.export.placing.style import Style
 from unlost.recover.export.site_map import Kind, SiteMap
@@ -77,6 +79,7 @@ class _Export:
         self._wanted = wanted
         self._site = SiteMap(contents, Style(browsable=wanted.rewrite, windows=wanted.windows))
         self._links = SiteLinks(self._site, wanted.external)
+        self._manifest = ManifestWriter()
         self._placed: list[Placed] = []
         self._unread: set[str] = set()  # paths that stay without a file
         self._done = Exported(renamed=dict(sorted(self._site.renamed.items())), redirects=len(contents.redirects))
@@ -89,6 +92,7 @@ class _Export:
             raise nothing_readable(self._done.problems)
         if self._wanted.hosting:
             self._write_hosting()
+        self._write_manifest()
         plan = self._contents.plan
         if plan is not None:
             start = self._site.destination(plan.url, Use.PAGE)
@@ -105,12 +109,28 @@ class _Export:
             self._unread.add(path)
             return
         with copy.body:
+            digest, size = digest_of(copy.body)
             if self._wanted.rewrite:
                 result = made(copy, entry.mime, self._links.of_page(path, record.capture))
             else:
                 result = Made(copy.body, told_charset(copy))
             self._done.bytes += _size(result.body)
+            file_digest, file_size = (digest, size) if result.body is copy.body else digest_of(result.body)
             self._target.add(path, result.body, _moment(record.capture.datetime))
+        capture = record.capture
+        self._manifest.add(
+            ManifestEntry(
+                path,
+                capture.uri,
+                capture.datetime,
+                capture.archive,
+                entry.mime,
+                digest,
+                size,
+                file_digest,
+                file_size,
+            )
+        )
         self._done.files += 1
         self._count(result)
         if self._wanted.hosting:
@@ -131,6 +151,12 @@ class _Export:
         for name, content in sorted(files.items()):
             self._target.add(name, io.BytesIO(content), _FIRST)
             self._done.hosting.append(name)
+
+    def _write_manifest(self) -> None:
+        home = None if self._contents.plan is None else urlsplit(self._contents.plan.url)
+        base = f"{home.scheme}://{home.netloc}/" if home is not None and self._wanted.rewrite else None
+        with self._manifest.finish(ManifestHeader(base, tuple(self._done.hosting))) as body:
+            self._target.add(MANIFEST, body, _FIRST)
 
     def _redirected(self) -> Iterator[Placed]:
         """Yield addresses that lead to others: redirects, and other spellings that links have."""

@@ -1,0 +1,152 @@
+"""The manifest of an exported site: which file is the capture of which URL.
+
+JSON Lines in UTF-8. The first line is a header, and each other line is a file, in the order of their paths:
+
+    {"unlost-manifest": 1, "base": "http://lost.example/", "hosting": ["_redirects"]}
+    {"path": "a-x=1.html", "url": "http://lost.example/a?x=1", "datetime": "20140210000001", "archive": "arquivo.pt",
+     "mime": "text/html", "digest": "sha1:…", "size": 612, "file_digest": "sha1:…", "file_size": 640}
+
+`digest` and `size` are of the captured body; `file_digest` and `file_size` of the file, where links were rewritten.
+"""
+
+import hashlib
+import json
+import os
+from base64 import b32encode
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from unlost.archives.bodies.body import new_body
+from unlost.errors import InputError
+
+MANIFEST = ".unlost-manifest.jsonl"
+"""The name of the file, at the top of an export. No file of a site has it: names that begin with a dot are escaped."""
+
+_VERSION = 1
+_MAX_LINE = 1 << 20
+_PIECE = 1 << 18
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestEntry:
+    """A file of an export.
+
+    path: in the export, with slashes. url, datetime, archive: of the capture. mime: its true type; None if unknown.
+    digest, size: of the captured body. file_digest, file_size: of the file; the same if nothing was rewritten.
+    Digests are SHA-1, as `sha1:` and Base32.
+    """
+
+    path: str
+    url: str
+    datetime: str
+    archive: str | None
+    mime: str | None
+    digest: str
+    size: int
+    file_digest: str
+    file_size: int
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestHeader:
+    """What a manifest says of the whole export.
+
+    base: the URL of its top folder; None if there is a folder for each host. hosting: files for web servers, which are
+    no part of the site.
+    """
+
+    base: str | None
+    hosting: tuple[str, ...]
+
+
+class ManifestWriter:
+    """Collects the entries of a manifest, some hundred bytes each."""
+
+    def __init__(self) -> None:
+        self._lines: list[tuple[str, bytes]] = []
+
+    def add(self, entry: ManifestEntry) -> None:
+        """Append an entry."""
+        fields: dict[str, object] = {
+            "path": entry.path,
+            "url": entry.url,
+            "datetime": entry.datetime,
+            "archive": entry.archive,
+            "mime": entry.mime,
+            "digest": entry.digest,
+            "size": entry.size,
+        }
+        if (entry.file_digest, entry.file_size) != (entry.digest, entry.size):
+            fields |= {"file_digest": entry.file_digest, "file_size": entry.file_size}
+        self._lines.append((entry.path, _line(fields)))
+
+    def finish(self, header: ManifestHeader) -> BinaryIO:
+        """Return the whole manifest, at its beginning."""
+        whole = new_body()
+        whole.write(_line({"unlost-manifest": _VERSION, "base": header.base, "hosting": list(header.hosting)}))
+        whole.writelines(line for _, line in sorted(self._lines))
+        whole.seek(0)
+        return whole
+
+
+def digest_of(body: BinaryIO) -> tuple[str, int]:
+    """Return the SHA-1 digest and the size of a body, which is left at its beginning."""
+    hashed = hashlib.sha1(usedforsecurity=False)
+    body.seek(0)
+    while piece := body.read(_PIECE):
+        hashed.update(piece)
+    size = body.seek(0, os.SEEK_END)
+    body.seek(0)
+    return f"sha1:{b32encode(hashed.digest()).decode()}", size
+
+
+def read_manifest(name: str, lines: Iterable[bytes]) -> tuple[ManifestHeader, Iterator[ManifestEntry]]:
+    """Return the header of a manifest, and what yields its entries. name: of the file, for messages.
+
+    Raises InputError, also while entries are read, for what is no manifest or one of a later version.
+    """
+    numbered = enumerate(lines, start=1)
+    _, first = next(numbered, (1, b""))
+    found = _object(name, 1, first)
+    base, hosting = found.get("base"), found.get("hosting")
+    if found.get("unlost-manifest") != _VERSION or not isinstance(hosting, list):
+        raise InputError(f"{name}: expected a manifest of version {_VERSION}: use the version of unlost that wrote it")
+    header = ManifestHeader(base if isinstance(base, str) else None, tuple(map(str, hosting)))
+    return header, (_entry(name, number, line) for number, line in numbered)
+
+
+def _entry(name: str, number: int, line: bytes) -> ManifestEntry:
+    found = _object(name, number, line)
+    try:
+        path, url, moment, digest = (str(found[field]) for field in ("path", "url", "datetime", "digest"))
+        size = int(str(found["size"]))
+        file_digest, file_size = str(found.get("file_digest", digest)), int(str(found.get("file_size", size)))
+    except (KeyError, ValueError) as error:
+        raise InputError(f"{name}:{number}: expected an entry of a manifest: {error!s:.100}") from None
+    archive, mime = found.get("archive"), found.get("mime")
+    return ManifestEntry(
+        path,
+        url,
+        moment,
+        None if archive is None else str(archive),
+        None if mime is None else str(mime),
+        digest,
+        size,
+        file_digest,
+        file_size,
+    )
+
+
+def _object(name: str, number: int, line: bytes) -> dict[str, object]:
+    try:
+        found = json.loads(line) if len(line) <= _MAX_LINE else None
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise InputError(f"{name}:{number}: expected an object in JSON")
+    return found
+
+
+def _line(fields: dict[str, object]) -> bytes:
+    return json.dumps(fields).encode() + b"\n"
