@@ -26,9 +26,9 @@ def test_from_recovery_to_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         words = ("recover", ROOT, "--archives", registry, "-o", "my site")
         (step,) = next_steps(*words, "--dry-run")
         assert step == "unlost: next: the same command without --dry-run recovers the site"
-        (step,) = next_steps(*words)
-        assert "`unlost report 'my site'`" in step
-        assert "`unlost export 'my site' --to SITE`" in step
+        report, export = next_steps(*words)
+        assert "`unlost report 'my site'`" in report
+        assert "`unlost export 'my site' --to SITE`" in export
         assert next_steps(*words, "--json") == []
     (step,) = next_steps("report", "my site")
     assert step == "unlost: next: `unlost export 'my site' --to SITE` makes a site of what came back"

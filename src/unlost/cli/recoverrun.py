@@ -237,8 +237,8 @@ class Run:
     def _say_what_next(self, result: Result) -> None:
         self._say_how_it_ended(result)
         if result.counts[Standing.RECOVERED] and not self._given["json"]:
-            report, export = command_line("report", self._folder), command_line("export", self._folder, "--to", "SITE")
-            say_next(f"{report} says what came back and what did not; {export} makes a site of it")
+            say_next(f"{command_line('report', self._folder)} says what came back and what did not")
+            say_next(f"{command_line('export', self._folder, '--to', 'SITE')} makes a site of it")
 
     def _say_how_it_ended(self, result: Result) -> None:
         if result.is_enough and not result.is_done:
