@@ -86,6 +86,16 @@ def far_from_midnight(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("PYTHONPATH", str(Path(__file__).with_name("earlier")))
 
 
+@pytest.fixture
+def berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let local time be that of Berlin: CET or CEST."""
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "Europe/Berlin")
+        time.tzset()
+        yield
+    time.tzset()
+
+
 def pytest_unconfigure() -> None:
     """Take away what the tests left in their homes."""
     _homes.cleanup()

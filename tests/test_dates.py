@@ -93,3 +93,13 @@ def test_bad_http_dates_are_refused(text: str) -> None:
     """And the message shows what was expected."""
     with pytest.raises(DateError, match="expected a date such as Mon"):
         dates.from_http(text)
+
+
+@pytest.mark.usefixtures("berlin")
+def test_local_times_have_their_zone() -> None:
+    """Messages show local time to the minute; a time before which nothing may be done is rounded up."""
+    assert dates.to_local(1_795_000_380) == "2026-11-18 12:13 CET"
+    assert dates.to_local(1_784_000_001) == "2026-07-14 05:33 CEST"
+    assert dates.to_local(1_784_000_001, up=True) == "2026-07-14 05:34 CEST"
+    with pytest.raises(DateError, match="expected seconds since 1970"):
+        dates.to_local(1e30)

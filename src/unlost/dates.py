@@ -1,6 +1,7 @@
 """Dates: 14 digits in UTC, as archives write them, and what they are made from."""
 
 import calendar
+import math
 import re
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -153,6 +154,22 @@ def to_iso(digits: str) -> str:
     """
     moment = to_datetime(digits)
     return f"{moment.year:04d}-{moment:%m-%dT%H:%M:%S}Z"
+
+
+def to_local(seconds: float, *, up: bool = False) -> str:
+    """Return seconds since 1970 as local time to the minute with its zone, as messages show it to the user.
+
+    up: whether to round up, for a time before which something must not be done.
+
+    >>> to_local(1_392_076_801) == datetime.fromtimestamp(1_392_076_801).astimezone().strftime("%Y-%m-%d %H:%M %Z")
+    True
+    """
+    if up:
+        seconds = math.ceil(seconds / 60) * 60
+    try:
+        return datetime.fromtimestamp(seconds, UTC).astimezone().strftime("%Y-%m-%d %H:%M %Z").strip()
+    except (ValueError, OverflowError, OSError):
+        raise DateError(f"expected seconds since 1970, found `{seconds}`") from None
 
 
 def from_people(text: str) -> str:

@@ -22,6 +22,7 @@ UnlostError
 │   └── LeaseLostError      a worker that has the job no longer
 ├── DatabaseError           the database of jobs cannot be reached now        exit code 4
 ├── ClusterError            a cluster that cannot be reached, or gave up      exit code 4
+├── OfflineError            no archive can be reached; `reason` says why      exit code 4
 └── ArchiveError            an archive that gave no answer; others may        exit code 4
     ├── NotNowError         it was not asked: a limit, a quota or a block; `until` says when it may be
     ├── FailedError         it was asked and did not answer as it should; `kind` says how
@@ -227,6 +228,23 @@ class ClusterError(UnlostError):
     """
 
     exit_code = 4
+
+
+class OfflineError(UnlostError):
+    """No archive can be reached, for a reason that lies with the local network. Nothing was sent; try again later.
+
+    reason: what failed, such as `name resolution failed`.
+    """
+
+    exit_code = 4
+
+    def __init__(self, message: str, reason: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        """Return how to rebuild it in another process."""
+        return type(self), (str(self), self.reason)
 
 
 class ArchiveError(UnlostError):

@@ -25,6 +25,7 @@ from unlost.cli.readable import Readable
 
 WORDS = {
     "archives list": "",
+    "archives reset": "--all",
     "archives show": "first",
     "archives test": "",
     "check": "{url}",

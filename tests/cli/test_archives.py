@@ -1,11 +1,16 @@
 """`unlost archives`: the shipped registry without any network, and real archives on this machine, dead and alive."""
 
 import json
+import math
 import os
 import pty
+import re
 import socket
 import subprocess
+import time
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -16,6 +21,7 @@ from tests.cli.run import UNLOST, unlost
 from tests.formats.warcs import member, record
 from tests.neighbours import pywb
 from tests.neighbours.process import free_port
+from unlost.archives.manners.limit_store import FileLimitStore
 
 PAGED = (
     b'<http://m/20140101000000/http://a/>; rel="memento"; datetime="Wed, 01 Jan 2014 00:00:00 GMT",\n'
@@ -233,11 +239,48 @@ def test_a_refusal_is_remembered(tmp_path: Path) -> None:
         outcomes.append(done.stdout.decode().split("\t")[1])
         assert done.returncode == 4
     assert outcomes == ["refused", "blocked"]
-    account = tmp_path / "home" / "state" / "limits" / "dead.json"
-    assert f"If it was only not running, delete {account} to ask it now" in done.stderr.decode()
-    account.unlink()
+    assert "If it was only not running, `unlost archives reset dead` clears the block" in done.stderr.decode()
+    assert unlost("archives", "reset", "dead", "--archives", str(registry), env=settings).returncode == 0
     done = unlost("archives", "test", "--archives", str(registry), env=settings)
     assert done.stdout.decode().split("\t")[1] == "refused"
+
+
+def test_blocks_are_listed_and_can_be_cleared(tmp_path: Path) -> None:
+    """`list` says why an archive is not queried and until when, in local time on a terminal; `reset` clears that."""
+    registry = tmp_path / "r.toml"
+    registry.write_text(entry("one", 1) + entry("two", 2) + entry("three", 3))
+    settings = {**somebody(tmp_path / "home"), "TZ": "Europe/Berlin"}
+    store = FileLimitStore(tmp_path / "home" / "state" / "limits")
+    until = time.time() + 3600
+    store.change("one", lambda ledger: (replace(ledger, blocked_until=until, blocked_for=3600.0), None))
+    store.change("two", lambda ledger: (replace(ledger, wait_until=until, waits=1, due={"x": until}), None))
+
+    def states() -> list[list[str]]:
+        done = unlost("archives", "list", "--archives", str(registry), env=settings)
+        return [line.split("\t")[5:] for line in done.stdout.decode().splitlines()]
+
+    iso = datetime.fromtimestamp(math.ceil(until), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    assert states() == [[f"blocked until {iso}"], [f"told-to-wait until {iso}"], []]
+    shown = json.loads(unlost("archives", "show", "one", "--json", "--archives", str(registry), env=settings).stdout)
+    assert (shown["state"], shown["until"]) == ("blocked", iso)
+    ours, theirs = pty.openpty()
+    environment = {"PATH": os.environ["PATH"], "TERM": "dumb", "COLUMNS": "160", **settings}
+    command = [str(UNLOST), "archives", "list", "--archives", str(registry)]
+    subprocess.run(command, stdout=theirs, stderr=theirs, check=True, env=environment)
+    os.close(theirs)
+    assert re.search(r"blocked until \d{4}-\d\d-\d\d \d\d:\d\d CES?T", os.read(ours, 1 << 16).decode())
+    os.close(ours)
+
+    done = unlost("archives", "reset", "one", "--archives", str(registry), env=settings)
+    assert (done.returncode, done.stderr.decode()) == (0, "unlost: one: cleared\n")
+    assert states() == [[], [f"told-to-wait until {iso}"], []]
+    done = unlost("archives", "reset", "--all", "--archives", str(registry), env=settings)
+    assert (done.returncode, done.stderr.decode()) == (0, "unlost: two: cleared\n")
+    assert states() == [[], [], []]
+    assert store.read("two").due  # what was sent still counts
+    assert b"nothing to clear" in unlost("archives", "reset", "--all", "--archives", str(registry), env=settings).stderr
+    for arguments in ([], ["one", "--all"], ["four"]):
+        assert unlost("archives", "reset", *arguments, "--archives", str(registry), env=settings).returncode == 2
 
 
 def test_limits_that_cannot_be_kept_are_no_archives_fault(tmp_path: Path) -> None:

@@ -44,6 +44,7 @@ def test_a_site_is_checked(home: Home, base: str, tmp_path: Path) -> None:
     assert f"{len(files) - len(html):>7,}  vulnerable: on the web only: would be lost with the site" in out
     assert "text/html" in out
     assert "Hand these addresses to archives" in out
+    assert f"next: the URLs in {save} can be given to https://web.archive.org/save" in done.stderr.decode()
     saved = save.read_text().splitlines()
     assert set(saved) == {address(base, path) for path in files if path not in html}
     assert "<h1>What would come back</h1>" in page.read_text()

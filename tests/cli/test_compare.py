@@ -1,6 +1,8 @@
 """Tests of `unlost compare` as its users run it."""
 
+import gzip
 import json
+import shutil
 import signal
 import subprocess
 import time
@@ -13,11 +15,13 @@ import pytest
 from tests.cli.run import UNLOST, unlost
 from tests.formats.warcs import record
 from tests.measure.made_sites import MadeSite, resource
+from tests.recover.export.made import Copy, recovered
 from tests.waiting import wait_until
 from unlost.cli import comparerun
 from unlost.cli.main import run
 from unlost.errors import InputError
 from unlost.formats.problems import Problem
+from unlost.recover.export.manifest import MANIFEST
 
 BASE = "http://a.example/"
 WORDS = " ".join(f"word{number}" for number in range(100))
@@ -172,12 +176,12 @@ def fake(monkeypatch: pytest.MonkeyPatch, original: MadeSite, recovered: MadeSit
 
 
 def test_nothing_recovered(monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
-    """All is missing, which is a result; that nothing was found is said, too."""
+    """An empty site fails the check; that nothing was found is said."""
     fake(monkeypatch, MadeSite([resource("a.example/")]), MadeSite([]))
-    assert run(["compare", "original", "recovered"]) == 0
+    assert run(["compare", "original", "recovered"]) == 1
     out, err = capsysbinary.readouterr()
     assert out.startswith(b"None of 1 resource came back.\n")
-    assert b"recovered: no resource of a site is in it: everything is missing" in err
+    assert b"recovered: no resource of a site is in it" in err
 
 
 def test_an_original_of_nothing_but_damage(
@@ -209,9 +213,9 @@ def test_one_address_for_both_is_for_folders(tmp_path: Path) -> None:
 def test_nothing_in_common(monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     """Most likely somebody compares two sites, or a folder has the wrong address."""
     fake(monkeypatch, MadeSite([resource("a.example/")]), MadeSite([resource("b.example/")]))
-    assert run(["compare", "original", "recovered"]) == 0
+    assert run(["compare", "original", "recovered"]) == 1
     err = capsysbinary.readouterr().err
-    assert b"no address in common, such as a.example/ and b.example/" in err
+    assert b"no URL in common, such as a.example/ and b.example/" in err
     assert b"--base" in err
 
 
@@ -359,3 +363,112 @@ def test_interrupted(tmp_path: Path) -> None:
         out, err = process.communicate(timeout=30)
     assert (process.returncode, out, err.strip()) == (130, b"", b"unlost: interrupted")
     assert not (tmp_path / "page.html").exists()
+
+
+# ---------------------------------------------------------------- what `unlost export` writes
+
+LOST = "http://lost.example/"
+CAPTURES = [
+    Copy(LOST, b'<title>Home</title><a href="/a?x=1">one</a><a href="/b/">two</a><img src="/p.php">'),
+    Copy(f"{LOST}a?x=1", f"<title>A</title><p>{WORDS}".encode()),
+    Copy(f"{LOST}b/", b'<title>B</title><a href="/">home</a><a href="/A">other case</a>'),
+    Copy(f"{LOST}A", b"<title>Upper</title>"),
+    Copy(f"{LOST}p.php", b"GIF89a", "image/gif"),
+    Copy(f"{LOST}.htaccess", b"text", "text/plain"),
+]
+
+
+@pytest.fixture
+def recovery(tmp_path: Path) -> Path:
+    """Make a recovery whose export has rewritten links and changed names."""
+    return recovered(tmp_path / "lost.recovery", CAPTURES)
+
+
+@pytest.mark.parametrize("name", ["site", "site.zip", "site.tar.gz", "site.tar"])
+@pytest.mark.parametrize("options", [(), ("--as", "hosting"), ("--windows-names",), ("--no-rewrite",)])
+def test_what_export_writes_is_compared(recovery: Path, tmp_path: Path, name: str, options: tuple[str, ...]) -> None:
+    """Every file is matched with its URL, and rewritten links are no change."""
+    place = tmp_path / (name if name != "site.tar" else "site.tar.gz")
+    assert unlost("export", str(recovery), "--to", str(place), *options).returncode == 0
+    if name == "site.tar":
+        place = tmp_path / name
+        place.write_bytes(gzip.decompress((tmp_path / "site.tar.gz").read_bytes()))
+    done = unlost("compare", str(recovery), str(place), "--json")
+    assert done.returncode == 0, done.stderr
+    *rows, summary = map(json.loads, done.stdout.splitlines())
+    assert {row["uri"]: row["outcome"] for row in rows} == {each.uri: "identical" for each in CAPTURES}
+    assert summary["resources"]["missing"] == 0
+
+
+def test_an_export_that_was_changed(recovery: Path, tmp_path: Path) -> None:
+    """Edited files are changed, deleted ones missing, new ones added; the texts are compared."""
+    assert unlost("export", str(recovery), "--to", str(tmp_path / "site")).returncode == 0
+    site = tmp_path / "site"
+    (changed,) = site.glob("a-x=1*")
+    changed.write_text(changed.read_text() + " and more")
+    (site / "index.html").unlink()
+    (site / "new.html").write_text("<p>new")
+    done = unlost("compare", str(recovery), "site", "--json")
+    assert done.returncode == 0, done.stderr
+    found = {row["uri"]: row for row in map(json.loads, done.stdout.splitlines()) if row["event"] == "resource"}
+    outcomes = {uri.removeprefix(LOST): row["outcome"] for uri, row in found.items() if row["outcome"] != "identical"}
+    assert outcomes == {"": "missing", "a?x=1": "changed", "new.html": "added"}
+    assert found[f"{LOST}a?x=1"]["similar"] is True
+
+
+@pytest.mark.parametrize("pack", ["zip", "tar"])
+def test_packages_without_a_manifest(tmp_path: Path, pack: str) -> None:
+    """The files of a site in any zip or tar file are read with --base; without it, the command says what is missing."""
+    place = Path(shutil.make_archive(str(tmp_path / "packed"), pack, tmp_path / "recovered"))
+    done = unlost("compare", "original", str(place), "--original-base", BASE)
+    assert done.returncode == 2
+    assert b"expected an export with a manifest, or folders named after hosts" in done.stderr
+    done = unlost("compare", "original", str(place), "--base", BASE)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == unlost("compare", "original", "recovered", "--base", BASE).stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.zip", b"PK\3\4 and then nothing"),
+        ("a.tar", b"no tar file at all"),
+        ("a.tar.gz", gzip.compress(b"no tar file at all")),
+        ("a.tgz", gzip.compress(b"x" * 5000)[:-20]),
+    ],
+)
+def test_packages_that_are_damaged(tmp_path: Path, name: str, content: bytes) -> None:
+    """They cannot be read, and nothing is said to be missing."""
+    (tmp_path / name).write_bytes(content)
+    done = unlost("compare", "original", name, "--original-base", BASE)
+    assert (done.returncode, done.stdout) == (3, b""), done.stderr
+    assert done.stderr.startswith(f"unlost: {name}: damaged".encode())
+
+
+def test_a_manifest_that_is_damaged(recovery: Path, tmp_path: Path) -> None:
+    """It is named with its line, and nothing is said to be missing."""
+    assert unlost("export", str(recovery), "--to", str(tmp_path / "site")).returncode == 0
+    manifest = tmp_path / "site" / MANIFEST
+    lines = manifest.read_bytes().splitlines(keepends=True)
+    for text, said in (
+        (b"".join([lines[0], b"[]\n"]), b":2: expected an object in JSON"),
+        (b"".join([lines[0], b"{}\n"]), b":2: expected an entry of a manifest"),
+        (lines[0].replace(b": 1", b": 2"), b"expected a manifest of version 1"),
+        (b"", b":1: expected an object in JSON"),
+    ):
+        manifest.write_bytes(text)
+        done = unlost("compare", str(recovery), "site")
+        assert (done.returncode, done.stdout) == (3, b"")
+        assert said in done.stderr
+
+
+def test_two_sites_with_nothing_in_common_fail(tmp_path: Path) -> None:
+    """Two sites without a common URL fail the check, with a hint."""
+    done = unlost("compare", "original", "recovered", "--original-base", BASE, "--recovered-base", "http://b.example/")
+    assert done.returncode == 1
+    assert b"the two have no URL in common, such as a.example/" in done.stderr
+    assert b"check that both are the same site" in done.stderr
+    (tmp_path / "empty.warc").write_bytes(record(b"no answer", kind="warcinfo"))
+    done = unlost("compare", "original", "empty.warc", "--original-base", BASE)
+    assert done.returncode == 1
+    assert b"empty.warc: no resource of a site is in it" in done.stderr

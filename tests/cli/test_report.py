@@ -37,7 +37,7 @@ def test_the_files_are_written_and_the_summary_is_printed(recovery: Path) -> Non
     done = unlost("report", str(recovery))
     assert done.returncode == 0
     assert "3 of 5 resources came back. 2 are missing." in done.stdout.decode()
-    assert done.stderr.decode() == f"unlost: the report is in {recovery}/report/index.html\n"
+    assert done.stderr.decode().splitlines()[0] == f"unlost: the report is in {recovery}/report/index.html"
     before = {file.name: file.read_bytes() for file in (recovery / "report").iterdir()}
     assert before.keys() == {"index.html", "report.json", "summary.tsv"}
     assert unlost("report", str(recovery)).returncode == 0
@@ -126,7 +126,9 @@ def test_in_german(recovery: Path, tmp_path: Path) -> None:
     assert "Warum etwas fehlt:" in printed
     assert "\n      1  Archive haben nur Kopien, die nicht die Seite sind\n" in printed
     assert "came back" not in printed
-    assert done.stderr.decode() == f"unlost: the report is in {german / 'index.html'}\n", "messages are English"
+    assert done.stderr.decode().startswith(f"unlost: the report is in {german / 'index.html'}\n"), (
+        "messages are English"
+    )
     assert '<html lang="de">' in (german / "index.html").read_text()
     for name in ("summary.tsv", "report.json"):
         assert (german / name).read_bytes() == (english / name).read_bytes()

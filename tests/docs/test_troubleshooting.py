@@ -71,7 +71,7 @@ def test_there_are_messages() -> None:
 def test_every_message_is_one_of_the_code() -> None:
     """What the page quotes, the code can say: a message that is changed or gone fails here."""
     texts = messages_of_the_code()
-    not_now = "…: not asked before …: "  # put together from two: when, and why
+    not_now = "…: not queried before …: "  # put together from two: when, and why
     assert f"{not_now}…" in texts
     reasons = {not_now + text for text in texts}
     for message in set(QUOTED) - BY_CLICK:

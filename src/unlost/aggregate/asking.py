@@ -3,7 +3,6 @@
 import asyncio
 import re
 from collections.abc import AsyncGenerator, Iterator
-from socket import gaierror
 from typing import TYPE_CHECKING, NamedTuple, cast
 from urllib.parse import quote
 
@@ -53,7 +52,9 @@ _ASCII = "".join(map(chr, range(0x21, 0x7F)))
 
 _OUTCOMES: dict[str, upstream.Outcome] = {
     "refused": "refused",
+    "dns": "dns",
     "unreachable": "refused",
+    "proxy": "refused",
     "tls": "tls",
     "timeout": "timeout",
     "reset": "reset",
@@ -167,8 +168,6 @@ def outcome_of(error: Exception) -> Outcome:  # noqa: PLR0911  one for each word
         case FailedError(kind="status"):
             return _status(str(error))
         case FailedError(kind="unreachable"):
-            if isinstance(error.__cause__, gaierror):
-                return "dns"
             return "timeout" if isinstance(error.__cause__, NoConnectionError) else "refused"
         case FailedError():
             return _OUTCOMES.get(error.kind, "malformed")

@@ -1,8 +1,10 @@
 """The ways in which an archive fails to answer, in one word each, for counting and for choosing what to do next."""
 
 KINDS = {
-    "refused": "the connection was refused: the archive is down, or blocks us; it is not asked again for some time",
-    "unreachable": "no connection: the name is unknown, or nothing answers there",
+    "refused": "the connection was refused: the archive is down, or blocks the client; it is not queried for some time",
+    "dns": "the name of the host could not be resolved",
+    "unreachable": "no connection: no route to the host, or no connection in time",
+    "proxy": "the proxy could not be reached, or makes no connection",
     "tls": "the connection could not be made safe: a certificate is wrong or out of date",
     "timeout": "no answer, or not all of it, within the time that there was",
     "reset": "the connection broke before the answer was whole",

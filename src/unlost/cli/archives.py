@@ -1,17 +1,27 @@
 """`unlost archives`: which web archives there are, what is known about each, and whether they answer."""
 
+import math
+import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 
+from unlost import dates
 from unlost.archives.archive import Archive, Figure, Limit
+from unlost.archives.manners import admission
+from unlost.archives.manners.admission import Hold
+from unlost.archives.manners.ledger import Ledger
 from unlost.cli.addresses import json_line, write
 from unlost.cli.apart import group_of
+from unlost.cli.asking import accounts
 from unlost.cli.messages import say
 from unlost.cli.registry_options import archives_option, only_option, registry
 from unlost.cli.table import print_table
+from unlost.clock import SystemClock
+from unlost.errors import UsageError
 
 
 @click.group(name="archives", cls=group_of("archives", "test"))
@@ -28,17 +38,29 @@ def command() -> None:
 @click.option("--all", is_flag=True, help="Also those that are off, which are asked only if they are named.")
 @click.option("--json", is_flag=True, help="One JSON object a line, with everything that is known.")
 def list_(archives: Path | None, only: tuple[str, ...], all: bool, json: bool) -> None:  # noqa: A002  flags
-    """List the archives: id, kind, on or off, the share of questions that it had an answer to, name."""
+    """List the archives: id, kind, on or off, the share of questions that it had an answer to, name, state.
+
+    The state is empty for an archive that may be queried now. Otherwise it says why it may not be, and until when:
+    `blocked` after it refused a connection, `told-to-wait` after 429 or 503, or `quota`. `unlost archives reset` clears
+    blocks and waits.
+    """
     known = registry(archives)
     chosen = known.archives if all else known.only(only)
     if json:
-        write([json_line(**asdict(archive)) for archive in chosen])
+        write([json_line(**_object(archive)) for archive in chosen])
         return
     rows = [
-        (archive.id, archive.kind, "on" if archive.enabled else "off", _share(archive.hit_rate), archive.name)
+        (
+            archive.id,
+            archive.kind,
+            "on" if archive.enabled else "off",
+            _share(archive.hit_rate),
+            archive.name,
+            _state(archive),
+        )
         for archive in chosen
     ]
-    print_table(("id", "kind", "", "hit rate", "name"), rows)
+    print_table(("id", "kind", "", "hit rate", "name", "state"), rows)
     off = 0 if only else len(known.archives) - len(chosen)
     if off:
         say(f"{off} more are off: --all lists them", level="note")
@@ -56,9 +78,68 @@ def show(archive: str, archives: Path | None, json: bool) -> None:
     """Show everything that is known about an archive: a line for each fact, and the source of each number."""
     found = registry(archives).get(archive)
     if json:
-        write([json_line(**asdict(found))])
+        write([json_line(**_object(found))])
     else:
         print_table(("", "", "source"), _facts(found))
+
+
+@command.command()
+@click.argument("ids", metavar="[ID...]", nargs=-1)
+@click.option("--all", is_flag=True, help="All archives of the registry.")
+@archives_option
+def reset(ids: tuple[str, ...], all: bool, archives: Path | None) -> None:  # noqa: A002  flags
+    """Clear the blocks and waits of archives, so that they are queried again at once.
+
+    Use it if the cause was a local one, such as a firewall, a captive portal or a server of your own that was not
+    running. Rates and daily quotas still count what was sent.
+    """
+    if bool(ids) == all:
+        raise UsageError("expected the ids of archives, or --all")
+    known = registry(archives)
+    store = accounts()
+    now = SystemClock().now()
+    is_changed = False
+    for archive in known.archives if all else known.only(ids):
+        if store.read(archive.id) != Ledger() and store.change(archive.id, _cleared):
+            is_changed = True
+            say(f"{archive.id}: cleared", level="info", archive=archive.id)
+        left = admission.hold_of(store.read(archive.id), archive, now)
+        if left is not None:
+            say(f"{archive.id}: {_words(left)}: quotas are not cleared", level="warning", archive=archive.id)
+    if not is_changed:
+        say("nothing to clear: no archive is blocked, or said to wait", level="info")
+
+
+def _cleared(ledger: Ledger) -> tuple[Ledger, bool]:
+    """Return an account without blocks and waits, and whether it had any."""
+    after = admission.reset(ledger)
+    return after, after != ledger
+
+
+def _hold(archive: Archive) -> Hold | None:
+    """Return what holds requests to an archive back at present; None if nothing does."""
+    return admission.hold_of(accounts().read(archive.id), archive, SystemClock().now())
+
+
+def _state(archive: Archive) -> str:
+    hold = _hold(archive)
+    if hold is None:
+        return ""
+    if sys.stdout.isatty():
+        return _words(hold)
+    return f"{hold.reason} until {dates.to_iso(dates.from_epoch(str(math.ceil(hold.until))))}"
+
+
+def _words(hold: Hold) -> str:
+    """Return why, and until when in local time, an archive is not queried."""
+    return f"{hold.reason} until {dates.to_local(hold.until, up=True)}"
+
+
+def _object(archive: Archive) -> dict[str, Any]:
+    """Return everything that is known about an archive, and its state."""
+    hold = _hold(archive)
+    until = None if hold is None else dates.to_iso(dates.from_epoch(str(math.ceil(hold.until))))
+    return {**asdict(archive), "state": None if hold is None else hold.reason, "until": until}
 
 
 def _facts(archive: Archive) -> Iterator[tuple[str, str, str]]:
@@ -66,6 +147,8 @@ def _facts(archive: Archive) -> Iterator[tuple[str, str, str]]:
     yield "name", archive.name, ""
     yield "kind", archive.kind, ""
     yield "asked", "yes" if archive.enabled else "only if it is named", ""
+    if state := _state(archive):
+        yield "state", state, ""
     addresses = {
         "timemap": archive.timemap,
         "timegate": archive.timegate,

@@ -9,6 +9,7 @@ from click.core import ParameterSource
 
 from unlost import uri as uris
 from unlost.archives.archive import Archive
+from unlost.archives.asking.connectivity import Connectivity
 from unlost.archives.probing import Probe, probe_all
 from unlost.cli.addresses import json_line, meant, write
 from unlost.cli.asking import contact_option, how_to_forget, open_courier
@@ -48,7 +49,8 @@ def test(
 
     A line for each, as soon as it is there: its id, `answered` or how it failed, what it holds of the page, how long
     it took, and where its MementoMap is if it publishes one (`rel=mementomap`, in headers or on its home page).
-    Without ids, all archives are asked that are on. The exit code is 4 if any did not answer.
+    Without ids, all archives are asked that are on. The exit code is 4 if any did not answer. If none can be reached,
+    one message says so.
     """
     meant(uri, uris.key, "--uri")  # refuses what is no address, before anybody is asked
     if ids and only and ctx.get_parameter_source("only") is ParameterSource.COMMANDLINE:
@@ -61,15 +63,32 @@ def test(
 
 
 async def _test(archives: Sequence[Archive], uri: str, patience: float, contact: str | None, json: bool) -> int:
-    """Print what came of each archive; return how many did not answer."""
+    """Print the result of each archive; return how many did not respond.
+
+    Lines are held back until one archive is reached. Raises OfflineError if none is.
+    """
     silent = 0
-    async with open_courier(contact, patience) as courier:
+    network = Connectivity()
+    held: list[Probe] = []
+    async with open_courier(contact, patience, network=network) as courier:
         async for probe in probe_all(archives, courier, uri, SystemClock(), patience):
-            write([_object(probe) if json else _line(probe)])
-            if probe.outcome == "blocked":
-                say(f"{probe.archive.id}: {how_to_forget(probe.archive.id)}", level="note")
             silent += not probe.has_answered
+            held.append(probe)
+            if json or probe.has_answered or not network.is_undecided:
+                _print(held, json)
+    if silent == len(archives) and (error := network.error()) is not None:
+        raise error
+    _print(held, json)
     return silent
+
+
+def _print(probes: list[Probe], json: bool) -> None:
+    """Print the results that were held back."""
+    for probe in probes:
+        write([_object(probe) if json else _line(probe)])
+        if probe.outcome == "blocked":
+            say(f"{probe.archive.id}: {how_to_forget(probe.archive.id)}", level="note")
+    probes.clear()
 
 
 def _line(probe: Probe) -> str:

@@ -1,9 +1,12 @@
 """How a command asks archives: in whose name, and through which courier."""
 
+from collections.abc import Iterable
 from functools import partial
 
 import click
 
+from unlost.archives.archive import Archive
+from unlost.archives.asking.connectivity import Connectivity
 from unlost.archives.asking.courier import Courier
 from unlost.archives.manners.limit_store import FileLimitStore
 from unlost.cli import config
@@ -47,7 +50,7 @@ delay_option = click.option(
 
 def how_to_forget(archive: str) -> str:
     """Return what to do about a block that is none, such as of a server of one's own that was not running."""
-    return f"If it was only not running, delete {accounts().file(archive)} to ask it now"
+    return f"If it was only not running, `unlost archives reset {archive}` clears the block"
 
 
 def accounts() -> FileLimitStore:
@@ -55,11 +58,17 @@ def accounts() -> FileLimitStore:
     return FileLimitStore(config.state() / "limits", tell=partial(say, level="warning"))
 
 
-def open_courier(contact: str | None, patience: float, connections: int = 6, proxies: bool = False) -> Courier:
+def open_courier(
+    contact: str | None,
+    patience: float,
+    connections: int = 6,
+    proxies: bool = False,
+    network: Connectivity | None = None,
+) -> Courier:
     """Return a courier that asks in somebody's name, and keeps limits together with all other commands.
 
     patience: how many seconds a question may be kept waiting for limits. connections: to one host, at once.
-    proxies: whether to go through those of the environment.
+    proxies: whether to go through those of the environment. network: records which archives can be reached.
     """
     return Courier(
         accounts(),
@@ -69,4 +78,15 @@ def open_courier(contact: str | None, patience: float, connections: int = 6, pro
         connections_per_host=connections,
         proxies=proxies,
         tell=partial(say, level="note"),
+        network=network,
     )
+
+
+def connectivity_of(archives: Iterable[Archive]) -> Connectivity:
+    """Return a record that ends a run with OfflineError once none of the archives can be reached.
+
+    Where some of them are on this machine's disk, the run goes on with those.
+    """
+    every = list(archives)
+    is_remote = all(each.folder is None for each in every)
+    return Connectivity(each.id for each in every if is_remote)

@@ -11,19 +11,20 @@ from urllib.parse import urlsplit
 
 import uvloop
 
+from unlost.archives.asking.connectivity import probe_network
 from unlost.archives.spelling import asked, read_url_list
 from unlost.cli import config
 from unlost.cli.addresses import meant
 from unlost.cli.checkshown import print_json, print_report
 from unlost.cli.means import opened_means
-from unlost.cli.messages import say
+from unlost.cli.messages import command_line, say, say_next
 from unlost.cli.problems import say_problems
 from unlost.cli.progress import Bar, progress, telling
 from unlost.cli.registry_options import archives_of
 from unlost.cli.visited import say_visited
 from unlost.clock import Clock, SystemClock
 from unlost.crawl.plan import Plan, Reach
-from unlost.errors import InputError
+from unlost.errors import InputError, OfflineError
 from unlost.formats.output import whole_file
 from unlost.formats.problems import Problems
 from unlost.measure.availability.checking import Checked, Depth, LiveSite, begun, check_site
@@ -33,7 +34,7 @@ from unlost.measure.availability.sources import of_copy, prefix_of
 from unlost.measure.availability.states import State
 from unlost.measure.visits.file import VisitsFile, explained
 from unlost.measure.visits.history import History
-from unlost.measure.visits.present import Listed
+from unlost.measure.visits.present import Listed, Stage
 
 
 class CheckRun:
@@ -81,13 +82,27 @@ class CheckRun:
         with progress("checking", counted="addresses") as bar:
             site = self._site(folder / f"crawl-{visit.id}", bar)
             depth = depth_of(self._given)
-            async with opened_means(archives, self._given, self._clock) as means:
-                checked = await check_site(history, visit, site, means, depth, _Told(bar))
+            try:
+                async with opened_means(archives, self._given, self._clock) as means:
+                    checked = await check_site(history, visit, site, means, depth, _Told(bar))
+            except (InputError, OfflineError) as error:
+                offline = await self._explained(error, site, archives)
+                if visit.stage is Stage.BEGUN and offline is not None:
+                    shutil.rmtree(folder, ignore_errors=True)  # what was not reached is not what the site lacks
+                raise (offline or error) from None
         if isinstance(site, CrawledSite):
             say_visited(site.result, "--limit sets how many")
         if not checked.figures.total:
             raise InputError(f"{self._what}: nothing of a site is there")
         return checked
+
+    async def _explained(self, error: Exception, site: LiveSite, archives: Mapping[str, Any]) -> OfflineError | None:
+        """Return that there is no network, if that is why a site did not respond; None if it is not."""
+        if isinstance(error, OfflineError):
+            return error
+        if not isinstance(site, CrawledSite):
+            return None
+        return await probe_network(archives.values(), proxies=self._given["proxy"])
 
     def _site(self, folder: Path, bar: Bar) -> LiveSite:
         given = self._given
@@ -121,6 +136,17 @@ class CheckRun:
         say_left_over(checked)
         if checked.left_over:
             say("the same command goes on", level="info")
+        elif not given["json"]:
+            self._say_next(checked)
+
+    def _say_next(self, checked: Checked) -> None:
+        """Say what to do about URLs that no archive has; else, how to notice a loss."""
+        if checked.figures.states[State.VULNERABLE]:
+            where = self._given["save"]
+            listed = f"the URLs in {where}" if where else "--save FILE writes the URLs that no archive has: these"
+            say_next(f"{listed} can be given to https://web.archive.org/save, or kept by `unlost vault`")
+        elif self._given["url"] is not None:
+            say_next(f"{command_line('watch', self._what)} notices when the site is lost")
 
     def _save(self, file: Path, checked: Checked) -> None:
         """Write the addresses that no archive has; nobody else gets them."""

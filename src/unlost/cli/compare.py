@@ -12,6 +12,9 @@ from unlost.errors import InputError, UsageError
 if TYPE_CHECKING:
     from unlost.measure.penalty_rules import PenaltyRules
 
+NOTHING_IN_COMMON = 1
+"""The exit code if no resource of the original is in the other site."""
+
 _FILE = readable.Named()
 
 
@@ -65,10 +68,17 @@ def command(
 ) -> None:
     """Say how much of a site came back: what is identical, changed, missing and added.
 
-    ORIGINAL and RECOVERED are each a WARC, a WACZ, a folder of files, or the folder of a recovery. The exit code is 3
-    if something in them could not be read; the rest was compared. docs/compare.md explains the numbers.
+    ORIGINAL and RECOVERED are each a WARC, a WACZ, a folder of files, the folder of a recovery, or what `unlost export`
+    wrote: a folder, a zip or a tar file. The exit code is 1 if the two have nothing in common, 3 if something in them
+    could not be read; the rest was compared. docs/compare.md explains the numbers.
     """
-    from unlost.cli.comparerun import bases_of, compared, say_what_was_not_read, write_page  # noqa: PLC0415  start-up
+    from unlost.cli.comparerun import (  # noqa: PLC0415  start-up
+        bases_of,
+        compared,
+        say_what_next,
+        say_what_was_not_read,
+        write_page,
+    )
     from unlost.cli.compareshown import print_json, print_list, print_report  # noqa: PLC0415
 
     rules = _rules(penalties, type_penalties, uri_penalties)
@@ -87,7 +97,12 @@ def command(
         print_list(both.comparison, list)
     else:
         print_report(both.comparison, weighed)
-    ctx.exit(InputError.exit_code if say_what_was_not_read(both) else 0)
+    is_damaged = bool(say_what_was_not_read(both))
+    if not json and not list:
+        say_what_next(both)
+    if is_damaged:
+        ctx.exit(InputError.exit_code)
+    ctx.exit(0 if both.comparison.counts.back else NOTHING_IN_COMMON)
 
 
 def _rules(penalties: str | None, types: tuple[str, ...], uris: tuple[str, ...]) -> "PenaltyRules | None":

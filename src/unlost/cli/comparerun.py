@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 
-from unlost.cli.messages import say
+from unlost.cli.messages import command_line, say, say_next
 from unlost.cli.problems import say_problems
 from unlost.cli.progress import Bar, is_wanted, progress
 from unlost.errors import InputError, UsageError
@@ -17,6 +17,7 @@ from unlost.measure.difference import Difference
 from unlost.measure.resource import Site
 from unlost.measure.sites.kinds import Kind, kind_of
 from unlost.measure.sites.opening import open_site, size_of
+from unlost.measure.sites.packed_site import has_manifest
 from unlost.measure.texts import Texts
 from unlost.measure.wording import UNREAD, not_counted
 
@@ -57,10 +58,16 @@ def bases_of(
     """
     if both is None:
         return own
-    of_folders = [both if kind_of(path)[0] is Kind.FOLDER else None for path in paths]
+    of_folders = [both if needs_base(path) else None for path in paths]
     if of_folders == [None, None]:
         raise UsageError("--base is for folders of files, and neither is one: leave it out")
     return own[0] or of_folders[0], own[1] or of_folders[1]
+
+
+def needs_base(path: Path) -> bool:
+    """Return whether a site does not tell the URLs of its files: a folder or package without a manifest."""
+    kind = kind_of(path)[0]
+    return kind is Kind.FOLDER or (kind is Kind.PACKAGE and not has_manifest(path))
 
 
 def _read(paths: tuple[Path, Path], bases: tuple[str | None, str | None], *, ignore_case: bool) -> tuple[Site, Site]:
@@ -109,11 +116,17 @@ def _check(names: tuple[str, str], sites: tuple[Site, Site]) -> None:
         say_problems(original.problems, names[0], "warning")
         raise InputError(f"{names[0]}: no resource of a site is in it, so there is nothing to compare with")
     if not recovered.resources:
-        say(f"{names[1]}: no resource of a site is in it: everything is missing", level="warning")
+        say(f"{names[1]}: no resource of a site is in it", level="warning")
     elif original.resources.keys().isdisjoint(recovered.resources):
         first, second = next(iter(original.resources)), next(iter(recovered.resources))
-        hint = "if a folder's name is not that of its host, --base says its address"
-        say(f"the two have no address in common, such as {first} and {second}: {hint}", level="warning")
+        hint = "check that both are the same site; for a folder without folders named after hosts, --base gives its URL"
+        say(f"the two have no URL in common, such as {first} and {second}: {hint}", level="warning")
+
+
+def say_what_next(both: Both) -> None:
+    """Say how to learn which resources are missing."""
+    if both.comparison.counts.missing and both.comparison.counts.back:
+        say_next(f"{command_line('compare', *both.names, '--list', 'missing')} names what is missing")
 
 
 def say_what_was_not_read(both: Both) -> int:

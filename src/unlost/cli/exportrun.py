@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 import click
 
-from unlost.cli.messages import say
+from unlost.cli.messages import say, say_next
 from unlost.cli.problems import say_problems
 from unlost.cli.progress import Bar, progress
 from unlost.errors import InputError
@@ -100,6 +100,18 @@ def _say(done: Exported, to: Path) -> None:
         say(f"for servers: {', '.join(done.hosting)}; docs/hosting.md says where each belongs", level="info")
     if done.start is not None:
         say(f"begin with {done.start}", level="info")
+    _say_how_to_open(done, to)
+
+
+def _say_how_to_open(done: Exported, to: Path) -> None:
+    """Say how to look at the files."""
+    is_packed = not to.is_dir()
+    if done.hosting:
+        serve = "unpack it on the server" if is_packed else f"copy {to} to the server"
+        say_next(f"{serve}, with the rules that docs/hosting.md explains")
+        return
+    start = done.start or "a page of it"
+    say_next(f"unpack it, and open {start} in a browser" if is_packed else f"open {to / start} in a browser")
 
 
 def export_archive(recovery: Path, to: Path, *, is_json: bool) -> int:
@@ -119,6 +131,8 @@ def export_archive(recovery: Path, to: Path, *, is_json: bool) -> int:
         click.echo(dumps({"to": str(to), **numbers, "problems": done.problems.counts}))
     else:
         say(f"{done.copies:,} cop{'y' if done.copies == 1 else 'ies'}, {done.bytes:,} bytes, in {to}", level="info")
+        is_wacz = to.name.lower().endswith(".wacz")
+        say_next(f"{'open it at https://replayweb.page/, or ' if is_wacz else ''}add it to a collection of pywb")
     return _ended(done.problems)
 
 

@@ -13,7 +13,7 @@ from unlost.aggregate.routing import Router
 from unlost.archives.opening import open_repository
 from unlost.archives.registry.registry import Registry
 from unlost.cli import config
-from unlost.cli.asking import PATIENCE_SECONDS, open_courier
+from unlost.cli.asking import PATIENCE_SECONDS, connectivity_of, open_courier
 from unlost.cli.messages import say
 from unlost.clock import Clock
 from unlost.measure.availability.asking import Means
@@ -28,7 +28,8 @@ async def opened_means(
 ) -> AsyncIterator[Means]:
     """Yield what asks archives; close everything afterwards. given: the options of the command, by their names."""
     registry = Registry(tuple(archives.values()))
-    async with open_courier(given["contact"], PATIENCE_SECONDS, proxies=given["proxy"]) as courier:
+    network = connectivity_of(archives.values())
+    async with open_courier(given["contact"], PATIENCE_SECONDS, proxies=given["proxy"], network=network) as courier:
         known = Known(registry, courier, _maps(), clock, tell=partial(say, level="note"))
         await known.load()
         router = Router(registry, known, Experience(registry), exploring=0.0)

@@ -1,6 +1,11 @@
 """Messages to people and logs, on stderr. Results go to stdout and never pass through here."""
 
+from typing import TYPE_CHECKING
+
 import click
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _MAX_SHOWN = 100  # characters of somebody's input in a message: enough to recognise it, short enough for one line
 _MAX_MESSAGE = 1000  # characters: no message of ours comes near it, whatever a name in it is
@@ -21,6 +26,22 @@ def shown(text: bytes, limit: int | None = _MAX_SHOWN) -> str:
 
 def _printable(text: str) -> str:
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+def say_next(text: str) -> None:
+    """Write what the user can do next with what a command made. Commands leave it out with `--json`."""
+    say(f"next: {text}", level="info")
+
+
+def command_line(*words: "str | Path") -> str:
+    """Return a command of ours as it is typed into a shell, in backquotes.
+
+    >>> command_line("report", "my site.recovery")
+    "`unlost report 'my site.recovery'`"
+    """
+    import shlex  # noqa: PLC0415  not needed by --help
+
+    return f"`{shlex.join(['unlost', *map(str, words)])}`"
 
 
 def say(text: str, *, level: str = "error", **fields: str | int) -> None:

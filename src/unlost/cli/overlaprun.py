@@ -1,6 +1,7 @@
 """One run of `unlost overlap`: asks what is left, and shows what is known."""
 
 import asyncio
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from unlost.cli.registry_options import registry
 from unlost.cli.sampling import address_of, begin_list, is_standard_input, resumable
 from unlost.cli.table import table_lines
 from unlost.clock import SystemClock
-from unlost.dates import from_epoch, to_iso
+from unlost.dates import from_epoch, to_iso, to_local
 from unlost.errors import ArchiveError, InputError, NotNowError, UsageError
 from unlost.formats.output import whole_file
 from unlost.formats.problems import Problems
@@ -197,9 +198,14 @@ def _say_what_is_left(figures: Figures, stops: dict[str, Stop], postponed: int) 
 
 def _say_stop(archive: str, stop: Stop) -> None:
     if isinstance(stop.error, NotNowError):
-        until = to_iso(from_epoch(str(int(stop.error.until) + 1)))
+        until = to_local(stop.error.until, up=True)
         forget = f". {how_to_forget(stop.error.archive)}" if stop.error.reason == "blocked" else ""
-        say(f"{stop.error}: run it again after {until}{forget}", level="warning", archive=archive, until=until)
+        say(
+            f"{stop.error}: run it again after {until}{forget}",
+            level="warning",
+            archive=archive,
+            until=to_iso(from_epoch(str(math.ceil(stop.error.until)))),
+        )
     elif stop.failures:
         message = f"{archive} failed {stop.failures} times in a row, at last: {stop.error}. It is not asked any further"
         say(message, level="warning", archive=archive)

@@ -3,7 +3,7 @@
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,13 +18,13 @@ from unlost.archives.asking.courier import Courier
 from unlost.archives.complaints import complaints_about
 from unlost.archives.manners.admission import SHARE, SHARE_WITHOUT_CONTACT
 from unlost.archives.repository import Repository
-from unlost.cli.asking import PATIENCE_SECONDS, open_courier
-from unlost.cli.messages import say
+from unlost.cli.asking import PATIENCE_SECONDS, connectivity_of, open_courier
+from unlost.cli.messages import command_line, say, say_next
 from unlost.cli.problems import say_problems
-from unlost.cli.recovershown import Shown
+from unlost.cli.recovershown import HeldEvents, Shown
 from unlost.cli.table import print_table
 from unlost.clock import SystemClock
-from unlost.errors import ArchiveError, UsageError
+from unlost.errors import ArchiveError, OfflineError, UsageError
 from unlost.formats.output import whole_file
 from unlost.recover.estimate import Cost
 from unlost.recover.listing_filter import LEFT_OUT
@@ -36,6 +36,7 @@ from unlost.recover.state.resources import Standing
 from unlost.recover.state.state import Sent, State
 from unlost.recover.summary import entries
 from unlost.recover.warcs import Warcs
+from unlost.state_file import NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,11 +62,13 @@ class Run:
         self._given = given
         self._clock = SystemClock()
         self._complaints: dict[str, Problems] = {}
+        self._network = connectivity_of(archives.values())
+        self._is_new = state.plan() is None
 
     def whole(self) -> int:
         """Recover what can be recovered now; return the exit code: 0 or NOTHING if there is nothing left to do."""
         self._warn_of_other_dates()
-        with Shown(is_json=self._given["json"]) as shown, self._warcs() as warcs:
+        with self._clean_up(), Shown(is_json=self._given["json"]) as shown, self._warcs() as warcs:
             result, sent = uvloop.run(self._recover(warcs, shown))
         self._say(result, sent)
         if not result.is_done or result.is_stopped:
@@ -80,9 +83,12 @@ class Run:
 
     def dry(self) -> int:
         """Print what it would cost; return the exit code."""
-        with Shown(is_json=False) as shown, self._warcs() as warcs:
+        with self._clean_up(), Shown(is_json=False) as shown, self._warcs() as warcs:
             costs, unknown = uvloop.run(self._estimate(warcs, shown))
+        self._say_offline()
         for name, message in unknown.items():
+            if not self._is_worth_saying(name):
+                continue
             say(
                 f"{name}: no whole list, so what it would be asked is not known: {message}",
                 level="warning",
@@ -116,9 +122,33 @@ class Run:
         finally:
             warcs.close()
 
+    @contextmanager
+    def _clean_up(self) -> "Iterator[None]":
+        """Leave nothing behind of a first run that found no network."""
+        try:
+            yield
+        except OfflineError:
+            if self._is_new:
+                for name in (f"{NAME}{ending}" for ending in ("", "-wal", "-shm", "-journal")):
+                    (self._folder / name).unlink(missing_ok=True)
+                with suppress(OSError):
+                    (self._folder / "warc").rmdir()  # stays if there is something in it
+            raise
+
+    def _say_offline(self) -> None:
+        """Say in one message that no archive on the network was reached, if so; others were."""
+        if (error := self._network.error()) is not None:
+            say(str(error), level="warning")
+
+    def _is_worth_saying(self, archive: str) -> bool:
+        """Return whether the failure of an archive is to be said: not if none on the network was reached."""
+        return self._network.error() is None or self._archives[archive].folder is not None
+
     def _courier(self) -> Courier:
         given = self._given
-        return open_courier(given["contact"], PATIENCE_SECONDS, given["connections"], given["proxy"])
+        return open_courier(
+            given["contact"], PATIENCE_SECONDS, given["connections"], given["proxy"], network=self._network
+        )
 
     def _repositories(self, courier: Courier) -> AbstractAsyncContextManager[dict[str, Repository]]:
         note_paths(self._state, self._archives)
@@ -142,7 +172,7 @@ class Run:
             warcs,
             repositories,
             self._clock,
-            shown.tell,
+            HeldEvents(shown.tell, self._network).tell,
             connections=given["connections"],
             wait=given["wait"],
             until_done=given["until_done"],
@@ -178,7 +208,14 @@ class Run:
     async def _estimate(self, warcs: Warcs, shown: Shown) -> tuple[list[Cost], dict[str, str]]:
         async with self._courier() as courier, self._repositories(courier) as repositories:
             recovery = self._recovery(repositories, warcs, shown, courier.sent)
-            return await recovery.costs(self._share())
+            try:
+                found = await recovery.costs(self._share())
+            except BaseExceptionGroup as group:
+                raise group.exceptions[0] from None
+        # Archives without listings were not queried: those that were say whether there is a network.
+        if all(each.folder is None for each in self._archives.values()) and (error := self._network.error()):
+            raise error
+        return found
 
     def _print_costs(self, costs: list[Cost]) -> None:
         if self._plan.policy is Policy.NAIVE:
@@ -200,6 +237,7 @@ class Run:
                 f"what pages need from other hosts is not included: {most} (--no-page-requisites for none)",
                 level="info",
             )
+        say_next("the same command without --dry-run recovers the site")
 
     def _say(self, result: Result, sent: Sent) -> None:
         counts = result.counts
@@ -218,35 +256,47 @@ class Run:
             click.echo(
                 dumps({"event": "done", "folder": str(self._folder), **numbers, "failed": result.failed, **more})
             )
+        self._say_offline()
         for name, message in result.unlisted.items():
-            say(f"{name}: no whole list: {message}", level="warning", archive=name)
+            if self._is_worth_saying(name):
+                say(f"{name}: no whole list: {message}", level="warning", archive=name)
         for name, problems in self._complaints.items():
             say_problems(problems, name, "warning", archive=name)
         for reason, count in result.trapped.items():
             say(f"{count:,} links were not followed: {reason}", level="note")
         for name, closing in result.closed.items():
-            when = dates.to_iso(dates.from_epoch(str(int(closing.until) + 1)))
-            say(f"{name}: goes on at {when} ({closing.message})", level="warning", archive=name)
+            if self._is_worth_saying(name):
+                when = dates.to_local(closing.until, up=True)
+                say(f"{name}: goes on at {when} ({closing.message})", level="warning", archive=name)
         total = sum(sent.values())
-        for reason, count in result.left_out.items():
-            say(f"{count:,} listed URLs left out: {LEFT_OUT.get(reason, reason)}", level="note")
-        left_out = sum(result.left_out.values())
-        not_linked = counts[Standing.LISTED] - left_out
-        parts = [
-            f"{counts[Standing.RECOVERED]:,} recovered"
-            + (f" ({result.doubtful:,} doubtful)" if result.doubtful else ""),
-            f"{counts[Standing.SUBSTITUTED]:,} substituted" if counts[Standing.SUBSTITUTED] else "",
-            f"{counts[Standing.MISSING]:,} missing",
-            f"{counts[Standing.QUEUED]:,} queued" if counts[Standing.QUEUED] else "",
-            f"{not_linked:,} listed, but not linked" if not_linked else "",
-            f"{left_out:,} left out" if left_out else "",
-        ]
-        say(f"{', '.join(filter(None, parts))}; {_requests(total)}; in {self._folder}", level="info")
+        self._say_counts(result, total)
         self._say_what_next(result)
         if result.unlistable:
             say(unlistable_sentence(result.unlistable), level="info")
 
+    def _say_counts(self, result: Result, total: int) -> None:
+        for reason, count in result.left_out.items():
+            say(f"{count:,} listed URLs left out: {LEFT_OUT.get(reason, reason)}", level="note")
+        left_out = sum(result.left_out.values())
+        not_linked = result.counts[Standing.LISTED] - left_out
+        parts = [
+            f"{result.counts[Standing.RECOVERED]:,} recovered"
+            + (f" ({result.doubtful:,} doubtful)" if result.doubtful else ""),
+            f"{result.counts[Standing.SUBSTITUTED]:,} substituted" if result.counts[Standing.SUBSTITUTED] else "",
+            f"{result.counts[Standing.MISSING]:,} missing",
+            f"{result.counts[Standing.QUEUED]:,} queued" if result.counts[Standing.QUEUED] else "",
+            f"{not_linked:,} listed, but not linked" if not_linked else "",
+            f"{left_out:,} left out" if left_out else "",
+        ]
+        say(f"{', '.join(filter(None, parts))}; {_requests(total)}; in {self._folder}", level="info")
+
     def _say_what_next(self, result: Result) -> None:
+        self._say_how_it_ended(result)
+        if result.counts[Standing.RECOVERED] and not self._given["json"]:
+            say_next(f"{command_line('report', self._folder)} says what came back and what did not")
+            say_next(f"{command_line('export', self._folder, '--to', 'SITE')} makes a site of it")
+
+    def _say_how_it_ended(self, result: Result) -> None:
         if result.unconfirmed:
             hint = "run the same command again with --yes to fetch them"
             say(f"{result.unconfirmed:,} listed URLs were not fetched: {hint}", level="info")
@@ -255,7 +305,7 @@ class Run:
         elif not result.is_done or result.is_stopped:
             say("the same command goes on", level="info")
         elif not result.counts[Standing.RECOVERED]:
-            why = f"`unlost report {self._folder} --list missing` says why"
+            why = f"{command_line('report', self._folder, '--list', 'missing')} says why"
             say(f"nothing came back: look at how the address is written; {why}", level="warning")
 
 

@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING, Self
 import click
 
 from unlost import dates
+from unlost.archives.asking.connectivity import Connectivity
 from unlost.cli.messages import say
 from unlost.cli.progress import is_wanted
+from unlost.recover.telling import Tell
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
     from unlost.recover.state.state import Sent
 
+_FAILURES = ("failed", "waiting")
+_MOST_HELD = 1000  # events; without a network a run ends after a few for each archive
 _QUIET = ("recovered", "missing", "rejected", "substituted", "progress", "listed")
 
 
@@ -88,10 +92,30 @@ class Shown:
         self._drawn.update(self._rows[name], completed=done, total=total, text=text)
 
 
+class HeldEvents:
+    """Holds back what fails until an archive is reached: without a network, one message replaces them all."""
+
+    def __init__(self, tell: Tell, network: Connectivity) -> None:
+        self._tell = tell
+        self._network = network
+        self._held: list[tuple[str, Mapping[str, object]]] = []
+
+    def tell(self, event: str, fields: Mapping[str, object]) -> None:
+        """Pass an event on, now or once an archive is reached."""
+        if event in _FAILURES and self._network.is_undecided:
+            if len(self._held) < _MOST_HELD:
+                self._held.append((event, fields))
+            return
+        for each in self._held:
+            self._tell(*each)
+        self._held.clear()
+        self._tell(event, fields)
+
+
 def _sentence(event: str, fields: Mapping[str, object]) -> str:
     if event == "waiting":
-        when = dates.to_iso(dates.from_epoch(str(int(float(str(fields["until"]))) + 1)))
-        return f"{fields['archive']}: not asked before {when}: {fields['reason']}; the others go on"
+        when = dates.to_local(float(str(fields["until"])), up=True)
+        return f"{fields['archive']}: not queried before {when}: {fields['reason']}; the others go on"
     if event == "lost":
         return f"{fields['file']}: {fields['bytes']} bytes at its end are gone: what was in them is asked for again"
     if event == "no-start":

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 
-from unlost.cli.messages import say
+from unlost.cli.messages import command_line, say, say_next
 from unlost.cli.reportshown import Lines, print_summary
 from unlost.recover.report.figures import Figures
 from unlost.recover.report.files import ReportFiles, write_report
@@ -44,6 +44,8 @@ def run(recovery: Path, printed: Printed, files: ReportFiles, language: str) -> 
         say(f"{recovery}: nothing has come back yet: `unlost recover` goes on", level="note")
     if files.page is not None:
         say(f"the report is in {files.page}", level="info")
+    if printed is Printed.SUMMARY and figures.recovered:
+        say_next(f"{command_line('export', recovery, '--to', 'SITE')} makes a site of what came back")
 
 
 def _is_list(printed: Printed) -> bool:

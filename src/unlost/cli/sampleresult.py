@@ -1,10 +1,12 @@
 """What came of a sample, for people and programs."""
 
+import math
+
 from unlost.archives.sampling.sampler import Stop
 from unlost.archives.sampling.state import SampleState
 from unlost.cli.asking import how_to_forget
 from unlost.cli.messages import say
-from unlost.dates import from_epoch, to_iso
+from unlost.dates import from_epoch, to_iso, to_local
 from unlost.errors import NotNowError
 
 
@@ -58,9 +60,13 @@ def say_what_next(stop: Stop | None, result: dict[str, object]) -> None:
     if stop is None:
         say(f"some could not be asked for. {go_on}", level="warning")
     elif isinstance(stop.error, NotNowError):
-        until = to_iso(from_epoch(str(int(stop.error.until) + 1)))
+        until = to_local(stop.error.until, up=True)
         forget = f". {how_to_forget(stop.error.archive)}" if stop.error.reason == "blocked" else ""
-        say(f"{stop.error}. {go_on}: run it again after {until}{forget}", level="warning", until=until)
+        say(
+            f"{stop.error}. {go_on}: run it again after {until}{forget}",
+            level="warning",
+            until=to_iso(from_epoch(str(math.ceil(stop.error.until)))),
+        )
     else:
         say(
             f"{result['archive']} failed {stop.failures} times in a row, at last: {stop.error}. It is not asked any "

@@ -53,12 +53,19 @@ def command(
 
 
 async def find(address: str, options: "Options") -> "Found":
-    """Return what archives have of the page that somebody named. Raises UsageError."""
+    """Return what archives have of the page that the user named. Raises UsageError; OfflineError if none responds."""
+    from dataclasses import replace  # noqa: PLC0415  start-up
+
+    from unlost.archives.asking.connectivity import Connectivity  # noqa: PLC0415
     from unlost.service.assembly import assembled  # noqa: PLC0415
 
     page = meant(address, _page)
-    async with assembled(options) as parts:
-        return await parts.finds.find(page, options.wish)
+    network = Connectivity()
+    async with assembled(replace(options, network=network)) as parts:
+        found = await parts.finds.find(page, options.wish)
+    if not any(report.has_answered for report in found.reports) and (error := network.error()) is not None:
+        raise error
+    return found
 
 
 def _page(text: str) -> str:

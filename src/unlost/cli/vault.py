@@ -9,7 +9,7 @@ import click
 
 from unlost.cli import readable
 from unlost.cli.apart import group_of
-from unlost.cli.messages import say
+from unlost.cli.messages import command_line, say, say_next
 from unlost.cli.registry_options import archives_option, only_option
 from unlost.cli.table import print_table
 from unlost.cli.vault_options import (
@@ -92,6 +92,7 @@ def plan(files: tuple[Path, ...], **given: Any) -> None:  # noqa: ANN401  the op
         click.echo(dumps(_plan_object(made, sizes, len(pages))))
         return
     _print_plan(made, sizes, len(pages), why)
+    say_next("`unlost vault pack` with the same options makes the blocks")
 
 
 @command.command()
@@ -148,6 +149,8 @@ def inject(site: Path, to: Path | None, vault: Path, json: bool) -> None:
     say(f"{done.changed:,} pages changed, {done.unchanged:,} as they were; {done.added:,} made", level="info")
     if done.missing:
         say(f"{done.missing:,} pages of the plan are not there: pack again with the pages that are", level="warning")
+    else:
+        say_next(f"{command_line('vault', 'verify', to or site, '--vault', vault)} checks the pages; then publish them")
 
 
 @command.command()
@@ -257,3 +260,5 @@ def _say_packed(made: "Made", choice: "Choice", *, is_json: bool) -> None:
             "pages carry both versions where they have room: `unlost vault status` says when the old one may go",
             level="info",
         )
+    inject = command_line("vault", "inject", "SITE", "--vault", vault.folder)
+    say_next(f"{inject} puts the blocks into the pages of a static site; docs/vault.md tells how a server adds them")

@@ -1,5 +1,6 @@
 """One run of `unlost watch`: puts its parts together, and says what came of it."""
 
+import errno
 import shutil
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -12,6 +13,7 @@ import click
 import uvloop
 
 from unlost import dates
+from unlost.archives.asking.connectivity import probe_network
 from unlost.archives.manners.admission import SHARE, SHARE_WITHOUT_CONTACT
 from unlost.archives.spelling import asked, read_url_list
 from unlost.cli.addresses import meant
@@ -23,9 +25,10 @@ from unlost.cli.table import print_table
 from unlost.cli.visited import say_visited
 from unlost.cli.watchshown import print_survey, survey_object, visit_object
 from unlost.clock import Clock, SystemClock
-from unlost.errors import InputError
+from unlost.errors import InputError, OfflineError
 from unlost.formats.output import whole_file
 from unlost.formats.problems import Problems
+from unlost.formats.unread import unread_as
 from unlost.measure.availability.checking import LiveSite
 from unlost.measure.availability.crawled import CrawledSite, Visiting
 from unlost.measure.availability.sources import prefix_of
@@ -43,6 +46,7 @@ from unlost.measure.watching.watcher import Visited, Watcher
 from unlost.measure.watching.wording import look_words
 from unlost.shown.words import counted
 
+_FILE_ENDINGS = {".txt", ".list", ".lst", ".csv", ".tsv", ".json", ".jsonl", ".urls", ".md", ".xml", ".toml", ".sqlite"}
 _GUESSED_ROWS = 3  # captures of a resource that an archive lists, if nobody has seen yet
 
 
@@ -66,7 +70,11 @@ class WatchRun:
                 for url in self._urls:
                     await watcher.visit(url)
 
-        uvloop.run(visits())
+        try:
+            uvloop.run(visits())
+        except OfflineError as error:
+            message = f"{error}. No visit was counted: it is not known whether the site is there"
+            raise OfflineError(message, error.reason) from None
         self._write_page()
         return self._is_lost, self._is_whole
 
@@ -137,6 +145,8 @@ class WatchRun:
                 every=given["every"],
                 on_loss=self._on_loss,
                 tell=self._tell,
+                network=lambda: probe_network(archives.values(), proxies=given["proxy"]),
+                tell_offline=lambda error: say(f"{error}. No site was visited", level="warning"),
             )
 
     def _tell(self, visited: Visited) -> None:
@@ -154,7 +164,7 @@ class WatchRun:
                 level="warning",
             )
         if lost is not None and lost.over is None:
-            since = dates.to_iso(dates.from_epoch(str(int(lost.since))))
+            since = dates.to_local(lost.since)
             say(f"{visited.url}: lost since {since}: {look_words(lost.kind)} ({lost.reason})", level="warning")
         elif lost is not None:
             say(f"{visited.url}: it is there again", level="info")
@@ -217,15 +227,22 @@ class _LiveSites:
         folder = self._folder.with_name(f"{self._folder.name}-{visit}")
         visiting = Visiting(folder, self._clock, given["contact"], given["proxy"])
         site = CrawledSite(plan_of(url, given, tuple(known)), visiting, [prefix_of(url)])
-        yield site
+        try:
+            yield site
+        except OfflineError:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
         say_visited(site.result, "--limit sets how many")
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def _sites(given: str) -> tuple[list[str], str]:
-    """Return the addresses of sites, and what their history is called. Raises InputError, UsageError."""
+    """Return the URLs of sites, and what their history is called. Raises InputError, UsageError."""
     file = Path(given)
     if not file.is_file():
+        if _is_file_name(given):
+            number = errno.EISDIR if file.is_dir() else errno.ENOENT
+            raise unread_as(file, number, "give the URL of a site, or a file with URLs, one a line")
         url = meant(given, asked)
         host = urlsplit(url).netloc.rpartition("@")[2].lower()
         return [url], host.translate(str.maketrans(":", "_", "[]"))
@@ -236,6 +253,22 @@ def _sites(given: str) -> tuple[list[str], str]:
     if not urls:
         raise InputError(f"{file}: no address is in it")
     return urls, file.name
+
+
+def _is_file_name(text: str) -> bool:
+    """Return whether an argument names a file rather than a site, by how it is written.
+
+    >>> [_is_file_name(each) for each in ("sites.txt", "./sites", "/tmp/sites", "example.com/a.txt", "http://a.txt/")]
+    [True, True, True, False, False]
+    """
+    if "://" in text:
+        return False
+    if text.startswith(("/", "./", "../", "~")) or "\\" in text:
+        return True
+    first, slash, _ = text.partition("/")
+    if slash:
+        return "." not in first and ":" not in first and first != "localhost"
+    return Path(text).suffix.lower() in _FILE_ENDINGS
 
 
 def _queries_object(each: Queries) -> dict[str, object]:

@@ -17,9 +17,9 @@ def print_survey(watched: Watched) -> None:
     """Print what all visits of a site have shown."""
     lines = [printable(watched.url), *remarks(watched.survey)]
     for lost in watched.losses:
-        over = "" if lost.over is None else f", there again {_date(lost.over)}"
+        over = "" if lost.over is None else f", there again {dates.to_local(lost.over)}"
         words = f"{look_words(lost.kind)} ({printable(lost.reason)})"
-        lines.append(f"lost since {_date(lost.since)}, noticed {_date(lost.noticed)}{over}: {words}")
+        lines.append(f"lost since {dates.to_local(lost.since)}, noticed {dates.to_local(lost.noticed)}{over}: {words}")
     lines += ["", *aligned(COLUMNS, [tuple(map(printable, cells(row))) for row in watched.survey.rows]), ""]
     write([line + "\n" for line in lines])
 

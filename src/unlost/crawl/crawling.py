@@ -29,7 +29,7 @@ from unlost.uri.naming import name_of
 _SMALL = 1 << 17  # bytes of a body that is read and kept in less time than two threads take that wait for each other
 _TRIES = 2  # visits of what broke off or took too long
 _AGAIN = frozenset({"timeout", "reset"})
-_GONE = frozenset({"refused", "unreachable"})
+_GONE = frozenset({"refused", "dns", "unreachable", "proxy"})
 _PATIENT = 5  # visits in a row that find nobody: then the host is left alone
 _REST_SECONDS = 3_600.0  # for how long that is said to be
 _MAX_TEXT = 4_096  # characters of a header that are kept in the state

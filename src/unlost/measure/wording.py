@@ -38,6 +38,7 @@ NO_RESOURCE = {
     "not-modified": ("answer that nothing was modified", "answers that nothing was modified"),
     "redirect": ("redirect", "redirects"),
     "revisit-without-body": ("repetition of a copy that is not there", "repetitions of copies that are not there"),
+    "server-file": ("file for web servers", "files for web servers"),
     "special-file": ("device or pipe", "devices or pipes"),
     "unreadable": ("file that cannot be read", "files that cannot be read"),
 }

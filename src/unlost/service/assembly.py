@@ -19,6 +19,7 @@ from unlost.aggregate.teaching import Logging, Teaching
 from unlost.aggregate.upstream_log import UpstreamLog
 from unlost.aggregate.wish import Wish
 from unlost.archives.archive import Archive
+from unlost.archives.asking.connectivity import Connectivity
 from unlost.archives.asking.courier import Courier
 from unlost.archives.asking.exchange import Deadlines
 from unlost.archives.manners.limit_store import FileLimitStore, LimitStore
@@ -56,7 +57,7 @@ class Options:
     filter_age: days for which a filter may deny pages that a wildcard of the map covers.
     memory: bytes for answers that are kept in memory, and as many again for how they are shown.
     limits: where the limits of archives are counted; by default, in the folder for what must outlive the process.
-    by_page: as `Parts` has it.
+    by_page: as `Parts` has it. network: records which archives can be reached.
     stays: whether it goes on: then answers are kept on disk, maps are read anew, and what is learnt is saved.
     """
 
@@ -78,6 +79,7 @@ class Options:
     stays: bool = True
     limits: LimitStore | None = None
     by_page: bool = False
+    network: Connectivity | None = None
 
 
 @asynccontextmanager
@@ -91,7 +93,17 @@ async def assembled(options: Options, clock: Clock | None = None) -> AsyncIterat
         deadlines = Deadlines(min(5.0, options.deadline), options.deadline, options.deadline, options.deadline)
         patience = min(PATIENCE, options.deadline / 2)
         courier = await stack.enter_async_context(
-            Courier(store, clock, options.contact, deadlines, patience, _CONNECTIONS, retries=0, tell=options.tell)
+            Courier(
+                store,
+                clock,
+                options.contact,
+                deadlines,
+                patience,
+                _CONNECTIONS,
+                retries=0,
+                tell=options.tell,
+                network=options.network,
+            )
         )
         # For maps and for copies that are passed on, which may be large.
         patient = await stack.enter_async_context(Courier(store, clock, options.contact, tell=lambda _: None))

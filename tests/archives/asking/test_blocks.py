@@ -1,6 +1,9 @@
 """Archives that refuse or say to wait: how long they are left alone, and who knows of it."""
 
 import asyncio
+import errno
+import socket
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,29 +15,188 @@ from tests.neighbours.process import free_port
 from tests.virtual_clock import VirtualClock
 from unlost.archives.archive import Archive, Kind, Limit, Work
 from unlost.archives.asking import addresses
+from unlost.archives.asking.connectivity import Connectivity
 from unlost.archives.asking.courier import Courier
 from unlost.archives.asking.question import Question
 from unlost.archives.manners.limit_store import FileLimitStore, MemoryLimitStore
-from unlost.errors import FailedError, NotNowError
+from unlost.errors import FailedError, NotNowError, OfflineError
+
+LIMITS = (Limit(100, 1, (Work.INDEX,), "the test"),)
+
+
+def refusing(name: str = "a", host: str = "127.0.0.1") -> Archive:
+    """Return an archive with limits where nothing listens."""
+    return Archive(name, name.upper(), Kind.MEMENTO, timemap=f"http://{host}:{free_port()}/", limits=LIMITS)
+
+
+async def query(courier: Courier, archive: Archive) -> None:
+    """Request the TimeMap of an archive."""
+    await courier.ask(archive, Question(archive.timemap or "", Work.INDEX))
 
 
 def test_a_refused_connection_is_a_block_that_survives_a_restart(tmp_path: Path) -> None:
-    """An hour without a word, then two; one answer later it begins at an hour again."""
-    limits = (Limit(100, 1, (Work.INDEX,), "the test"),)
-    archive = Archive("a", "A", Kind.MEMENTO, timemap=f"http://127.0.0.1:{free_port()}/", limits=limits)
-    clock, question = VirtualClock(), Question(archive.timemap or "", Work.INDEX)
+    """While another archive responds, a block lasts an hour, then two, then four."""
+    archive = refusing()
 
     async def run() -> None:
-        for hours in (1, 2, 4):
-            async with Courier(FileLimitStore(tmp_path), clock, "me@example.com", QUICK) as courier:
+        async with asking(first(reset, 0)) as it:
+            clock = it.clock
+            working = replace(it.archive, id="working")
+            for hours in (1, 2, 4):
+                async with Courier(FileLimitStore(tmp_path), clock, "me@example.com", QUICK) as courier:
+                    await query(courier, working)
+                    with pytest.raises(FailedError) as failed:
+                        await query(courier, archive)
+                    assert failed.value.kind == "refused"
+                async with Courier(FileLimitStore(tmp_path), clock, "me@example.com", QUICK) as courier:
+                    with pytest.raises(NotNowError) as refused:
+                        await query(courier, archive)
+                    assert (refused.value.reason, refused.value.until) == ("blocked", clock.now() + 3600 * hours)
+                clock.advance(3600 * hours)
+
+    asyncio.run(run())
+
+
+def test_a_response_after_a_refusal_makes_it_a_block() -> None:
+    """The order does not matter: the archives of one run are queried at once."""
+    store, archive = MemoryLimitStore(), refusing()
+
+    async def run() -> None:
+        async with asking(first(reset, 0), store=store) as it:
+            with pytest.raises(FailedError):
+                await query(it.courier, archive)
+            assert blocked_for(store) == 0
+            await query(it.courier, replace(it.archive, id="working"))
+            assert blocked_for(store) == 3600
+
+    asyncio.run(run())
+
+
+def blocked_for(store: MemoryLimitStore | FileLimitStore, archive: str = "a") -> float:
+    """Return how long the block of an archive is; 0 without one."""
+    return store.change(archive, lambda ledger: (ledger, ledger.blocked_for))
+
+
+def test_a_refusal_that_nothing_explains_is_a_short_block() -> None:
+    """With a single archive nobody knows whose fault it is: a minute, doubling, and nothing is sent meanwhile."""
+    store, clock, archive = MemoryLimitStore(), VirtualClock(), refusing()
+
+    async def run() -> None:
+        for seconds in (60, 120, 240):
+            async with Courier(store, clock, "me@example.com", QUICK) as courier:
+                with pytest.raises(FailedError):
+                    await query(courier, archive)
+                with pytest.raises(NotNowError, match="it refused a connection"):
+                    await query(courier, archive)
+            assert blocked_for(store) == seconds
+            clock.advance(seconds)
+
+    asyncio.run(run())
+
+
+def test_hosts_that_all_refuse_are_not_blocked() -> None:
+    """A firewall that refuses everything is the local network's: the next command queries all archives again."""
+    store, clock = MemoryLimitStore(), VirtualClock()
+    archives = [refusing("a", "a.example"), refusing("b", "b.example")]
+
+    async def run() -> None:
+        for _ in range(2):
+            async with Courier(store, clock, "me@example.com", QUICK, resolver=Names("127.0.0.1")) as courier:
+                for archive in archives:
+                    with pytest.raises(FailedError, match="refused"):
+                        await query(courier, archive)
+                assert not courier.sent
+        assert blocked_for(store, "a") == blocked_for(store, "b") == 0
+
+    asyncio.run(run())
+
+
+class Failing:
+    """A resolver that fails."""
+
+    def __init__(self, cause: OSError) -> None:
+        self._cause = cause
+
+    async def resolve(self, host: str, port: int) -> list[addresses.AddressInfo]:
+        """Raise the cause."""
+        del host, port
+        raise self._cause
+
+
+NO_NAMES = socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
+
+
+@pytest.mark.parametrize(
+    ("cause", "kind"),
+    [
+        (NO_NAMES, "dns"),
+        (OSError(errno.ENETUNREACH, "Network is unreachable"), "unreachable"),
+        (OSError(errno.EHOSTUNREACH, "No route to host"), "unreachable"),
+    ],
+)
+def test_a_local_cause_is_never_a_block(cause: OSError, kind: str) -> None:
+    """Without name resolution or a route nothing is sent, no quota is charged, and nothing is blocked."""
+    store = MemoryLimitStore()
+    quotas = (Limit(10, 86_400, (Work.INDEX,), "the test"),)
+    archive = Archive("a", "A", Kind.MEMENTO, timemap="http://a.example/", limits=LIMITS, quotas=quotas)
+
+    async def run() -> None:
+        async with asking(first(reset, 0), store=store, resolver=Failing(cause)) as it:
+            await query(it.courier, replace(it.archive, id="working"))
+            with pytest.raises(FailedError) as failed:
+                await query(it.courier, archive)
+            assert failed.value.kind == kind
+            assert it.courier.sent == {("working", Work.INDEX): 1}
+        ledger = store.change("a", lambda found: (found, found))
+        assert ledger.blocked_until == ledger.wait_until == 0
+        assert [count for _, count in ledger.counted.values()] == [0]
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("headers", [{"location": "http://login.example/"}, {"content_type": "text/html"}])
+def test_a_captive_portal_proves_nothing(headers: dict[str, str]) -> None:
+    """Where one page responds in place of every host, an archive that refuses the connection is not blocked."""
+    store = MemoryLimitStore()
+
+    async def portal(talk: Talk) -> None:
+        await talk.answer(302 if "location" in headers else 200, b"<html>log in", **headers)
+
+    async def run() -> None:
+        async with asking(portal, store=store, resolver=Names("127.0.0.1")) as it:
+            network = it.courier.network
+            for name in ("b", "c"):
+                other = Archive(name, name, Kind.MEMENTO, timemap=f"http://{name}.example:{it.server.port}/")
+                question = Question(other.timemap or "", Work.INDEX, redirects=0)
+                await it.courier.ask(other, question)
+            with pytest.raises(FailedError):
+                await query(it.courier, refusing("a", "a.example"))
+            error = network.error()
+            assert error is not None
+            assert str(error).startswith("You seem to be behind a login page: none of 3 archives could be reached")
+        assert blocked_for(store) == 0
+
+    asyncio.run(run())
+
+
+def test_a_run_ends_when_no_archive_can_be_reached() -> None:
+    """As soon as the last of the required archives was tried in vain, one error says so."""
+    clock = VirtualClock()
+    archives = [Archive(name, name, Kind.MEMENTO, timemap=f"http://{name}.example/") for name in "abc"]
+
+    async def run() -> None:
+        network = Connectivity("abc")
+        async with Courier(
+            MemoryLimitStore(), clock, "me@example.com", QUICK, resolver=Failing(NO_NAMES), network=network
+        ) as courier:
+            for archive in archives[:2]:
                 with pytest.raises(FailedError) as failed:
-                    await courier.ask(archive, question)
-                assert failed.value.kind == "refused"
-            async with Courier(FileLimitStore(tmp_path), clock, "me@example.com", QUICK) as courier:
-                with pytest.raises(NotNowError) as refused:
-                    await courier.ask(archive, question)
-                assert (refused.value.reason, refused.value.until) == ("blocked", clock.now() + 3600 * hours)
-            clock.advance(3600 * hours)
+                    await query(courier, archive)
+                assert failed.value.kind == "dns"
+            with pytest.raises(OfflineError) as offline:
+                await query(courier, archives[2])
+            told = "You seem to be offline: none of 3 archives could be reached (name resolution failed)"
+            assert (str(offline.value), offline.value.exit_code) == (told, 4)
 
     asyncio.run(run())
 
@@ -60,14 +222,15 @@ def test_who_answers_after_a_block_is_trusted_again() -> None:
 
     async def run() -> None:
         async with asking(first(reset, 0), store=store) as it:
-            limits = (Limit(100, 1, (Work.INDEX,), "the test"),)
-            other = Archive("a", "A", Kind.MEMENTO, timemap=f"http://127.0.0.1:{free_port()}/", limits=limits)
-            for _ in range(3):
+            other = refusing()
+            for hours in (1, 2, 4):
+                await query(it.courier, replace(it.archive, id="working"))
                 with pytest.raises(FailedError):
-                    await it.courier.ask(other, Question(other.timemap or "", Work.INDEX))
-                it.clock.advance(store.change("a", lambda ledger: (ledger, ledger.blocked_for)))
+                    await query(it.courier, other)
+                assert blocked_for(store) == 3600 * hours
+                it.clock.advance(blocked_for(store))
             await it.ask()
-            assert store.change("a", lambda ledger: (ledger, ledger.blocked_for)) == 0
+            assert blocked_for(store) == 0
 
     asyncio.run(run())
 

@@ -183,7 +183,7 @@ def test_the_proxies_of_the_environment_are_used_if_asked_for(monkeypatch: pytes
             for _ in range(2):
                 with pytest.raises(FailedError) as caught:
                     await it.courier.ask(archive, Question("http://archive.example/x", Work.INDEX))
-                assert caught.value.kind == "unreachable"
+                assert caught.value.kind == "proxy"
 
     asyncio.run(run())
 

@@ -106,7 +106,7 @@ def test_safe_connections_through_a_proxy(
                 else:
                     with pytest.raises(FailedError) as failed:
                         await courier.ask(archive, question)
-                    assert failed.value.kind == "unreachable"
+                    assert failed.value.kind == "proxy"
                     assert it.server.connections == 0
             await over.wait()
         assert len(heads) == 1
@@ -132,7 +132,7 @@ def test_nothing_that_a_proxy_says_beside_a_safe_connection_gets_into_it(
                 archive = Archive("a", "A", Kind.MEMENTO, timemap=it.server.url)
                 with pytest.raises(FailedError) as failed:
                     await courier.ask(archive, Question(it.server.url, Work.INDEX))
-                assert failed.value.kind == "unreachable"
+                assert failed.value.kind == "proxy"
             await over.wait()
 
     run(ask)

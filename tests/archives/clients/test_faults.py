@@ -216,13 +216,14 @@ def test_a_throttle_that_stays_ends_in_a_date(origins: Origins, client: str) -> 
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_refused_connection_is_a_block(origins: Origins, client: str) -> None:
-    """It is told once, and then nothing is sent for an hour."""
+    """While the network works otherwise, it is reported once, and then nothing is sent for an hour."""
 
     async def run() -> None:
         clock = VirtualClock()
         async with CLIENTS[client].origin(origins) as archive, a_courier(clock, deadlines=HASTY) as courier:
             # One without limits is a server of one's own, which may only have been restarted.
             limited = replace(archive, limits=(Limit(600, 60, (Work.INDEX, Work.REPLAY), "a test"),))
+            assert await CLIENTS[client].make(archive, courier).get(PAGE) is not None
             repository = CLIENTS[client].make(moved(limited, _port(archive), free_port()), courier)
             with pytest.raises(FailedError) as failed:
                 await repository.get(PAGE)

@@ -171,13 +171,14 @@ def test_patience_is_for_all_waits_of_a_question_together() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.usefixtures("berlin")
 def test_the_message_says_when_and_why() -> None:
-    """One line for people, with a date."""
+    """One line with the reason and the local time, rounded up to the minute."""
 
     async def run() -> None:
         given, _ = turns()
         (await given.take(SLOW, Work.INDEX, asyncio.Semaphore(1), Patience(0))).end()
-        with pytest.raises(NotNowError, match="a: not asked before 1970-01-01T00:00:11Z: its rate is used up"):
+        with pytest.raises(NotNowError, match="a: not queried before 1970-01-01 01:01 CET: its rate is used up"):
             await given.take(SLOW, Work.INDEX, asyncio.Semaphore(1), Patience(0))
 
     asyncio.run(run())

@@ -1,7 +1,6 @@
 """Recoveries as a test wants them, without any archive; and a target in memory."""
 
 import io
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,9 +13,9 @@ from unlost.errors import UriError
 from unlost.formats.capture import Capture
 from unlost.pages.link import Use
 from unlost.recover.choice import Worth
-from unlost.recover.export import manifest
 from unlost.recover.export.exported import Exported
 from unlost.recover.export.exporting import Wanted, export_site
+from unlost.recover.export.manifest import MANIFEST
 from unlost.recover.plan import Plan
 from unlost.recover.state.resources import Standing
 from unlost.recover.state.resources import Wanted as Asked
@@ -54,11 +53,10 @@ class Copy:
 
 @dataclass
 class MemoryTarget:
-    """A target that keeps all files: their bodies and dates by path. manifest: the lines of the manifest."""
+    """A target that keeps all files: their bodies and dates by path."""
 
     files: dict[str, bytes] = field(default_factory=dict)
     dates: dict[str, str] = field(default_factory=dict)
-    manifest: list[dict[str, object]] = field(default_factory=list)
 
     def __enter__(self) -> Self:
         """Give itself."""
@@ -71,9 +69,6 @@ class MemoryTarget:
 
     def add(self, path: str, body: BinaryIO, modified: str) -> None:
         """Keep a file."""
-        if path == manifest.NAME:
-            self.manifest = [json.loads(line) for line in body]
-            return
         assert path not in self.files, f"{path} is written twice"
         self.files[path] = body.read()
         self.dates[path] = modified
@@ -133,9 +128,10 @@ def recovered(
 
 
 def exported(folder: Path, wanted: Wanted | None = None) -> tuple[dict[str, bytes], Exported]:
-    """Export a recovery into memory; return its files and what was said of them."""
+    """Export a recovery into memory; return its files without the manifest, and what was said of them."""
     with MemoryTarget() as target:
         done = export_site(folder, target, wanted or Wanted())
+    del target.files[MANIFEST]
     return target.files, done
 
 

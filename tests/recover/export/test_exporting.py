@@ -12,6 +12,7 @@ from tests.recover.stubs import Held, Stub
 from unlost.errors import InputError
 from unlost.recover.export.exporting import Wanted, export_site
 from unlost.recover.export.external import NOTHING, External
+from unlost.recover.export.manifest import MANIFEST, read_manifest
 from unlost.recover.plan import Plan
 from unlost.recover.state.reading import StateReading
 
@@ -385,6 +386,7 @@ def test_dates_of_files(tmp_path: Path) -> None:
     )
     target = MemoryTarget()
     export_site(folder, target, Wanted())
+    assert target.dates.pop(MANIFEST) == "19960101000000"
     assert target.dates == {"index.html": "20030405060708", "old.html": "19960101000000"}
 
 
@@ -429,10 +431,9 @@ def test_the_manifest_names_the_source_of_each_file_and_marks_doubtful_ones(tmp_
     Run(tmp_path, Stub("a", held)).with_defaults()()
     target = MemoryTarget()
     export_site(tmp_path, target, Wanted())
-    head, *entries = target.manifest
-    assert head == {"format": "unlost-manifest/1", "site": ROOT}
-    found = {each["url"]: each for each in entries}
-    assert (found[f"{ROOT}gone"]["path"], found[f"{ROOT}gone"]["doubtful"]) == ("gone.html", "soft-404")
-    assert (found[ROOT]["archive"], found[ROOT]["datetime"], found[ROOT]["doubtful"]) == ("a", DATE, None)
-    assert found[f"{ROOT}x.css?v=2"] == {"url": f"{ROOT}x.css?v=2", "substitute": f"{ROOT}x.css"}
+    header, entries = read_manifest(MANIFEST, target.files[MANIFEST].splitlines())
+    found = {each.url: each for each in entries}
+    assert (found[f"{ROOT}gone"].path, found[f"{ROOT}gone"].doubtful) == ("gone.html", "soft-404")
+    assert (found[ROOT].archive, found[ROOT].datetime, found[ROOT].doubtful) == ("a", DATE, None)
+    assert header.substitutes == {f"{ROOT}x.css?v=2": f"{ROOT}x.css"}
     assert b"href='x.css'" in target.files["index.html"]

@@ -5,8 +5,9 @@ import logging
 import re
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Self
 from weakref import WeakValueDictionary
 
@@ -21,14 +22,16 @@ from unlost.archives.asking.addresses import (
     target_of,
 )
 from unlost.archives.asking.agent import user_agent
+from unlost.archives.asking.connectivity import Connectivity, ResponseOrigin
 from unlost.archives.asking.exchange import Deadlines, Exchange, Head, Passage
 from unlost.archives.asking.pool import Pool, open_pools
 from unlost.archives.asking.question import Question, Reply
 from unlost.archives.manners import admission
+from unlost.archives.manners.ledger import Ledger
 from unlost.archives.manners.limit_store import LimitStore
-from unlost.archives.manners.waiting import Patience, Turn, Turns
+from unlost.archives.manners.waiting import Patience, Turn, Turns, not_now
 from unlost.clock import Clock
-from unlost.errors import FailedError
+from unlost.errors import FailedError, NotNowError
 
 RETRIES = 2
 """Of what it often helps to try again; more would cost the archive as much as new questions."""
@@ -57,7 +60,9 @@ class Courier:
     proxies: whether to go through the proxies that the environment names (HTTP_PROXY and the like).
     tell: gets a line for people, once, if there is no contact; by default the log of this module.
     resolver: what looks names up; by default the system.
+    network: records which archives can be reached; by default, a record of its own that never ends a run.
     sent: how many requests went to each archive, by kind: also those that were sent again, and to where it redirects.
+        A request for which no connection could be made was not sent.
     """
 
     def __init__(
@@ -72,6 +77,7 @@ class Courier:
         retries: int = RETRIES,
         tell: Callable[[str], None] = _log.warning,
         resolver: Resolver | None = None,
+        network: Connectivity | None = None,
     ) -> None:
         share = admission.SHARE if contact else admission.SHARE_WITHOUT_CONTACT
         self._clock = clock
@@ -88,6 +94,8 @@ class Courier:
         self._told = contact is not None
         self._resolver = resolver
         self._pools: dict[bool, Pool] = {}
+        self._refusals: dict[str, _Refusal] = {}  # by archive: those of which it is not known yet what they mean
+        self.network = network or Connectivity()
         self.sent: Counter[tuple[str, Work]] = Counter()
 
     async def __aenter__(self) -> Self:
@@ -96,13 +104,15 @@ class Courier:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Close every connection."""
+        """Close every connection. A refusal that nothing contradicts becomes a short block."""
         for pool in self._pools.values():
             pool.close()
         self._pools = {}
+        if not self.network.is_local_refusal():
+            await self._block_refusing(is_confirmed=False)
 
     async def ask(self, archive: Archive, question: Question) -> Reply:
-        """Return the answer, whole. Raises NotNowError, FailedError."""
+        """Return the answer, whole. Raises NotNowError, FailedError, and OfflineError as `Connectivity.check` does."""
         if not self._told:
             self._told = True
             self._tell("no contact is set, so archives are asked half as often: set --contact or UNLOST_CONTACT")
@@ -158,9 +168,13 @@ class Courier:
         slot = self._slots.get(place)
         if slot is None:
             slot = self._slots[place] = asyncio.Semaphore(self._connections)
-        turn = await self._turns.take(archive, errand.question.work, slot, errand.patience)
-        self.sent[archive.id, errand.question.work] += 1
-        passage = errand.passage = Passage(turn.hold, turn.sent)
+        turn = await self._permit(archive, errand, slot, place)
+
+        def sent() -> None:
+            self.sent[archive.id, errand.question.work] += 1
+            turn.sent()
+
+        passage = errand.passage = Passage(turn.hold, sent)
         loop = asyncio.get_running_loop()
         begun = loop.time()
         try:
@@ -168,16 +182,70 @@ class Courier:
             until = begun + errand.seconds
             to_end = errand.question.to_end
             async with Exchange(pool, url, headers, passage, self._deadlines, until, archive.id, to_end=to_end) as head:
+                origin = ResponseOrigin(place.host, head.peer, url.scheme == "https")
+                await self._note_response(archive, head, origin, errand)
                 return await self._judge(archive, head, turn, its_host, errand.question)
         except FailedError as error:
-            # Who has no limits is a server of one's own, and refuses only while it is not running.
-            if its_host and error.kind == "refused" and (archive.limits or archive.quotas):
-                now = self._clock.now()
-                await self._turns.change(archive, lambda ledger: (admission.refused(ledger, now, turn.at), None))
+            if its_host:
+                await self._note_failure(archive, place, error, errand, turn)
             raise
         finally:
             turn.end()
             errand.seconds -= loop.time() - begun
+
+    async def _permit(self, archive: Archive, errand: "_Errand", slot: asyncio.Semaphore, place: Place) -> Turn:
+        """Return the permit to send a request. Raises NotNowError, also while a refusal is not explained yet."""
+        refusal = self._refusals.get(archive.id)
+        try:
+            if refusal is not None and refusal.host == place.host and self._clock.now() < refusal.until:
+                raise not_now(archive.id, refusal.until, "blocked")
+            return await self._turns.take(archive, errand.question.work, slot, errand.patience)
+        except NotNowError:
+            self.network.skipped(archive.id)
+            self.network.check()
+            raise
+
+    async def _note_failure(
+        self, archive: Archive, place: Place, error: FailedError, errand: "_Errand", turn: Turn
+    ) -> None:
+        """Record a failed request. A refused connection is a block if the network works otherwise."""
+        passage = errand.passage
+        if passage is not None and not passage.is_sent and archive.quotas:
+            work = errand.question.work
+            await self._turns.change(archive, lambda ledger: (admission.unsent(ledger, archive, work, turn.at), None))
+        self.network.failed(archive.id, place.host, error.kind)
+        # An archive without limits is a server of the user's own, which refuses only while it is not running.
+        if error.kind == "refused" and (archive.limits or archive.quotas):
+            self._refusals[archive.id] = _Refusal(archive, place.host, self._clock.now(), turn.at)
+            if self.network.proves_block(place.host, self._clock.now()):
+                await self._block_refusing()
+        self.network.check()
+
+    async def _note_response(self, archive: Archive, head: Head, origin: ResponseOrigin, errand: "_Errand") -> None:
+        """Record a response: if it is the archive's own, connections that others refused are blocks."""
+        if head.status == 407 and errand.passage is not None and errand.passage.proxied:
+            await head.drain()
+            raise FailedError("the proxy wants a password", archive.id, "proxy")
+        redirect = ""
+        if head.status in _REDIRECTS and (location := head.header("location")):
+            with suppress(ValueError):
+                redirect = target_of(location, parse(head.url)).place.host
+        media_type = (head.header("content-type") or "").lower()
+        if head.header("memento-datetime") is not None:
+            media_type = ""  # a capture, whatever its type
+        if self.network.responded(archive.id, origin, head.status, media_type, redirect, self._clock.now()):
+            if self._refusals:
+                await self._block_refusing()
+        else:
+            self.network.check()
+
+    async def _block_refusing(self, *, is_confirmed: bool = True) -> None:
+        """Block the archives that refused a connection, as far as that is proven; without proof, for a short time."""
+        for refusal in [*self._refusals.values()]:
+            if is_confirmed and not self.network.proves_block(refusal.host, refusal.at):
+                continue
+            del self._refusals[refusal.archive.id]
+            await self._turns.change(refusal.archive, partial(refusal.block, is_confirmed=is_confirmed))
 
     def _headers(self, errand: "_Errand", url: Address, archive: Archive) -> str:
         """Return the fields that go along, each with its line end. Raises FailedError for what no field can have."""
@@ -223,6 +291,25 @@ def _is_unreadable(archive: Archive, question: Question, head: Head) -> bool:
     """Return whether this is how pywb says that it cannot read a stored record: to wait for that would not help."""
     is_copy = archive.kind is Kind.PYWB and question.work is Work.REPLAY
     return is_copy and head.header("retry-after") is None
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    """A connection that an archive's host refused at a time. sent: when the request was admitted."""
+
+    archive: Archive
+    host: str
+    at: float
+    sent: float
+
+    @property
+    def until(self) -> float:
+        """Until when the archive is not queried, as long as the refusal is not explained."""
+        return self.at + admission.MINUTE
+
+    def block(self, ledger: Ledger, *, is_confirmed: bool) -> tuple[Ledger, None]:
+        """Return the account with the block."""
+        return admission.refused(ledger, self.at, self.sent, is_confirmed=is_confirmed), None
 
 
 @dataclass(slots=True)

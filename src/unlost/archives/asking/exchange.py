@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from io import BytesIO
+from socket import gaierror
 from typing import BinaryIO
 
 from unlost.archives.asking.addresses import Address, NotPublicError
@@ -47,11 +48,14 @@ class Passage:
     reused: whether it went out on a connection that had been used before, which the other side may have closed.
     strayed: whether what came back on such a connection is not HTTP: bytes that were left of the answer before it.
     connecting: is called if there must be a new connection first, which may take a while. sent: once it is out.
+    is_sent: whether the request left this machine. proxied: whether it goes through a proxy.
     """
 
     def __init__(self, connecting: Callable[[], None], sent: Callable[[], None]) -> None:
         self.reused = False
         self.strayed = False
+        self.is_sent = False
+        self.proxied = False
         self.connecting = connecting
         self.sent = sent
 
@@ -226,6 +230,7 @@ class Exchange:
         """Send the request and wait for the head of the answer."""
         loop = asyncio.get_running_loop()
         url, proxy = self._url, self._pool.proxy_for(self._url)
+        self._passage.proxied = proxy is not None
         connection = self._pool.kept(url, proxy)
         if connection is None:
             self._passage.connecting()
@@ -234,12 +239,17 @@ class Exchange:
         try:
             connection.send(self._request(proxy), to_end=self._to_end, is_bodiless=self._method == "HEAD")
             self._passage.reused = connection.was_used
+            self._passage.is_sent = True
             self._passage.sent()
             await connection.head(min(loop.time() + self._deadlines.first_byte, self._until))
         except BaseException as error:
             self._end(error)
             raise
         return Head(connection, url, self._deadlines.idle, self._until)
+
+    async def connect(self) -> None:
+        """Make a connection, with TLS where the URL has it, and close it: nothing is sent. Raises FailedError."""
+        (await self._open(self._pool.proxy_for(self._url), self._deadlines.connect)).close()
 
     async def __aexit__(self, _: object, error: BaseException | None, __: object) -> None:
         """Give the connection back."""
@@ -284,7 +294,9 @@ def _failure(error: Exception) -> tuple[str, str]:  # noqa: PLR0911  one for eac
     if isinstance(error, ssl.SSLError):
         return "tls", f"no safe connection: {_reason(error)}"
     if isinstance(error, ProxyError):
-        return "unreachable", _reason(error)
+        return "proxy", _reason(error)
+    if isinstance(error, gaierror):
+        return "dns", f"name resolution failed: {_reason(error)}"
     if isinstance(error, NotPublicError):
         return "redirects", str(error)
     if isinstance(error, NoConnectionError):

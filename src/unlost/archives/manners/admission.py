@@ -112,15 +112,61 @@ def told_to_wait(ledger: Ledger, now: float, sent: float, wait: float | None) ->
     return replace(ledger, waits=waits, wait_until=max(ledger.wait_until, now + min(seconds, DAY)))
 
 
-def refused(ledger: Ledger, now: float, sent: float) -> Ledger:
-    """Return the account after an archive refused a connection: an hour of silence, doubling up to a day.
+def refused(ledger: Ledger, now: float, sent: float, *, is_confirmed: bool = True) -> Ledger:
+    """Return the account after an archive refused a connection: a block of an hour, doubling up to a day.
 
-    That is what the Wayback Machine does to those who ignore its 429. sent: as for `told_to_wait`.
+    That is what the Wayback Machine does to clients that ignore its 429. sent: as for `told_to_wait`.
+    is_confirmed: whether the network is known to work otherwise. If not, the cause may be a local one, and the block
+        begins at a minute and doubles up to an hour.
     """
     if sent < ledger.blocked_until:
         return ledger
-    seconds = min(max(HOUR, 2 * ledger.blocked_for), DAY)
+    shortest, longest = (HOUR, DAY) if is_confirmed else (MINUTE, HOUR)
+    seconds = min(max(shortest, 2 * ledger.blocked_for), longest)
     return replace(ledger, blocked_for=seconds, blocked_until=now + seconds)
+
+
+def unsent(ledger: Ledger, archive: Archive, work: Work, at: float) -> Ledger:
+    """Return the account after a request that was admitted `at` a time could not be sent: no quota is charged."""
+    names = {_name(quota) for quota in archive.quotas if work in quota.works}
+    today = int(at // DAY)
+    counted = {
+        name: (day, count - 1) if name in names and day == today and count else (day, count)
+        for name, (day, count) in ledger.counted.items()
+    }
+    return replace(ledger, counted=counted)
+
+
+def reset(ledger: Ledger) -> Ledger:
+    """Return the account without blocks and waits. Rates and quotas still count what was sent."""
+    return replace(ledger, waits=0, wait_until=0.0, blocked_for=0.0, blocked_until=0.0)
+
+
+class Hold(NamedTuple):
+    """Why an archive is not queried at present. reason: as in NotNowError. until: seconds since 1970."""
+
+    reason: str
+    until: float
+
+
+def hold_of(ledger: Ledger, archive: Archive, now: float, share: float = SHARE) -> Hold | None:
+    """Return the block, wait or used-up quota that holds requests to an archive back; None if there is none.
+
+    >>> from unlost.archives.archive import Kind
+    >>> hold_of(Ledger(blocked_until=7200.0), Archive("a", "A", Kind.MEMENTO), 0.0)
+    Hold(reason='blocked', until=7200.0)
+    """
+    if ledger.lost:
+        ledger = _all_used_up(archive, now, share)
+    ledger = _believable(ledger, archive, now)
+    holds = [Hold("blocked", ledger.blocked_until), Hold("told-to-wait", ledger.wait_until)]
+    today = int(now // DAY)
+    for quota in archive.quotas:
+        day, count = ledger.counted.get(_name(quota), (today, 0))
+        if day >= today and count >= max(1, int(quota.requests * share)):
+            holds.append(Hold("quota", (today + 1) * DAY))
+    last = max(holds, key=lambda hold: hold.until)
+    return last if last.until > now else None
 
 
 def answered(ledger: Ledger, sent: float) -> Ledger:

@@ -127,6 +127,20 @@ class FileLimitStore:
         finally:
             self._seen_clear.pop(archive, None)
 
+    def read(self, archive: str) -> Ledger:
+        """Return an archive's account without changing or locking anything. Raises OSError.
+
+        A damaged account counts as one whose limits are used up.
+        """
+        try:
+            data = self.file(archive).read_bytes()[:_MAX_BYTES]
+        except FileNotFoundError:
+            return Ledger()
+        try:
+            return Ledger.from_json(data.decode())
+        except (InputError, UnicodeDecodeError):
+            return Ledger(lost=True)
+
     def file(self, archive: str) -> Path:
         """Return where the account of an archive is, or would be."""
         name = quote(archive, safe="", errors="surrogatepass")

@@ -10,7 +10,7 @@ from unlost.archives.manners.admission import SHARE, Admission, admit
 from unlost.archives.manners.ledger import Ledger
 from unlost.archives.manners.limit_store import LimitStore
 from unlost.clock import Clock
-from unlost.dates import from_epoch, to_iso
+from unlost.dates import to_local
 from unlost.errors import NotNowError
 
 T = TypeVar("T")
@@ -123,7 +123,7 @@ class Turns:
             if admission.reason is None:
                 return Turn(admission.at, admission.troubled, queue, slot)
             slot.release()
-            if admission.at > latest:
+            if admission.at > latest or admission.reason == "blocked":  # a block is no rate: nobody waits for its end
                 raise _not_now(archive, admission)
             await self._clock.sleep(admission.at - self._clock.now())
 
@@ -162,6 +162,10 @@ class Turns:
 
 def _not_now(archive: Archive, admission: Admission) -> NotNowError:
     reason = admission.reason or "rate"
-    when = to_iso(from_epoch(str(int(admission.at) + 1)))
-    message = f"{archive.id}: not asked before {when}: {_REASONS[reason]}"
-    return NotNowError(message, archive.id, admission.at, reason)
+    return not_now(archive.id, admission.at, reason)
+
+
+def not_now(archive: str, until: float, reason: str) -> NotNowError:
+    """Return the error that says until when, and why, an archive is not queried. reason: as in NotNowError."""
+    message = f"{archive}: not queried before {to_local(until, up=True)}: {_REASONS[reason]}"
+    return NotNowError(message, archive, until, reason)

@@ -1,13 +1,14 @@
 """A site in a folder, as a crawler such as wget lays it out, or as it lay on its server."""
 
+import base64
 import errno
 import hashlib
 import os
 import stat
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 from unlost import dates
 from unlost.errors import DateError, InputError, UriError, UsageError
@@ -17,6 +18,7 @@ from unlost.measure.sites.file_types import LOOK, type_of
 from unlost.measure.sites.folder_addresses import address_of, base_of, is_host
 from unlost.measure.sites.kinds import is_archive_name
 from unlost.measure.sites.table import Table
+from unlost.recover.export.manifest import MANIFEST, read_manifest
 from unlost.uri.naming import name_of
 
 _PIECE = 1 << 18
@@ -26,31 +28,44 @@ _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _HTTRACK = "hts-cache"
 
 
+class SiteFiles(Protocol):
+    """The files of a site, in a folder or a package."""
+
+    def walk(self, reading: "SiteReading") -> Iterator[tuple[str, int]]:
+        """Yield regular files by their paths with slashes, and when each was changed (14 digits, or `NONE`).
+
+        What is no regular file, or cannot be read, is reported to `reading`. Raises OSError, InputError.
+        """
+        ...
+
+    def open(self, path: str) -> BinaryIO:
+        """Open a file. Raises OSError, InputError."""
+        ...
+
+
 class FolderSite:
-    """A site that was read from a folder: a `Site`."""
+    """A site that was read from files: a `Site`."""
 
     listed: frozenset[str] = frozenset()
     requests: int | None = None
 
-    def __init__(
-        self, root: Path, table: Table, left_out: Mapping[str, int], problems: Problems, files: list[str]
-    ) -> None:
-        """Take a table whose parts are these files, by their paths below the root."""
-        self.resources: Resources = table
-        self.left_out = left_out
-        self.problems = problems
-        self._root = root
-        self._table = table
-        self._files = files
+    def __init__(self, source: SiteFiles, reading: "SiteReading") -> None:
+        """Take what was read from a source of files."""
+        self.resources: Resources = reading.table
+        self.left_out: Mapping[str, int] = dict(reading.left_out)
+        self.problems = reading.problems
+        self._source = source
+        self._table = reading.table
+        self._files = reading.files
 
     def body(self, resource: Resource, most: int) -> Body:
         """Return the body of one of its resources, at most so many bytes. Raises InputError, OSError."""
         file = self._files[self._table.place(resource.place)[0]]
         try:
-            with _opened(self._root / file) as opened:
+            with self._source.open(file) as opened:
                 content = opened.read(most + 1)
-        except FileNotFoundError:
-            raise InputError(f"{self._root / file}: it has vanished meanwhile") from None
+        except FileNotFoundError as error:
+            raise InputError(f"{error.filename or file}: it has vanished meanwhile") from None
         return Body(content[:most], None, len(content) > most)
 
 
@@ -64,95 +79,141 @@ def read_folder(
     """Return the site in a folder. Links are not followed.
 
     base: the address of the folder; without it, the names of the folders in it are those of hosts. Raises UsageError if
-    they are not, InputError if there are no files, OSError if the folder itself cannot be read.
+    they are not, InputError if there are no files, OSError if the folder itself cannot be read. A folder that `unlost
+    export` wrote has a manifest with the URL of each file, and needs no base.
     """
+    source = _Folder(root)
+    manifest = None
+    if base is None and (root / MANIFEST).is_file():
+        with _opened(root / MANIFEST) as opened:
+            manifest = Manifest(str(root / MANIFEST), opened)
+    elif base is None:
+        source.skipped = _beside_hosts(root)
+    return read_files(source, str(root), base=base, manifest=manifest, ignore_case=ignore_case, on_read=on_read)
+
+
+def read_files(
+    source: SiteFiles,
+    name: str,
+    *,
+    base: str | None,
+    manifest: "Manifest | None",
+    ignore_case: bool,
+    on_read: Callable[[int], object] | None,
+) -> FolderSite:
+    """Return the site that files are. name: of the folder or package, for messages. Raises as `read_folder` does."""
     address = None if base is None else base_of(base)
-    reading = _Reading(root, address, on_read or (lambda _: None), ignore_case=ignore_case)
-    if address is None:
-        reading.skipped = _beside_hosts(root)
-    for path, found in reading.walk():
-        reading.take(path, found)
+    reading = SiteReading(source, name, address, manifest, on_read or (lambda _: None), ignore_case=ignore_case)
+    for path, changed in source.walk(reading):
+        reading.take(path, changed)
     if not reading.files and not reading.left_out and not reading.problems.total:
-        raise InputError(f"{root}: no files in it")
-    return FolderSite(root, reading.table, dict(reading.left_out), reading.problems, reading.files)
+        raise InputError(f"{name}: no files in it")
+    return FolderSite(source, reading)
 
 
-class _Reading:
-    def __init__(self, root: Path, base: str | None, on_read: Callable[[int], object], *, ignore_case: bool) -> None:
+class Manifest:
+    """What the manifest of an export says, by the paths of files. Raises InputError for what is no manifest."""
+
+    def __init__(self, name: str, lines: Iterable[bytes]) -> None:
+        self.header, entries = read_manifest(name, lines)
+        self._entries = {entry.path: entry for entry in entries}
+
+    def url_of(self, path: str) -> str:
+        """Return the URL of a file; of one that was added to the export, by its path. Raises UriError."""
+        entry = self._entries.get(path)
+        return address_of(path, self.header.base) if entry is None else entry.url
+
+    def is_site_file(self, path: str) -> bool:
+        """Return whether a file belongs to the site: not the manifest, nor files for web servers."""
+        return path != MANIFEST and path not in self.header.hosting
+
+    def captured(self, path: str, digest: bytes, size: int) -> tuple[bytes, int, int]:
+        """Return digest, size and date of the capture that became a file; its own, without a date, if it was changed.
+
+        digest, size: of the file. Links that were rewritten do not count as a change of the capture.
+        """
+        entry = self._entries.get(path)
+        if entry is None or entry.file_size != size or _bytes_of(entry.file_digest) != digest:
+            return digest, size, NONE
+        moment = int(entry.datetime) if entry.datetime.isdigit() and len(entry.datetime) == 14 else NONE
+        return _bytes_of(entry.digest), entry.size, moment
+
+    def mime(self, path: str) -> str | None:
+        """Return the media type of a file; None if the manifest does not tell."""
+        entry = self._entries.get(path)
+        return None if entry is None else entry.mime
+
+
+def _bytes_of(digest: str) -> bytes:
+    try:
+        return base64.b32decode(digest.removeprefix("sha1:"))
+    except ValueError:
+        return b""
+
+
+class SiteReading:
+    """Reads the files of a site into a table."""
+
+    def __init__(
+        self,
+        source: SiteFiles,
+        name: str,
+        base: str | None,
+        manifest: Manifest | None,
+        on_read: Callable[[int], object],
+        *,
+        ignore_case: bool,
+    ) -> None:
         self.table = Table()
         self.files: list[str] = []
         self.left_out: Counter[str] = Counter()
         self.problems = Problems()
-        self.skipped: frozenset[str] = frozenset()
-        self._root = root
+        self._source = source
+        self._name = name
         self._base = base
+        self._manifest = manifest
         self._ignore_case = ignore_case
         self._on_read = on_read
         self._bytes = 0
 
-    def walk(self) -> Iterator[tuple[str, os.stat_result]]:
-        """Yield the regular files, by their paths below the root, in the order of their names. Raises OSError."""
-        with os.scandir(self._root):
-            pass  # a root that may not be listed is an error; a folder in it is a problem
-        waiting = [""]
-        while waiting:
-            folder = waiting.pop()
-            folders = []
-            for name in self._listed(folder):
-                path = f"{folder}{name}"
-                if not folder and name in self.skipped:
-                    self.left_out["beside-hosts"] += 1
-                    continue
-                try:
-                    found = os.lstat(self._root / path)
-                except OSError as error:
-                    self._report("unreadable", path, error.strerror or str(error))
-                    continue
-                if stat.S_ISDIR(found.st_mode):
-                    folders.append(f"{path}/")
-                elif stat.S_ISREG(found.st_mode):
-                    yield path, found
-                else:
-                    self.left_out["link" if stat.S_ISLNK(found.st_mode) else "special-file"] += 1
-            waiting += reversed(folders)
-
-    def _listed(self, folder: str) -> list[str]:
-        try:
-            return sorted(os.listdir(self._root / folder))  # noqa: PTH208  names, and no more objects than needed
-        except OSError as error:
-            self._report("unreadable", folder, error.strerror or str(error))
-            return []
-
-    def take(self, path: str, found: os.stat_result) -> None:
-        """Read one file."""
+    def take(self, path: str, changed: int) -> None:
+        """Read one file. changed: when it was, 14 digits, or `NONE`."""
+        manifest = self._manifest
+        if manifest is not None and not manifest.is_site_file(path):
+            if path != MANIFEST:
+                self.left_out["server-file"] += 1
+            return
         try:
             path.encode()
         except UnicodeEncodeError:
-            self._report("bad-name", path, "expected a name in UTF-8, found other bytes: rename it")
+            self.report("bad-name", path, "expected a name in UTF-8, found other bytes: rename it")
             self.left_out["no-address"] += 1
             return
         try:
-            uri = address_of(path, self._base)
+            uri = address_of(path, self._base) if manifest is None else manifest.url_of(path)
             name = name_of(uri, ignore_case=self._ignore_case)
         except UriError as error:
-            self._report("bad-uri", path, str(error))
+            self.report("bad-uri", path, str(error))
             self.left_out["no-address"] += 1
             return
         try:
             digest, size, head = self._digest(path)
-        except OSError as error:
-            self._report("unreadable", path, error.strerror or str(error))
+        except (OSError, InputError) as error:
+            self.report("unreadable", path, getattr(error, "strerror", None) or str(error))
             self.left_out["unreadable"] += 1
             return
+        mime, moment = type_of(path, head), NONE
+        if manifest is not None:
+            mime = manifest.mime(path) or mime
+            digest, size, moment = manifest.captured(path, digest, size)
         # Of two files with one name, the one that was changed last counts.
-        changed = _modified(found)
-        self.table.add(name, uri, NONE, changed, type_of(path, head), digest, size, None, (len(self.files), 0, 0))
+        self.table.add(name, uri, moment, changed, mime, digest, size, None, (len(self.files), 0, 0))
         self.files.append(path)
 
     def _digest(self, path: str) -> tuple[bytes, int, bytes]:
-        """Return the SHA-1 of a file, how many bytes it has, and the first of them. Raises OSError."""
+        """Return the SHA-1 of a file, how many bytes it has, and the first of them. Raises OSError, InputError."""
         hashed, size, head = hashlib.sha1(usedforsecurity=False), 0, b""
-        with _opened(self._root / path) as opened:
+        with self._source.open(path) as opened:
             while piece := opened.read(_PIECE):
                 head = head or piece[:LOOK]
                 hashed.update(piece)
@@ -161,8 +222,54 @@ class _Reading:
                 self._on_read(self._bytes)  # piece by piece: one file may be as large as all others together
         return hashed.digest(), size, head
 
-    def _report(self, kind: str, path: str, message: str) -> None:
-        self.problems.add(Problem(kind, str(self._root / path), None, 0, message))
+    def report(self, kind: str, path: str, message: str) -> None:
+        """Add a problem with a file."""
+        self.problems.add(Problem(kind, f"{self._name}/{path}" if path else self._name, None, 0, message))
+
+
+class _Folder:
+    """The files in a folder. skipped: names at its top that are no part of the site."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self.skipped: frozenset[str] = frozenset()
+
+    def walk(self, reading: SiteReading) -> Iterator[tuple[str, int]]:
+        """Yield the regular files, in the order of their names. Raises OSError."""
+        with os.scandir(self._root):
+            pass  # a root that may not be listed is an error; a folder in it is a problem
+        waiting = [""]
+        while waiting:
+            folder = waiting.pop()
+            folders = []
+            for name in self._listed(folder, reading):
+                path = f"{folder}{name}"
+                if not folder and name in self.skipped:
+                    reading.left_out["beside-hosts"] += 1
+                    continue
+                try:
+                    found = os.lstat(self._root / path)
+                except OSError as error:
+                    reading.report("unreadable", path, error.strerror or str(error))
+                    continue
+                if stat.S_ISDIR(found.st_mode):
+                    folders.append(f"{path}/")
+                elif stat.S_ISREG(found.st_mode):
+                    yield path, modified_at(found.st_mtime)
+                else:
+                    reading.left_out["link" if stat.S_ISLNK(found.st_mode) else "special-file"] += 1
+            waiting += reversed(folders)
+
+    def _listed(self, folder: str, reading: SiteReading) -> list[str]:
+        try:
+            return sorted(os.listdir(self._root / folder))  # noqa: PTH208  names, and no more objects than needed
+        except OSError as error:
+            reading.report("unreadable", folder, error.strerror or str(error))
+            return []
+
+    def open(self, path: str) -> BinaryIO:
+        """Open a regular file. Raises OSError."""
+        return _opened(self._root / path)
 
 
 def _beside_hosts(root: Path) -> frozenset[str]:
@@ -200,8 +307,9 @@ def _opened(file: Path) -> BinaryIO:
     return os.fdopen(number, "rb")
 
 
-def _modified(found: os.stat_result) -> int:
+def modified_at(seconds: float) -> int:
+    """Return seconds since 1970 as a number of 14 digits; `NONE` after the year 9999."""
     try:
-        return int(dates.from_epoch(str(int(found.st_mtime))))
+        return int(dates.from_epoch(str(int(seconds))))
     except DateError:
-        return NONE  # behind the year 9999
+        return NONE

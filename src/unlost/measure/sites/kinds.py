@@ -2,12 +2,14 @@
 
 import os
 import stat
+import zipfile
 import zlib
 from enum import Enum
 from pathlib import Path
 
 from unlost.errors import InputError
 from unlost.formats.unread import unread
+from unlost.recover.export.manifest import MANIFEST
 from unlost.state_file import NAME as STATE
 
 WARCS = "warc"
@@ -25,6 +27,8 @@ class Kind(Enum):
     ARCHIVES = "archive files"
     RECOVERY = "a recovery"
     FOLDER = "a folder"
+    EXPORT = "an export"
+    PACKAGE = "a zip or tar file"
 
 
 def kind_of(path: Path) -> tuple[Kind, list[Path]]:
@@ -39,14 +43,18 @@ def kind_of(path: Path) -> tuple[Kind, list[Path]]:
     if stat.S_ISREG(found.st_mode):
         if not found.st_size:
             raise InputError(f"{path}: an empty file: expected a WARC, an ARC or a WACZ")
+        if is_package(path):
+            return Kind.PACKAGE, []
         if not is_archive(path):
-            message = "neither a WARC, an ARC nor a WACZ: give one of these, a folder, or the folder of a recovery"
-            raise InputError(f"{path}: {message}")
+            message = "neither a WARC, an ARC, a WACZ, a zip nor a tar file"
+            raise InputError(f"{path}: {message}: give one of these, a folder, or the folder of a recovery")
         return Kind.ARCHIVES, [path]
     if not stat.S_ISDIR(found.st_mode):
         raise InputError(f"{path}: neither a file nor a folder: write it to a file first")
     if (path / STATE).is_file() and (path / WARCS).is_dir():
         return Kind.RECOVERY, []
+    if (path / MANIFEST).is_file():
+        return Kind.EXPORT, []
     files, has_others = _archives_in(path)
     if not files and not has_others:
         raise InputError(f"{path}: nothing in it")
@@ -82,6 +90,28 @@ def is_archive(file: Path) -> bool:
         except zlib.error:
             return False
     return head.startswith((b"WARC/", b"filedesc://", *_ZSTD[:1])) or head[1:4] == _ZSTD[1]
+
+
+def is_package(file: Path) -> bool:
+    """Return whether a file is a zip or tar file with the files of a site, and not a WACZ. Raises OSError."""
+    if is_archive_name(file.name):
+        return False
+    with file.open("rb") as opened:
+        head = opened.read(_LOOK)
+    if head.startswith(b"PK\3\4"):
+        try:
+            with zipfile.ZipFile(file) as archive:
+                names = archive.namelist()
+        except zipfile.BadZipFile:
+            return file.name.lower().endswith(".zip")
+        # A WACZ under another name, or a zip of archive files.
+        return MANIFEST in names or not any(name == "datapackage.json" or is_archive_name(name) for name in names)
+    if head.startswith(_GZIP):
+        try:
+            head = zlib.decompressobj(16 + zlib.MAX_WBITS).decompress(head, _LOOK)
+        except zlib.error:
+            return False
+    return head[257:262] == b"ustar" or file.name.lower().endswith((".tar", ".tar.gz", ".tgz"))
 
 
 def is_archive_name(name: str) -> bool:

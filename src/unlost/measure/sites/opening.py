@@ -9,6 +9,7 @@ from unlost.measure.resource import Site
 from unlost.measure.sites import kinds
 from unlost.measure.sites.folder_site import read_folder
 from unlost.measure.sites.kinds import Kind
+from unlost.measure.sites.packed_site import read_package
 from unlost.measure.sites.recovery_site import read_recovery
 from unlost.measure.sites.warc_site import read_warcs
 
@@ -23,7 +24,8 @@ def open_site(
     """Return the site that is kept at a place: it is read from its beginning to its end, in bounded memory.
 
     path: the folder of a recovery; a WARC, ARC or WACZ; a folder of nothing else than these, which are one site
-        together; or any other folder, with a folder for each host in it, or `base`, the address that it had.
+        together; or any other folder, with a folder for each host in it, or `base`, the address that it had; or what
+        `unlost export` wrote: a folder, a zip or a tar file.
     ignore_case: whether letter case does not count in names.
     on_read: is told now and then how many bytes have been read, of as many as `size_of` says.
 
@@ -32,12 +34,14 @@ def open_site(
     """
     place = Path(path)
     kind, files = kinds.kind_of(place)
-    if base is not None and kind is not Kind.FOLDER:
+    if base is not None and kind not in (Kind.FOLDER, Kind.PACKAGE):
         raise UsageError(f"{place}: {kind.value}: these know their addresses: leave out --base")
     if kind is Kind.RECOVERY:
         return read_recovery(place, ignore_case=ignore_case, on_read=on_read)
     if kind is Kind.ARCHIVES:
         return read_warcs(files, ignore_case=ignore_case, on_read=on_read)
+    if kind is Kind.PACKAGE:
+        return read_package(place, base=base, ignore_case=ignore_case, on_read=on_read)
     return read_folder(place, base=base, ignore_case=ignore_case, on_read=on_read)
 
 

@@ -73,6 +73,12 @@ class History:
             ).fetchone()
         return _visit(row), int(struck)
 
+    def discard(self, visit: Visit) -> None:
+        """Forget a visit that is not over, and everything that it saw."""
+        with transaction(self._data):
+            self._clear()
+            self._data.execute("DELETE FROM visit WHERE id = ? AND stage <> ?", (visit.id, Stage.DONE))
+
     def present(self, visit: Visit) -> Present:
         """Return the tables of a visit that goes on."""
         return Present(self._file, visit)

@@ -1,7 +1,7 @@
 """Visits sites again and again: looks at each, checks it, and says what has become of it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +11,7 @@ from unlost import dates
 from unlost import uri as addresses
 from unlost.clock import Clock
 from unlost.crawl.resource import LiveResource, Outcome
+from unlost.errors import OfflineError
 from unlost.measure.availability.asking import Looks, Means
 from unlost.measure.availability.checking import Checked, Depth, LiveSite, begun, check_site
 from unlost.measure.availability.sources import prefix_of
@@ -26,6 +27,7 @@ from unlost.measure.watching.on_loss import OnLoss
 MOST_KNOWN = 10_000
 """Resources of a site that are looked for at every visit, though nothing may lead to them any more."""
 
+_OFFLINE_SECONDS = 600.0  # before sites are visited again after there was no network
 _LONGEST_SLEEP = 3_600.0  # seconds, before the clock is looked at again: it may have jumped
 
 
@@ -89,6 +91,9 @@ class Watcher:
 
     every: seconds between two visits of a site. on_loss: what is run when one is lost.
     tell: gets what was seen, after each visit.
+    network: returns the error that says that there is no network; None if there is one. It is asked before a site is
+        said to be gone.
+    tell_offline: gets that error in `watch`, which then tries again after some time.
     """
 
     def __init__(
@@ -102,6 +107,8 @@ class Watcher:
         every: float,
         on_loss: OnLoss | None = None,
         tell: Callable[[Visited], None] = lambda _: None,
+        network: Callable[[], Awaitable[OfflineError | None]] | None = None,
+        tell_offline: Callable[[OfflineError], None] = lambda _: None,
     ) -> None:
         self._file = file
         self._clock = clock
@@ -111,13 +118,20 @@ class Watcher:
         self._every = every
         self._on_loss = on_loss
         self._tell = tell
+        self._network = network
+        self._tell_offline = tell_offline
 
     async def watch(self, urls: Sequence[str]) -> None:
         """Visit sites whenever it is time, until it is cancelled."""
         while True:
-            for url in urls:
-                if self.due(url) <= self._clock.now():
-                    await self.visit(url)
+            try:
+                for url in urls:
+                    if self.due(url) <= self._clock.now():
+                        await self.visit(url)
+            except OfflineError as error:
+                self._tell_offline(error)
+                await self._clock.sleep(_OFFLINE_SECONDS)
+                continue
             left = min(map(self.due, urls)) - self._clock.now()
             await self._clock.sleep(min(_LONGEST_SLEEP, max(1.0, left)))
 
@@ -132,18 +146,26 @@ class Watcher:
             return last + self._every
 
     async def visit(self, url: str) -> Visited:
-        """Visit one site, or go on with a visit that was interrupted, and return what came of it."""
+        """Visit one site, or go on with a visit that was interrupted, and return what came of it.
+
+        Raises OfflineError if there is no network: then the visit is not counted.
+        """
         with explained(self._file), VisitsFile(self._file) as opened:
             history = History(opened, opened.site(url))
             losses = Losses(opened, history.site)
             visit, struck = await begun(history, self._clock)
-            found = losses.look(visit)
-            if found is None:
-                found = await look_at(url, losses.pages(), self._sites.glances)
-                losses.note_look(visit, found)
-            known = history.known(MOST_KNOWN)
-            async with self._site(url, found.look, known, visit) as site:
-                checked = await check_site(history, visit, site, self._means, self._depth)
+            try:
+                found = losses.look(visit)
+                if found is None:
+                    found = await look_at(url, losses.pages(), self._sites.glances)
+                    await self._check_network(found)
+                    losses.note_look(visit, found)
+                known = history.known(MOST_KNOWN)
+                async with self._site(url, found.look, known, visit) as site:
+                    checked = await check_site(history, visit, site, self._means, self._depth)
+            except OfflineError:
+                history.discard(visit)
+                raise
             noted: list[tuple[Lost | None, bool]] = []
             look = found.look
             # With the end of the visit: a kill in between would let a loss go unnoticed until the next one.
@@ -153,6 +175,11 @@ class Watcher:
             visited = Visited(url, checked, found, lost, is_news, struck, trouble)
         self._tell(visited)
         return visited
+
+    async def _check_network(self, found: SiteLook) -> None:
+        """Raise OfflineError if a site seems to be gone, and the cause is the local network."""
+        if found.look.is_gone and self._network is not None and (error := await self._network()) is not None:
+            raise error
 
     def _site(self, url: str, look: Look, known: Sequence[str], visit: Visit) -> AbstractAsyncContextManager[LiveSite]:
         moment = dates.from_epoch(str(int(visit.time)))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
+from urllib.parse import urlsplit
 
 from unlost import dates
 from unlost.errors import DateError, InputError
@@ -18,7 +19,7 @@ from unlost.recover.export.entry import Entry
 from unlost.recover.export.exported import Exported
 from unlost.recover.export.external import External
 from unlost.recover.export.links import SiteLinks
-from unlost.recover.export.manifest import Manifest
+from unlost.recover.export.manifest import MANIFEST, ManifestEntry, ManifestHeader, ManifestWriter, digest_of
 from unlost.recover.export.placed import Placed
 from unlost.recover.export.placing.style import Style
 from unlost.recover.export.site_map import Kind, SiteMap
@@ -79,16 +80,12 @@ class _Export:
         self._wanted = wanted
         self._site = SiteMap(contents, Style(browsable=wanted.rewrite, windows=wanted.windows))
         self._links = SiteLinks(self._site, wanted.external)
+        self._manifest = ManifestWriter()
         self._placed: list[Placed] = []
         self._unread: set[str] = set()  # paths that stay without a file
-        self._manifest = Manifest()
         self._done = Exported(renamed=dict(sorted(self._site.renamed.items())), redirects=len(contents.redirects))
 
     def run(self, listener: Listener) -> Exported:
-        with self._manifest:
-            return self._run(listener)
-
-    def _run(self, listener: Listener) -> Exported:
         for entry in self._contents.files:
             self._write(entry)
             listener.on_file()
@@ -96,7 +93,7 @@ class _Export:
             raise nothing_readable(self._done.problems)
         if self._wanted.hosting:
             self._write_hosting()
-        self._manifest.write_into(self._target, self._contents, self._site.paths.values(), _FIRST)
+        self._write_manifest()
         plan = self._contents.plan
         if plan is not None:
             start = self._site.destination(plan.url, Use.PAGE)
@@ -113,15 +110,31 @@ class _Export:
             self._unread.add(path)
             return
         with copy.body:
+            digest, size = digest_of(copy.body)
             target = stub_target(copy, entry.mime) if self._wanted.hosting else None
             if self._wanted.rewrite:
                 result = made(copy, entry.mime, self._links.of_page(path, record.capture))
             else:
                 result = Made(copy.body, told_charset(copy))
             self._done.bytes += _size(result.body)
+            file_digest, file_size = (digest, size) if result.body is copy.body else digest_of(result.body)
             self._target.add(path, result.body, _moment(record.capture.datetime))
+        capture = record.capture
+        self._manifest.add(
+            ManifestEntry(
+                path,
+                capture.uri,
+                capture.datetime,
+                capture.archive,
+                entry.mime,
+                digest,
+                size,
+                file_digest,
+                file_size,
+                self._contents.doubts.get(entry.name),
+            )
+        )
         self._done.files += 1
-        self._manifest.add(path, record.capture, self._contents.doubts.get(entry.name))
         self._count(result)
         if self._wanted.hosting:
             self._placed.append(Placed(record.capture.uri, path, entry.mime, result.charset, target))
@@ -156,6 +169,13 @@ class _Export:
         if found.kind is Kind.MISSING or found.path == each.path:
             return replace(each, to=None)
         return replace(each, to=self._uris.get(found.path or "", found.uri))
+
+    def _write_manifest(self) -> None:
+        home = None if self._contents.plan is None else urlsplit(self._contents.plan.url)
+        base = f"{home.scheme}://{home.netloc}/" if home is not None and self._wanted.rewrite else None
+        header = ManifestHeader(base, tuple(self._done.hosting), dict(self._contents.substitutes))
+        with self._manifest.finish(header) as body:
+            self._target.add(MANIFEST, body, _FIRST)
 
     def _redirected(self) -> Iterator[Placed]:
         """Yield addresses that lead to others: redirects, and other spellings that links have."""

@@ -27,7 +27,7 @@ from unlost.refresh.visit import Visit
 
 _TRIES = 2  # visits of what broke off or took too long
 _AGAIN = frozenset({"timeout", "reset"})
-_GONE = frozenset({"refused", "unreachable"})
+_GONE = frozenset({"refused", "dns", "unreachable", "proxy"})
 _PATIENT = 5  # visits in a row that find nobody: then the host is left alone
 _REST_SECONDS = 3_600.0  # for how long that is said to be
 

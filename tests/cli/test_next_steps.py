@@ -1,0 +1,68 @@
+"""Each command names the next one, on stderr, and not to programs."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run import unlost
+from tests.recover.export.made import Copy, recovered
+from tests.recover.site import ROOT
+from tests.recover.village import running, village
+from tests.vault.made import server_files, static_site
+
+
+def next_steps(*arguments: str, code: int = 0, **env: str) -> list[str]:
+    """Run a command, and return what it names as the next step."""
+    done = unlost(*arguments, env=env)
+    assert done.returncode == code, done.stderr
+    return [line for line in done.stderr.decode().splitlines() if line.startswith("unlost: next: ")]
+
+
+def test_from_recovery_to_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`recover` names `report` and `export`, `report` names `export`, and `export` says how to open what it wrote."""
+    monkeypatch.chdir(tmp_path)
+    with running(village()) as found:
+        registry = str(found.registry(tmp_path))
+        words = ("recover", ROOT, "--archives", registry, "-o", "my site")
+        (step,) = next_steps(*words, "--dry-run")
+        assert step == "unlost: next: the same command without --dry-run recovers the site"
+        report, export = next_steps(*words)
+        assert "`unlost report 'my site'`" in report
+        assert "`unlost export 'my site' --to SITE`" in export
+        assert next_steps(*words, "--json") == []
+    (step,) = next_steps("report", "my site")
+    assert step == "unlost: next: `unlost export 'my site' --to SITE` makes a site of what came back"
+    for options in (["--json"], ["--tsv"], ["--list", "recovered"]):
+        assert next_steps("report", "my site", *options) == []
+    (step,) = next_steps("export", "my site", "--to", "site")
+    assert step == "unlost: next: open site/index.html in a browser"
+    (step,) = next_steps("export", "my site", "--to", "site.zip")
+    assert step == "unlost: next: unpack it, and open index.html in a browser"
+    (step,) = next_steps("export", "my site", "--to", "hosted", "--as", "hosting")
+    assert step == "unlost: next: copy hosted to the server, with the rules that docs/hosting.md explains"
+    (step,) = next_steps("export", "my site", "--to", "site.wacz")
+    assert "https://replayweb.page/" in step
+    assert next_steps("export", "my site", "--to", "other", "--json") == []
+
+
+def test_compare_names_how_to_list_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only if something is missing, and something came back."""
+    monkeypatch.chdir(tmp_path)
+    copies = [Copy(f"{ROOT}{name}", f"<title>{name}".encode()) for name in ("", "a")]
+    recovered(tmp_path / "both", copies)
+    recovered(tmp_path / "one", copies[:1])
+    (step,) = next_steps("compare", "both", "one")
+    assert step == "unlost: next: `unlost compare both one --list missing` names what is missing"
+    assert next_steps("compare", "one", "both") == []
+    assert next_steps("compare", "both", "one", "--json") == []
+
+
+def test_a_vault_from_plan_to_pages(tmp_path: Path) -> None:
+    """`vault plan` names `pack`, which names `inject`, which names `verify`."""
+    server, site, vault = str(server_files(tmp_path)), str(static_site(tmp_path)), str(tmp_path / "v")
+    (step,) = next_steps("vault", "plan", server, "--pages", site)
+    assert "`unlost vault pack`" in step
+    (step,) = next_steps("vault", "pack", server, "--pages", site, "--vault", vault)
+    assert f"`unlost vault inject SITE --vault {vault}`" in step
+    (step,) = next_steps("vault", "inject", site, "--vault", vault)
+    assert f"`unlost vault verify {site} --vault {vault}`" in step

@@ -1,0 +1,154 @@
+"""Commands without a network: one message, exit code 4, and nothing left behind."""
+
+import json
+import re
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_archives import entry
+from tests.formats.warcs import member, record
+from tests.neighbours.process import free_port
+from unlost.archives.asking import addresses
+from unlost.archives.manners.ledger import Ledger
+from unlost.cli.asking import accounts
+from unlost.cli.main import run
+from unlost.measure.visits.file import VisitsFile
+from unlost.measure.visits.history import History
+from unlost.measure.visits.losses import Losses
+
+OFFLINE = "unlost: You seem to be offline: none of 14 archives could be reached (name resolution failed)\n"
+
+
+@pytest.fixture(autouse=True)
+def offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Let no name be resolved, and work in an empty folder."""
+
+    async def failing(_: object) -> list[addresses.AddressInfo]:
+        raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
+
+    monkeypatch.setattr(addresses, "_looked_up", failing)
+    monkeypatch.setenv("UNLOST_CONTACT", "me@example.org")
+    monkeypatch.delenv("UNLOST_ARCHIVES", raising=False)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["recover", "lost.example"],
+        ["recover", "lost.example", "--dry-run"],
+        ["recover", "lost.example", "--policy", "naive"],
+        ["recover", "lost.example", "--policy", "exhaustive", "-o", "folder"],
+        ["timemap", "http://lost.example/"],
+        ["timegate", "http://lost.example/", "2014"],
+        ["archives", "test"],
+        ["check", "http://lost.example/"],
+    ],
+    ids=" ".join,
+)
+def test_offline_is_one_message(arguments: list[str], capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """No warning for each archive, no folder, no block, and nothing on stdout."""
+    assert run(arguments) == 4
+    said = capfd.readouterr()
+    assert said.out == ""
+    # An estimate queries only the archives that list a site; a probe before a site is said to be gone, those with TLS.
+    assert re.sub(r"of \d+ arch", "of 14 arch", said.err) == OFFLINE
+    assert not list(tmp_path.iterdir())
+    assert accounts().read("web.archive.org").blocked_until == 0
+
+
+def test_nothing_is_counted_as_sent(capfd: pytest.CaptureFixture[str]) -> None:
+    """Neither by the daily quota of an archive, nor by the next command."""
+    assert run(["archives", "test", "archive.today"]) == 4
+    counted = accounts().read("archive.today").counted
+    assert [count for _, count in counted.values()] == [0]
+    assert "captcha" not in capfd.readouterr().err
+
+
+def test_a_recovery_that_was_begun_stays(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Without a network, a folder with results is not touched."""
+    warc = tmp_path / "site.warc.gz"
+    page = b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n\r\n<title>Here</title><p>Some words of a page."
+    warc.write_bytes(member(record(page, uri="http://lost.example/")))
+    registry = tmp_path / "r.toml"
+    registry.write_text('[[archive]]\nid = "mine"\nname = "Mine"\nkind = "files"\nfolder = "site.warc.gz"\n')
+    assert run(["recover", "lost.example", "--archives", "r.toml"]) == 0
+    before = sorted(each.name for each in (tmp_path / "lost.example.recovery").iterdir())
+    capfd.readouterr()
+    assert run(["recover", "lost.example"]) == 4
+    assert capfd.readouterr().err == OFFLINE
+    assert sorted(each.name for each in (tmp_path / "lost.example.recovery").iterdir()) == before
+
+
+def test_local_sources_are_used_without_a_network(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The archives on the network are summed up in one warning; what is on this disk is recovered."""
+    page = b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n\r\n<title>Here</title><p>Some words of a page."
+    (tmp_path / "site.warc.gz").write_bytes(member(record(page, uri="http://lost.example/")))
+    mine = '[[archive]]\nid = "mine"\nname = "Mine"\nkind = "files"\nfolder = "site.warc.gz"\n'
+    (tmp_path / "r.toml").write_text(f'extends = "default"\n{mine}')
+    assert run(["recover", "lost.example", "--archives", "r.toml", "--json"]) == 4
+    said = capfd.readouterr()
+    assert json.loads(said.out.splitlines()[-1])["recovered"] == 1
+    assert said.err.count("You seem to be offline: none of 14 archives could be reached") == 1
+    assert "archive.org" not in said.err
+
+
+def test_a_server_of_ones_own_that_is_not_running_is_not_being_offline(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """On this machine a refused connection is what it is."""
+    (tmp_path / "r.toml").write_text(entry("one", free_port()) + entry("two", free_port()))
+    assert run(["archives", "test", "--archives", "r.toml"]) == 4
+    said = capfd.readouterr()
+    assert said.out.count("\trefused\t") == 2
+    assert "offline" not in said.err
+
+
+def test_a_network_that_refuses_everything(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A firewall that refuses every host blocks no archive for the commands that follow."""
+
+    async def here(place: addresses.Place) -> list[addresses.AddressInfo]:
+        return [addresses.literal(addresses.Place("127.0.0.1", place.port))]
+
+    monkeypatch.setattr(addresses, "_looked_up", here)
+    port = free_port()
+    lines = [entry(name, port).replace("127.0.0.1", f"{name}.example") for name in ("one", "two")]
+    (tmp_path / "r.toml").write_text("".join(lines).replace("limits = []\n", ""))
+    for _ in range(2):
+        assert run(["recover", "lost.example", "--archives", "r.toml"]) == 4
+        reason = "none of 2 archives could be reached (connection refused)"
+        assert capfd.readouterr().err == f"unlost: You seem to be offline: {reason}\n"
+    assert accounts().read("one").blocked_until == accounts().read("two").blocked_until == 0
+    assert accounts().read("three") == Ledger()
+    assert not (tmp_path / "lost.example.recovery").exists()
+
+
+def test_a_watch_without_a_network_counts_no_loss(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Three visits that could not be made are none: nothing is recorded, and no command is run."""
+    arguments = ["watch", "http://site.example/", "--once", "--delay", "0", "--on-loss", f"touch {tmp_path / 'lost'}"]
+    for _ in range(3):
+        assert run(arguments) == 4
+        said = capfd.readouterr()
+        assert said.out == ""
+        assert re.sub(r"of \d+ arch", "of 14 arch", said.err) == OFFLINE.replace(
+            "\n", ". No visit was counted: it is not known whether the site is there\n"
+        )
+    assert not (tmp_path / "lost").exists()
+    with VisitsFile(tmp_path / "site.example.watch.sqlite", is_read_only=True) as file:
+        ((number, _),) = file.sites()
+        history = History(file, number)
+        assert (history.visits(), history.going_on()) == ([], None)
+        assert Losses(file, number).all() == []
+
+
+@pytest.mark.parametrize("name", ["nosuch.txt", "./nosuch", "folder/nosuch", "sites.csv"])
+def test_a_list_of_sites_that_does_not_exist(name: str, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """What looks like the name of a file is not taken for a host."""
+    assert run(["watch", name, "--once"]) == 3
+    reason = "cannot be read: No such file or directory: give the URL of a site, or a file with URLs, one a line"
+    assert capfd.readouterr().err == f"unlost: {name.removeprefix('./')}: {reason}\n"
+    assert not list(tmp_path.iterdir())
