@@ -84,6 +84,15 @@ def test_crawl_traps_and_duplicates_are_left_out_and_reported(tmp_path: Path) ->
     assert {"a/b/a/b/a/b/c", "calendar/2091/07/", "article?utm_source=mail"} <= run.outcome().keys()
 
 
+def test_a_robots_file_that_is_an_error_is_left_out(tmp_path: Path) -> None:
+    """It is listed, and reported as left out with its reason, like any other listed error that no page links to."""
+    run = complete(tmp_path, Stub("a", [page(""), page("robots.txt", status=404)]))
+    result = run()
+    assert result.is_done
+    assert result.left_out == {NO_CONTENT: 1}
+    assert (result.counts[Standing.LISTED], result.counts[Standing.MISSING]) == (1, 0)
+
+
 def test_what_a_link_leads_to_is_no_duplicate(tmp_path: Path) -> None:
     """It is fetched, so that the link works, but its bytes are not requested twice."""
     stub = Stub("a", [page("", "article?utm_source=mail"), page("article?utm_source=mail", body=b"<p>x")])

@@ -165,7 +165,10 @@ class Serving:
         self._tell("missing", {"uri": resource.uri, "reason": why})
 
     def _is_needed(self, resource: Resource) -> bool:
-        return resource.is_linked or resource.name in self._scope.named
+        if resource.name in self._scope.named:
+            return True
+        # The queue counts robots.txt and the sitemap as linked, although no page links to them.
+        return self._state.resources.is_linked(resource.id) if resource.use is Use.LIST else resource.is_linked
 
     def _substitute_for(self, resource: Resource) -> Resource | None:
         """Return the resource with the same path and another query whose capture is closest in time, if one is listed.
@@ -201,7 +204,8 @@ class Serving:
     def _is_only_looked_for(self, resource: Resource) -> bool:
         """Return whether nobody can say that a resource ever was: a list that sites may have, a guess from a script."""
         if resource.use is Use.LIST:
-            return not self._state.resources.is_linked(resource.id)
+            is_listed = self._plan.policy is Policy.COMPLETE and bool(self._state.captures.of(resource.id))
+            return not is_listed and not self._state.resources.is_linked(resource.id)
         if resource.was_recovered or resource.name in self._scope.named:
             return False
         is_listed = self._plan.policy.uses_listings and bool(self._state.captures.of(resource.id))

@@ -10,6 +10,7 @@ from tests.archives.asking.loops import Run, run
 from tests.neighbours.faults import Talk
 from unlost.archives.asking import pool
 from unlost.archives.asking.addresses import SystemResolver, parse
+from unlost.errors import FailedError
 
 __all__ = ["run"]
 
@@ -48,6 +49,14 @@ FORMS = {
     "old": (b"HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\nok", 200, b"ok", False),
     "old and kept": (b"HTTP/1.0 200 OK\r\nconnection: keep-alive\r\ncontent-length: 2\r\n\r\nok", 200, b"ok", True),
     "a space before the colon": (b"HTTP/1.1 200 OK\r\ncontent-length : 2\r\n\r\nok", 200, b"ok", True),
+    "a malformed field name": (
+        b"HTTP/1.1 200 OK\r\nX-Content Type Options: a\r\n b\r\nno colon\r\nX-Any : 1\r\ncontent-length: 2\r\n\r\nok",
+        200, b"ok", True,
+    ),
+    "a malformed field name after a word in between": (
+        b"HTTP/1.1 103 Early Hints\r\na b: c\r\n\r\nHTTP/1.1 200 OK\r\nd e: f\r\ncontent-length: 2\r\n\r\nok",
+        200, b"ok", True,
+    ),
     "more than it said": (OK + b"and more", 200, b"ok", False),
     "an answer to nothing": (OK + OK, 200, b"ok", False),
 }  # fmt: skip
@@ -69,9 +78,10 @@ def test_an_answer_is_read_in_whatever_form_it_comes(
     run(ask)
 
 
-def test_an_answer_comes_in_whatever_pieces(run: Run) -> None:
+@pytest.mark.parametrize("form", ["words in between", "a malformed field name after a word in between"])
+def test_an_answer_comes_in_whatever_pieces(run: Run, form: str) -> None:
     """A byte at a time, too."""
-    answer = FORMS["words in between"][0]
+    answer = FORMS[form][0]
 
     async def answering(talk: Talk) -> None:
         for place in range(len(answer)):
@@ -149,6 +159,18 @@ def test_a_length_that_is_too_short_can_be_passed_over(run: Run, end: str) -> No
                 reply = await it.ask(to_end=to_end)
                 with reply.body:
                     assert (reply.body.read(), reply.header("x-a")) == (expected, "content-length: 9")
+
+    run(ask)
+
+
+def test_a_body_shorter_than_its_length_is_broken(run: Run) -> None:
+    """Also where a longer one would be read to its end."""
+
+    async def ask() -> None:
+        async with asking(script(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nwhole", close=True)) as it:
+            with pytest.raises(FailedError) as raised:
+                await it.ask(to_end=True)
+            assert raised.value.kind == "reset"
 
     run(ask)
 

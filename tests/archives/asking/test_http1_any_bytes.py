@@ -15,7 +15,8 @@ WORDS = st.sampled_from(
         b"Content-Length: 5\r\n", b"content-length: -1\r\n", b"Content-Length: 99999999999999999999\r\n",
         b"Transfer-Encoding: chunked\r\n", b"transfer-encoding: gzip, chunked\r\n",
         b"Connection: upgrade\r\nUpgrade: x\r\n",
-        b"X: \xff\xfe\r\n", b" folded\r\n", b"\r\n", b"\n", b"5\r\nhello\r\n", b"0\r\n\r\n",
+        b"X: \xff\xfe\r\n", b"X Y: 1\r\n", b"X : 2\r\n", b" folded\r\n", b"\r\n", b"\n",
+        b"5\r\nhello\r\n", b"0\r\n\r\n",
         b"ffffffffffffffff\r\n", b"hello", b"\0",
     ]
 )  # fmt: skip
@@ -85,6 +86,8 @@ def heard(pieces: list[bytes], *, to_end: bool, is_bodiless: bool) -> tuple[obje
 )  # fmt: skip
 @example(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", [1, 1, 1], False, False)
 @example(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhello", [20, 19], True, False)
+@example(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello", [20, 19], True, False)
+@example(b"HTTP/1.1 200 OK\r\nX Y: 1\r\nContent-Length: 5\r\n\r\nhello", [20, 19], False, False)
 def test_any_bytes_in_any_pieces(text: bytes, sizes: list[int], to_end: bool, is_bodiless: bool) -> None:
     """Nothing but what askers know is raised; an answer that is whole is the same, however it comes."""
     whole = heard([text], to_end=to_end, is_bodiless=is_bodiless)

@@ -4,10 +4,12 @@ import asyncio
 import gzip
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 
 import pytest
 
 from tests.archives.collected import a_courier
+from tests.neighbours.faults import Talk, faulty
 from tests.neighbours.scripted import Answer, Scripted, scripted
 from unlost.archives.archive import Archive, Kind
 from unlost.archives.clients.replay import Replay
@@ -283,6 +285,34 @@ def test_a_copy_that_was_cut_is_told() -> None:
             assert replay.problems.counts == told
 
     with_archive({}, talk)
+
+
+def test_wrong_lengths_are_ignored_after_the_first() -> None:
+    """An archive that passes on captured lengths that are too short gets one request more, not one a capture."""
+    whole = b"a body and two bytes more"
+    capture = Capture(PAGE, "com,example)/page", DATE, digest="sha256:" + hashlib.sha256(whole).hexdigest())
+
+    async def answering(talk: Talk) -> None:
+        await talk.answer(200, whole, content_length=str(len(whole) - 2), memento_datetime=HTTP_DATE)
+
+    async def run() -> None:
+        async with faulty(answering) as server, a_courier() as courier:
+            archive = Archive("a", "A", Kind.WAYBACK, replay=f"{server.url}/web/{{datetime}}id_/{{uri}}")
+            replay = Replay(archive, courier, Problems())
+            address = f"{server.url}{RAW}"
+            for number in range(12):
+                copy = await replay.copy(PAGE, address, capture)
+                assert copy is not None
+                with copy.body:
+                    assert copy.body.read() == whole
+                assert len(server.asked) == number + 2
+            without = await replay.copy(PAGE, address, replace(capture, digest=None))
+            assert without is not None  # nothing says that its length is wrong
+            with without.body:
+                assert without.body.read() == whole[:-2]
+            assert replay.problems.counts == {}
+
+    asyncio.run(run())
 
 
 def test_addresses_of_copies() -> None:

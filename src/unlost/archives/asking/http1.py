@@ -16,7 +16,9 @@ _A_DAY = 86_400.0
 _LOST = "closed before the end"
 _LENGTHS = ("content-length", "transfer-encoding")
 _END_OF_HEAD = re.compile(rb"\r?\n\r?\n")
-_LENGTH = re.compile(rb"(?im)^content-length[ \t]*:[^\n]*\n")
+_LENGTH = re.compile(rb"(?im)^content-length[ \t]*:[ \t]*(\d{0,19})[^\n]*\n")
+_STATUS = re.compile(rb"HTTP/1\.[01] (\d)\d\d")
+_FIELD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t]*(:[^\n]*)")
 _MAX_WAITING = 1 << 19  # bytes of a body that wait to be fetched; then the other side has to
 
 
@@ -47,6 +49,10 @@ class Connection(asyncio.Protocol):
         self._bodiless = 0
         self._is_bodiless = False
         self._unread: bytes | None = None  # the head as far as it came, if its length is not to be believed
+        self._promised: int | None = None  # the length that is not believed: fewer bytes are not all of the body
+        self._received = 0
+        self._parsed = b""  # what the parser got of the head
+        self._is_head_malformed = False
         self._has_head = self._has_ended = False
         self._ends_with_connection = False
         self._keeps = True
@@ -77,7 +83,8 @@ class Connection(asyncio.Protocol):
     def send(self, request: bytes, *, to_end: bool = False, is_bodiless: bool = False) -> None:
         """Send a question. It is on its way when this returns; whether it could be sent, `head` tells.
 
-        to_end: whether the body is all that comes until the other side closes the connection, whatever length it tells.
+        to_end: whether the body is all that comes until the other side closes the connection, also if that is more
+            than its length says.
         is_bodiless: whether the answer is a head alone, whatever length it tells, as to HEAD.
         """
         if self._is_bodiless:
@@ -85,6 +92,8 @@ class Connection(asyncio.Protocol):
         self._is_bodiless = is_bodiless
         self.asked += 1
         self._unread = b"" if to_end else None
+        self._promised, self._received = None, 0
+        self._parsed, self._is_head_malformed = b"", False
         self.headers = []
         self._bodiless = 0
         self._has_head = self._has_ended = False
@@ -182,7 +191,7 @@ class Connection(asyncio.Protocol):
             return
         count = len(self._pieces)
         try:
-            self._parser.feed_data(data if self._unread is None else self._without_length(data))
+            self._parse(data if self._unread is None else self._without_length(data))
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             self._fail(NotHttpError(str(error)))
         if len(self._pieces) == count:
@@ -190,6 +199,31 @@ class Connection(asyncio.Protocol):
             self._bodiless += len(data)
             if self._bodiless > MAX_HEAD_BYTES:
                 self._fail(NotHttpError(f"fields of more than {MAX_HEAD_BYTES} bytes"))
+
+    def _parse(self, data: bytes) -> None:
+        """Give data to the parser. Fields with malformed names are skipped, as browsers do."""
+        if self._has_head:
+            self._parser.feed_data(data)
+            return
+        self._parsed += data
+        if not self._is_head_malformed:
+            try:
+                self._parser.feed_data(data)
+            except httptools.HttpParserError:
+                self._parsed = self._parsed.lstrip(b"\r\n")
+                if self._has_head or self._has_ended or not _STATUS.match(self._parsed):
+                    raise
+                self._is_head_malformed = True
+            else:
+                if self._has_head:
+                    self._parsed = b""
+                return
+        end = _end_of_head(self._parsed)
+        if end is not None:
+            text, self._parsed = self._parsed, b""
+            self._begin()
+            self.headers = []
+            self._parser.feed_data(_without_malformed_fields(text[:end]) + text[end:])
 
     def _without_length(self, data: bytes) -> bytes:
         """Return what came up to here without the field that tells a length, once the head is whole."""
@@ -200,6 +234,8 @@ class Connection(asyncio.Protocol):
             return b""
         self._unread = None
         place = end.end() if end else len(text)
+        told = _LENGTH.search(text, 0, place)
+        self._promised = int(told[1]) if told and told[1] else None
         return _LENGTH.sub(b"", text[:place]) + text[place:]
 
     def _fail(self, failure: Exception) -> None:
@@ -214,7 +250,8 @@ class Connection(asyncio.Protocol):
         """End the answer with the connection if that is how it ends; else it is broken."""
         self._keeps = False
         if not self._has_ended and self._failure is None:
-            if self._has_head and self._ends_with_connection and exc is None:
+            is_whole = self._promised is None or self._received >= self._promised
+            if self._has_head and self._ends_with_connection and exc is None and is_whole:
                 self._has_ended = True
             else:
                 reason = str(exc or _LOST)
@@ -256,6 +293,7 @@ class Connection(asyncio.Protocol):
         if self._has_ended:
             return
         self._pieces.append(body)
+        self._received += len(body)
         self._waiting += len(body)
         if self._waiting > _MAX_WAITING and not self._is_paused and self._transport is not None:
             self._is_paused = True
@@ -272,6 +310,33 @@ class Connection(asyncio.Protocol):
             self._has_ended = True
             self._keeps = self._keeps and self._parser.should_keep_alive()
             self._wake()
+
+
+def _end_of_head(text: bytes) -> int | None:
+    """Return where the head of a response ends, after those of informational ones; None if it is not all there."""
+    place = 0
+    while end := _END_OF_HEAD.search(text, place):
+        status = _STATUS.match(text, place)
+        if status is None or status[1] != b"1":
+            return end.end()
+        place = end.end()
+    return None
+
+
+def _without_malformed_fields(head: bytes) -> bytes:
+    """Return a head without the lines that are not a field, and without space before colons."""
+    lines: list[bytes] = []
+    is_skipped = False  # with the lines that continue it
+    for line in head.split(b"\n"):
+        field = _FIELD.match(line)
+        if field is not None:
+            lines.append(field[1] + field[2])
+            is_skipped = False
+        elif line in (b"", b"\r") or _STATUS.match(line) or (line[:1] in (b" ", b"\t") and not is_skipped):
+            lines.append(line)
+        else:
+            is_skipped = True
+    return b"\n".join(lines)
 
 
 def _expire(waiter: "asyncio.Future[None]") -> None:

@@ -23,6 +23,7 @@ MAX_COPY_BYTES = 1 << 28
 """A larger copy is not fetched: the answer is FailedError of kind `too-large`. It is kept on disk, not in memory."""
 
 _SMALL = 1 << 16  # bytes of a body that is read in less time than it takes to have another thread do it
+_READ_TO_END = 50  # responses, after one whose length was wrong, until a length is believed again
 _HOPS = 5  # redirects from one address to a copy; two are usual: to the host, to the closest date
 
 _PREFIX = "x-archive-orig-"
@@ -51,17 +52,19 @@ class Arrival:
     is_rewritten: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Replay:
     """The stored copies of one archive.
 
     plain_headers: whether original headers come back under their own names, too (pywb), or only with a prefix.
+    read_to_end: for how many more responses Content-Length is ignored, since the last one that was checked was wrong.
     """
 
     archive: Archive
     courier: Asks
     problems: Problems
     plain_headers: bool = False
+    read_to_end: int = 0
 
     def raw(self, datetime: str, uri: str) -> str:
         """Return where a copy is as it was captured. Raises UriError, UnsupportedError if nobody knows."""
@@ -78,21 +81,38 @@ class Replay:
         listed: what is known of the copy.
         Raises FailedError of kind `foreign` if it is a copy of another page.
         """
-        arrival = await self.arrive(uri, address, headers)
+        # Only a digest tells which length is right.
+        is_to_end = self.read_to_end > 0 and listed is not None and listed.digest is not None
+        if is_to_end:
+            self.read_to_end -= 1
+        try:
+            arrival = await self.arrive(uri, address, headers, is_to_end=is_to_end)
+        except FailedError:
+            self.read_to_end = 0  # it may be the way of reading that failed
+            raise
         return None if arrival is None else await self.stored(uri, arrival, listed)
 
     async def arrive(
-        self, uri: str, address: str, headers: Mapping[str, str] | None = None, *, stop_at_date: bool = False
+        self,
+        uri: str,
+        address: str,
+        headers: Mapping[str, str] | None = None,
+        *,
+        stop_at_date: bool = False,
+        is_to_end: bool = False,
     ) -> Arrival | None:
         """Follow an archive from an address to a copy of a page; None if it says that it has none.
 
         Redirects to other dates of the page, and to other places of the archive, are followed; one to another page is
-        the copy. stop_at_date: whether it is enough to know the date of the copy.
+        the copy. stop_at_date: whether it is enough to know the date of the copy. is_to_end: whether bodies are read
+        until the archive closes the connection, also if that is more than their length says.
         """
         seen: set[str] = set()
         while len(seen) <= _HOPS and address not in seen:
             seen.add(address)
-            question = Question(address, Work.REPLAY, headers or {}, max_bytes=MAX_COPY_BYTES, redirects=0)
+            question = Question(
+                address, Work.REPLAY, headers or {}, max_bytes=MAX_COPY_BYTES, redirects=0, to_end=is_to_end
+            )
             reply = await self.courier.ask(self.archive, question)
             moment = self._moment(reply)
             link = reply.header("location") if 300 <= reply.status < 400 else None
@@ -150,11 +170,13 @@ class Replay:
         return StoredCopy(capture, headers, body, source=reply.url)
 
     async def _whole(self, reply: Reply, digest: str) -> Reply | None:
-        """Return the same answer with all that comes behind the length that it tells, if that is what the index says.
+        """Return the same response with all that follows the length it declares, if that is what the index says.
 
         Some archives, pywb among them, pass on a captured length that is not the body's: that of its coding, for one.
+        As there are usually more of them, Content-Length is ignored for a while.
         """
         if reply.header("content-length") != str(reply.size):
+            self.read_to_end = 0
             return None
         question = Question(reply.url, Work.REPLAY, max_bytes=MAX_COPY_BYTES, redirects=0, to_end=True)
         try:
@@ -162,6 +184,7 @@ class Replay:
         except FailedError:
             return None
         if again.size > reply.size and await _has_digest(again, digest):
+            self.read_to_end = _READ_TO_END
             reply.body.close()
             return again
         again.body.close()
