@@ -119,6 +119,7 @@ bench: bytecode $(VENV)/.tools $(NEIGHBOURS) ## Speeds as ratios to a baseline o
 	LC_ALL=C $(BIN)/python -m bench.rewriting
 	LC_ALL=C $(BIN)/python -m bench.compare
 	LC_ALL=C $(BIN)/python -m bench.verdicts
+	LC_ALL=C $(BIN)/python -m bench.page_quality
 	LC_ALL=C $(BIN)/python -m bench.refresh_speed
 	LC_ALL=C $(BIN)/python -m bench.refresh
 	LC_ALL=C $(BIN)/python -m bench.vault

@@ -168,6 +168,8 @@ def test_on_a_phone(service: Client, browser: Browser, scheme: str, tmp_path: Pa
             assert _contrast(page, f".s{shade}") >= 4.5 or page.locator(f".s{shade}").count() == 0, shade
         assert _contrast(page, "h1") >= 4.5
         assert _contrast(page, "button") >= 4.5
+        page.locator("h1").evaluate("(heading) => { heading.style = 'color: #999; background: #888'; }")
+        assert _contrast(page, "h1") < 4.5
 
 
 def _contrast(page: Page, selector: str) -> float:

@@ -60,7 +60,10 @@ def test_everybody_can_read_it(browser: Browser, tmp_path: Path, scheme: str) ->
     file, text = tmp_path / "page.html", statistics_page(_figures(tmp_path), "a.cdx")
     planted = text.replace("<main>", '<main><button></button><p style="color: #999; background: #aaa">pale</p>')
     assert faults_of(browser, file, text, scheme) == []
-    assert faults_of(browser, file, planted, scheme) != []
+    assert {each.partition(":")[0] for each in faults_of(browser, file, planted, scheme)} == {
+        "button-name",
+        "color-contrast",
+    }
 
 
 def test_files_are_the_same_every_time(tmp_path: Path) -> None:
