@@ -27,7 +27,12 @@ def test_the_example_comes_back(tmp_path: Path) -> None:
     done = unlost("recover", SITE, "--archives", str(ARCHIVES), "--summary", "s.tsv")
     assert done.returncode == 0
     assert done.stdout == b""
-    assert done.stderr == b"unlost: 4 recovered, 1 missing; 0 requests; in lost.example.recovery\n"
+    first, *more = done.stderr.decode().splitlines()
+    assert first == "unlost: 4 recovered, 1 missing; 0 requests; in lost.example.recovery"
+    assert [line.partition("lost.example.recovery")[0] for line in more] == [
+        "unlost: next: `unlost report ",
+        "unlost: next: `unlost export ",
+    ]
     assert (tmp_path / "lost.example.recovery" / "warc" / "unlost-00001.warc.gz").exists()
     rows = [line.split("\t") for line in (tmp_path / "s.tsv").read_text().splitlines()]
     found = {row[1]: row[4] + " " + row[5] for row in rows if row[2] != "MISSING"}

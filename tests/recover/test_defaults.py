@@ -314,4 +314,4 @@ def test_the_defaults_of_a_plan() -> None:
     """They are those of the command, the API and the service."""
     plan = Plan(SITE)
     assert (plan.policy, plan.page_requisites, plan.drop_rejected) == (Policy.COMPLETE, True, False)
-    assert (plan.requisite_files, plan.requisite_bytes) == (5_000, 1_000_000_000)
+    assert (plan.requisite_files, plan.requisite_bytes) == (5_000, 1 << 30)

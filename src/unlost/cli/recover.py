@@ -45,7 +45,7 @@ def _removed(name: str, hint: str) -> Callable[[Callable[..., None]], Callable[.
         if source not in (None, ParameterSource.DEFAULT):
             raise UsageError(f"{name} was removed: {hint}")
 
-    return click.option(name, is_flag=True, hidden=True, callback=refuse)
+    return click.option(name, is_flag=True, hidden=True, callback=refuse, help=f"Removed: {hint}.")
 
 
 _OPTIONS = (

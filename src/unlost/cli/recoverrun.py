@@ -231,8 +231,7 @@ class Run:
             level="info",
         )
         if self._plan.page_requisites:
-            files, megabytes = self._plan.requisite_files, self._plan.requisite_bytes // 1_000_000
-            most = f"at most {files:,} files and {megabytes:,} MB of other hosts"
+            most = f"at most {self._plan.requisite_files:,} files and {self._given['requisite_bytes']} of other hosts"
             say(
                 f"what pages need from other hosts is not included: {most} (--no-page-requisites for none)",
                 level="info",

@@ -30,7 +30,7 @@ LARGE = 20_000
 """Listed resources that are fetched without a confirmation. More take hours at the rates that archives allow."""
 
 REQUISITE_FILES = 5_000
-REQUISITE_BYTES = 1_000_000_000
+REQUISITE_BYTES = 1 << 30
 """How much is fetched from other hosts, unless a plan says otherwise."""
 
 

@@ -118,7 +118,12 @@ def read_manifest(name: str, lines: Iterable[bytes]) -> tuple[ManifestHeader, It
     base, hosting = found.get("base"), found.get("hosting")
     if found.get("unlost-manifest") != _VERSION or not isinstance(hosting, list):
         raise InputError(f"{name}: expected a manifest of version {_VERSION}: use the version of unlost that wrote it")
-    header = ManifestHeader(base if isinstance(base, str) else None, tuple(map(str, hosting)))
+    substitutes = found.get("substitutes")
+    header = ManifestHeader(
+        base if isinstance(base, str) else None,
+        tuple(map(str, hosting)),
+        {url: str(other) for url, other in substitutes.items()} if isinstance(substitutes, dict) else {},
+    )
     return header, (_entry(name, number, line) for number, line in numbered)
 
 
