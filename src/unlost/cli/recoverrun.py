@@ -270,7 +270,7 @@ class Run:
         total = sum(sent.values())
         self._say_counts(result, total)
         self._say_what_next(result)
-        if result.unlistable:
+        if result.unlistable and self._network.error() is None:
             say(unlistable_sentence(result.unlistable), level="info")
 
     def _say_counts(self, result: Result, total: int) -> None:
