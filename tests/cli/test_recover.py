@@ -188,3 +188,25 @@ def test_recover_does_not_load_the_availability_check(tmp_path: Path) -> None:
     words = ("recover", SITE, "--archives", str(ARCHIVES), "--urls", "urls.txt")
     done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, check=False, timeout=60)
     assert (done.stdout, b"4 recovered" in done.stderr) == (b"[]\n", True), done.stderr
+
+
+@pytest.mark.parametrize(("more", "code", "said"), [((), 2, "give --yes"), (("--yes",), 0, "archives list 4 URLs")])
+def test_many_listed_urls_need_yes_without_a_terminal(more: tuple[str, ...], code: int, said: str) -> None:
+    """The message names the requests; with the option they are sent."""
+    lower = (
+        "import sys\n"
+        "from unlost.recover import recovery\n"
+        "recovery.LARGE = 3\n"
+        "from unlost.cli.main import run\n"
+        "sys.exit(run(sys.argv[1:]))"
+    )
+    words = ("recover", SITE, "--archives", str(ARCHIVES), *more)
+    done = subprocess.run([sys.executable, "-c", lower, *words], capture_output=True, check=False, timeout=60)
+    assert (done.returncode, said in done.stderr.decode()) == (code, True), done.stderr
+    assert (b"4 requests" in done.stderr) is True
+
+
+def test_linked_only_and_a_policy_exclude_each_other() -> None:
+    """Both say how pages are found."""
+    done = unlost("recover", SITE, "--archives", str(ARCHIVES), "--linked-only", "--policy", "exhaustive")
+    assert (done.returncode, b"exclude each other" in done.stderr) == (2, True)

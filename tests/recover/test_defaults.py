@@ -93,6 +93,16 @@ def test_a_robots_file_that_is_an_error_is_left_out(tmp_path: Path) -> None:
     assert (result.counts[Standing.LISTED], result.counts[Standing.MISSING]) == (1, 0)
 
 
+def test_urls_with_session_ids_are_one_resource_and_counted(tmp_path: Path) -> None:
+    """Their captures are those of the URL without the id, and the report says how many there are."""
+    ids = [f"{number:032x}" for number in range(3)]
+    run = complete(tmp_path, Stub("a", [page(""), *(page(f"shop?PHPSESSID={each}") for each in ids)]))
+    assert run().session_ids == 3
+    assert len(run.outcome()) == 2
+    with StateReading(tmp_path) as state:
+        assert state.left_out_counts() == {"session-id": 3}
+
+
 def test_what_a_link_leads_to_is_no_duplicate(tmp_path: Path) -> None:
     """It is fetched, so that the link works, but its bytes are not requested twice."""
     stub = Stub("a", [page("", "article?utm_source=mail"), page("article?utm_source=mail", body=b"<p>x")])

@@ -250,7 +250,7 @@ class Run:
             numbers = {**{standing.value: count for standing, count in counts.items()}, "doubtful": result.doubtful}
             more = {"requests": asked, "closed": closed, "unlisted": result.unlisted, "trapped": result.trapped}
             more |= {"left_out": result.left_out, "unlistable": result.unlistable, "unconfirmed": result.unconfirmed}
-            more["other_host_lookups"] = result.other_host_lookups
+            more |= {"other_host_lookups": result.other_host_lookups, "session_ids": result.session_ids}
             more["problems"] = {name: found.counts for name, found in self._complaints.items() if found.counts}
             click.echo(
                 dumps({"event": "done", "folder": str(self._folder), **numbers, "failed": result.failed, **more})
@@ -276,6 +276,8 @@ class Run:
     def _say_counts(self, result: Result, total: int) -> None:
         for reason, count in result.left_out.items():
             say(f"{count:,} listed URLs left out: {LEFT_OUT.get(reason, reason)}", level="note")
+        if result.session_ids:
+            say(f"{result.session_ids:,} listed URLs with session ids: taken for the URL without them", level="note")
         left_out = sum(result.left_out.values())
         not_linked = result.counts[Standing.LISTED] - left_out
         parts = [

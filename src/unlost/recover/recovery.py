@@ -26,7 +26,7 @@ from unlost.recover.result import Result
 from unlost.recover.scope import Scope
 from unlost.recover.serving import Serving
 from unlost.recover.state.listings import Listed
-from unlost.recover.state.reading import LOOKUPS
+from unlost.recover.state.reading import LOOKUPS, SESSION_IDS
 from unlost.recover.state.resources import UNASSIGNED, Resource, Standing, Wanted
 from unlost.recover.state.state import Sent, State
 from unlost.recover.telling import Tell
@@ -438,6 +438,8 @@ class Recovery:
         waiting = state.resources.waiting()
         closed = {archive: closing for archive, closing in self._doors.closed.items() if waiting.get(archive)}
         failed = state.resources.failed()
+        session_ids = state.captures.count_session_ids()
+        state.keep_fact(SESSION_IDS, str(session_ids))
         result = Result(
             state.resources.counts(),
             closed,
@@ -456,6 +458,7 @@ class Recovery:
             },
             self._unconfirmed,
             int(state.fact(LOOKUPS) or 0),
+            session_ids,
         )
         if not result.counts[Standing.QUEUED]:
             state.follow_again(is_wanted=False)

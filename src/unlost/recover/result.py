@@ -19,6 +19,7 @@ class Result:
     is_enough: whether there is as much as the plan allows: the same plan recovers no more.
     doubtful: how many of the recovered resources have no capture but one that the quality verdict speaks against.
     left_out: listed resources that are not fetched, by the reason.
+    session_ids: listed URLs with a session id, which were taken for the URL without it.
     unlistable: archives that cannot list all they hold, and why: `unsupported` or `cut`.
     unconfirmed: how many listed resources wait for a confirmation, since there are so many.
     other_host_lookups: queries for resources of other hosts, over all runs.
@@ -36,6 +37,7 @@ class Result:
     unlistable: Mapping[str, str] = field(default_factory=dict)
     unconfirmed: int = 0
     other_host_lookups: int = 0
+    session_ids: int = 0
 
     @property
     def is_done(self) -> bool:

@@ -1,5 +1,6 @@
 """Captures that archives list, and what came of asking for them."""
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -47,6 +48,10 @@ _ADD = f"INSERT OR IGNORE INTO capture (resource, {_FIELDS}) VALUES ({_MARKS})" 
 _OF = f"SELECT id, outcome, {_FIELDS} FROM capture WHERE resource = ? ORDER BY id"  # noqa: S608
 
 
+# As `naming` leaves them out of names.
+_SESSION_ID = re.compile(r"(?:[?&]|;)(?:jsessionid|phpsessid|sid|aspsessionid\w*)=[0-9a-z]{20,32}", re.IGNORECASE)
+
+
 class Captures:
     """The tables of captures, and of pages that archives were asked for one by one."""
 
@@ -91,6 +96,14 @@ class Captures:
             )
             found[number].update(str(text_of(digest)) for (digest,) in rows)
         return found
+
+    def count_session_ids(self) -> int:
+        """Return how many listed URLs have a session id: they are captures of the URL without it."""
+        rows = self._run(
+            "SELECT DISTINCT uri FROM capture "
+            "WHERE uri LIKE '%sessid=%' OR uri LIKE '%sessionid%' OR uri LIKE '%sid=%'"
+        )
+        return sum(_SESSION_ID.search(str(text_of(uri))) is not None for (uri,) in rows)
 
     def is_distinctive(self, digests: Collection[str], resources: Collection[int]) -> bool:
         """Return whether one of some digests is of captures of these resources alone."""

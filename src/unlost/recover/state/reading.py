@@ -24,7 +24,17 @@ from unlost.recover.state.gaps import Missed, Missing
 from unlost.recover.state.linked import Linked, births, last_copy, linked
 from unlost.state_file import NAME, certain_text
 
-__all__ = ["CASE_INSENSITIVE", "LOOKUPS", "REQUESTS", "TRAPPED", "Chosen", "Rejected", "StateReading", "total_requests"]
+__all__ = [
+    "CASE_INSENSITIVE",
+    "LOOKUPS",
+    "REQUESTS",
+    "SESSION_IDS",
+    "TRAPPED",
+    "Chosen",
+    "Rejected",
+    "StateReading",
+    "total_requests",
+]
 
 REQUESTS = "requests"
 """The fact that tells how many requests were sent over all runs: by archive, then by kind, as JSON."""
@@ -34,6 +44,9 @@ TRAPPED = "trapped"
 
 LOOKUPS = "lookups-other-hosts"
 """The fact that tells how many queries were sent for resources of other hosts, over all runs."""
+
+SESSION_IDS = "session-ids"
+"""The fact that tells how many listed URLs have a session id, and were taken for the URL without it."""
 
 CASE_INSENSITIVE = "case-insensitive"
 """The fact that the site's server ignores letter case: `yes` once that was seen."""
@@ -280,13 +293,11 @@ class StateReading:
         with self._explained():
             yield from gaps.most_missed(self._connection, limit, each, is_failed=is_failed)
 
-    def unwanted(self, limit: int = -1) -> Iterator[str]:
-        """Yield the URLs that archives list and that were not fetched; at most `limit`, -1 for all."""
-        for uri, _ in self.left_out(limit):
-            yield uri
-
     def left_out(self, limit: int = -1) -> Iterator[tuple[str, str]]:
-        """Yield the same with the reason: one of `listing_filter`, or empty where no link points to it."""
+        """Yield the URLs that archives list and that were not fetched; at most `limit`, -1 for all.
+
+        Each has the reason: one of `listing_filter`, or empty where no link points to it.
+        """
         with self._explained():
             yield from gaps.listed(self._connection, limit)
 
@@ -294,7 +305,9 @@ class StateReading:
         """Return how many listed URLs were not fetched, by the same reason."""
         with self._explained():
             sql = "SELECT coalesce(reason, ''), count(*) FROM resource WHERE standing = 'listed' GROUP BY 1"
-            return {certain_text(reason): count for reason, count in self._connection.execute(sql)}
+            found = {certain_text(reason): count for reason, count in self._connection.execute(sql)}
+        merged = self._fact(SESSION_IDS)
+        return {**found, "session-id": merged} if _is_count(merged) and merged else found
 
     @property
     def other_host_lookups(self) -> int:
