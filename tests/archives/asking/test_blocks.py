@@ -179,6 +179,26 @@ def test_a_captive_portal_proves_nothing(headers: dict[str, str]) -> None:
     asyncio.run(run())
 
 
+def test_pages_of_several_archives_are_no_captive_portal() -> None:
+    """Archives without TLS that say in HTML that they have nothing, or show pages of their own, were reached."""
+
+    async def page(talk: Talk) -> None:
+        status = 404 if talk.path == "/nothing" else 200
+        await talk.answer(status, f"<html>{talk.path}".encode(), content_type="text/html")
+
+    async def run() -> None:
+        network = Connectivity("bc")
+        async with asking(page, resolver=Names("127.0.0.1"), network=network) as it:
+            for paths in ({"b": "b", "c": "c"}, {"b": "nothing", "c": "nothing"}):
+                for name, path in paths.items():
+                    url = f"http://{name}.example:{it.server.port}/{path}"
+                    archive = Archive(name, name, Kind.MEMENTO, timemap=url)
+                    await it.courier.ask(archive, Question(url, Work.INDEX))
+                assert network.error() is None
+
+    asyncio.run(run())
+
+
 def test_a_run_ends_when_no_archive_can_be_reached() -> None:
     """As soon as the last of the required archives was tried in vain, one error says so."""
     clock = VirtualClock()

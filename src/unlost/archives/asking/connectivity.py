@@ -86,8 +86,10 @@ class Connectivity:
         nothing.
         """
         is_elsewhere = bool(redirect) and redirect != origin.host
-        if not origin.is_secure and (is_elsewhere or status == _LOGIN or "html" in media_type):
-            self._portals[archive] = (redirect if is_elsewhere else ""), origin.host
+        is_page = status in (200, _LOGIN) and "html" in media_type
+        if not origin.is_secure and (is_elsewhere or is_page or status == _LOGIN):
+            # Which page it is shows when it was read: until then it is that of this archive alone.
+            self._portals[archive] = (redirect if is_elsewhere else f"\0{archive}"), origin.host
             return False
         self._portals.pop(archive, None)
         self._reached.add(archive)
@@ -95,6 +97,16 @@ class Connectivity:
         if _is_far(origin.host) and (origin.is_secure or addresses.is_public(origin.peer or "")):
             self._far_proven_at = now
         return True
+
+    def read_page(self, archive: str, digest: str) -> None:
+        """Record the digest of a page that proves nothing. In place of several hosts it is the page of a portal."""
+        page, host = self._portals.get(archive, ("", ""))
+        if page.startswith("\0"):
+            self._portals[archive] = f"\0{digest}", host
+
+    def is_doubtful(self, archive: str) -> bool:
+        """Return whether the last response of an archive may be that of a captive portal."""
+        return archive in self._portals
 
     def proves_block(self, host: str, at: float) -> bool:
         """Return whether a connection that a host refused at a time is a block: the network worked as far as the host.
@@ -138,7 +150,7 @@ class Connectivity:
     def _reasons(self, portals: set[str]) -> str:
         if portals:
             page = next(iter(portals))
-            return f"{page[:100]} responds in their place" if page else "a login page responds in their place"
+            return "the same page responds in their place" if page.startswith("\0") else f"all redirect to {page[:100]}"
         counts = Counter(_REASONS[kind] for kind, _ in self._failed.values())
         return ", ".join(reason for reason, _ in counts.most_common())
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from hashlib import sha1
 from typing import Self
 from weakref import WeakValueDictionary
 
@@ -36,6 +37,7 @@ from unlost.errors import FailedError, NotNowError
 RETRIES = 2
 """Of what it often helps to try again; more would cost the archive as much as new questions."""
 
+_READ_OF_PAGE = 1 << 16  # bytes of a page that tell whether it is the same as another
 _RETRY_SECONDS = 1.0  # before the first; four times as long before the next
 _REDIRECTS = (301, 302, 303, 307, 308)
 # What every archive has; captured bodies may come in other codings, and are decoded all the same.
@@ -164,6 +166,7 @@ class Courier:
         if pool is None:
             raise RuntimeError("use `async with Courier(…)`")
         if not own and not may_be_public(place.host):
+            self.network.check()
             raise FailedError(f"{place.host[:100]} is inside a network", archive.id, "redirects")
         slot = self._slots.get(place)
         if slot is None:
@@ -183,11 +186,12 @@ class Courier:
             to_end = errand.question.to_end
             async with Exchange(pool, url, headers, passage, self._deadlines, until, archive.id, to_end=to_end) as head:
                 origin = ResponseOrigin(place.host, head.peer, url.scheme == "https")
-                await self._note_response(archive, head, origin, errand)
+                await self._note_response(archive, head, origin, errand, its_host=its_host)
                 return await self._judge(archive, head, turn, its_host, errand.question)
         except FailedError as error:
             if its_host:
                 await self._note_failure(archive, place, error, errand, turn)
+            self.network.check()
             raise
         finally:
             turn.end()
@@ -219,10 +223,14 @@ class Courier:
             self._refusals[archive.id] = _Refusal(archive, place.host, self._clock.now(), turn.at)
             if self.network.proves_block(place.host, self._clock.now()):
                 await self._block_refusing()
-        self.network.check()
 
-    async def _note_response(self, archive: Archive, head: Head, origin: ResponseOrigin, errand: "_Errand") -> None:
-        """Record a response: if it is the archive's own, connections that others refused are blocks."""
+    async def _note_response(
+        self, archive: Archive, head: Head, origin: ResponseOrigin, errand: "_Errand", *, its_host: bool
+    ) -> None:
+        """Record a response: if it is the archive's own, connections that others refused are blocks.
+
+        Of hosts that an archive redirects to, pages say nothing: they may be those of a captive portal.
+        """
         if head.status == 407 and errand.passage is not None and errand.passage.proxied:
             await head.drain()
             raise FailedError("the proxy wants a password", archive.id, "proxy")
@@ -233,11 +241,11 @@ class Courier:
         media_type = (head.header("content-type") or "").lower()
         if head.header("memento-datetime") is not None:
             media_type = ""  # a capture, whatever its type
-        if self.network.responded(archive.id, origin, head.status, media_type, redirect, self._clock.now()):
-            if self._refusals:
-                await self._block_refusing()
-        else:
-            self.network.check()
+        if not its_host and (redirect or "html" in media_type):
+            return
+        is_proof = self.network.responded(archive.id, origin, head.status, media_type, redirect, self._clock.now())
+        if is_proof and self._refusals:
+            await self._block_refusing()
 
     async def _block_refusing(self, *, is_confirmed: bool = True) -> None:
         """Block the archives that refused a connection, as far as that is proven; without proof, for a short time."""
@@ -284,6 +292,10 @@ class Courier:
         is_told = is_capture and head.status in _REDIRECTS and location
         read = head.read_if_it_comes if is_told else head.read
         body, size = await read(question.max_bytes, archive.id)
+        if self.network.is_doubtful(archive.id):
+            self.network.read_page(archive.id, sha1(body.read(_READ_OF_PAGE), usedforsecurity=False).hexdigest())
+            body.seek(0)
+            self.network.check()
         return Reply(head.url, head.status, head.headers, body, size)
 
 
