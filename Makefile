@@ -57,13 +57,14 @@ $(PEERS): .neighbours/%/.installed: bench/peers/%.txt
 demo: $(VENV)/.built .neighbours/pywb/.installed ## The whole story on a lost site, with three pywb: recovered, compared, shown in a page
 	scripts/demo
 
-test: $(VENV)/.built $(VENV)/.tools $(NEIGHBOURS) ## The tests
+# With bytecode: tests start thousands of processes, and each would compile all that it imports.
+test: bytecode $(VENV)/.tools $(NEIGHBOURS) ## The tests
 	scripts/need tools
 	scripts/need browsers
 	scripts/need java
 	$(BIN)/python -m pytest -m "not long" --numprocesses 2 --dist loadfile $(PYTEST)
 
-test-long: $(VENV)/.built $(VENV)/.tools $(NEIGHBOURS) ## All tests, with many more random examples
+test-long: bytecode $(VENV)/.tools $(NEIGHBOURS) ## All tests, with many more random examples
 	scripts/need tools
 	scripts/need browsers
 	scripts/need java

@@ -18,13 +18,30 @@ from tests.real_data import DATA
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
+    from xdist.remote import Producer
+    from xdist.scheduler.protocol import Scheduling
 
 # Derandomised, so that a green run stays green; the thorough profile looks further, with a new seed each time.
-hypothesis.settings.register_profile("fast", max_examples=200, derandomize=True, deadline=None)
+hypothesis.settings.register_profile("fast", max_examples=100, derandomize=True, deadline=None)
 hypothesis.settings.register_profile("thorough", max_examples=3_000, deadline=None)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
 
-LONGEST = "test_packaging.py"  # it builds wheels
+SPARK = "tests/holdings/spark/"
+# Files that take longest, in this order: they begin, so that no process ends on one of them alone.
+LONGEST = (
+    SPARK,
+    "tests/test_packaging.py",
+    "tests/service/jobs/test_worker.py",
+    "tests/service/jobs/test_serving.py",
+    "tests/service/jobs/test_killed.py",
+    "tests/cli/test_demo.py",
+    "tests/recover/test_town.py",
+    "tests/service/pages/",
+    "tests/cli/test_vault.py",
+    "tests/vault/test_proof.py",
+    "tests/recover/export/test_browsing.py",
+    "tests/aggregate/test_faults.py",
+)
 SKIPPABLE = {"real_data", "browser", "spark", "long"}
 _seen = {"real_data": 0, "illegal_skips": 0}
 _homes = tempfile.TemporaryDirectory(prefix="unlost-homes-")
@@ -62,14 +79,31 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the file that takes longest, so that no process ends on it alone; skip what needs data not here."""
-    items.sort(key=lambda item: item.path.name != LONGEST)
+    """Begin with the files that take longest; skip tests whose data is not here."""
+    items.sort(
+        key=lambda item: next((n for n, path in enumerate(LONGEST) if item.nodeid.startswith(path)), len(LONGEST))
+    )
     if DATA.is_dir():
         return
     missing = pytest.mark.skip(reason=f"real_data: {DATA} is not there")
     for item in items:
         if "real_data" in item.keywords:
             item.add_marker(missing)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: "Producer") -> "Scheduling | None":
+    """Distribute whole files in the order above, and all Spark tests to one process: each process starts a cluster."""
+    if config.option.dist != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class OneCluster(LoadFileScheduling):  # type: ignore[misc,unused-ignore]
+        def _split_scope(self, nodeid: str) -> str:
+            return SPARK if nodeid.startswith(SPARK) else str(super()._split_scope(nodeid))
+
+    config.option.loadscopereorder = False  # the default begins with the files that have most tests
+    return OneCluster(config, log)
 
 
 @pytest.hookimpl(tryfirst=True)

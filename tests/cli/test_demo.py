@@ -111,7 +111,15 @@ def test_at_a_terminal_it_waits(place: Path) -> None:
     assert (process.returncode, list(place.iterdir())) == (0, [])
 
 
-@pytest.mark.parametrize("step", ["A site is lost", "They answer", "Each publishes", "The site is recovered"])
+@pytest.mark.parametrize(
+    "step",
+    [
+        "A site is lost",
+        pytest.param("They answer", marks=pytest.mark.long),
+        pytest.param("Each publishes", marks=pytest.mark.long),
+        "The site is recovered",
+    ],
+)
 def test_interrupted_in_the_middle_it_leaves_nothing(place: Path, step: str) -> None:
     """Ctrl-C ends work with 130, also if it comes twice."""
     with running(place, "--wait") as process:

@@ -22,10 +22,10 @@ KINDS = {
 }
 
 
-@pytest.fixture(scope="module")
-def urls() -> list[str]:
-    """Return all the real URLs."""
-    return real_data.urls()
+@pytest.fixture(scope="module", params=[10, pytest.param(1, marks=pytest.mark.long)], ids=["every tenth", "all"])
+def urls(request: pytest.FixtureRequest) -> list[str]:
+    """Return every nth of the real URLs."""
+    return real_data.urls()[:: request.param]
 
 
 @pytest.fixture(scope="module")
@@ -46,14 +46,17 @@ def test_wayback_agrees_with_surt(urls: list[str], theirs: list[str]) -> None:
     """At least 99.9 % are the same, and the others are of the kinds and numbers that docs/uri.md gives."""
     ours = uri.surt_many(urls)
     different = [(url, our, their) for url, our, their in zip(urls, ours, theirs, strict=True) if our != their]
-    assert len(urls) > 1_100_000
+    assert len(urls) > 110_000
     assert 1 - len(different) / len(urls) >= 0.999
     kinds: Counter[str] = Counter()
     for url, our, their in different:
         found = [kind for kind, pattern in KINDS.items() if pattern.match(url)]
         assert found, (url, our, their)
         kinds[found[0]] += 1
-    assert kinds == {row[0]: int(row[1]) for row in documented() if row[1].isdigit()}
+    counts = Counter({row[0]: int(row[1]) for row in documented() if row[1].isdigit()})
+    assert kinds <= counts
+    if len(urls) > 1_100_000:
+        assert kinds == counts
 
 
 def test_documented_differences_are_real() -> None:

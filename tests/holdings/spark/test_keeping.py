@@ -79,6 +79,7 @@ def test_each_file_is_of_one_leg(engine: Engine, index: Path, tmp_path: Path) ->
     assert not {leg.place for leg in keeper.legs(files, "work")} & {leg.place for leg in legs}
 
 
+@pytest.mark.long  # maps go on in the same way
 def test_statistics_go_on_too(keeping: Engine, engine: Engine, index: Path, tmp_path: Path) -> None:
     """What was kept is in no order, and the numbers are the same."""
     expected = statistics.gather(engine, [index])[0]

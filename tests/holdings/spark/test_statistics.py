@@ -63,6 +63,7 @@ def test_statistics_of_one_file_are_the_same_to_the_last_byte(engine: Engine, in
     assert statistics_page(Figures(there), "a") == statistics_page(Figures(here), "a")
 
 
+@pytest.mark.long  # test_engine.py kills one that builds a map
 def test_an_executor_that_is_killed_changes_no_number(
     engine: Engine, index: Path, in_order: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

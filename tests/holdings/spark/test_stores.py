@@ -153,6 +153,7 @@ def test_what_is_not_in_a_store_is_told(engine: Engine, store: Store, tmp_path: 
     assert [path.name for path in tmp_path.iterdir()] == ["store"]
 
 
+@pytest.mark.long  # test_keeping.py does the same in a folder
 def test_what_was_read_is_kept_in_a_store(
     engine: Engine, store: Store, folder: str, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -106,6 +106,7 @@ def _points(round_: int, what: str) -> Iterator[tuple[int, float]]:
         yield after, delay
 
 
+@pytest.mark.parametrize("url", [pytest.param("sqlite", marks=pytest.mark.long), "postgresql"], indirect=True)
 @pytest.mark.parametrize("round_", ROUNDS)
 def test_no_order_is_lost_with_the_service(round_: int, url: str, lost: Village, tmp_path: Path) -> None:
     """Killed again and again while it takes orders and does them: the next one knows all, and does what is left."""

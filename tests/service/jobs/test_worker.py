@@ -33,6 +33,10 @@ from unlost.service.jobs.tables import EVENTS, JOBS
 
 ON_THEIR_WAY = 2 * 3  # questions that a killed worker had asked: to two archives, at two connections and what is ready
 
+# Slow tests that do the same with either database: one in every run, the other in the long one.
+ON_POSTGRESQL = [pytest.param("sqlite", marks=pytest.mark.long), "postgresql"]
+ON_SQLITE = ["sqlite", pytest.param("postgresql", marks=pytest.mark.long)]
+
 
 @pytest.fixture(scope="module")
 def lost() -> Iterator[Village]:
@@ -56,6 +60,7 @@ def contents(file: Path) -> dict[str, bytes]:
         return {name: packed.read(name) for name in packed.namelist()}
 
 
+@pytest.mark.parametrize("url", ON_POSTGRESQL, indirect=True)
 def test_killed_in_the_middle_another_goes_on(jobs: Place, lost: Village) -> None:
     """Whoever is killed with -9 has its job taken over, and what it had recovered is not asked for again."""
     with jobs.worker("first") as first, jobs.worker("second") as second:
@@ -82,6 +87,7 @@ def test_killed_in_the_middle_another_goes_on(jobs: Place, lost: Village) -> Non
         assert contents(jobs.file(other)) == contents(jobs.file(done))
 
 
+@pytest.mark.parametrize("url", ON_SQLITE, indirect=True)
 def test_files_that_cannot_be_written_are_not_the_jobs_fault(jobs: Place, lost: Village) -> None:
     """Where a WARC may not grow the job waits for its turn again, and it is done when there is room."""
     lost.watch = None
@@ -128,6 +134,7 @@ def nobody_writes(jobs: Place) -> bool:
         aside.close()
 
 
+@pytest.mark.parametrize("url", ON_POSTGRESQL, indirect=True)
 def test_back_from_the_dead_it_spoils_nothing(jobs: Place, lost: Village) -> None:
     """Whoever is frozen beyond its lease and thawed stops at once; what another one made of its job stays as it is."""
     with jobs.worker("first") as first:
@@ -250,6 +257,7 @@ def test_cut_off_from_the_database(server: Postgresql, lost: Village, tmp_path: 
             check(jobs, done)
 
 
+@pytest.mark.parametrize("url", ON_POSTGRESQL, indirect=True)
 @pytest.mark.usefixtures("far_from_midnight")
 def test_limits_hold_for_all_workers_together(jobs: Place, lost: Village, tmp_path: Path) -> None:
     """Two workers ask an archive no more in a day than one may; their jobs wait for the next day with what came."""
