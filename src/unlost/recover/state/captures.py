@@ -99,10 +99,7 @@ class Captures:
 
     def count_session_ids(self) -> int:
         """Return how many listed URLs have a session id: they are captures of the URL without it."""
-        rows = self._run(
-            "SELECT DISTINCT uri FROM capture "
-            "WHERE uri LIKE '%sessid=%' OR uri LIKE '%sessionid%' OR uri LIKE '%sid=%'"
-        )
+        rows = self._run("SELECT DISTINCT uri FROM capture WHERE uri LIKE '%sid=%' OR uri LIKE '%sessionid%'")
         return sum(_SESSION_ID.search(str(text_of(uri))) is not None for (uri,) in rows)
 
     def is_distinctive(self, digests: Collection[str], resources: Collection[int]) -> bool:
