@@ -275,6 +275,16 @@ def test_a_substitute_is_the_capture_closest_in_time(tmp_path: Path) -> None:
     assert run.outcome()["x.js"] == "a 20131201000000"
 
 
+def test_a_run_that_is_stopped_keeps_substitutes_for_the_next(tmp_path: Path) -> None:
+    """What is still queued is not missing."""
+    home = Held(SITE, DAY, b"<script src='x.js?v=2'></script>")
+    stub = Stub("a", [home, held("x.js", b"1", "text/javascript")])
+    run = complete(tmp_path, stub, limit=1)
+    assert run(connections=1).counts[Standing.MISSING] == 0
+    run.with_defaults()
+    assert run().counts[Standing.SUBSTITUTED] == 1
+
+
 def test_without_listings_the_path_alone_is_looked_up(tmp_path: Path) -> None:
     """It is not missing itself if it is not there."""
     home = Held(SITE, DAY, b"<link rel=stylesheet href='x.css?v=2'><link rel=stylesheet href='y.css?v=2'>")

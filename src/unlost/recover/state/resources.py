@@ -153,11 +153,12 @@ class Resources:
         self.queue_listed([other])
 
     def without_substitute(self) -> list[Resource]:
-        """Return the resources whose substitute did not come back either."""
+        """Return the resources whose substitute did not come back either, and is not queued."""
         rows = self._run(
             f"SELECT {_COLUMNS} FROM resource WHERE standing = 'substituted' AND NOT EXISTS (SELECT 1 FROM substitute "  # noqa: S608
             "JOIN resource AS other ON other.id = substitute.other WHERE substitute.resource = resource.id "
-            "AND other.changed IS NOT NULL AND other.reason IS NULL AND other.record IS NOT NULL)"
+            "AND (other.standing = 'queued' "
+            "OR (other.changed IS NOT NULL AND other.reason IS NULL AND other.record IS NOT NULL)))"
         ).fetchall()
         return [_resource(row) for row in rows]
 
