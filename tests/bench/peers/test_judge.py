@@ -43,8 +43,10 @@ def test_links_are_followed_on_the_disk(tmp_path: Path) -> None:
     (folder / "sub").mkdir(parents=True)
     (folder / "b%.html").write_text("<!doctype html>")
     page = folder / "sub" / "a.html"
-    hrefs = ("../b%25.html", "../b%25.html#here", "/b.html", f"{HOME}b.html", "view.php?id=1", "http://other.example/")
-    hrefs += (f"http://{CDN}/a.css",)
+    hrefs = [
+        "../b%25.html", "../b%25.html#here", "/b.html", f"{HOME}b.html", f"http://{CDN}/a.css", "view.php?id=1",
+        "http://other.example/",
+    ]  # fmt: skip
     page.write_text("<!doctype html>" + "".join(f'<a href="{href}">x</a>' for href in hrefs))
     assert linked(folder, [page]) == Links(working=1, broken=4)
 
