@@ -1,7 +1,8 @@
 """An archive like pywb with a made-up site, each answer after so many milliseconds. A process of its own.
 
-usage: python -m bench.slow_archive PORT RESOURCES MILLISECONDS
-The site has a page for each hundred resources; the first one links to all of these. Ends with its standard input.
+usage: python -m bench.slow_archive PORT RESOURCES MILLISECONDS linked|listed
+The site has a page for each hundred resources; the first one links to all of these, and each page shows the next 99
+resources. `listed`: no page links to anything. Ends with its standard input.
 `/asked` tells how many questions there were, by kind.
 """
 
@@ -24,10 +25,12 @@ def address(number: int) -> str:
     return f"{HOST}/{number}.html" if number % _STEP == 0 else f"{HOST}/pictures/{number}.png"
 
 
-def body(number: int, resources: int) -> bytes:
+def body(number: int, resources: int, *, is_linked: bool = True) -> bytes:
     """Return what it was: 4 KB or more."""
     if number % _STEP:
         return hashlib.sha256(str(number).encode()).digest() * 128
+    if not is_linked:
+        return f"<!doctype html><title>{number}</title>{'<p>Nothing to see here.' * 160}".encode()
     links = [f"<img src={address(each)}>" for each in range(number + 1, min(number + _STEP, resources))]
     if number == 0:
         links += [f"<a href={address(each)}>page</a>" for each in range(_STEP, resources, _STEP)]
@@ -81,9 +84,9 @@ def _row(uri: str, text: bytes) -> str:
     return json.dumps({"url": uri, "timestamp": DATE, "mime": mime, "status": "200", "digest": digest})
 
 
-async def serve(port: int, resources: int, milliseconds: float) -> None:
+async def serve(port: int, resources: int, milliseconds: float, *, is_linked: bool) -> None:
     """Serve until standard input ends."""
-    site = {address(number): body(number, resources) for number in range(resources)}
+    site = {address(number): body(number, resources, is_linked=is_linked) for number in range(resources)}
     rows = "".join(_row(uri, text) + "\n" for uri, text in site.items()).encode()
     asked: dict[str, int] = {}
     loop = asyncio.get_running_loop()
@@ -93,4 +96,4 @@ async def serve(port: int, resources: int, milliseconds: float) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])))
+    asyncio.run(serve(int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), is_linked=sys.argv[4] == "linked"))

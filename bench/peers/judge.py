@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
-from bench.peers.site import HOST, Site
+from bench.peers.site import CDN, HOST, Site
 from unlost.pages.links import links
 
 _DISK = "http://disk.invalid"
@@ -70,7 +70,7 @@ def linked(folder: Path, files: Iterable[Path]) -> Links:
                 # What is behind the `?` is no part of a file's name.
                 place = Path(unquote(parts.path))
                 is_there = place.is_file() and place.is_relative_to(folder.resolve())
-            elif parts.hostname == HOST:
+            elif parts.hostname in (HOST, CDN):
                 is_there = False
             else:
                 continue

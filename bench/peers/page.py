@@ -29,7 +29,8 @@ REASONS: dict[tuple[str, str], str] = {
     ),
     ("recovering a site", "requests"): (
         "telling that a capture is a soft 404 or a parked page takes fetching it: each that is rejected costs a "
-        "request, and so does asking again for what broke off. The peer keeps the wrong page, or none."
+        "request, and so does asking again for what broke off. What pages need from the CDN takes a look-up and a "
+        "request for each file, or one listing. The peer keeps the wrong page, or none, and leaves out the CDN."
     ),
     ("recovering a site", "seconds"): (
         "unlost asks no faster than 80 % of the limit that is known of the archive, and waits as it is told to; the "

@@ -15,9 +15,16 @@ from tests.neighbours.wayback_cdx import Stored
 
 HOST = "harbour.example"
 HOME = f"http://{HOST}/"
+CDN = "cdn.example"
+"""Another host, which serves page requisites alone."""
 LONG = 280
 """Letters in the query of an address that is too long for the name of a file."""
 
+_FILES = f"http://{CDN}/harbour/"
+_THEME = (
+    b'@font-face { font-family: Sail; src: url(../fonts/sail.woff2) format("woff2"), url("../fonts/sail.woff?v=2") }\n'
+    b"body { font-family: Sail, serif }\n"
+)
 _WORDS = {
     "who": "skipper|crew|sailor|cadet|harbourmaster|navigator|member|boatbuilder|visitor|instructor",
     "does": "repaired|launched|moored|painted|sailed|steered|inspected|rigged|anchored|crossed",
@@ -105,6 +112,8 @@ class _Maker:
             self._page(kind, uri, charset, self._written(number, uri, shown, files, charset))
         for number, uri in enumerate(files):
             self._file(uri, number)
+        for number, (kind, uri, mime) in enumerate(self._requisites()):
+            self._requisite(kind, uri, mime, number)
         for number in range(self._each):
             self._keep(
                 f"{HOME}moved-{number}.html", self._when(2013), b"", "text/html", 301, location=f"/plain-{number}.html"
@@ -140,6 +149,19 @@ class _Maker:
         found += [("picture", f"{HOME}img/boat-{number}.png", "utf-8") for number in range(2 * self._each)]
         return found
 
+    def _requisites(self) -> list[tuple[str, str, str]]:
+        """Return kind, URL and type of what pages need from the CDN; some URLs have a version in their query."""
+        found = [
+            ("CDN: style sheet", f"{_FILES}css/theme.css?v=3", "text/css"),
+            ("CDN: script", f"{_FILES}js/menu.js?ver=1.4", "text/javascript"),
+            ("CDN: font", f"{_FILES}fonts/sail.woff2", "font/woff2"),
+            ("CDN: font", f"{_FILES}fonts/sail.woff?v=2", "font/woff"),
+        ]
+        for number in range(2 * self._each):
+            version = f"?v={number + 1}" if number % 2 else ""
+            found.append(("CDN: picture", f"{_FILES}img/flag-{number}.png{version}", "image/png"))
+        return found
+
     def _written(self, number: int, uri: str, links: list[str], files: list[str], charset: str) -> bytes:
         rng = random.Random(number)  # noqa: S311  a bench, not a secret
         said = " ".join(
@@ -155,11 +177,19 @@ class _Maker:
         places = [_spelled(uri, link, number + turn) for turn, link in enumerate(links)]
         pictures = [link for link in files if link.endswith(".png")]
         shown = _spelled(uri, pictures[number % len(pictures)], number)
+        scheme = ("http:", "")[number % 2]
+        style, script, *flags = [
+            scheme + link.removeprefix("http:") for _, link, _ in self._requisites() if "font" not in link
+        ]
         text = (
             f"<!doctype html><html><head><title>Harbour sailing club, page {number}</title>"
-            f'<link rel="stylesheet" href="{_spelled(uri, files[0], number + 1)}"></head>'
+            f'<link rel="stylesheet" href="{_spelled(uri, files[0], number + 1)}">'
+            f'<link rel="stylesheet" href="{style}"><script src="{script}"></script></head>'
             f"<body><h1>Log {number}</h1><p>{own} {said}</p>"
             f'<img src="{shown}" alt="boat">'
+            + "".join(
+                f'<img src="{flag}" alt="flag">' for flag in (flags if uri == HOME else [flags[number % len(flags)]])
+            )
             + "".join(f'<p><a href="{place}">on</a></p>' for place in places)
             + "</body></html>\n"
         )
@@ -219,6 +249,17 @@ class _Maker:
         if uri.endswith(".png"):
             body = b"\x89PNG\r\n\x1a\n" + random.Random(number).randbytes(3_000 + 500 * number)  # noqa: S311
             kind, mime = "picture", "image/png"
+        self._keep(uri, self._when(2013), body, mime, 200)
+        self._resources.append(Resource(uri, kind, mime, body, {body[: len(body) // 2]: "cut off"}))
+
+    def _requisite(self, kind: str, uri: str, mime: str, number: int) -> None:
+        body = random.Random(f"{CDN} {number}").randbytes(2_000 + 300 * number)  # noqa: S311
+        if mime == "text/css":
+            body = _THEME
+        elif mime == "text/javascript":
+            body = b"document.documentElement.className = 'menu'\n"
+        elif mime == "image/png":
+            body = b"\x89PNG\r\n\x1a\n" + body
         self._keep(uri, self._when(2013), body, mime, 200)
         self._resources.append(Resource(uri, kind, mime, body, {body[: len(body) // 2]: "cut off"}))
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from bench.peers.judge import Links, judge, linked
-from bench.peers.site import HOME, lost_site
+from bench.peers.site import CDN, HOME, lost_site
 
 SITE = lost_site(1)
 RIGHT = {resource.uri: resource.right for resource in SITE}
@@ -43,9 +43,12 @@ def test_links_are_followed_on_the_disk(tmp_path: Path) -> None:
     (folder / "sub").mkdir(parents=True)
     (folder / "b%.html").write_text("<!doctype html>")
     page = folder / "sub" / "a.html"
-    hrefs = ("../b%25.html", "../b%25.html#here", "/b.html", f"{HOME}b.html", "view.php?id=1", "http://other.example/")
+    hrefs = [
+        "../b%25.html", "../b%25.html#here", "/b.html", f"{HOME}b.html", f"http://{CDN}/a.css", "view.php?id=1",
+        "http://other.example/",
+    ]  # fmt: skip
     page.write_text("<!doctype html>" + "".join(f'<a href="{href}">x</a>' for href in hrefs))
-    assert linked(folder, [page]) == Links(working=1, broken=3)
+    assert linked(folder, [page]) == Links(working=1, broken=4)
 
 
 def test_links_out_of_the_folder_are_broken(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import gzip
 
-from bench.peers.site import HOME, Resource, Site, lost_site
+from bench.peers.site import CDN, HOME, Resource, Site, lost_site
 
 from tests.neighbours.wayback_cdx import Stored
 
@@ -63,3 +63,18 @@ def test_everything_is_linked_from_the_home_page() -> None:
     assert 'href="/' in home
     assert f'href="{HOME}' in home
     assert 'href="crew/' in home
+
+
+def test_pages_need_files_of_another_host() -> None:
+    """A style sheet, a script, fonts and pictures are on a CDN; pages or its style sheet name all of them."""
+    site = lost_site(2)
+    files = [resource for resource in site if resource.uri.startswith(f"http://{CDN}/")]
+    assert {file.mime for file in files} == {"text/css", "text/javascript", "font/woff2", "font/woff", "image/png"}
+    assert 0 < sum("?" in file.uri for file in files) < len(files)
+    home = next(resource for resource in site if resource.uri == HOME).right.decode()
+    theme = next(file for file in files if file.mime == "text/css").right.decode()
+    for file in files:
+        assert file.uri.removeprefix("http:") in home or file.uri.rpartition("/")[2] in theme
+    pages = [resource.right.decode("latin-1") for resource in site if resource.mime == "text/html"]
+    assert all(f"//{CDN}/" in page for page in pages)
+    assert any(f'"//{CDN}/' in page for page in pages)
