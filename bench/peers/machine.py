@@ -1,8 +1,8 @@
 """A made-up Wayback Machine with the real one's address: index, TimeMaps, TimeGate, copies, limits and bad transfers.
 
 It answers what the peers ask the real one: wildcards, `fl`, `filter`, `page`, text and JSON. How it answers is what the
-documentation of the real one and the code of its clients say. Limits are those that are known of it; those of captures,
-which are high, are counted in spans of ten seconds.
+documentation of the real one and the code of its clients say. Limits are those that are known of it, of a minute, but
+counted in spans of ten seconds.
 """
 
 import asyncio
@@ -26,12 +26,10 @@ from unlost.archives.archive import Work
 
 NAME = "web.archive.org"
 BASE = f"https://{NAME}"
-WAIT = 10.0
-"""Seconds that a client has to wait after a refusal; then its requests are counted from zero."""
-SPANS = {Work.INDEX: 60.0, Work.REPLAY: 10.0}
-"""Seconds over which requests are counted."""
-PER_SPAN = {Work.INDEX: 30, Work.REPLAY: 100}
-"""Requests that are answered in a span: 30 and 600 a minute, as of the Wayback Machine (docs/archives.md)."""
+SPAN = 10.0
+"""Seconds in which questions are counted; as long as who asks too much is asked to wait."""
+PER_SPAN = {Work.INDEX: 5, Work.REPLAY: 100}
+"""What is answered in a span: 30 and 600 a minute, as the Wayback Machine is known to (docs/archives.md)."""
 BUSY_SECONDS = 2
 PAGE_ROWS = 3_000
 """Rows of a page of the index where pages are asked for by number: about as many as a block of the real one."""
@@ -62,7 +60,7 @@ class Machine(FakeWayback):
         await asyncio.sleep(self.seconds)
         if self.is_limited and self._is_refused(work, self.clock.now()):
             self.refused += 1
-            return web.Response(status=429, text="Too Many Requests", headers={"Retry-After": f"{WAIT:.0f}"})
+            return web.Response(status=429, text="Too Many Requests", headers={"Retry-After": f"{SPAN:.0f}"})
         if path.startswith("/cdx/"):
             return self._rows(parse_qsl(request.query_string))
         if path.startswith("/web/timemap/link/"):
@@ -76,11 +74,10 @@ class Machine(FakeWayback):
             self.too_soon += 1
             return True
         answered = self._spans.setdefault(work, deque())
-        while answered and answered[0] <= now - SPANS[work]:
+        while answered and answered[0] <= now - SPAN:
             answered.popleft()
         if len(answered) >= PER_SPAN[work]:
-            self._until[work] = now + WAIT
-            answered.clear()
+            self._until[work] = now + SPAN
             return True
         answered.append(now)
         return False

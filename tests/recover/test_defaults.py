@@ -195,14 +195,14 @@ def needing(*uris: str) -> Held:
 
 def test_page_requisites_of_other_hosts_come_back(tmp_path: Path) -> None:
     """One look-up each, at the archive that has the page first, and none at archives without anything of the site."""
-    uris = [f"http://cdn.example/{number}.png" for number in range(3)]
+    uris = [f"http://cdn.example/{number}.png" for number in range(2)]
     a = Stub("a", [needing(*uris), *(held(uri, uri.encode(), "image/png") for uri in uris)])
     b = Stub("b", [])
     run = complete(tmp_path, b, a)
     result = run()
     assert result.is_done
     assert run.outcome().keys() == {"", *uris}
-    assert result.other_host_lookups == 3
+    assert result.other_host_lookups == 2
     assert b.asked == ["list http://lost.example"]
     assert not [asked for asked in a.asked if asked.startswith("list") and "cdn" in asked]
 
@@ -215,7 +215,7 @@ def test_many_requisites_of_one_folder_are_listed_at_once(tmp_path: Path) -> Non
     result = run(connections=2)
     assert run.outcome()[uris[0]] == f"a {DAY}"
     assert run.outcome()[uris[-1]] is None
-    assert result.other_host_lookups == 1
+    assert result.other_host_lookups == 2
     assert [asked for asked in a.asked if asked.startswith(("list", "captures")) and "cdn" in asked] == [
         "list http://cdn.example/img/"
     ]

@@ -16,7 +16,8 @@ from unlost.uri import naming
 if TYPE_CHECKING:
     from unlost.formats.capture import Capture
 
-_LISTED_FROM = 10  # queued resources of one folder: one listing is cheaper than as many look-ups
+_LISTING_QUERIES = 2  # for a folder: its own page, and what is below it
+_LISTED_FROM = 3  # queued resources of one folder, for which a listing is cheaper than looking up each
 _MOST_ROWS = 5_000  # of such a listing: a host that has more serves many sites
 
 
@@ -54,10 +55,10 @@ class OtherHostQueries:
         elif self._holding is not None:
             self._holding.add(archive)
 
-    def count(self, resource: Resource) -> None:
-        """Count a query for a resource, if it is one of another host."""
+    def count(self, resource: Resource, queries: int = 1) -> None:
+        """Count queries for a resource, if it is one of another host."""
         if not self._scope.is_own(resource.uri):
-            self._state.keep_fact(LOOKUPS, str(int(self._state.fact(LOOKUPS) or 0) + 1))
+            self._state.keep_fact(LOOKUPS, str(int(self._state.fact(LOOKUPS) or 0) + queries))
 
     async def list_host(self, resource: Resource, archive: str) -> bool:
         """List a folder of another host if many resources of it are queued; return whether that answers for this one.
@@ -102,7 +103,7 @@ class OtherHostQueries:
         finally:
             if isinstance(listed, AsyncGenerator):
                 await listed.aclose()  # at once: it may have a response open
-        self.count(resource)
+        self.count(resource, _LISTING_QUERIES)
         self._state.captures.add(found)
         is_whole = rows < _MOST_ROWS
         for number in names.values() if is_whole else {number for number, _ in found}:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from bench.peers.machine import BASE, NAME, PER_SPAN, WAIT, Machine, serving
+from bench.peers.machine import BASE, NAME, PER_SPAN, SPAN, Machine, serving
 from bench.peers.site import Trouble
 
 from tests.neighbours.certificate import certificate
@@ -106,7 +106,7 @@ def test_who_asks_too_much_is_refused_until_the_time_is_over(signed: tuple[Path,
         assert (answers.machine.refused, answers.machine.too_soon) == (2, 1)
         clock = answers.machine.clock
         assert isinstance(clock, VirtualClock)
-        clock.advance(WAIT)
+        clock.advance(SPAN)
         assert answers.get("/cdx/search/cdx?url=lost.example")[0] == 200
         assert (answers.machine.refused, answers.machine.too_soon) == (2, 1)
 

@@ -19,7 +19,7 @@ SHARE_WITHOUT_CONTACT = SHARE / 2
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
 
 _BURST = 10  # questions at once; no more would find a connection anyway
-_BURST_PART = 8  # of what a limit allows, a burst is at most an eighth, since its rate is lower by as much
+_BURST_PART = 16  # of what a limit allows, a burst is at most a sixteenth: some archives count in shorter spans
 _MARGIN = 0.001  # seconds that are added to each pause, so that rounding never makes room for one question more
 
 
@@ -55,8 +55,8 @@ def pace(limit: Limit, share: float = SHARE) -> _Pace:
     ends included. The interval is chosen so that this is at most what the share allows; if that is less than one, one
     question is sent in a longer time.
 
-    >>> pace(Limit(30, 60, (Work.INDEX,), "an example"))  # 24 in a minute, 4 at once, then one each 2.86 s
-    _Pace(interval=2.858..., slack=8.574...)
+    >>> pace(Limit(30, 60, (Work.INDEX,), "an example"))  # 24 in a minute, 2 at once, then one each 2.61 s
+    _Pace(interval=2.609..., slack=2.609...)
     """
     allowed = limit.requests * share
     if allowed < 1:
