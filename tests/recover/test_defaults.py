@@ -6,7 +6,10 @@ import pytest
 
 from tests.recover.running import SITE, Run, page
 from tests.recover.stubs import Held, Stub
+from unlost.archives.repository import StoredCopy
 from unlost.errors import ListCutError
+from unlost.formats.capture import Capture
+from unlost.recover import recovery
 from unlost.recover.listing_filter import CALENDAR, DUPLICATE, NO_CONTENT, NOT_LINKED, OUT_OF_SCOPE, TRAP
 from unlost.recover.plan import LARGE, Plan, Policy
 from unlost.recover.state.reading import StateReading
@@ -103,6 +106,51 @@ def test_urls_with_session_ids_are_one_resource_and_counted(tmp_path: Path) -> N
         assert state.left_out_counts() == {"session-id": 3}
 
 
+def test_a_common_error_page_makes_no_duplicates(tmp_path: Path) -> None:
+    """All successful captures must be the same: a redirect to a login page says nothing, nor does an empty body."""
+    ids = ("5f3c9a7b1e2d4c6f8a0b1c2d", "6a4d0b8c2f3e5d7a9b1c2d3e")
+    texts = [page(f"article?id={each}", body=each.encode(), date="20120101000000") for each in ids]
+    logins = [held(f"article?id={each}", b"", "text/html", status=302, redirect="/login") for each in ids]
+    empties = [held(f"article?id={each}", b"", "text/html", date="20150101000000") for each in ids]
+    run = complete(tmp_path, Stub("a", [page(""), *texts, *logins, *empties]))
+    assert run().left_out == {}
+    assert run.outcome().keys() == {"", *(f"article?id={each}" for each in ids)}
+
+
+def test_a_listed_capture_that_cannot_be_had_is_missing(tmp_path: Path) -> None:
+    """It is not left out on purpose: the archive says that it has it."""
+    stub = Stub("a", [page(""), page("gone")])
+    fetch = stub.fetch
+
+    async def absent(capture: Capture) -> StoredCopy | None:
+        return None if capture.uri.endswith("gone") else await fetch(capture)
+
+    stub.fetch = absent  # type: ignore[method-assign]
+    run = complete(tmp_path, stub)
+    result = run()
+    assert (result.counts[Standing.MISSING], result.left_out) == (1, {})
+    assert run.outcome()["gone"] is None
+
+
+def test_a_page_alone_takes_nothing_that_is_only_listed(tmp_path: Path) -> None:
+    """Also if the listing of the whole site is known from an earlier run."""
+    stub = Stub("a", [page("", "one"), page("one"), held("s.css", b"p {}")])
+    run = complete(tmp_path, stub, limit=1)
+    run()
+    run.with_defaults(page=True)
+    run()
+    assert run.outcome().keys() == {""}
+
+
+def test_reasons_are_those_of_the_last_plan(tmp_path: Path) -> None:
+    """What another plan left out, or found missing, is decided again."""
+    stub = Stub("a", [page("", "error"), page("error", status=404), page("a/a/a/b"), page("no/x")])
+    run = complete(tmp_path, stub, exclude=("/no/",))
+    assert run().left_out == {TRAP: 1, OUT_OF_SCOPE: 1}
+    run.with_defaults(policy=Policy.KNOWLEDGEABLE, exclude=("error",))
+    assert run().left_out == {}
+
+
 def test_what_a_link_leads_to_is_no_duplicate(tmp_path: Path) -> None:
     """It is fetched, so that the link works, but its bytes are not requested twice."""
     stub = Stub("a", [page("", "article?utm_source=mail"), page("article?utm_source=mail", body=b"<p>x")])
@@ -140,7 +188,7 @@ def test_many_listed_urls_need_a_confirmation(tmp_path: Path, *, answer: bool) -
     stub = Stub("a", [page(""), *(page(f"p{number}") for number in range(LARGE + 1))])
     asked = []
 
-    def confirm(count: int, costs: object) -> bool:
+    def confirm(count: int, costs: object, _is_begun: object) -> bool:
         found = costs(1.0)  # type: ignore[operator]
         asked.append((count, sum(each.copies for each in found)))
         return answer
@@ -161,11 +209,44 @@ def test_a_limit_needs_no_confirmation(tmp_path: Path) -> None:
     """No more than that many are fetched."""
     stub = Stub("a", [page(f"p{number}") for number in range(LARGE + 1)])
 
-    def confirm(count: int, _costs: object) -> bool:
+    def confirm(count: int, *_: object) -> bool:
         raise AssertionError(count)
 
     run = complete(tmp_path, stub, limit=2)
     assert run(confirm=confirm).is_enough
+
+
+@pytest.mark.parametrize("options", [{"include": ("nothing",)}, {"depth": 1}, {"page": True}])
+def test_only_what_would_be_fetched_needs_a_confirmation(tmp_path: Path, options: dict[str, object]) -> None:
+    """Listed URLs out of scope do not count."""
+    stub = Stub("a", [page(""), *(page(f"p{number}") for number in range(LARGE + 1))])
+
+    def confirm(count: int, *_: object) -> bool:
+        raise AssertionError(count)
+
+    complete(tmp_path, stub, **options)(confirm=confirm)
+    assert stub.fetched == [SITE]
+
+
+@pytest.mark.parametrize("answer", [True, False])
+def test_a_large_listing_that_comes_late_is_confirmed_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, answer: bool
+) -> None:
+    """Whoever has agreed in advance gets it in the same run; others with the next."""
+    monkeypatch.setattr(recovery, "LARGE", 3)
+    monkeypatch.setattr(recovery, "LISTING_SECONDS", 0.0)
+    asked = []
+
+    def confirm(count: int, _costs: object, is_begun: bool) -> bool:
+        asked.append((count, is_begun))
+        return answer
+
+    stub = Stub("a", [page(""), *(page(f"p{number}") for number in range(9))])
+    run = complete(tmp_path, stub)
+    result = run(confirm=confirm)
+    assert len(asked) == 1
+    assert result.counts[Standing.RECOVERED] == (10 if answer else 1 - (not asked[0][1]))
+    assert result.unconfirmed == (0 if answer else asked[0][0])
 
 
 def test_archives_without_a_whole_listing_are_named(tmp_path: Path) -> None:
@@ -283,6 +364,15 @@ def test_a_run_that_is_stopped_keeps_substitutes_for_the_next(tmp_path: Path) ->
     assert run(connections=1).counts[Standing.MISSING] == 0
     run.with_defaults()
     assert run().counts[Standing.SUBSTITUTED] == 1
+
+
+def test_an_id_that_is_used_again_is_no_substitute(tmp_path: Path) -> None:
+    """A guess that no archive has goes, and what gets its number has nothing to do with it."""
+    home = Held(SITE, DAY, b"<link rel=stylesheet href='x.css?v=1'><a href=one>one</a>")
+    stub = Stub("a", [home, page("one", "two"), page("two", "three"), page("three")], lister=False)
+    run = complete(tmp_path, stub)
+    assert run(connections=1).counts[Standing.SUBSTITUTED] == 0
+    assert run.outcome()["x.css?v=1"] is None
 
 
 def test_without_listings_the_path_alone_is_looked_up(tmp_path: Path) -> None:

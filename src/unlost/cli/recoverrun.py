@@ -178,11 +178,16 @@ class Run:
             until_done=given["until_done"],
             should_stop=lambda: stop is not None and stop.exists(),
             sent=sent,
-            confirm=lambda count, costs: self._confirm(count, costs, shown),
+            confirm=lambda count, costs, is_begun: self._confirm(count, costs, shown, is_begun=is_begun),
         )
 
-    def _confirm(self, count: int, costs: Callable[[float], list[Cost]], shown: Shown) -> bool:
-        """Say what fetching many listed URLs costs, and ask, unless --yes was given. Raises UsageError."""
+    def _confirm(self, count: int, costs: Callable[[float], list[Cost]], shown: Shown, *, is_begun: bool) -> bool:
+        """Say what fetching many listed URLs costs, and ask, unless --yes was given. Raises UsageError.
+
+        is_begun: nobody is asked while files are fetched; the next run does.
+        """
+        if is_begun and not self._given["yes"]:
+            return False
         found = costs(self._share())
         total = sum(each.lists + each.copies for each in found)
         message = f"archives list {count:,} URLs of this site: {_requests(total)}{_duration(found)}"
@@ -224,8 +229,9 @@ class Run:
             (each.archive, f"{each.lists:,}", f"{each.copies:,}", f"{each.days:,}" if each.days else "-")
             for each in costs
         ]
-        print_table(("archive", "lists of pages", "copies", "days"), rows)
-        total = sum(each.lists + each.copies for each in costs)
+        print_table(("archive", "index queries", "captures", "days"), rows)
+        # Files on this machine take no requests.
+        total = sum(each.lists + each.copies for each in costs if self._archives[each.archive].folder is None)
         say(
             f"about {_requests(total)}{_duration(costs)}; the listings are stored, and not requested again",
             level="info",
@@ -275,7 +281,7 @@ class Run:
 
     def _say_counts(self, result: Result, total: int) -> None:
         for reason, count in result.left_out.items():
-            say(f"{count:,} listed URLs left out: {LEFT_OUT.get(reason, reason)}", level="note")
+            say(f"{count:,} listed URL{'' if count == 1 else 's'} left out: {LEFT_OUT[reason]}", level="note")
         if result.session_ids:
             say(f"{result.session_ids:,} listed URLs with session ids: taken for the URL without them", level="note")
         left_out = sum(result.left_out.values())

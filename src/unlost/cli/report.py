@@ -29,7 +29,7 @@ _PLACE = readable.Named()
 @click.option("--json", is_flag=True, help="Print an object for each resource, then the summary, and write no files.")
 @click.option(
     "--list",
-    type=click.Choice(["missing", "rejected", "doubtful", "recovered", "listed"]),
+    type=click.Choice(["missing", "rejected", "doubtful", "recovered", "listed", "left-out"]),
     help="Print only these, one a line, with what is known of them, and write no files.",
 )
 @click.option(

@@ -24,6 +24,7 @@ class Printed(StrEnum):
     DOUBTFUL = "doubtful"
     RECOVERED = "recovered"
     LISTED = "listed"
+    LEFT_OUT = "left-out"
 
 
 def run(recovery: Path, printed: Printed, files: ReportFiles, language: str) -> None:
@@ -80,9 +81,10 @@ def _fields(state: StateReading, printed: Printed) -> Iterator[tuple[str, ...]]:
     elif printed in (Printed.REJECTED, Printed.DOUBTFUL):
         for copy in state.rejected() if printed is Printed.REJECTED else state.doubtful():
             yield copy.uri, copy.archive or "-", copy.datetime, copy.kind, copy.reason, copy.urim or "-"
-    elif printed is Printed.LISTED:
+    elif printed in (Printed.LISTED, Printed.LEFT_OUT):
         for uri, reason in state.left_out():
-            yield uri, reason or "not-linked"
+            if reason or printed is Printed.LISTED:
+                yield uri, reason or "not-linked"
     else:
         for each in state.ended():
             if (chosen := each.chosen) is not None:

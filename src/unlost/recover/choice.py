@@ -14,11 +14,11 @@ from unlost.formats.capture import Capture
 from unlost.formats.digests import normal_digest
 from unlost.uri.naming import address_of, name_of
 
-# The digests of no bytes at all.
-_NOTHING = frozenset(
+EMPTY_DIGESTS = frozenset(
     normal_digest(f"{each}:{hashlib.new(each, usedforsecurity=False).hexdigest()}")
     for each in ("md5", "sha1", "sha256", "sha512")
 )
+"""The digests of no bytes at all."""
 
 
 class Worth(IntEnum):
@@ -192,7 +192,7 @@ def _payload(capture: Capture) -> object:
 
 def _is_told_empty(capture: Capture) -> bool:
     # A revisit's record is small; its digest is that of the body which it stands for.
-    return capture.digest in _NOTHING or (capture.length == 0 and not capture.revisit)
+    return capture.digest in EMPTY_DIGESTS or (capture.length == 0 and not capture.revisit)
 
 
 def _of_status(capture: Capture, is_own: Callable[[str], bool], name: str, *, ignore_case: bool) -> Worth:

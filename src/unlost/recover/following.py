@@ -152,16 +152,14 @@ class Following:
     def want_listed(self) -> None:
         """Queue everything listed that is in scope, but for what the plan leaves out."""
         plan = self._plan
+        if plan.page:
+            return
         is_filtered = plan.policy is Policy.COMPLETE and not plan.include_left_out
-        for part in self._state.resources.parts(Standing.LISTED):
+        for part in self._state.resources.undecided():
             if plan.policy is Policy.COMPLETE and plan.depth is not None:
                 self._state.resources.leave_out({each.id: NOT_LINKED for each in part})
                 continue
-            inside = [
-                each
-                for each in part
-                if self._scope.is_own(each.uri) and self._scope.admits(each.uri, each.use, each.hops)
-            ]
+            inside = [each for each in part if self._is_listed_inside(each)]
             reasons = {each.id: OUT_OF_SCOPE for each in part} if len(inside) < len(part) else {}
             for each in inside:
                 reasons.pop(each.id, None)
@@ -171,8 +169,16 @@ class Following:
             self._state.resources.queue_listed([each.id for each in inside if each.id not in reasons])
 
     def listed_to_want(self) -> int:
-        """Return how many resources `want_listed` would queue at most: listed ones that it has not left out before."""
-        return self._state.resources.counts()[Standing.LISTED] - sum(self._state.resources.left_out().values())
+        """Return how many resources `want_listed` would queue at most: crawl traps and duplicates are among them."""
+        plan = self._plan
+        if plan.page or (plan.policy is Policy.COMPLETE and plan.depth is not None):
+            return 0
+        return sum(sum(map(self._is_listed_inside, part)) for part in self._state.resources.undecided())
+
+    def _is_listed_inside(self, resource: Resource) -> bool:
+        """Return whether a listed resource is in scope. Files that pages need have no other scope than pages here."""
+        uri = resource.uri
+        return self._scope.is_own(uri) and self._scope.admits(uri, Use.PAGE, resource.hops)
 
     def _named(self, links: list[tuple[Link, int]], date: str | None) -> list[Wanted]:
         names = naming.names_of([link.uri for link, _ in links], ignore_case=self._plan.ignore_case)

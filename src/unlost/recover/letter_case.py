@@ -12,8 +12,10 @@ _MOST_GROUPS = 2_000  # that are compared
 _LOOKED_AT = 10
 
 
-def merge_case_variants(state: State, busy: Collection[int]) -> int:
-    """Make one resource of those whose URLs differ only in letter case, if the server ignores it; return how many went.
+def merge_case_variants(state: State, busy: Collection[int]) -> list[int]:
+    """Make one resource of those whose URLs differ only in letter case, if the server ignores it.
+
+    Returns the ids of the resources that are aliases of others now.
 
     busy: ids of resources that are being fetched, which stay as they are.
 
@@ -22,16 +24,16 @@ def merge_case_variants(state: State, busy: Collection[int]) -> int:
     """
     groups = state.resources.case_variants()
     if not groups or (not state.fact(CASE_INSENSITIVE) and not _ignores_case(state, groups[:_MOST_GROUPS])):
-        return 0
+        return []
     state.keep_fact(CASE_INSENSITIVE, "yes")
-    merged = 0
+    merged: list[int] = []
     for group in groups:
         first = max(group, key=lambda each: (each.record is not None, each.is_linked, -each.id))
         for each in group:
             is_free = each.record is None and each.id not in busy and first.id not in busy
             if each is not first and is_free and each.standing in (Standing.LISTED, Standing.QUEUED):
                 state.resources.merge(first.id, each.id)
-                merged += 1
+                merged.append(each.id)
     return merged
 
 

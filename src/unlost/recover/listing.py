@@ -14,6 +14,7 @@ from unlost.errors import (
 )
 from unlost.formats.capture import Capture
 from unlost.pages.link import Use
+from unlost.recover.listing_filter import NO_CONTENT
 from unlost.recover.plan import Plan
 from unlost.recover.state.listings import Listed, Listing
 from unlost.recover.state.resources import Wanted
@@ -65,7 +66,10 @@ def keep_captures(captures: Sequence[Capture], state: State, plan: Plan) -> int:
     # How deep a page lies is all that is known of its place among others, until a link leads to it.
     listed = {name: Wanted(name, capture.uri, _use(capture), name.count("/") + 1) for name, capture in found}
     numbers = state.resources.add(list(listed.values()))
-    return state.captures.add((numbers[name], capture) for name, capture in found)
+    fresh = state.captures.add((numbers[name], capture) for name, capture in found)
+    if fresh:
+        state.resources.forget_reasons(set(numbers.values()), NO_CONTENT)
+    return fresh
 
 
 def _use(capture: Capture) -> Use:

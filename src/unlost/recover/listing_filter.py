@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from unlost.crawl.calendars import is_endless
 from unlost.crawl.traps import endless_path
+from unlost.recover.choice import EMPTY_DIGESTS
 from unlost.recover.state.resources import Resource
 from unlost.recover.state.state import State
 
@@ -46,6 +47,7 @@ class ListingFilter:
     def __init__(self, state: State, this_year: int) -> None:
         self._state = state
         self._this_year = this_year
+        self._first: dict[int, int] = {}
 
     def reasons(self, resources: Sequence[Resource]) -> dict[int, str]:
         """Return why some of these resources are left out, by id; the others are to be fetched."""
@@ -58,21 +60,21 @@ class ListingFilter:
         return found | self._duplicates([each for each in resources if each.id not in found])
 
     def _duplicates(self, resources: Sequence[Resource]) -> dict[int, str]:
-        """Find resources that have the same bytes as another one whose URL lacks what changes with every visit."""
+        """Find resources all of whose successful captures have the bytes of a URL without what changes by the visit."""
         plain = {each.id: without_visit(each.name) for each in resources if "?" in each.name}
-        suspects = [each for each in resources if plain.get(each.id, each.name) != each.name]
+        suspects = {each.id: plain[each.id] for each in resources if plain.get(each.id, each.name) != each.name}
+        known = self._state.resources.ids(set(suspects.values()))
         found = {}
-        for each in suspects:
-            others = [
-                other.id
-                for other in self._state.resources.with_path(each.name)
-                if without_visit(other.name) == plain[each.id]
-                # Of two that both have such parameters, the first stays.
-                and (other.name == plain[each.id] or other.id < each.id)
-            ]
-            if self._state.captures.shares_payload(each.id, others):
-                found[each.id] = DUPLICATE
+        for number, name in suspects.items():
+            # Without such a URL, the first that has these parameters stays.
+            other = known.get(name) or self._first.setdefault(hash(name), number)
+            if other != number and self._has_bytes_of(number, other):
+                found[number] = DUPLICATE
         return found
+
+    def _has_bytes_of(self, number: int, other: int) -> bool:
+        digests = self._state.captures.digests((number, other))
+        return bool(digests[number]) and digests[number] - EMPTY_DIGESTS <= digests[other] - EMPTY_DIGESTS != set()
 
 
 def without_visit(name: str) -> str:

@@ -91,8 +91,8 @@ class OtherHostQueries:
         try:
             async for capture in listed:
                 rows += 1
-                name = naming.name_of(capture.uri, ignore_case=self._plan.ignore_case)
-                if name in names:
+                (name,) = naming.names_of([capture.uri], ignore_case=self._plan.ignore_case)
+                if not isinstance(name, UriError) and name in names:
                     found.append((names[name], capture))
                 if rows >= _MOST_ROWS:
                     break

@@ -21,6 +21,7 @@ from unlost.recover.following import Following
 from unlost.recover.knowledge import Knowledge
 from unlost.recover.letter_case import merge_case_variants
 from unlost.recover.listing import ask_for_list, span_of
+from unlost.recover.listing_filter import LEFT_OUT, NO_CONTENT
 from unlost.recover.plan import LARGE, Plan, Policy
 from unlost.recover.result import Result
 from unlost.recover.scope import Scope
@@ -60,7 +61,8 @@ class Recovery:
     should_stop: whether somebody wants it to end; asked often.
     sent: how many requests have gone to which archive, by kind, so far in this run: counted by whoever sends them.
     confirm: called before more than `LARGE` listed resources are fetched, with their number and a function that
-        estimates the cost for a share of the limits. If it returns false, nothing is fetched.
+        estimates the cost for a share of the limits, and whether fetching has begun already: a listing may come late.
+        If it returns false, they are not fetched.
     """
 
     def __init__(
@@ -77,7 +79,7 @@ class Recovery:
         until_done: bool = False,
         should_stop: Callable[[], bool] = lambda: False,
         sent: Sent | None = None,
-        confirm: Callable[[int, Callable[[float], list[Cost]]], bool] = lambda _count, _costs: True,
+        confirm: Callable[[int, Callable[[float], list[Cost]], bool], bool] = lambda *_: True,
     ) -> None:
         self._plan = plan
         self._state = state
@@ -185,6 +187,7 @@ class Recovery:
         self._is_tried_again = state.fact("done") == _BUT_FAILURES
         if state.fact("done") == _DONE or state.fact("span") != span_of(self._plan):
             state.listings.forget()
+            state.resources.forget_reasons(reason=NO_CONTENT)
             state.captures.forget_asked()
             state.candidates.forget_wanted()
         state.keep_fact("done", "")
@@ -258,33 +261,30 @@ class Recovery:
         if not self._plan.ignore_case:
             busy = set().union(*self._busy.values())
             if merged := merge_case_variants(self._state, busy):
-                self._tell("case-insensitive", {"merged": merged})
+                self._serving.forget(merged)
+                self._tell("case-insensitive", {"merged": len(merged)})
         self._following.want_candidates()
 
     def _want_listed(self) -> None:
         """Queue what is listed, unless there is so much of it that the user has to confirm it first."""
-        if not self._plan.policy.uses_listings:
-            return
-        count = self._following.listed_to_want()
-        if self._is_large(count):
-            self._unconfirmed = count
-        else:
+        if self._plan.policy.uses_listings and self._is_confirmed():
             self._following.want_listed()
 
     def _is_confirmed(self) -> bool:
-        """Ask for a confirmation if there is much to fetch; return whether to fetch anything."""
-        count = self._following.listed_to_want()
-        if not self._plan.policy.uses_listings or not self._is_large(count):
+        """Ask for a confirmation if there is much to fetch; return whether to fetch it."""
+        limit = self._plan.limit
+        if not self._plan.policy.uses_listings or (limit is not None and limit <= LARGE):
             return True
-        if not self._confirm(count, lambda share: self._costs(share, LARGE)):
+        if self._state.resources.counts()[Standing.LISTED] <= LARGE:
+            return True
+        count = self._following.listed_to_want()
+        if count <= max(LARGE, int(self._state.fact(_CONFIRMED) or 0)):
+            return True
+        if self._unconfirmed or not self._confirm(count, lambda share: self._costs(share, LARGE), self._is_begun):
             self._unconfirmed = count
             return False
-        self._state.keep_fact(_CONFIRMED, "yes")
+        self._state.keep_fact(_CONFIRMED, str(count))
         return True
-
-    def _is_large(self, count: int) -> bool:
-        limit = self._plan.limit
-        return count > LARGE and (limit is None or limit > LARGE) and not self._state.fact(_CONFIRMED)
 
     def _costs(self, share: float, most: int | None = None) -> list[Cost]:
         archives = {name: each.archive for name, each in self._repositories.items()}
@@ -294,7 +294,7 @@ class Recovery:
         """Call resources missing whose substitute did not come back either."""
         now = dates.from_epoch(str(int(self._clock.now())))
         for resource in self._state.resources.without_substitute():
-            self._serving.end_as_missing(resource, now)
+            self._serving.end_without_substitute(resource, now)
 
     # Work
 
@@ -449,7 +449,7 @@ class Recovery:
             self._is_stopped,
             self._plan.limit is not None and self._serving.recovered >= self._plan.limit,
             state.resources.doubtful(),
-            state.resources.left_out(),
+            {reason: count for reason, count in state.resources.left_out().items() if reason in LEFT_OUT},
             {
                 archive: outcome.value
                 for outcome in (Listed.UNSUPPORTED, Listed.CUT)

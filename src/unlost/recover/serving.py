@@ -4,7 +4,7 @@ import asyncio
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from urllib.parse import urljoin
 
 from unlost import dates
@@ -153,10 +153,41 @@ class Serving:
             self._state.resources.substitute(resource.id, other.id, now, resource.near)
             self._planned.pop(other.id, None)
             self._tell("substituted", {"uri": resource.uri, "by": other.uri})
-        elif reason == "no-good-copy" and self._plan.policy is Policy.COMPLETE and not self._is_needed(resource):
+        elif self._is_without_content(resource):
             self._state.resources.leave_out({resource.id: NO_CONTENT})
         else:
             self.end_as_missing(resource, now, reason)
+
+    def _is_without_content(self, resource: Resource) -> bool:
+        """Return whether no link points to a listed resource, and all its captures are known to be no content.
+
+        A capture that is listed as good and could not be had is missing.
+        """
+        if self._plan.policy is not Policy.COMPLETE or self._is_needed(resource):
+            return False
+        captures = self._state.captures.of(resource.id)
+        return bool(captures) and all(
+            each.outcome in (Outcome.STORED, None)
+            and (
+                each.outcome is Outcome.STORED
+                or choice.worth(each.capture, self._scope.is_own, resource.name) > ACCEPTED
+            )
+            for each in captures
+        )
+
+    def end_without_substitute(self, resource: Resource, now: str) -> None:
+        """Finish a resource whose substitute did not come back: by another that did, or as missing."""
+        other = self._substitute_for(resource, is_recovered=True)
+        if other is not None:
+            self._state.resources.substitute(resource.id, other.id, now, resource.near)
+        else:
+            self.end_as_missing(resource, now)
+
+    def forget(self, numbers: Iterable[int]) -> None:
+        """Forget what was planned for resources that are no longer there: their ids may be used again."""
+        for number in numbers:
+            self._planned.pop(number, None)
+            self._versions.pop(number, None)
 
     def end_as_missing(self, resource: Resource, now: str, reason: str | None = None) -> None:
         """Finish a resource as missing. now: 14 digits. reason: None to find it out."""
@@ -170,17 +201,20 @@ class Serving:
         # The queue counts robots.txt and the sitemap as linked, although no page links to them.
         return self._state.resources.is_linked(resource.id) if resource.use is Use.LIST else resource.is_linked
 
-    def _substitute_for(self, resource: Resource) -> Resource | None:
+    def _substitute_for(self, resource: Resource, *, is_recovered: bool = False) -> Resource | None:
         """Return the resource with the same path and another query whose capture is closest in time, if one is listed.
 
         Style sheets, scripts, fonts and images have version numbers in their queries; of anything else the query says
         what it is. Where archives cannot list what they have, they are queried for the path without a query.
+        is_recovered: whether only those count that came back.
         """
         if resource.use is not Use.REQUISITE or not _VERSIONED.search(resource.name.partition("?")[0]):
             return None
         closest: tuple[float, Resource] | None = None
         for other in self._state.resources.with_path(resource.name):
             if other.standing in (Standing.MISSING, Standing.SUBSTITUTED):
+                continue
+            if is_recovered and other.standing is not Standing.RECOVERED:
                 continue
             captures = [each.capture for each in self._listed(other)]
             distances = [
@@ -191,8 +225,8 @@ class Serving:
             ]
             if distances and (closest is None or min(distances) < closest[0]):
                 closest = min(distances), other
-        if closest is not None:
-            return closest[1]
+        if closest is not None or is_recovered:
+            return closest[1] if closest else None
         return self._following.guess_without_query(resource) if self._may_be_unlisted(resource) else None
 
     def _may_be_unlisted(self, resource: Resource) -> bool:

@@ -1,5 +1,6 @@
 """Tests of what a recovery knows."""
 
+import json
 import sqlite3
 import tempfile
 from pathlib import Path
@@ -17,6 +18,7 @@ from unlost.recover.state.captures import Outcome
 from unlost.recover.state.listings import Listed, Listing
 from unlost.recover.state.resources import UNASSIGNED, Standing, Wanted
 from unlost.recover.state.state import State
+from unlost.state_file import NAME
 
 SITE = "http://lost.example/"
 HOST = "lost.example/"
@@ -180,3 +182,27 @@ def test_what_was_only_looked_for_leaves_nothing(tmp_path: Path) -> None:
         (next_one,) = state.resources.want([wanted("page")])
         assert state.captures.asked(next_one) == {}
         assert sum(state.resources.counts().values()) == 1
+
+
+def test_numbers_of_version_2_become_those_of_today(tmp_path: Path) -> None:
+    """Every worth of that version has its place; of empty captures, those with a body by definition are successful."""
+    with State(tmp_path) as state:
+        number = state.resources.add([Wanted("lost.example/", SITE, Use.PAGE, 0)])["lost.example/"]
+        state.resources.finish(number, Standing.MISSING, "20200101000000", "no-good-copy")
+    rows = [*((worth, 200, None) for worth in range(10)), (7, 204, None), (7, 200, "length")]
+    connection = sqlite3.connect(tmp_path / NAME)
+    for i, (worth, status, truncated) in enumerate(rows):
+        data = json.dumps({"truncated": truncated, "capture": {"status": status}})
+        connection.execute("INSERT INTO record VALUES (?, ?, ?, NULL, 'w', ?, 1, ?)", (i + 1, number, worth, i, data))
+    connection.execute("UPDATE resource SET record = 9")
+    connection.execute("DROP TABLE substitute")
+    connection.execute("PRAGMA user_version = 2")
+    connection.commit()
+    connection.close()
+    with State(tmp_path):
+        pass
+    connection = sqlite3.connect(tmp_path / NAME)
+    found = [worth for (worth,) in connection.execute("SELECT worth FROM record ORDER BY id")]
+    assert found == [0, 1, 2, 3, 4, 7, 8, 6, 10, 11, 9, 9]
+    assert connection.execute("SELECT record FROM resource").fetchone() == (1,)
+    connection.close()

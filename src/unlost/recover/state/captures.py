@@ -75,23 +75,16 @@ class Captures:
         self._file.begin()
         self._run("UPDATE capture SET outcome = ? WHERE id = ?", (outcome.value, number))
 
-    def shares_payload(self, resource: int, others: Collection[int]) -> bool:
-        """Return whether a capture of a resource has the digest of a capture of one of the others."""
-        if not others:
-            return False
-        marks = ", ".join("?" * len(others))
-        sql = f"""SELECT 1 FROM capture AS one JOIN capture AS other ON one.digest = other.digest
-            AND (instr(one.digest, ':') OR one.archive = other.archive)
-            WHERE one.resource = ? AND other.resource IN ({marks}) LIMIT 1"""  # noqa: S608
-        return self._run(sql, (resource, *others)).fetchone() is not None
-
     def digests(self, resources: Collection[int]) -> dict[int, set[str]]:
-        """Return the digests of successful captures of resources, by their ids."""
+        """Return the digests of successful captures of resources, by their ids.
+
+        One whose algorithm is not told is that of its archive alone.
+        """
         found: dict[int, set[str]] = {number: set() for number in resources}
         for number in resources:
             rows = self._run(
-                "SELECT DISTINCT digest FROM capture WHERE resource = ? AND digest IS NOT NULL "
-                "AND coalesce(status, 200) BETWEEN 200 AND 299",
+                "SELECT DISTINCT CASE WHEN instr(digest, ':') THEN digest ELSE archive || ' ' || digest END "
+                "FROM capture WHERE resource = ? AND digest IS NOT NULL AND coalesce(status, 200) BETWEEN 200 AND 299",
                 (number,),
             )
             found[number].update(str(text_of(digest)) for (digest,) in rows)

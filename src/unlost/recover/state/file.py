@@ -58,7 +58,8 @@ CREATE INDEX candidate_folded ON candidate (folded);
 """
 # Numbers of `choice.Worth`: two were put in between, for captures that are doubtful, and for those that are empty.
 _WORTH = "CASE worth WHEN 5 THEN 7 WHEN 6 THEN 8 WHEN 7 THEN {empty} WHEN 8 THEN 10 WHEN 9 THEN 11 ELSE worth END"
-_EMPTY = """CASE WHEN coalesce(json_extract(data, '$.capture.status'), 200) IN (204, 205, 304) THEN 9 ELSE 6 END"""
+_EMPTY = """CASE WHEN coalesce(json_extract(data, '$.capture.status'), 200) IN (204, 205, 304)
+    OR json_extract(data, '$.truncated') IS NOT NULL THEN 9 ELSE 6 END"""
 SUBSTITUTES = "CREATE {kind} substitute (resource INTEGER PRIMARY KEY, other INTEGER NOT NULL)"
 """The table of resources in whose place another is shown that differs only in its query. kind: `TABLE`, or a
 `TEMP TABLE` for files from before."""
@@ -66,6 +67,9 @@ _NEW_SINCE_2 = SUBSTITUTES.format(kind="TABLE") + ";"
 _SINCE_2 = f"""{_NEW_SINCE_2}
 UPDATE record SET worth = {_WORTH.format(empty=_EMPTY)};
 UPDATE rejected SET worth = {_WORTH.format(empty=6)};
+UPDATE resource SET record = (
+    SELECT record.id FROM record WHERE record.resource = resource.id ORDER BY record.worth, record.id LIMIT 1
+) WHERE standing = 'missing' AND record IS NOT NULL;
 """  # noqa: S608  no text of others in it
 
 

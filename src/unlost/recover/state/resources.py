@@ -1,6 +1,6 @@
 """Resources: pages and parts of them, whether they are wanted, and whose turn it is to give them."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import groupby, islice
@@ -82,6 +82,7 @@ UPDATE resource SET
     use = CASE WHEN standing = 'listed' OR uses = 0 THEN ?3 ELSE min(use, ?3) END,
     near = coalesce(near, ?4), uses = uses + 1,
     rank = CASE WHEN standing = 'listed' OR uses = 0 THEN {_NEW} ELSE {_AGAIN} END,
+    reason = CASE standing WHEN 'listed' THEN NULL ELSE reason END,
     standing = CASE standing WHEN 'listed' THEN 'queued' ELSE standing END
 WHERE id = ?1
 """  # noqa: S608  no text of others in it
@@ -142,6 +143,23 @@ class Resources:
             [(reason, number) for number, reason in reasons.items()],
         )
 
+    def forget_reasons(self, numbers: Iterable[int] | None = None, reason: str | None = None) -> None:
+        """Decide again on listed resources that were left out. numbers: None for all. reason: None for any."""
+        self._file.begin()
+        sql = "UPDATE resource SET reason = NULL WHERE standing = 'listed' AND coalesce(?1, reason) = reason"
+        if numbers is None:
+            self._run(sql, (reason,))
+        else:
+            self._run_many(f"{sql} AND id = ?2", [(reason, number) for number in numbers])
+
+    def undecided(self) -> Iterator[list[Resource]]:
+        """Yield the listed resources that were not left out, some at a time. They may be changed meanwhile."""
+        sql = f"SELECT {_COLUMNS} FROM resource WHERE id > ? AND standing = 'listed' AND reason IS NULL ORDER BY id LIMIT {_AT_ONCE}"  # noqa: S608, E501
+        last = 0
+        while rows := self._run(sql, (last,)).fetchall():
+            yield [_resource(row) for row in rows]
+            last = rows[-1][0]
+
     def substitute(self, number: int, other: int, changed: str, near: str | None) -> None:
         """Show another resource in the place of one that no archive has.
 
@@ -167,7 +185,7 @@ class Resources:
         path = name.partition("?")[0]
         rows = self._run(
             f"SELECT {_COLUMNS} FROM resource WHERE (name = ?1 OR (name >= ?1 || '?' AND name < ?1 || '@')) "  # noqa: S608
-            "AND name != ?2 ORDER BY id LIMIT 100",
+            "AND name != ?2 LIMIT 100",
             (path, name),
         )
         return [_resource(row) for row in rows]
@@ -196,17 +214,21 @@ class Resources:
         self._run("UPDATE alias SET resource = :into WHERE resource = :other", values)
         for table, column in (
             ("capture", "resource"),
-            ("asked", "resource"),
             ("link", "source"),
             ("link", "target"),
             ("substitute", "other"),
         ):
             self._run(f"UPDATE OR IGNORE {table} SET {column} = :into WHERE {column} = :other", values)  # noqa: S608
             self._run(f"DELETE FROM {table} WHERE {column} = :other", values)  # noqa: S608
+        self._run("DELETE FROM asked WHERE resource = :other", values)
+        self._run("DELETE FROM substitute WHERE resource = :other", values)
+        self._run("DELETE FROM link WHERE source = target")
         self._run(
             "UPDATE resource SET uses = resource.uses + gone.uses, hops = min(resource.hops, gone.hops), "
-            "rank = min(resource.rank, gone.rank), use = min(resource.use, gone.use), "
-            "standing = CASE WHEN resource.standing = 'listed' THEN gone.standing ELSE resource.standing END "
+            "rank = CASE gone.standing WHEN 'queued' THEN min(resource.rank, gone.rank) ELSE resource.rank END, "
+            "use = min(resource.use, gone.use), "
+            "standing = CASE WHEN resource.standing = 'listed' THEN gone.standing ELSE resource.standing END, "
+            "reason = CASE WHEN resource.standing = 'listed' THEN NULL ELSE resource.reason END "
             "FROM (SELECT * FROM resource WHERE id = :other) AS gone WHERE resource.id = :into",
             values,
         )
@@ -293,6 +315,7 @@ class Resources:
         self._run(
             "UPDATE resource SET standing = 'listed', uses = 0 WHERE standing IN ('queued', 'missing', 'substituted')"
         )
+        self.forget_reasons()
         self.requeue("standing = 'recovered'")
         self._run(
             "DELETE FROM resource WHERE standing = 'listed' AND record IS NULL "
@@ -304,8 +327,9 @@ class Resources:
     def drop(self, number: int) -> None:
         """Want it no longer: it is only listed, if any archive lists it, and else forgotten."""
         self._file.begin()
-        self._run("UPDATE resource SET standing = 'listed', uses = 0 WHERE id = ?", (number,))
+        self._run("UPDATE resource SET standing = 'listed', uses = 0, reason = NULL WHERE id = ?", (number,))
         self._run("DELETE FROM asked WHERE resource = ?", (number,))
+        self._run("DELETE FROM substitute WHERE ? IN (resource, other)", (number,))  # its id may be used again
         self._run(
             "DELETE FROM resource WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM capture WHERE resource = ?1)", (number,)
         )

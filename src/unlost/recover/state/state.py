@@ -132,6 +132,8 @@ class State:
             self.keep_fact(TRAPPED, "{}")  # all links are followed again
             self.candidates.forget()
             self.follow_again(is_wanted=True)
+        if before is not None and (before.policy, before.include_left_out) != (plan.policy, plan.include_left_out):
+            self.resources.forget_reasons()
         self._value_rejected(Worth.REJECTED if plan.drop_rejected else Worth.DOUBTFUL)
         if self._is_of_first_version():
             self.keep_fact(_OPTIONS_OF, "0.1.0")
