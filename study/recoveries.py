@@ -23,9 +23,9 @@ from study.lost.showing import (
     vector,
 )
 from unlost.measure.overlap.standing import spread
-from unlost.recover.plan import Policy
+from unlost.recover.plan import CHOICES
 
-NAIVE, KNOWLEDGEABLE, EXHAUSTIVE = (each.value for each in Policy)
+NAIVE, KNOWLEDGEABLE, EXHAUSTIVE = (each.value for each in CHOICES)
 
 _INTRODUCTION = """\
 The dissertation on lazy preservation recovered 24 real sites, as if they were lost, from an archive and the caches
@@ -187,7 +187,7 @@ def _alone(chapter: Chapter, outcomes: Sequence[Outcome]) -> None:
     for names in SETS:
         found = of(outcomes, NAIVE, names)
         means = [
-            spread([each.recovered for each in of(outcomes, policy.value, names)]).mean or 0.0 for policy in Policy
+            spread([each.recovered for each in of(outcomes, policy.value, names)]).mean or 0.0 for policy in CHOICES
         ]
         groups = [share(pooled(found, lambda each: each.groups, label)) for label in GROUPS]
         test = compared(together, found, lambda each: each.recovered)
@@ -198,7 +198,7 @@ def _alone(chapter: Chapter, outcomes: Sequence[Outcome]) -> None:
         figures[label] = {"recovered": means, "by group": groups, "requests": asked, "p": test.p}
         brought[label] = means[0]
         is_better &= names == ALL or (test.above > test.below and test.p < 0.001)
-    heads = ("from", *(f"recovered, {policy.value}" for policy in Policy), *(f"{label}, naive" for label in GROUPS))
+    heads = ("from", *(f"recovered, {policy.value}" for policy in CHOICES), *(f"{label}, naive" for label in GROUPS))
     chapter.table((*heads, "requests, knowledgeable", "p: all together is not better"), rows)
     chapter.line("Recovered: means over sites. HTML, images and other: of the files of all sites together.")
     chapter.line()
@@ -240,7 +240,7 @@ def _policies(chapter: Chapter, outcomes: Sequence[Outcome]) -> None:
     chapter.line()
     chapter.line("From all repositories together: changed, missing, added; in brackets requests.")
     chapter.line()
-    by_policy = {policy.value: of(outcomes, policy.value) for policy in Policy}
+    by_policy = {policy.value: of(outcomes, policy.value) for policy in CHOICES}
     rows = [
         (
             found[0].site,
@@ -267,7 +267,7 @@ def _requests(chapter: Chapter, outcomes: Sequence[Outcome]) -> None:
     """Tell what the policies cost, as Table 19 does, with the tests beside it."""
     chapter.line("### What they cost")
     chapter.line()
-    by_policy = {policy.value: of(outcomes, policy.value) for policy in Policy}
+    by_policy = {policy.value: of(outcomes, policy.value) for policy in CHOICES}
     rows, means = [], {}
     for name, (measure, shown) in _MEASURES.items():
         for policy, found in by_policy.items():
@@ -316,7 +316,7 @@ def _cost_findings(
     tests: dict[tuple[str, tuple[str, str]], tuple[bool, float]],
 ) -> None:
     def three(name: str) -> str:
-        return " / ".join(_MEASURES[name][1](means[name, policy.value]) for policy in Policy)
+        return " / ".join(_MEASURES[name][1](means[name, policy.value]) for policy in CHOICES)
 
     def larger(name: str, first: str, second: str, p: float = 0.001) -> bool:
         if (name, (first, second)) in tests:
@@ -329,8 +329,8 @@ def _cost_findings(
     chapter.finding(
         "all policies bring back about as much: 71.4 / 72.4 / 74.7 % (naive, knowledgeable, exhaustive)",
         three("recovered"),
-        holds=max(means["recovered", each.value] for each in Policy)
-        - min(means["recovered", each.value] for each in Policy)
+        holds=max(means["recovered", each.value] for each in CHOICES)
+        - min(means["recovered", each.value] for each in CHOICES)
         < 0.1,
     )
     chapter.finding(

@@ -18,7 +18,7 @@ from study.lost.profiles import Profile
 from study.lost.recovering import Shelf, recovered, write_original
 from study.lost.site import MadeSite
 from unlost.measure.sites.opening import open_site
-from unlost.recover.plan import Policy
+from unlost.recover.plan import CHOICES, Policy
 
 SEED = 2006
 """What all sites and habits are drawn from."""
@@ -67,7 +67,7 @@ def lost_once(profile: Profile, seed: int = SEED) -> list[Outcome]:
     with tempfile.TemporaryDirectory(prefix="unlost-study-") as name:
         folder = Path(name)
         original = open_site(write_original(site, 0, folder / "original.warc"))
-        for policy in Policy:
+        for policy in CHOICES:
             for number, names in enumerate(SETS):
                 chosen = [shelves[each] for each in names]
                 place = folder / f"{policy.value}{number}"

@@ -43,7 +43,7 @@ def test_a_site_comes_back_with_what_is_known_of_it(archive: FakeArchive, tmp_pa
     assert found.folder == tmp_path / "it"
     assert found.counts() == {"listed": 0, "queued": 0, "recovered": 4, "substituted": 0, "missing": 1}
     resources = {each.url: each for each in found.resources()}
-    assert set(resources) == {SITE, f"{SITE}about", f"{SITE}i.png"}
+    assert set(resources) == {SITE, f"{SITE}about", f"{SITE}i.png", f"{SITE}unlinked"}
     about = resources[f"{SITE}about"]
     assert about.datetime == datetime(2014, 2, 10, tzinfo=UTC)
     assert (about.archive, about.mime, about.status) == ("fake", "text/html", 200)
@@ -76,7 +76,7 @@ def test_it_goes_on_where_it_ended(archive: FakeArchive, tmp_path: Path) -> None
     copies = archive.count("replay")
     again = unlost.recover(SITE, tmp_path / "it", archives=[entry])
     assert again.counts()["recovered"] == 4
-    assert archive.count("replay") == copies + 2
+    assert archive.count("replay") == copies + 3
 
 
 def test_an_archive_that_wants_to_be_left_alone_is_told_and_not_raised(archive: FakeArchive, tmp_path: Path) -> None:

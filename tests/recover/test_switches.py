@@ -18,7 +18,9 @@ SWITCHES = (
     "most-recent", "one archive of a list", "resume", "exclude FILE of regexes", "subdomains", "depth",
     "input FILE of URLs", "not recursive", "keep or strip branding", "no cache",
 )  # fmt: skip
-OPTIONS = {flag for option in command.params if isinstance(option, click.Option) for flag in option.opts}
+OPTIONS = {
+    flag for option in command.params if isinstance(option, click.Option) and not option.hidden for flag in option.opts
+}
 OF_ALL = {"--version", "--help", "--log"}
 
 

@@ -95,7 +95,8 @@ def test_files_that_cannot_be_written_are_not_the_jobs_fault(jobs: Place, lost: 
         most = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
         resource.prlimit(worker.process.pid, resource.RLIMIT_FSIZE, (200_000, most))
         job = jobs.order()
-        wait_until(lambda: worker.says("cannot be written"))
+        # Whichever is the first that may not grow: the WARC, or the state beside it.
+        wait_until(lambda: worker.says("cannot be written") or worker.says("No space left on device"))
         resource.prlimit(worker.process.pid, resource.RLIMIT_FSIZE, (most, most))
         check(jobs, jobs.ended(job))
 

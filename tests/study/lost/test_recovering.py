@@ -19,7 +19,7 @@ from unlost.archives.local.files import ArchiveFiles
 from unlost.clock import SystemClock
 from unlost.measure.difference import Counts
 from unlost.measure.sites.opening import open_site
-from unlost.recover.plan import Plan, Policy
+from unlost.recover.plan import CHOICES, Plan, Policy
 from unlost.recover.recovery import Recovery
 from unlost.recover.state.reading import StateReading
 from unlost.recover.state.state import State
@@ -147,7 +147,7 @@ def test_real_archive_files_bring_the_same(tmp_path: Path, monkeypatch: pytest.M
 def test_a_short_study_is_the_same_twice() -> None:
     """Each repository alone and all together, under three policies: the same numbers in every run."""
     found = lost_once(SMALL, 5)
-    assert [(each.policy, each.archives) for each in found] == [(p.value, names) for p in Policy for names in SETS]
+    assert [(each.policy, each.archives) for each in found] == [(p.value, names) for p in CHOICES for names in SETS]
     assert found == lost_once(SMALL, 5)
     together = [each for each in found if each.archives == SETS[-1]]
     for each in found:
