@@ -232,10 +232,10 @@ class Run:
         print_table(("archive", "index queries", "captures", "days"), rows)
         # Files on this machine take no requests.
         total = sum(each.lists + each.copies for each in costs if self._archives[each.archive].folder is None)
-        say(
-            f"about {_requests(total)}{_duration(costs)}; the listings are stored, and not requested again",
-            level="info",
+        needed = (
+            f"about {_requests(total)}{_duration(costs)}" if total else "no requests: the files are on this machine"
         )
+        say(f"{needed}; the listings are stored, and not requested again", level="info")
         if self._plan.page_requisites:
             most = f"at most {self._plan.requisite_files:,} files and {self._given['requisite_bytes']} of other hosts"
             say(
