@@ -48,8 +48,11 @@ def offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     ],
     ids=" ".join,
 )
-def test_offline_is_one_message(arguments: list[str], capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """No warning for each archive, no folder, no block, and nothing on stdout."""
+def test_offline_is_one_message(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """No warning for each archive, no hint at a contact, no folder, no block, and nothing on stdout."""
+    monkeypatch.delenv("UNLOST_CONTACT")
     assert run(arguments) == 4
     said = capfd.readouterr()
     assert said.out == ""

@@ -115,9 +115,6 @@ class Courier:
 
     async def ask(self, archive: Archive, question: Question) -> Reply:
         """Return the answer, whole. Raises NotNowError, FailedError, and OfflineError as `Connectivity.check` does."""
-        if not self._told:
-            self._told = True
-            self._tell("no contact is set, so archives are asked half as often: set --contact or UNLOST_CONTACT")
         try:
             url = parse(question.url)
         except ValueError as error:
@@ -185,6 +182,7 @@ class Courier:
             until = begun + errand.seconds
             to_end = errand.question.to_end
             async with Exchange(pool, url, headers, passage, self._deadlines, until, archive.id, to_end=to_end) as head:
+                self._hint_at_contact()
                 origin = ResponseOrigin(place.host, head.peer, url.scheme == "https")
                 await self._note_response(archive, head, origin, errand, its_host=its_host)
                 return await self._judge(archive, head, turn, its_host, errand.question)
@@ -196,6 +194,12 @@ class Courier:
         finally:
             turn.end()
             errand.seconds -= loop.time() - begun
+
+    def _hint_at_contact(self) -> None:
+        """Say once that no contact is set. Without a response from any archive, that is not what to do about it."""
+        if not self._told:
+            self._told = True
+            self._tell("no contact is set, so archives are asked half as often: set --contact or UNLOST_CONTACT")
 
     async def _permit(self, archive: Archive, errand: "_Errand", slot: asyncio.Semaphore, place: Place) -> Turn:
         """Return the permit to send a request. Raises NotNowError, also while a refusal is not explained yet."""
