@@ -38,7 +38,7 @@ class Figures:
     doubtful: of those that came back, how many have only a capture that the quality verdict speaks against.
     substituted: of those that came back, how many are shown by the capture of a URL with another query.
     left_out: listed and not fetched, by the reason, as `listing_filter` has it; empty where no link points to them.
-    captures: known captures by archive. queries: what came of queries for single URLs, by archive.
+    captures: known captures by archive. queries: outcomes of queries for single URLs, by archive.
     other_host_lookups: queries for what pages need from other hosts.
     """
 
