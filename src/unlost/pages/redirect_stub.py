@@ -186,5 +186,5 @@ def _decoded(body: bytes, charset: str | None) -> str:
     try:
         codec = codecs.lookup(name).name
         return body.decode(codec, "replace")
-    except (LookupError, ValueError):  # unknown, or a codec that is none of text
+    except (LookupError, ValueError):  # unknown, or not a text encoding
         return body.decode("latin-1")

@@ -41,12 +41,12 @@ def _is_stub(seen: Seen) -> bool:
     if target is None:
         return False
     parts = urlsplit(target)
-    # Whoever blocks a site sends its visitors to the home page of another.
+    # Block pages redirect to the home page of another site.
     is_sent_away = place_of(f"{parts.scheme}://{parts.netloc}/") != place_of(f"{seen.uri.scheme}://{seen.uri.netloc}/")
     is_home = not f"{parts.path}{parts.query}".strip("/")
     if is_error_page(parts) or (is_sent_away and is_home and not seen.is_root):
         return False
-    # Whoever says that a page has moved, and sends visitors to the home page, has not moved it.
+    # A page that claims to have moved, and redirects to the home page, was removed.
     said = not_there(seen).phrases
     return not said or (not is_home and all(_MOVED.search(phrase) for phrase in said))
 

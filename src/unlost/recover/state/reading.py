@@ -340,7 +340,7 @@ class StateReading:
             ]
 
     def single_queries(self) -> dict[str, dict[str, int]]:
-        """Return what came of queries for single URLs, by archive: how many `done`, `failed` and `excluded`."""
+        """Return the outcomes of queries for single URLs, by archive: how many `done`, `failed` and `excluded`."""
         found: dict[str, dict[str, int]] = {}
         with self._explained():
             sql = "SELECT archive, outcome, count(*) FROM asked GROUP BY archive, outcome"
