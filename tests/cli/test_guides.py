@@ -83,7 +83,7 @@ def test_watch(home: Home, tmp_path: Path, capsys: pytest.CaptureFixture[str], m
         return [base, "--history", str(tmp_path / "h.sqlite"), "--archives", str(home.registry), "--delay", "0", *more]
 
     def printed(*arguments: str) -> str:
-        with command.make_context("watch", list(arguments)) as context:
+        with command.make_context("watch", list(arguments), help_option_names=["-h", "--help"]) as context:
             watch = WatchRun(context.params, clock)
             if context.params["report"]:
                 watch.report()

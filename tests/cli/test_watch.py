@@ -68,7 +68,7 @@ def test_a_loss_is_noticed_and_told(
     def visit(site: str) -> None:
         arguments = [site, "--history", str(tmp_path / "history.sqlite"), "--archives", str(home.registry)]
         arguments += ["--delay", "0", "--on-loss", f'sh -c \'printf "%s %s" "$1" "$2" >> {out}\' name']
-        with command.make_context("watch", arguments) as context:
+        with command.make_context("watch", arguments, help_option_names=["-h", "--help"]) as context:
             lost.append(WatchRun(context.params, clock).once()[0])
         clock.advance(DAY)
 
