@@ -266,6 +266,7 @@ def test_who_lacks_the_extra_is_told_what_to_install(monkeypatch: pytest.MonkeyP
 )
 def test_options_that_do_not_go_together_are_refused(tmp_path: Path, options: list[str], message: str) -> None:
     """Before any work, and before Spark is begun."""
-    result = CliRunner().invoke(build, ["index.cdxj", "-o", str(tmp_path / "map"), *options])
+    arguments = ["index.cdxj", "-o", str(tmp_path / "map"), *options]
+    result = CliRunner().invoke(build, arguments, help_option_names=["-h", "--help"])
     assert isinstance(result.exception, UsageError)
     assert message in str(result.exception)
