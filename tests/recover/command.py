@@ -102,6 +102,7 @@ def options(run: Run, urls: Path | None = None) -> list[str]:
         "--depth": None if run.depth is None else str(run.depth),
         "--only": ",".join(run.only) if len(run.only) < 3 else None,
         "--urls": str(urls) if urls else None,
+        "--requisite-lookups": "3" if run.requisites else None,
     }
     flags = {
         "--page": run.page,

@@ -7,7 +7,7 @@ import pytest
 from tests.recover.running import SITE, Run, page
 from tests.recover.stubs import Held, Stub
 from unlost.archives.repository import StoredCopy
-from unlost.errors import ListCutError
+from unlost.errors import ArchiveError, ListCutError
 from unlost.formats.capture import Capture
 from unlost.recover import recovery
 from unlost.recover.listing_filter import CALENDAR, DUPLICATE, NO_CONTENT, NOT_LINKED, OUT_OF_SCOPE, TRAP
@@ -288,6 +288,47 @@ def test_page_requisites_of_other_hosts_come_back(tmp_path: Path) -> None:
     assert not [asked for asked in a.asked if asked.startswith("list") and "cdn" in asked]
 
 
+def test_one_archive_answers_for_a_requisite_of_another_host(tmp_path: Path) -> None:
+    """With several archives that hold the site, a file that none of them has costs one look-up, not one for each."""
+    uris = [f"http://{host}.example/logo.png" for host in ("cdn", "img")]
+    a = Stub("a", [needing(*uris), held(uris[0], b"logo", "image/png")])
+    others = [Stub(name, [Held(SITE, "20120101000000", b"old")]) for name in "bc"]
+    run = complete(tmp_path, *others, a)
+    result = run()
+    assert run.outcome() == {"": f"a {DAY}", uris[0]: f"a {DAY}", uris[1]: None}
+    assert result.other_host_lookups == 2
+    assert not [asked for other in others for asked in other.asked if ".example/logo" in asked]
+
+
+def test_more_archives_are_queried_for_a_requisite_on_request(tmp_path: Path) -> None:
+    """A later run with a higher `--requisite-lookups` finds what the first left missing."""
+    uri = "http://cdn.example/logo.png"
+    a = Stub("a", [needing(uri)])
+    b = Stub("b", [Held(SITE, "20120101000000", b"old"), held(uri, b"logo", "image/png")])
+    run = complete(tmp_path, a, b)
+    run()
+    assert run.outcome()[uri] is None
+    run.with_defaults(requisite_lookups=2)
+    assert run().is_done
+    assert run.outcome()[uri] == f"b {DAY}"
+
+
+def test_another_archive_is_queried_for_a_requisite_if_the_first_fails(tmp_path: Path) -> None:
+    """A failed query is no answer."""
+    uri = "http://cdn.example/logo.png"
+    a = Stub("a", [needing(uri)])
+
+    def fail(question: str) -> None:
+        if uri in question:
+            raise ArchiveError("broken", "a")
+
+    a.before = fail
+    b = Stub("b", [Held(SITE, "20120101000000", b"old"), held(uri, b"logo", "image/png")])
+    run = complete(tmp_path, a, b)
+    run()
+    assert run.outcome()[uri] == f"b {DAY}"
+
+
 def test_many_requisites_of_one_folder_are_listed_at_once(tmp_path: Path) -> None:
     """One listing is cheaper than a look-up for each."""
     uris = [f"http://cdn.example/img/{number}.png" for number in range(30)]
@@ -424,4 +465,4 @@ def test_the_defaults_of_a_plan() -> None:
     """They are those of the command, the API and the service."""
     plan = Plan(SITE)
     assert (plan.policy, plan.page_requisites, plan.drop_rejected) == (Policy.COMPLETE, True, False)
-    assert (plan.requisite_files, plan.requisite_bytes) == (5_000, 1 << 30)
+    assert (plan.requisite_files, plan.requisite_bytes, plan.requisite_lookups) == (5_000, 1 << 30, 1)

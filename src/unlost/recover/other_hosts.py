@@ -25,7 +25,8 @@ class OtherHostQueries:
     """Decides which archives are queried for resources of other hosts, and groups queries where that is cheaper.
 
     An archive that holds nothing of the site is not queried: what its pages need was crawled together with them. The
-    archive that has the page comes first. Each archive gets at most one query for a URL, or one for many of them.
+    archive that has the page comes first. Once `Plan.requisite_lookups` archives have answered for a URL, no other
+    archive is queried for it. Sources on this machine cost no request and are always searched.
     """
 
     def __init__(self, plan: Plan, scope: Scope, state: State, repositories: Mapping[str, Repository]) -> None:
@@ -46,7 +47,19 @@ class OtherHostQueries:
         if first is not None:
             self._holding.add(first)
         order = [first] if first is not None and first in self._repositories else []
-        return [*order, *(each for each in self._repositories if each in self._holding and each != first)]
+        order += [each for each in self._repositories if each in self._holding and each != first]
+        local = [each for each in order if self._is_local(each)]
+        if self._answers(resource) >= self._plan.requisite_lookups:
+            return local
+        return local + [each for each in order if each not in local]
+
+    def _answers(self, resource: Resource) -> int:
+        """Return how many archives on the network have answered for the resource. A failed query is no answer."""
+        outcomes = self._state.captures.asked(resource.id)
+        return sum(outcome == "done" and not self._is_local(each) for each, outcome in outcomes.items())
+
+    def _is_local(self, archive: str) -> bool:
+        return archive in self._repositories and self._repositories[archive].archive.folder is not None
 
     def note_holding(self, archive: str | None) -> None:
         """Note that an archive holds something of the site; None to find out for all: another listing has ended."""
@@ -55,9 +68,9 @@ class OtherHostQueries:
         elif self._holding is not None:
             self._holding.add(archive)
 
-    def count(self, resource: Resource, queries: int = 1) -> None:
-        """Count queries for a resource, if it is one of another host."""
-        if not self._scope.is_own(resource.uri):
+    def count(self, resource: Resource, archive: str, queries: int = 1) -> None:
+        """Count queries to an archive on the network for a resource, if it is one of another host."""
+        if not self._scope.is_own(resource.uri) and not self._is_local(archive):
             self._state.keep_fact(LOOKUPS, str(int(self._state.fact(LOOKUPS) or 0) + queries))
 
     async def list_host(self, resource: Resource, archive: str) -> bool:
@@ -103,7 +116,7 @@ class OtherHostQueries:
         finally:
             if isinstance(listed, AsyncGenerator):
                 await listed.aclose()  # at once: it may have a response open
-        self.count(resource, _LISTING_QUERIES)
+        self.count(resource, archive, _LISTING_QUERIES)
         self._state.captures.add(found)
         is_whole = rows < _MOST_ROWS
         for number in names.values() if is_whole else {number for number, _ in found}:

@@ -49,6 +49,7 @@ class Plan:
     ignore_case: whether addresses that differ only in letter case are one.
     page_requisites: whether to fetch style sheets, scripts, fonts, images and media that pages need from other hosts.
     requisite_files, requisite_bytes: how many of these to fetch at most, and how many bytes of them.
+    requisite_lookups: how many archives to query at most for one of these, until one holds it.
     include_left_out: whether to fetch crawl traps and duplicates in listings, too; only COMPLETE leaves them out.
     at: the date, 1 to 14 digits, to which captures should be close; None for the last ones.
     first, last: the dates, 14 digits, between which captures must be; None for no end.
@@ -70,6 +71,7 @@ class Plan:
     page_requisites: bool = True
     requisite_files: int = REQUISITE_FILES
     requisite_bytes: int = REQUISITE_BYTES
+    requisite_lookups: int = 1
     include_left_out: bool = False
     policy: Policy = Policy.COMPLETE
     at: str | None = None

@@ -286,7 +286,7 @@ class Serving:
         """Ask an archive which captures it has of the page."""
         if await self._other_hosts.list_host(resource, archive):
             return
-        self._other_hosts.count(resource)
+        self._other_hosts.count(resource, archive)
         found: list[Capture] = []
         outcome = "done"
         try:
