@@ -55,7 +55,7 @@ def packed(
     """Pack a server for a site into the vault in a folder, which is made or updated."""
     chosen = Settings(**{"limit": LIMIT, **settings})
     before = open_vault(folder) if (folder / NAME).exists() else Vault(folder)
-    given = {"may_be_lost": 0.5, "pages": pages_of_folder(site), **(wish or {})}
+    given = {"may_be_lost": None, "pages": pages_of_folder(site), **(wish or {})}
     return make(before, Wish(choose([server]).files, settings=chosen, seal=seal or Seal(), **given), at)
 
 

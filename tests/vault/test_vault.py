@@ -1,5 +1,6 @@
 """From server files into pages and back: byte for byte, with modes and times, whatever is lost."""
 
+import math
 import random
 import shutil
 from pathlib import Path
@@ -7,14 +8,15 @@ from pathlib import Path
 import pyrage
 import pytest
 
-from tests.vault.made import listing, packed, server_files, static_site
+from tests.vault.made import LIMIT, listing, packed, server_files, static_site
 from unlost.errors import InputError, UsageError
 from unlost.vault.carriers import Carrier
 from unlost.vault.gathering import Gathering, gather
 from unlost.vault.injecting import inject, remove
+from unlost.vault.planning import plan
 from unlost.vault.recovering import Recovered, is_complete, recover
 from unlost.vault.sealing import Keys, Seal
-from unlost.vault.site_pages import html_files
+from unlost.vault.site_pages import html_files, pages_of_folder
 
 PHRASE = "käfer 7"
 KEY = pyrage.x25519.Identity.generate()
@@ -78,6 +80,38 @@ def test_as_many_pages_may_be_lost_as_was_said(tmp_path: Path, seed: int) -> Non
     assert (short.missing, short.found, short.name) == (1, shape.needed - 1, "all")
     assert len(short.pages) == len(gone) + 1
     assert not (tmp_path / "no").exists()
+
+
+@pytest.mark.parametrize("share", [None, 0.1, 0.2])
+@pytest.mark.parametrize("segments", ["directory", "size:10KB"])
+def test_any_pages_may_be_lost_with_several_segments(tmp_path: Path, segments: str, share: float | None) -> None:
+    """As many as the plan says may be lost, even if all of them carry blocks of one segment."""
+    server, site = server_files(tmp_path), static_site(tmp_path)
+    vault = packed(tmp_path / "v", server, site, segments=segments, wish={"may_be_lost": share}).vault
+    shapes = {each.id: each.shape for each in vault.newest.files}
+    assert len(shapes) > 1
+    sizes = {name: shape.size for name, shape in shapes.items()}
+    planned = plan(sizes, pages_of_folder(site), limit=LIMIT, may_be_lost=share)
+    assert planned.spare == min(shape.count - shape.needed for shape in shapes.values())
+    assert planned.spare >= math.floor((share or 0) * len(planned.pages))
+    assert planned.sufficient + planned.spare == len(planned.pages)
+    for number, name in enumerate(shapes):
+        lossy = tmp_path / f"live-{number}"
+        inject(vault, site, lossy)
+        carrying = [page for page, places in vault.newest.placement.items() if places[0][0] == name]
+        for page in carrying[: planned.spare]:
+            (lossy / (page.lstrip("/") or "index.html")).unlink()
+        assert is_complete(brought_back(lossy, tmp_path / f"back-{number}"))
+
+
+def test_a_share_that_segments_cannot_bear_is_refused(tmp_path: Path) -> None:
+    """A page carries a block of one segment, so that two segments never bear the loss of any half of the pages."""
+    server, site = server_files(tmp_path), static_site(tmp_path)
+    with pytest.raises(UsageError, match=r"segments, any \d+ of 41 pages may be lost .* not 50%: give --segments one"):
+        packed(tmp_path / "v", server, site, segments="directory", wish={"may_be_lost": 0.5})
+    assert (
+        packed(tmp_path / "w", server, site, wish={"may_be_lost": 0.5}).vault.newest.files[0].shape.may_be_lost >= 0.5
+    )
 
 
 def test_a_site_without_blocks_is_what_it_was(tmp_path: Path) -> None:

@@ -45,10 +45,9 @@ _WHAT = (
     click.option(
         "--may-be-lost",
         type=click.FloatRange(0, 0.99),
-        default=0.5,
-        show_default=True,
         metavar="SHARE",
-        help="The share of pages without which all files can be recovered.",
+        help="The share of pages that may be lost, whichever they are, without losing a file.  [default: 0.5 of the "
+        "pages of each segment]",
     ),
     click.option(
         "--extra-pages", type=click.IntRange(0, 30_000), default=0, metavar="N", help="Make so many pages more."
@@ -209,7 +208,10 @@ def _plan_object(made: "Plan", sizes: Mapping[str, int], pages: int) -> dict[str
          "may_be_lost": round(shape.may_be_lost, 4)}
         for name, shape in made.shapes.items()
     ]  # fmt: skip
-    numbers = {"pages": pages, "with_room": len(made.pages), "page_limit": made.limit, "needed": made.needed}
+    numbers = {
+        "pages": pages, "with_room": len(made.pages), "page_limit": made.limit, "needed": made.needed,
+        "sufficient": made.sufficient, "spare": made.spare,
+    }  # fmt: skip
     return {"segments": segments, **numbers, "may_be_lost": round(made.may_be_lost, 4)}
 
 
@@ -223,8 +225,14 @@ def _print_plan(made: "Plan", sizes: Mapping[str, int], pages: int, why: str) ->
     ]  # fmt: skip
     print_table(("segment", "packed", "block", "needed", "pages", "may be lost"), rows)
     room = f"{len(made.pages):,} of {pages:,} pages have room below {shown_bytes(made.limit)} ({why})"
-    say(f"{room}; any {made.needed:,} of them, as divided, bring all files back", level="info")
-    if made.may_be_lost + 0.005 < made.wanted:
+    say(f"{room}; any {made.sufficient:,} of them bring all files back", level="info")
+    if len(made.shapes) > 1:
+        say(
+            f"any {made.spare:,} pages may be lost; if more are, a segment may be lost with them, although others "
+            f"come back: --segments one bears more",
+            level="info",
+        )
+    if min(shape.may_be_lost for shape in made.shapes.values()) + 0.005 < made.wanted:
         say(
             f"fewer than {made.wanted:.0%} of pages may be lost: more pages or longer blocks would help",
             level="warning",

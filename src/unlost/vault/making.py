@@ -17,7 +17,7 @@ from unlost.vault.generation import Entry, Generation, Placement, Segment
 from unlost.vault.manifest import NAME, manifest_bytes
 from unlost.vault.packing import ServerFile, pack
 from unlost.vault.placing import Place, place
-from unlost.vault.planning import Page, Plan, cost_of, plan, with_room
+from unlost.vault.planning import MAY_BE_LOST, Page, Plan, cost_of, plan, with_room
 from unlost.vault.sealing import Seal, sealed
 from unlost.vault.segments import divide, division_of, segment_id
 from unlost.vault.shape import Shape, shape_of
@@ -28,13 +28,17 @@ _MANIFEST_PAGES = 32  # copies of the manifest, or blocks of it: enough, and few
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What somebody wants packed. block: the largest block, in bytes. at_once: whether the old version may go."""
+    """What to pack, and how.
+
+    may_be_lost: as `planning.plan` takes it. block: the largest block, in bytes.
+    at_once: whether the old version may go.
+    """
 
     files: Sequence[ServerFile]
     pages: Sequence[Page]
     settings: Settings
     seal: Seal
-    may_be_lost: float
+    may_be_lost: float | None
     block: int | None = None
     at_once: bool = False
 
@@ -233,7 +237,8 @@ def _plan(sizes: Mapping[str, int], pages: Sequence[Page], old: Generation | Non
             beside = planned([replace(page, size=page.size + _carries(old, page.key, signed=signed)) for page in pages])
         except UsageError:
             return planned(pages)
-        if beside.may_be_lost >= wish.may_be_lost - 0.1:
+        wanted = MAY_BE_LOST if wish.may_be_lost is None else wish.may_be_lost
+        if min(shape.may_be_lost for shape in beside.shapes.values()) >= wanted - 0.1:
             return beside
     return planned(pages)
 

@@ -1,5 +1,6 @@
 """How many blocks of which size go into which number of pages."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -33,6 +34,9 @@ class Plan:
     """What goes where. shapes: of each segment, by name. pages: those with room, by key. limit: bytes of a page.
 
     block: the largest block, in bytes. wanted: the share of pages that was to be expendable.
+
+    Each page carries a block of one segment. Any `spare` pages may be lost: a larger loss may take too many blocks of
+    one segment, although the others still have more than they need.
     """
 
     shapes: Mapping[str, Shape]
@@ -42,13 +46,23 @@ class Plan:
     wanted: float
 
     @property
+    def spare(self) -> int:
+        """How many pages may be lost, whichever they are: the worst case over all segments."""
+        return min(shape.count - shape.needed for shape in self.shapes.values())
+
+    @property
     def may_be_lost(self) -> float:
-        """The share of pages that may be lost, of the segment that bears least."""
-        return min(shape.may_be_lost for shape in self.shapes.values())
+        """The share of pages that may be lost, whichever they are."""
+        return self.spare / len(self.pages)
+
+    @property
+    def sufficient(self) -> int:
+        """How many pages always suffice, whichever they are."""
+        return len(self.pages) - self.spare
 
     @property
     def needed(self) -> int:
-        """Pages that are needed for all segments."""
+        """How many pages suffice at best: those that carry just the needed blocks of each segment."""
         return sum(shape.needed for shape in self.shapes.values())
 
 
@@ -63,14 +77,16 @@ def plan(
     *,
     limit: int = PAGE_LIMIT,
     block: int | None = None,
-    may_be_lost: float = MAY_BE_LOST,
+    may_be_lost: float | None = None,
     signed: bool = False,
 ) -> Plan:
     """Return how segments of these sizes, in bytes, go into pages.
 
-    block: the largest block, in bytes; without it, the smallest with which that share of the pages may be lost, or if
-        that cannot be had, as large a share as can be.
-    Raises UsageError if there are too few pages; it says how many are missing.
+    block: the largest block, in bytes; without it, the smallest with which the share of pages may be lost, or if that
+        cannot be had, as large a share as can be.
+    may_be_lost: the share of pages that may be lost, whichever they are. None for `MAY_BE_LOST` of the pages of each
+        segment: with several segments, fewer than that may be lost if all lost ones are of one segment.
+    Raises UsageError if there are too few pages, or if several segments cannot bear the loss; it says what is missing.
     """
     chosen = block // UNIT * UNIT if block is not None else _block(sizes, pages, limit, may_be_lost, signed=signed)
     if chosen < UNIT:
@@ -85,9 +101,17 @@ def plan(
             f"{total:,} pages with room for {shown_bytes(chosen)} are needed, and {len(usable):,} are there: "
             f"give --extra-pages {total - len(usable)}, a larger --block or --page-limit, or fewer files"
         )
-    counts = share_out(needs, len(usable))
+    counts = share_out(needs, len(usable), may_be_lost)
     shapes = {name: shape_of(sizes[name], needs[name], counts[name]) for name in sizes}
-    return Plan(shapes, tuple(usable), limit, max(shape.block for shape in shapes.values()), may_be_lost)
+    largest = max(shape.block for shape in shapes.values())
+    made = Plan(shapes, tuple(usable), limit, largest, MAY_BE_LOST if may_be_lost is None else may_be_lost)
+    if may_be_lost is not None and len(sizes) > 1 and made.spare < math.floor(may_be_lost * len(usable)):
+        raise UsageError(
+            f"with {len(sizes)} segments, any {made.spare:,} of {len(usable):,} pages may be lost "
+            f"({made.may_be_lost:.0%}), not {may_be_lost:.0%}: "
+            "give --segments one, a lower --may-be-lost, or more pages"
+        )
+    return made
 
 
 def with_room(pages: Sequence[Page], limit: int, block: int, *, signed: bool) -> list[Page]:
@@ -96,16 +120,23 @@ def with_room(pages: Sequence[Page], limit: int, block: int, *, signed: bool) ->
     return [page for page in pages if page.size + cost <= limit]
 
 
-def share_out(needs: Mapping[str, int], pages: int) -> dict[str, int]:
+def share_out(needs: Mapping[str, int], pages: int, may_be_lost: float | None = None) -> dict[str, int]:
     """Return how many pages each segment gets: what it needs, a few to spare, and of the others in proportion.
 
     Of two pages, both are lost sooner than half of a hundred are: so small segments get some more than their share.
+    may_be_lost: the share of all pages that each segment must be able to lose. It then gets as many to spare, or as
+        many as there are for each.
 
     >>> share_out({"large": 6, "small": 2}, 20)
     {'large': 14, 'small': 6}
+    >>> share_out({"large": 6, "small": 2}, 20, 0.3)
+    {'large': 12, 'small': 8}
     """
     total = sum(needs.values())
-    reserve = min(_LEAST_SPARE, (pages - total) // (2 * len(needs)))
+    if may_be_lost is None:
+        reserve = min(_LEAST_SPARE, (pages - total) // (2 * len(needs)))
+    else:
+        reserve = min(math.ceil(may_be_lost * pages), (pages - total) // len(needs))
     left = pages - total - reserve * len(needs)
     exact = {name: need + reserve + left * need / total for name, need in needs.items()}
     counts = {name: int(value) for name, value in exact.items()}
@@ -115,8 +146,11 @@ def share_out(needs: Mapping[str, int], pages: int) -> dict[str, int]:
     return counts
 
 
-def _block(sizes: Mapping[str, int], pages: Sequence[Page], limit: int, may_be_lost: float, *, signed: bool) -> int:
+def _block(
+    sizes: Mapping[str, int], pages: Sequence[Page], limit: int, may_be_lost: float | None, *, signed: bool
+) -> int:
     """Return the smallest block that bears the loss, else the one that bears most; 0 if there is no room at all."""
+    wanted = MAY_BE_LOST if may_be_lost is None else may_be_lost
     best, most = 0, float("-inf")
     block = float(UNIT)
     largest = max(limit, UNIT)
@@ -125,8 +159,8 @@ def _block(sizes: Mapping[str, int], pages: Sequence[Page], limit: int, may_be_l
         count = min(len(with_room(pages, limit, size, signed=signed)), MAX_BLOCKS)
         if count == 0:
             break
-        bears = _bears({name: blocks_needed(each, size) for name, each in sizes.items()}, count)
-        if bears >= may_be_lost:
+        bears = _bears({name: blocks_needed(each, size) for name, each in sizes.items()}, count, may_be_lost)
+        if bears >= wanted:
             return size
         if bears > most:
             best, most = size, bears
@@ -134,10 +168,12 @@ def _block(sizes: Mapping[str, int], pages: Sequence[Page], limit: int, may_be_l
     return best
 
 
-def _bears(needs: Mapping[str, int], pages: int) -> float:
-    """Return the share of pages that may be lost; below 0 if there are too few."""
+def _bears(needs: Mapping[str, int], pages: int, may_be_lost: float | None) -> float:
+    """Return the share of pages that may be lost, as `plan` means it; below 0 if there are too few."""
     total = sum(needs.values())
     if total > pages:
         return 1 - total / pages
-    counts = share_out(needs, pages)
+    counts = share_out(needs, pages, may_be_lost)
+    if may_be_lost is not None:
+        return min(counts[name] - needs[name] for name in needs) / pages
     return min(1 - needs[name] / counts[name] for name in needs)
