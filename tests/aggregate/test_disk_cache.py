@@ -4,6 +4,8 @@ import asyncio
 import sqlite3
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from tests.virtual_clock import VirtualClock
 from unlost.aggregate import packing
 from unlost.aggregate.aggregator import SEEN, Bounds
 from unlost.aggregate.disk_cache import DiskCache, scope_of
+from unlost.aggregate.disk_table import AnswerFile, Row
 from unlost.aggregate.found import Found
 from unlost.aggregate.report import Report
 from unlost.aggregate.wish import Freshness, Wish
@@ -143,7 +146,7 @@ def test_several_processes_share_it(tmp_path: Path) -> None:
     for process in processes:
         with process:
             process.communicate()
-        assert process.returncode == 0
+    assert [process.returncode for process in processes] == [0, 0, 0]
 
     async def work() -> None:
         async with a_disk(tmp_path) as disk:
@@ -157,6 +160,26 @@ def test_several_processes_share_it(tmp_path: Path) -> None:
         database.close()
 
     asyncio.run(work())
+
+
+def test_new_files_opened_at_the_same_moment_are_never_locked(tmp_path: Path) -> None:
+    """Several connections create one file, write to it and close it: none fails, and every row is stored."""
+    connections, files = 6, 50
+    barrier = threading.Barrier(connections)
+
+    def write(connection: int) -> None:
+        for number in range(files):
+            barrier.wait(timeout=60)
+            file = AnswerFile(tmp_path / f"{number}.sqlite", 1 << 20, print)
+            file.put([Row(b"%d" % connection, 1.0, 2.0, b"data")])
+            file.close()
+
+    with ThreadPoolExecutor(connections) as pool:
+        list(pool.map(write, range(connections)))
+    for number in range(files):
+        file = AnswerFile(tmp_path / f"{number}.sqlite", 1 << 20, print)
+        assert file.total()[0] == connections
+        file.close()
 
 
 def test_an_aggregator_begins_with_what_was_kept(tmp_path: Path) -> None:

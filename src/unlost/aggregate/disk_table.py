@@ -63,6 +63,7 @@ class AnswerFile:
 
     def __init__(self, file: Path, max_bytes: int, tell: Callable[[str], None]) -> None:
         self._file = file
+        self._lock_file = file.with_name(file.name + ".lock")
         self._max_bytes = max_bytes
         self._tell = tell
         self._connection: sqlite3.Connection | None = None
@@ -157,7 +158,9 @@ class AnswerFile:
         self._inode = _inode(self._file)
         connection = sqlite3.connect(self._file, timeout=5.0, isolation_level=None, check_same_thread=False)
         try:
-            _prepare(connection, self._file)
+            # SQLite does not wait for locks while a file changes to WAL, so processes open it one after the other.
+            with _locked(self._lock_file):
+                _prepare(connection, self._file)
         except BaseException:
             connection.close()
             raise
@@ -167,7 +170,7 @@ class AnswerFile:
     def _set_aside(self, error: sqlite3.DatabaseError) -> None:
         """Put a damaged file out of the way, unless another process was faster."""
         self.close()
-        with _locked(self._file.with_name(self._file.name + ".lock")):
+        with _locked(self._lock_file):
             if _inode(self._file) != self._inode:
                 return
             aside = self._file.with_name(self._file.name + ".damaged")
@@ -194,11 +197,10 @@ def _prepare(connection: sqlite3.Connection, file: Path) -> None:
         connection.execute(f"PRAGMA page_size = {_PAGE}")
         connection.execute("PRAGMA journal_mode = WAL")
         with transaction(connection):
-            if not _is_known(connection, file):  # another process may have been faster
-                for statement in _STATEMENTS:
-                    connection.execute(statement)
-                connection.execute(f"PRAGMA application_id = {_APPLICATION}")
-                connection.execute(f"PRAGMA user_version = {VERSION}")
+            for statement in _STATEMENTS:
+                connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+            connection.execute(f"PRAGMA user_version = {VERSION}")
     connection.execute("PRAGMA journal_mode = WAL")
     # A loss of power may cost the last answers, never the file.
     connection.execute("PRAGMA synchronous = NORMAL")
