@@ -90,7 +90,7 @@ def speed(report: Report) -> None:
 
 
 def frontier(name: str) -> None:
-    """List a million URLs, queue them all by a policy, and print the time each took and the most memory."""
+    """List a million URLs, queue them by a policy, and again as after a change of options; print times and memory."""
     from unlost.formats.capture import Capture  # noqa: PLC0415
     from unlost.recover.following import Following  # noqa: PLC0415
     from unlost.recover.listing import keep_captures  # noqa: PLC0415
@@ -112,8 +112,14 @@ def frontier(name: str) -> None:
         state.commit()
         queued = time.perf_counter() - begun - listed
         count = state.resources.counts()[Standing.QUEUED]
+        state.resources.forget_ways()
+        state.commit()
+        Following(plan, Scope.of(plan), state, 2026).want_listed()
+        state.commit()
+        requeued = time.perf_counter() - begun - listed - queued
+        count = min(count, state.resources.counts()[Standing.QUEUED])
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    print(json.dumps({"count": count, "listed": listed, "queued": queued, "peak": peak}))
+    print(json.dumps({"count": count, "listed": listed, "queued": queued, "requeued": requeued, "peak": peak}))
 
 
 def _query(number: int) -> str:
@@ -138,7 +144,8 @@ def main() -> None:
             sys.exit(f"expected {FRONTIER} queued, found {result}")
         report.line(
             f"- a frontier of {FRONTIER:,} URLs, {what}: {result['peak'] / 1e6:.0f} MB, listed in "
-            f"{result['listed']:.0f} s, queued in {result['queued']:.0f} s"
+            f"{result['listed']:.0f} s, queued in {result['queued']:.0f} s, queued again after a change of options "
+            f"in {result['requeued']:.0f} s"
         )
         report.gate(f"memory, to 300 MB{suffix}", result["peak"] / MEMORY, at_most=1.0)
     report.finish()

@@ -65,6 +65,7 @@ UNASSIGNED = ""
 _WAS_RECOVERED = "changed IS NOT NULL AND reason IS NULL"
 _COLUMNS = f"id, name, uri, use, standing, hops, near, record, changed, {_WAS_RECOVERED}, uses > 0"
 _AT_ONCE = 400  # names that are looked up together
+_ROWS_AT_ONCE = 10_000  # SQLite remembers the rows of one statement in memory until it ends
 _LAST = 1 << 40  # more than any rank
 _REST = 1 << 39  # more than any rank of what links point to
 
@@ -312,17 +313,23 @@ class Resources:
         self._file.begin()
         self._run("DELETE FROM link")
         self._run("DELETE FROM substitute")
-        self._run(
-            "UPDATE resource SET standing = 'listed', uses = 0 WHERE standing IN ('queued', 'missing', 'substituted')"
-        )
-        self.forget_reasons()
-        self.requeue("standing = 'recovered'")
-        self._run(
-            "DELETE FROM resource WHERE standing = 'listed' AND record IS NULL "
-            "AND NOT EXISTS (SELECT 1 FROM capture WHERE resource = resource.id)"
-        )
-        self._run("DELETE FROM alias WHERE resource NOT IN (SELECT id FROM resource)")
-        self._run("DELETE FROM asked WHERE resource NOT IN (SELECT id FROM resource)")
+        for begin in range(0, self._last_id() + 1, _ROWS_AT_ONCE):
+            rows = f"id BETWEEN {begin} AND {begin + _ROWS_AT_ONCE - 1}"
+            self._run(
+                "UPDATE resource SET standing = 'listed', uses = 0 "  # noqa: S608
+                f"WHERE standing IN ('queued', 'missing', 'substituted') AND {rows}"
+            )
+            self._run(f"UPDATE resource SET reason = NULL WHERE standing = 'listed' AND reason IS NOT NULL AND {rows}")  # noqa: S608
+            self.requeue(f"standing = 'recovered' AND {rows}")
+            self._run(
+                "DELETE FROM resource WHERE standing = 'listed' AND record IS NULL "  # noqa: S608
+                f"AND NOT EXISTS (SELECT 1 FROM capture WHERE resource = resource.id) AND {rows}"
+            )
+        for table in ("alias", "asked"):
+            self._run(f"DELETE FROM {table} WHERE NOT EXISTS (SELECT 1 FROM resource WHERE id = {table}.resource)")  # noqa: S608
+
+    def _last_id(self) -> int:
+        return int(self._run("SELECT coalesce(max(id), 0) FROM resource").fetchone()[0])
 
     def drop(self, number: int) -> None:
         """Want it no longer: it is only listed, if any archive lists it, and else forgotten."""
