@@ -12,6 +12,7 @@ from unlost.errors import DateError
 from unlost.formats.media_types import UNKNOWN, group_of
 from unlost.measure.comparison import Comparison, Outcome
 from unlost.measure.resource import Columns
+from unlost.uri.naming import path_depth
 
 _MOST_TYPES = 40  # rows of types: there are about so many that mean anything, and headers can have any
 _MOST_LETTERS = 80  # of a type
@@ -160,20 +161,8 @@ def _most_frequent(rows: Mapping[str, Row]) -> tuple[Row, ...]:
     return tuple(shown)
 
 
-def depth_of(name: str) -> int:
-    """Return how many segments the path of a page has, by its name.
-
-    >>> [depth_of(name) for name in ("a.example/", "a.example/~bar", "a.example/~bar/x.html?y=/z/")]
-    [0, 1, 2]
-    """
-    path = name.partition("?")[0]
-    if "//" not in path:  # as in nearly all names, and then they need not be cut
-        return path.count("/") - path.endswith("/")
-    return sum(segment != "" for segment in path.partition("/")[2].split("/"))
-
-
 def _depth(name: str) -> str:
-    return _DEPTHS[min(depth_of(name), _DEEPEST)]
+    return _DEPTHS[min(path_depth(name), _DEEPEST)]
 
 
 def _query(uri: str) -> str:

@@ -55,6 +55,20 @@ def name_of(uri: str, *, ignore_case: bool = False) -> str:
     return _core.name_of(uri, ignore_case)
 
 
+def path_depth(name: str) -> int:
+    """Return the number of path segments of a page, given its name.
+
+    The name of a folder's index page is that of the folder, so `/a/` and `/a/index.html` are equally deep.
+
+    >>> [path_depth(name) for name in ("a.example/", "a.example/~bar", "a.example/~bar/x.html?y=/z/")]
+    [0, 1, 2]
+    """
+    path = name.partition("?")[0]
+    if "//" not in path:  # nearly all names, and no list has to be made
+        return path.count("/") - path.endswith("/")
+    return sum(segment != "" for segment in path.partition("/")[2].split("/"))
+
+
 def names_of(uris: Iterable[str], *, ignore_case: bool = False) -> list[str | UriError]:
     """Return for each address its name, or the error that `name_of` would have raised for it.
 

@@ -42,7 +42,7 @@ PLANTED = {
 }
 """What one more of each adds to the logarithm of the odds of coming back."""
 
-CONSTANT = 3.6
+CONSTANT = 4.1
 
 
 @dataclass
@@ -99,7 +99,7 @@ def _plant_site(folder: Path, number: int, dice: random.Random, truth: Truth) ->
         age = nan if oldest is None else _days(oldest) / 365.25
         length = int(10 ** dice.uniform(0.5, 3.5))
         row = [
-            log10(links + 1), log10(len(sources) + 1), log10(rank), hops, depth, parameters, age, birth_rate,
+            log10(links + 1), log10(len(sources) + 1), log10(rank), hops, depth + 1, parameters, age, birth_rate,
             log10(size), log10(length + 1),
             *(float(ENDINGS[ending] == kind) for kind in ("image", "document", "other")),
             *(float(TLDS[tld] == name) for name in ("org", "net", "edu", "gov", "country", "other")),
@@ -118,7 +118,7 @@ def _plant_site(folder: Path, number: int, dice: random.Random, truth: Truth) ->
         truth.types.append(ENDINGS[ending])
         truth.tlds.append(TLDS[tld])
     place_of_it = folder / f"{host}.recovery"
-    _write_state(place_of_it, host, resources, arrows, years)
+    write_state(place_of_it, host, resources, arrows, years)
     truth.folders.append(place_of_it)
     original = folder / f"{host}.warc"
     head = b"HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\n\r\n"
@@ -130,13 +130,14 @@ def _days(date: str) -> int:
     return (day(2020, 1, 1) - day(int(date[:4]), int(date[4:6]), int(date[6:8]))).days
 
 
-def _write_state(
+def write_state(
     folder: Path,
     host: str,
     resources: list[tuple[int, str, int, bool, str]],
     arrows: list[tuple[int, int]],
     years: list[list[str]],
 ) -> None:
+    """Write the state of a recovery. resources: id, URL, hops, whether it was recovered, date of its capture."""
     folder.mkdir()
     with State(folder) as state:
         state.keep_plan(Plan(f"http://{host}/"))

@@ -8,6 +8,7 @@ from unlost.crawl.resource import LiveResource, Outcome
 from unlost.formats.media_types import UNKNOWN, format_of
 from unlost.measure.availability.staleness import staleness
 from unlost.measure.availability.states import State, is_live, state_of
+from unlost.uri.naming import name_of, path_depth
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +106,8 @@ class Standing:
 
     @property
     def depth(self) -> int:
-        """How many segments its path has."""
-        return len([part for part in _path(self.live.uri).split("/") if part])
+        """Its path depth."""
+        return path_depth(name_of(self.live.uri))
 
     @property
     def folder(self) -> str:
@@ -124,7 +125,3 @@ class Standing:
     def is_forbidden(self) -> bool:
         """Whether robots.txt keeps everybody from it."""
         return self.live.outcome is Outcome.FORBIDDEN
-
-
-def _path(uri: str) -> str:
-    return uri.partition("://")[2].partition("#")[0].partition("?")[0].partition("/")[2]

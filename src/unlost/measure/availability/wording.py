@@ -36,7 +36,7 @@ _CHANGES: Mapping[Hindrance | None, tuple[str, str]] = {
     Hindrance.QUERY: ("Give these pages addresses without a query", "with a query in their address"),
     Hindrance.DEEP: (
         "Bring these pages nearer to the beginning, or name them in a sitemap",
-        f"{DEEP_HOPS} links or {DEEP_PATH} folders deep, or deeper",
+        f"{DEEP_HOPS} links or {DEEP_PATH} path segments deep, or deeper",
     ),
     Hindrance.NEW: (
         "Keep addresses as they are: new ones need time until archives find them",

@@ -29,7 +29,7 @@ FACTORS = (
            (0.0, log10(2), log10(3), log10(5), log10(9), log10(33), log10(1001))),
     Factor("rank", "powers of ten", "the file of --ranks, by host; 1 is the best", _POWERS),
     Factor("hops", "links", "the shortest way from where the recovery began", (0, 1, 2, 3, 4, 5, 10)),
-    Factor("path depth", "folders", "the address", (0, 1, 2, 3, 4, 5, 10)),
+    Factor("path depth", "segments", "the address", (0, 1, 2, 3, 4, 5, 10)),
     Factor("query parameters", "parameters", "the address", (0, 1, 2, 3, 4, 10)),
     Factor("age", "years", "from the oldest copy that links to it to the newest copy of the site",
            (0, 1, 2, 3, 5, 10, 20)),
@@ -60,9 +60,8 @@ _COUNTRY = 2  # letters
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What an address says. depth: folders. parameters: of its query. kind, tld: of `TYPES` and `TLDS`."""
+    """What an address says. parameters: of its query. kind, tld: of `TYPES` and `TLDS`."""
 
-    depth: int
     parameters: int
     kind: str
     tld: str
@@ -73,20 +72,19 @@ def parts_of(uri: str, use: str) -> Parts:
     """Return what an address says, and how pages use it. Never raises.
 
     >>> parts_of("http://www.lost.example/a/b/c.GIF?x=1&y", "requisite")
-    Parts(depth=2, parameters=2, kind='image', tld='other', host='www.lost.example')
+    Parts(parameters=2, kind='image', tld='other', host='www.lost.example')
     >>> parts_of("http://lost.co.uk/a/", "page")
-    Parts(depth=1, parameters=0, kind='page', tld='country', host='lost.co.uk')
+    Parts(parameters=0, kind='page', tld='country', host='lost.co.uk')
     """
     try:
         found = urlsplit(uri)
         host = (found.hostname or "").rstrip(".")
     except ValueError:
-        return Parts(0, 0, "other", "other", "")
-    folders, _, file = found.path.rpartition("/")
-    name, dot, ending = file.rpartition(".")
+        return Parts(0, "other", "other", "")
+    name, dot, ending = found.path.rpartition("/")[2].rpartition(".")
     ending = ending.lower() if dot and name and len(ending) <= _MOST_ENDING else ""
     parameters = sum(bool(each) for each in found.query.replace(";", "&").split("&"))
-    return Parts(sum(bool(each) for each in folders.split("/")), parameters, _kind(ending, use), _tld(host), host)
+    return Parts(parameters, _kind(ending, use), _tld(host), host)
 
 
 def _kind(ending: str, use: str) -> str:

@@ -13,6 +13,7 @@ from unlost.measure.factors.factor import FACTORS, NUMBERS, TLDS, TYPES, Parts, 
 from unlost.measure.factors.rows import UNKNOWN, Rows
 from unlost.recover.state.linked import Linked
 from unlost.recover.state.reading import StateReading
+from unlost.uri.naming import path_depth
 
 COLUMNS = (
     *(factor.name for factor in FACTORS[:NUMBERS]),
@@ -83,7 +84,7 @@ def _add_site(folder: Path, state: StateReading, rows: Rows, known: Known, gathe
             power(each.links, 1),
             power(known.ranks.get(parts.host)),
             float(each.hops),
-            float(parts.depth),
+            float(path_depth(each.name)),
             float(parts.parameters),
             _years(each.since, last),
             birth_rate,
