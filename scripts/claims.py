@@ -41,12 +41,13 @@ class Gate:
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence for people about one gate, as scripts/claims.toml explains it."""
+    """A sentence about one gate, or about figures of a report without gates, as scripts/claims.toml explains it."""
 
     reader: str
     report: str
-    what: str
     sentence: str
+    what: str = ""
+    figures: tuple[str, ...] = ()
     short: bool = False
     share: bool = False
 
@@ -63,13 +64,23 @@ with yours. Each command measures its claims again, writes its report anew, and 
 
 def claims() -> list[Claim]:
     """Return what is claimed, in the order of the page."""
-    return [Claim(**each) for each in tomllib.loads((ROOT / "scripts" / "claims.toml").read_text())["claim"]]
+    found = tomllib.loads((ROOT / "scripts" / "claims.toml").read_text())["claim"]
+    return [Claim(**{**each, "figures": tuple(each.get("figures", ()))}) for each in found]
 
 
 def said(claim: Claim, gate: Gate) -> str:
     """Return the sentence with its figure."""
     value = f"{100 * float(gate.value):.2f}" if claim.share else gate.value
     return claim.sentence.format(f"**{_figure(value)}**")
+
+
+def quoted(claim: Claim) -> str:
+    """Return the sentence of a claim without a gate, with figures of its report. Raises LookupError without them."""
+    report = (RESULTS / f"{claim.report}.md").read_text()
+    found = [re.search(pattern, report) for pattern in claim.figures]
+    if not all(found):
+        raise LookupError(f"{claim.report}.md lacks a figure: {claim.figures}")
+    return claim.sentence.format(*(f"**{each[1]}**" for each in found if each))
 
 
 def gates() -> dict[tuple[str, str], Gate]:
@@ -127,6 +138,10 @@ def page() -> str:
     for reader, theirs in groupby(claims(), lambda claim: claim.reader):
         parts.append(f"\n## {reader}\n\n| claim | must be | | command, report |\n|---|---|---|---|\n")
         for claim in theirs:
+            if claim.figures:
+                report = f"[{claim.report}](../bench/results/{claim.report}.md)"
+                parts.append(f"| {quoted(claim)} | | measured once | {report} |\n")
+                continue
             gate = found[claim.report, claim.what]
             report = f"`{gate.command}`, [{gate.report}](../bench/results/{gate.report}.md)"
             parts.append(f"| {said(claim, gate)} | {_must(gate, share=claim.share)} | {_outcome(gate)} | {report} |\n")
@@ -146,10 +161,15 @@ def in_readme(readme: str) -> str:
     lines = []
     for claim in claims():
         if claim.short:
-            gate = found[claim.report, claim.what]
-            missed = "" if gate.is_held else f" (the goal, {_must(gate, share=claim.share)}, is not held)"
-            sentence = said(claim, gate).replace("\\|", "|").replace("](", "](docs/")
-            lines.append(f"- {sentence}{missed} ([measured](bench/results/{gate.report}.md)).\n")
+            missed = ""
+            if claim.figures:
+                sentence = quoted(claim)
+            else:
+                gate = found[claim.report, claim.what]
+                sentence = said(claim, gate)
+                missed = "" if gate.is_held else f" (the goal, {_must(gate, share=claim.share)}, is not held)"
+            sentence = sentence.replace("\\|", "|").replace("](", "](docs/")
+            lines.append(f"- {sentence}{missed} ([measured](bench/results/{claim.report}.md)).\n")
     return _BLOCK.sub(lambda block: block[1] + "".join(lines) + block[2], readme)
 
 

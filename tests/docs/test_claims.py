@@ -33,12 +33,25 @@ def test_every_gate_of_every_report_is_read() -> None:
 
 @pytest.mark.parametrize("claim", claims.claims(), ids=lambda claim: f"{claim.report}: {claim.what}")
 def test_every_claim_is_about_a_gate(claim: claims.Claim) -> None:
-    """A claim names something that is judged, and its other numbers stand in the same report."""
-    assert (claim.report, claim.what) in claims.gates(), "no such gate: see bench/results"
+    """A claim names a gate or figures of a report, and its other numbers stand in the same report."""
+    if claim.figures:
+        assert "**" in claims.quoted(claim)
+    else:
+        assert (claim.report, claim.what) in claims.gates(), "no such gate: see bench/results"
     report = (claims.RESULTS / f"{claim.report}.md").read_text()
     words = re.sub(r"`[^`]*`|\]\([^)]*\)", "", claim.sentence)
     for number in re.findall(r"\d[\d,]*", words.replace("soft 404s", "").replace("SHA-1", "").replace("Scheme 1", "")):
         assert re.search(rf"(?<![\d,.]){number}(?![\d,])", report), f"{number} is not in {claim.report}.md"
+
+
+def test_the_readme_quotes_no_figure_of_pages_that_rules_were_tuned_on() -> None:
+    """Page quality in README.md is the dated blind measurement."""
+    short = [claim for claim in claims.claims() if claim.short]
+    assert not [claim for claim in short if claim.report == "verdicts" or "tuned on, {}" in claim.sentence]
+    [quality] = [claim for claim in short if claim.figures]
+    assert quality.report == "page_quality-2026-11-18"
+    assert all(figure in claims.quoted(quality) for figure in ("**1.1 %**", "**40.1 %**", "2026-11-18"))
+    assert "98.3" not in (ROOT / "README.md").read_text()
 
 
 def test_every_command_can_be_run() -> None:
