@@ -65,7 +65,9 @@ def test_the_header_of_a_timegate() -> None:
         f'rel="timemap"; type="application/link-format"; from="{first}"; until="{last}", '
         '<http://localhost:1208/timegate/http://%C3%A9.com/>; rel="timegate", '
         f'<http://a/2>; rel="last memento"; datetime="{last}", '
-        f'<http://a/1>; rel="first prev memento"; datetime="{first}"'
+        f'<http://a/1>; rel="first prev memento"; datetime="{first}", '
+        '<http://localhost:1208/timemap/json/http://%C3%A9.com/>; rel="timemap"; type="application/json", '
+        '<http://localhost:1208/timemap/cdxj/http://%C3%A9.com/>; rel="timemap"; type="application/cdxj+ors"'
     )
 
 
@@ -76,7 +78,7 @@ def test_nobody_writes_headers_of_their_own(uri: str, urim: str) -> None:
     found = found_of([("20140210000001", "a", urim), ("20150210000001", "a", urim)], uri)
     header = link_header(found, 0, PLACES)
     assert all(" " <= char <= "~" for char in header)
-    assert header.count("<") == header.count(">") == header.count("; rel=") == 5
+    assert header.count("<") == header.count(">") == header.count("; rel=") == 7
     if uri and urim:
         assert read(header.encode()).original == read(description(found, 0, PLACES, "link")).original
 

@@ -5,7 +5,7 @@ import io
 import os
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -26,6 +26,7 @@ from unlost.service import connection, server
 from unlost.service.metrics import Metrics
 from unlost.service.monitor import Monitor
 from unlost.service.parts import Parts
+from unlost.service.reload import ReloadableApplication
 from unlost.service.standing import Standing
 from unlost.service.telling import Telling
 
@@ -181,7 +182,8 @@ async def main(port: int, published: Path | None) -> None:
         finds, cast("Copies", PreparedCopies()), finds, SystemClock(), metrics, monitor, published=published
     )  # fmt: skip
     with server.listen("127.0.0.1", port) as listening:
-        await server.serve(parts, listening, lambda: None, 5.0)
+        async with ReloadableApplication(lambda _: nullcontext(parts), 5.0, print) as application:
+            await server.serve(application, listening, lambda: None, 5.0)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
 """The server as a process: ports, signals, and answers that are in progress."""
 
+import http.client
 import json
 import signal
 import socket
 import subprocess
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ from tests.neighbours.process import free_port
 from tests.service.client import ROOT, Client, is_ready
 from tests.service.prepared import PAGE
 from tests.service.servers import listening_at, started
+from tests.waiting import wait_until
+from unlost.service import server
 
 REGISTRY = """
 [[archive]]
@@ -53,12 +56,14 @@ def test_it_says_where_it_listens_and_ends_when_told(tmp_path: Path, number: int
 
 SETTLED = """
 import gc, os, signal, uvloop
+from contextlib import nullcontext
 from tests.service import prepared
 from unlost.clock import SystemClock
 from unlost.service import server
 from unlost.service.metrics import Metrics
 from unlost.service.monitor import Monitor
 from unlost.service.parts import Parts
+from unlost.service.reload import ReloadableApplication
 from unlost.service.telling import Telling
 
 def ready():
@@ -70,10 +75,55 @@ async def main():
     finds = prepared.Prepared(Telling(metrics, monitor))
     parts = Parts(finds, prepared.PreparedCopies(), finds, SystemClock(), metrics, monitor)
     with server.listen("127.0.0.1", 0) as listening:
-        await server.serve(parts, listening, ready, 5.0)
+        async with ReloadableApplication(lambda _: nullcontext(parts), 5.0, print) as application:
+            await server.serve(application, listening, ready, 5.0)
 
 uvloop.run(main())
 """
+
+
+def test_sighup_reloads_the_registry_without_closing_connections(tmp_path: Path) -> None:
+    """An archive that was added is there for the next request of an open connection; events are still streamed."""
+    command, environment = serving(tmp_path)
+    registry = tmp_path / "archives.toml"
+    with started(command, environment) as process, ExitStack() as stack:
+        client = listening_at(process)
+        connection = stack.enter_context(closing(http.client.HTTPConnection("127.0.0.1", client.port, timeout=20)))
+
+        def archives() -> set[str]:
+            connection.request("GET", "/about?format=json")
+            return {each["id"] for each in json.loads(connection.getresponse().read())["archives"]}
+
+        assert archives() == {"a"}
+        opened = connection.sock
+        registry.write_text(registry.read_text() + REGISTRY.format(port=free_port()).replace('"a"', '"b"'))
+        process.send_signal(signal.SIGHUP)
+        wait_until(lambda: archives() == {"a", "b"})
+        assert connection.sock is opened
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(8) == 0
+
+
+def test_a_registry_that_cannot_be_read_is_not_reloaded(tmp_path: Path) -> None:
+    """The service goes on with the registry in use, and says why."""
+    with started(*serving(tmp_path)) as process:
+        client = listening_at(process)
+        (tmp_path / "archives.toml").write_text("[[archive]\n")
+        process.send_signal(signal.SIGHUP)
+        assert process.stderr is not None
+        assert b"not reloaded" in process.stderr.readline()
+        assert client.ask("/health").status == 200
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(8) == 0
+
+
+def test_the_unspecified_ipv6_address_accepts_ipv4() -> None:
+    """`--host ::` is reached by both."""
+    with server.listen("::", 0) as listening:
+        port = listening.getsockname()[1]
+        for host in ("127.0.0.1", "::1"):
+            with socket.create_connection((host, port), timeout=5):
+                pass
 
 
 def test_it_listens_on_this_machine_alone(tmp_path: Path) -> None:

@@ -36,9 +36,9 @@ def description(found: Found, place: int, places: Places, form: Format) -> bytes
 def link_header(found: Found, place: int, places: Places) -> str:
     """Return the value of the `Link` header of an answer that leads to the copy at a place, or is that copy.
 
-    It has the page, its TimeMap with the time that it covers, its TimeGate, and copies: this one, the first, the last,
-    the one before and the next. What would make it longer than `MAX_LINK_BYTES` is left out; the TimeMap has it all.
-    Raises IndexError for a place where none is.
+    It has the page, its TimeMap with the time that it covers, its TimeGate, copies: this one, the first, the last,
+    the one before and the next; then its TimeMap in the other formats. What would make it longer than `MAX_LINK_BYTES`
+    is left out; the TimeMap has it all. Raises IndexError for a place where none is.
     """
     span = forms.covered(found.mementos)
     relations = _relations(found, place)
@@ -47,6 +47,11 @@ def link_header(found: Found, place: int, places: Places) -> str:
         forms.link_entry(places.timemap("link", found.uri), "timemap", "link", span),
         forms.link_entry(places.timegate(found.uri), "timegate"),
         *(forms.memento_entry(found.mementos[each], _registered(words)) for each, words in relations.items()),
+        *(
+            forms.link_entry(places.timemap(form, found.uri), "timemap", form)
+            for form in forms.LISTED
+            if form != "link"
+        ),
     ]
     return ", ".join(_fitting(entries))
 

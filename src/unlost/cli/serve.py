@@ -1,8 +1,11 @@
 """`unlost serve`: the aggregator as a web service."""
 
 import signal
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import click
@@ -10,8 +13,13 @@ import click
 from unlost.cli import readable
 from unlost.cli.messages import say
 from unlost.cli.serve_jobs import Taking, jobs_options, opened, set_admin
-from unlost.cli.service_options import Asking, asking_options, options_of
+from unlost.cli.service_options import Asking, asking_options, chosen, options_of
 from unlost.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from unlost.service.parts import Parts
 
 
 def _root(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
@@ -40,7 +48,12 @@ def _map(_ctx: click.Context, _param: click.Parameter, value: Path | None) -> Pa
 
 
 @click.command(name="serve")
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on; 0.0.0.0 for all.")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="The address to listen on; 0.0.0.0 for all of IPv4, :: for all of IPv6 and IPv4.",
+)
 @click.option("--port", type=click.IntRange(0, 65_535), default=1208, show_default=True, help="0 for any that is free.")
 @click.option(
     "--root",
@@ -126,15 +139,18 @@ def command(
     """Serve TimeMaps, TimeGates and a page for people, from all archives at once.
 
     A drop-in replacement for MemGator's server. It listens until it is interrupted, and then ends the answers that are
-    in progress. With --jobs it takes orders for recoveries, too, and does them.
+    in progress. SIGHUP reloads the registry of archives and their maps. With --jobs it takes orders for recoveries,
+    too, and does them.
     """
     if taking.set_admin is not None:
         set_admin(taking, taking.set_admin)
         return
     import uvloop  # noqa: PLC0415  only who serves pays for it
 
+    from unlost.clock import SystemClock  # noqa: PLC0415
     from unlost.service import server  # noqa: PLC0415
     from unlost.service.assembly import assembled  # noqa: PLC0415
+    from unlost.service.reload import ReloadableApplication  # noqa: PLC0415
 
     options = options_of(
         asking,
@@ -148,13 +164,26 @@ def command(
         upstream_log=log_upstream,
         by_page=requisites_by_page,
     )
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the server reloads by it
     with server.listen(host, port) as listening, opened(taking, options, server.address_of(listening)) as orders:
         place = server.address_of(listening)
 
         async def serve() -> int | None:
             ready = partial(say, f"listening at {place}/", level="note")
-            async with assembled(orders.options) as parts, orders.taken(parts) as whole:
-                return await server.serve(whole, listening, ready, asking.deadline)
+            clock = SystemClock()
+
+            @asynccontextmanager
+            async def open_parts(previous: "Parts | None") -> "AsyncIterator[Parts]":
+                current = orders.options if previous is None else replace(orders.options, archives=chosen(asking))
+                async with assembled(current, clock, previous) as parts:
+                    ids = frozenset(each.id for each in current.archives)
+                    yield parts if desk is None else replace(parts, desk=replace(desk, archives=ids))
+
+            async with (
+                orders.opened_desk(clock) as desk,
+                ReloadableApplication(open_parts, asking.deadline + server.GRACE, options.tell) as application,
+            ):
+                return await server.serve(application, listening, ready, asking.deadline)
 
         ended_by = uvloop.run(serve())
     if ended_by == signal.SIGINT:

@@ -18,11 +18,12 @@ from unlost.cli.messages import say
 from unlost.errors import UsageError
 
 if TYPE_CHECKING:
+    from unlost.clock import Clock
     from unlost.service.assembly import Options
     from unlost.service.clients import Proxies
     from unlost.service.jobs.database import Database
+    from unlost.service.jobs_desk import Desk
     from unlost.service.mail import MailServer
-    from unlost.service.parts import Parts
 
 _ADMIN_PASSWORD = "UNLOST_ADMIN_PASSWORD"  # noqa: S105  the name of a variable
 _PASSWORD = "UNLOST_SMTP_PASSWORD"  # noqa: S105  the name of a variable
@@ -130,10 +131,10 @@ class Orders:
             self.options = replace(options, limits=limit_store(database))
 
     @asynccontextmanager
-    async def taken(self, parts: "Parts") -> "AsyncIterator[Parts]":
-        """Yield the parts of a service that takes orders; where there are none, as they were."""
+    async def opened_desk(self, clock: "Clock") -> "AsyncIterator[Desk | None]":
+        """Yield what takes orders while workers run; None where no orders are taken."""
         if self._database is None or self._taking.jobs is None:
-            yield parts
+            yield None
             return
         from unlost.service.jobs.retention import Terms  # noqa: PLC0415  start-up
         from unlost.service.jobs_assembly import JobsOptions, opened_desk  # noqa: PLC0415
@@ -156,11 +157,11 @@ class Orders:
         if self._mail is None:
             tell("no --smtp: links to confirm orders and to pick them up are shown here, to be passed on")
         async with AsyncExitStack() as stack:
-            desk = await stack.enter_async_context(opened_desk(jobs, parts.clock))
+            desk = await stack.enter_async_context(opened_desk(jobs, clock))
             await stack.enter_async_context(
                 running_workers(taking.workers, _worker(), environment(folder, taking.database))
             )
-            yield replace(parts, desk=desk)
+            yield desk
 
 
 def set_admin(taking: Taking, name: str) -> None:

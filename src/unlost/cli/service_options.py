@@ -1,6 +1,6 @@
 """What commands that ask all archives at once have in common: which to ask, and for how long."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial, wraps
 from pathlib import Path
@@ -14,6 +14,7 @@ from unlost.cli.messages import say
 from unlost.cli.registry_options import archives_option, only_option, registry
 
 if TYPE_CHECKING:
+    from unlost.archives.archive import Archive
     from unlost.service.assembly import Options
 
 broadcast_option = click.option(
@@ -78,15 +79,19 @@ def asking_options(command: Callable[..., None]) -> Callable[..., None]:
     return given
 
 
+def chosen(asking: Asking) -> "Sequence[Archive]":
+    """Return the archives of the registry as it is now; with --only, no others. Raises as `registry` does."""
+    known = registry(asking.archives)
+    # Those that are named are on.
+    return [replace(each, enabled=True) for each in known.only(asking.only)] if asking.only else known.archives
+
+
 def options_of(asking: Asking, **more: Any) -> "Options":  # noqa: ANN401  as `Options` has them
     """Return what a service is told. With --only, there are no other archives."""
     from unlost.aggregate.wish import Wish  # noqa: PLC0415  start-up
     from unlost.service.assembly import Options  # noqa: PLC0415
 
-    known = registry(asking.archives)
-    # Those that are named are on.
-    chosen = [replace(each, enabled=True) for each in known.only(asking.only)] if asking.only else known.archives
     tell = partial(say, level="note")
     wish = Wish(None, asking.broadcast, asking.top_k, asking.min_probability)
     folders = config.state(), config.cache()
-    return Options(chosen, *folders, tell, asking.deadline, wish=wish, contact=asking.contact, **more)
+    return Options(chosen(asking), *folders, tell, asking.deadline, wish=wish, contact=asking.contact, **more)

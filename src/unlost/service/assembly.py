@@ -83,10 +83,15 @@ class Options:
 
 
 @asynccontextmanager
-async def assembled(options: Options, clock: Clock | None = None) -> AsyncIterator[Parts]:
-    """Yield the parts of a service, ready to ask; close everything that they opened afterwards."""
+async def assembled(
+    options: Options, clock: Clock | None = None, previous: Parts | None = None
+) -> AsyncIterator[Parts]:
+    """Yield the parts of a service, ready to ask; close everything that they opened afterwards.
+
+    previous: the parts that these replace. Metrics, event streams and circuit breakers are taken over from them.
+    """
     clock = clock or SystemClock()
-    metrics, monitor = Metrics(), Monitor()
+    metrics, monitor = (Metrics(), Monitor()) if previous is None else (previous.metrics, previous.monitor)
     registry = Registry(tuple(options.archives))
     async with AsyncExitStack() as stack:
         store = options.limits or FileLimitStore(options.state / "limits", tell=options.tell)
@@ -112,7 +117,8 @@ async def assembled(options: Options, clock: Clock | None = None) -> AsyncIterat
         )
         await known.load()
         router = Router(registry, known, Experience(registry), exploring=options.exploring)
-        breakers = Breakers(clock)
+        replaced = None if previous is None else previous.finds
+        breakers = replaced.breakers if isinstance(replaced, Aggregator) else Breakers(clock)
         stands = Standings(registry, known, router, breakers)
         listeners: list[Listener] = [Teaching(router), Telling(metrics, monitor), stands]
         disk = None

@@ -1,5 +1,6 @@
-"""Listens and answers until it is told to stop: answers that are in progress end first."""
+"""Listens and responds until a signal stops it: responses in progress end first. SIGHUP reloads the configuration."""
 
+import asyncio
 import errno
 import gc
 import resource
@@ -11,21 +12,25 @@ from contextlib import contextmanager, suppress
 import uvicorn
 
 from unlost.errors import UsageError
-from unlost.service.application import Application
 from unlost.service.connection import BoundedConnection
-from unlost.service.parts import Parts
+from unlost.service.reload import ReloadableApplication
 
 _BACKLOG = 2_048
 _MAX_CONNECTIONS = 10_000  # more are told to come later: what each has in memory is bounded, so all is
 _FILES = 1 << 15  # that may be open: connections of clients, to archives, and their copies on disk
-_GRACE = 5.0  # seconds beyond the deadline that answers in progress have to end
+GRACE = 5.0
+"""Seconds beyond the deadline that responses in progress have to end."""
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens. Raises UsageError if the port is taken or the host is not this machine."""
+    """Return a socket that listens; `::` accepts IPv4, too.
+
+    Raises UsageError if the port is taken or the host is not this machine.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    is_dual = host == "::" and socket.has_dualstack_ipv6()
     try:
-        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG, dualstack_ipv6=is_dual)
     except OSError as error:
         place = f"port {port} of {host}"
         if error.errno == errno.EADDRINUSE:
@@ -46,13 +51,15 @@ def address_of(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-async def serve(parts: Parts, listening: socket.socket, ready: Callable[[], None], deadline: float) -> int | None:
-    """Answer requests until SIGINT or SIGTERM; return that signal.
+async def serve(
+    application: ReloadableApplication, listening: socket.socket, ready: Callable[[], None], deadline: float
+) -> int | None:
+    """Respond to requests until SIGINT or SIGTERM, and reload on SIGHUP; return the signal that stopped it.
 
     ready: called once requests are answered. deadline: seconds that one answer may take.
     """
     config = uvicorn.Config(
-        Application(parts),
+        application,
         http=BoundedConnection,
         ws="none",
         lifespan="off",
@@ -62,18 +69,40 @@ async def serve(parts: Parts, listening: socket.socket, ready: Callable[[], None
         server_header=False,
         proxy_headers=False,
         limit_concurrency=_MAX_CONNECTIONS,
-        timeout_graceful_shutdown=int(deadline + _GRACE),
+        timeout_graceful_shutdown=int(deadline + GRACE),
     )
     _allow_files()
 
     def ending() -> None:
-        parts.monitor.close()
-        if parts.desk is not None:
-            parts.desk.following.close()
+        application.parts.monitor.close()
+        if application.parts.desk is not None:
+            application.parts.desk.following.close()
 
     server = _Server(config, ready, ending)
-    await server.serve([listening])
+    with _reloading(application):
+        await server.serve([listening])
     return server.signal
+
+
+@contextmanager
+def _reloading(application: ReloadableApplication) -> Iterator[None]:
+    """Reload an application whenever SIGHUP arrives."""
+    loop = asyncio.get_running_loop()
+    tasks: set[asyncio.Task[None]] = set()
+
+    def reload() -> None:
+        task = loop.create_task(application.reload())
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    loop.add_signal_handler(signal.SIGHUP, reload)
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGHUP)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # one that comes while the process ends does not kill it
+        for task in tasks:
+            task.cancel()
 
 
 def _allow_files() -> None:
