@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import re
 import signal
 import socket
 import subprocess
@@ -17,7 +18,7 @@ from tests.service.client import ROOT, Client, is_ready
 from tests.service.prepared import PAGE
 from tests.service.servers import listening_at, started
 from tests.waiting import wait_until
-from unlost.service import server
+from unlost.service import page, server
 
 REGISTRY = """
 [[archive]]
@@ -59,7 +60,7 @@ import gc, os, signal, uvloop
 from contextlib import nullcontext
 from tests.service import prepared
 from unlost.clock import SystemClock
-from unlost.service import server
+from unlost.service import page, server
 from unlost.service.metrics import Metrics
 from unlost.service.monitor import Monitor
 from unlost.service.parts import Parts
@@ -207,6 +208,7 @@ def test_a_taken_port(tmp_path: Path) -> None:
     [
         ("--root", "memento.example"),
         ("--root", "http://a/?b"),
+        ("--root", "https://a.example/timemap/"),
         ("--root", 'http://a/">'),
         ("--top-k", "0"),
         ("--deadline", "0"),
@@ -237,3 +239,41 @@ def test_the_root_is_what_links_say(tmp_path: Path) -> None:
         missing = client.ask(f"/timemap/link/{PAGE}")
         assert (missing.status, missing.headers["x-archives-failed"]) == (404, "a=refused")
         assert missing.headers["cache-control"] == "no-store"
+
+
+def test_all_urls_of_pages_have_the_path_of_the_root(tmp_path: Path) -> None:
+    """Every link, form, style sheet and redirect of pages is below it; requests work with and without it."""
+    more = ("--root", "https://example.org/find", "--jobs", str(tmp_path / "jobs"), "--workers", "0")
+    command, environment = serving(tmp_path, *more)
+    with started(command, environment) as process:
+        assert process.stderr is not None
+        assert b"no --smtp" in process.stderr.readline()
+        assert b"a token for administrators" in process.stderr.readline()
+        client = listening_at(process)
+        for path in ("/", "/about", "/recover", "/privacy", "/admin/login", "/jobs/nosuch"):
+            page = client.ask(f"/find{path}", headers={"Accept": "text/html"})
+            assert page.text == client.ask(path, headers={"Accept": "text/html"}).text or path in (
+                "/recover",
+                "/admin/login",
+            )  # these have tokens
+            urls = re.findall(r'(?:href|src|action|data-\w+)="(/[^"]*)"', page.text)
+            assert urls, path
+            assert [url for url in urls if not url.startswith("/find/")] == []
+            for url in urls:
+                if "/static/" in url:
+                    assert client.ask(url).status == 200
+        redirect = client.ask("/find/admin")
+        assert (redirect.status, redirect.headers["location"]) == (303, "/find/admin/login")
+        assert client.ask("/finds").status == 404
+        assert client.ask("/find", headers={"Accept": "text/html"}).text.startswith("<!doctype html>")
+
+
+def test_no_template_has_a_url_without_the_prefix() -> None:
+    """Paths in templates of pages begin with `base`."""
+    folder = Path(page.__file__).parent / "templates"
+    for file in folder.rglob("*.html"):
+        if file.parent.name == "letters":
+            continue
+        assert not re.findall(
+            r'(?:href|src|action|data-\w+)="(?:/|\{\{ "/|\{\{ (?:link|api|frame|here) \}\})', file.read_text()
+        ), file

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 # All visible ASCII but for what would end an address in a header, an entry or a line.
 _VISIBLE = "!#$%&'()*+,-./:;=?@[\\]^_`{|}~"
@@ -68,6 +68,15 @@ class Places:
         """Return where the copy closest to a date of 4 to 14 digits is, or with a format, where it is described."""
         described = f"{form}/" if form else ""
         return f"{self._base}/memento/{described}{date}/{harmless(uri, _WITHIN)}"
+
+    @property
+    def prefix(self) -> str:
+        """The path of the base, which the path of every URL begins with; empty if it has none.
+
+        >>> Places("https://example.org/memento").prefix
+        '/memento'
+        """
+        return urlsplit(self.base).path
 
     @property
     def _base(self) -> str:

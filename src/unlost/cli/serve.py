@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from unlost.service.parts import Parts
 
 
+_ENDPOINTS = ("timemap", "timegate", "memento", "api", "summary")
+
+
 def _root(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
     if value is None:
         return None
@@ -32,6 +35,9 @@ def _root(_ctx: click.Context, _param: click.Parameter, value: str | None) -> st
         is_sound = False
     if not is_sound or not value.isascii() or not value.isprintable() or set(' "<>\\') & set(value):
         raise click.BadParameter("expected the address of the service, such as https://memento.example.org")
+    if (first := parts.path.split("/")[1:2]) and first[0] in _ENDPOINTS:
+        # A proxy may remove the path or pass it on, and a request must tell which.
+        raise click.BadParameter(f"/{first[0]}/ is the path of an endpoint: choose another path")
     return value.rstrip("/")
 
 

@@ -3,6 +3,7 @@
 import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from unlost.aggregate.found import Found
 from unlost.aggregate.places import Places
@@ -57,6 +58,7 @@ class Application:
         self._metrics = parts.metrics
         self._monitor = parts.monitor
         self._places = Places(parts.root) if parts.root else None
+        self._prefix = self._places.prefix if self._places else ""
         self._map_link = f'<{parts.root or ""}{PATH}>; rel="{RELATION}"' if parts.published else ""
         self._kept: Callable[[str, Wish], Found | None] = getattr(parts.finds, "kept", _keeps_nothing)
         self._lists = Lists(parts.clock, self._map_link, parts.memory)
@@ -72,6 +74,9 @@ class Application:
             return
         begun = self._clock.now()
         path: bytes = scope["raw_path"]
+        if self._prefix and path.startswith(self._prefix.encode()):
+            scope = without_prefix(scope, self._prefix)
+            path = scope["raw_path"]
         name, _, rest = path[1:].partition(b"/")
         endpoint = _ENDPOINTS.get(name, "")
         method: str = scope["method"]
@@ -176,7 +181,7 @@ class Application:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*common, *self._secure, *message["headers"]]
+                message["headers"] = [*common, *self._secure, *map(self._prefixed, message["headers"])]
                 # Lists that were asked for by parameters have it already.
                 if self._map_link and all(name != b"link" for name, _ in message["headers"]):
                     message["headers"].append((b"link", self._map_link.encode()))
@@ -184,6 +189,24 @@ class Application:
 
         await answer(scope, receive, with_common_headers)
         return status
+
+    def _prefixed(self, header: Header) -> Header:
+        """Return a header, a `Location` on this server with the prefix of our URLs."""
+        name, value = header
+        is_local = self._prefix and name == b"location" and value.startswith(b"/") and not value.startswith(b"//")
+        return (name, self._prefix.encode() + value) if is_local else header
+
+
+def without_prefix(scope: Scope, prefix: str) -> Scope:
+    """Return a request with the prefix removed from its path; unchanged if the path is not below the prefix.
+
+    A reverse proxy may pass the prefix on, or remove it: both work.
+    """
+    path: bytes = scope["raw_path"]
+    rest = path.removeprefix(prefix.encode())
+    if rest and not rest.startswith(b"/"):
+        return scope
+    return {**scope, "raw_path": rest or b"/", "path": scope["path"].removeprefix(unquote(prefix)) or "/"}
 
 
 async def _sent(answer: Answer, method: str, send: Send) -> int:

@@ -40,7 +40,7 @@ class Others:
         self._lists = lists
         self._places = places
         names = {each.archive.id: each.archive.name for each in parts.stands.standings()}
-        self._page = page.Page(names, takes_orders=parts.desk is not None)
+        self._page = page.Page(names, places.prefix if places else "", takes_orders=parts.desk is not None)
         self._files = {
             name: files("unlost.service").joinpath("static", name).read_bytes() for name in page.static_files()
         }

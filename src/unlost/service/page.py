@@ -46,13 +46,15 @@ class Choice:
 class Page:
     """Renders the pages. Everything that is put into them is escaped."""
 
-    def __init__(self, names: Mapping[str, str], *, takes_orders: bool = False) -> None:
-        """names: of archives, by id. takes_orders: whether recoveries can be ordered here."""
+    def __init__(self, names: Mapping[str, str], base: str = "", *, takes_orders: bool = False) -> None:
+        """names: of archives, by id. base: path prefix of our URLs. takes_orders: whether recoveries can be ordered."""
         self._names = names
+        self._base = base
         self._templates = jinja2.Environment(
             loader=jinja2.FunctionLoader(template), autoescape=True, undefined=jinja2.StrictUndefined
         )
         self._templates.globals["takes_orders"] = takes_orders
+        self._templates.globals["base"] = base
         self._templates.globals["name_of"] = lambda archive: names.get(archive, archive)
         self._templates.filters["web"] = _web
         self._templates.filters["moment"] = _moment
@@ -78,7 +80,7 @@ class Page:
             counts = found.mementos.by_archive_and_year()
             context |= self._line(counts, options)
             chosen = sum(n for name, row in counts.items() for year, n in row.items() if choice.takes(name, year))
-            context["own"] = lambda memento: Places("").memento(memento.datetime, found.uri, "proxy")
+            context["own"] = lambda memento: Places(self._base).memento(memento.datetime, found.uri, "proxy")
             context |= {"listed": _listed(found, choice), "chosen": chosen, "failures": found.failures}
         return self._templates.get_template("home.html").render(context)
 
@@ -98,7 +100,7 @@ class Page:
     def link(self, options: Mapping[str, str], **more: str) -> str:
         """Return the address of this page with other options."""
         kept = {name: value for name, value in options.items() if value and name not in ("archive", "year")}
-        return f"/?{urlencode({**kept, **more})}#copies"
+        return f"{self._base}/?{urlencode({**kept, **more})}#copies"
 
     def about(self, told: Mapping[str, object], strings: Strings | None = None) -> str:
         """Return the page about archives. told: as `service.about` tells it."""

@@ -26,12 +26,16 @@ HEADERS = {
 
 
 class Looks:
-    """Renders pages; everything that is put into them is escaped. names: of archives, by id."""
+    """Renders pages; everything that is put into them is escaped.
 
-    def __init__(self, forms: Forms, names: Mapping[str, str]) -> None:
+    names: of archives, by id. base: path prefix of our URLs.
+    """
+
+    def __init__(self, forms: Forms, names: Mapping[str, str], base: str = "") -> None:
         self._forms = forms
         self._templates = environment()
         self._templates.globals["takes_orders"] = True
+        self._templates.globals["base"] = base
         self._templates.globals["name_of"] = lambda archive: names.get(archive, archive)
 
     def page(

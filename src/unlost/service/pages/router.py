@@ -49,7 +49,7 @@ class PagesRouter:
         names = {each.archive.id: each.archive.name for each in parts.stands.standings()}
         is_secure = parts.root is not None and parts.root.startswith("https://")
         forms = Forms(desk.keys, is_secure=is_secure)
-        self._looks = Looks(forms, names)
+        self._looks = Looks(forms, names, places.prefix if places else "")
         owner = Owner(desk, self._looks, forms)
         sessions = AdminSessions(desk, self._looks, forms)
         routes = [
