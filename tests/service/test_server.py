@@ -185,5 +185,5 @@ def test_the_root_is_what_links_say(tmp_path: Path) -> None:
         answer = client.ask("/openapi.json", headers={"Host": "evil.example"})
         assert json.loads(answer.text)["servers"] == [{"url": "https://memento.example.org/x"}]
         missing = client.ask(f"/timemap/link/{PAGE}")
-        assert (missing.status, missing.headers["x-archives-failed"]) == (404, "a=refused")
+        assert (missing.status, missing.headers["x-archives-failed"]) == (503, "a=refused")
         assert missing.headers["cache-control"] == "no-store"

@@ -72,6 +72,7 @@ class Asked(NamedTuple):
     endpoint: what was asked. mementos: the copies that it listed. report: the same in numbers and words.
     ended: the outcome, but where a list broke off (`incomplete`) what broke it off; `hit` for a list that the archive
         itself cuts, or of which it has no more to tell.
+    retry_at: when its rate limit or block admits requests again, in seconds since 1970; None if none holds them back.
     """
 
     uri: str
@@ -81,6 +82,7 @@ class Asked(NamedTuple):
     mementos: Mementos
     report: Report
     ended: Outcome
+    retry_at: float | None = None
 
 
 class Asker:
@@ -108,10 +110,13 @@ class Asker:
         ended: Outcome
         word: Outcome | None = None
         message = ""
+        retry_at: float | None = None
         try:
             await self._list(uri, choice.archive, heap)
         except (ArchiveError, InputError, OSError, UsageError) as error:
             word, message = outcome_of(error), str(error)[:_MESSAGE]
+            if isinstance(error, NotNowError) and error.reason != "busy":
+                retry_at = error.until
         except asyncio.CancelledError:
             if loop.time() < until - EARLY:
                 raise
@@ -130,7 +135,7 @@ class Asker:
             message = "; ".join(filter(None, [message, *heap.left_out()]))
         took = round(1000 * (loop.time() - begun), 3)
         report = Report(choice.archive.id, choice.reason, outcome, count, took, message)
-        return Asked(uri, choice, self._clock.now(), endpoint_of(choice.archive), mementos, report, ended)
+        return Asked(uri, choice, self._clock.now(), endpoint_of(choice.archive), mementos, report, ended, retry_at)
 
     async def _list(self, uri: str, archive: Archive, heap: "_Heap") -> None:
         """Put everything that an archive lists of a page on a heap. Raises whatever keeps it from listing more."""
