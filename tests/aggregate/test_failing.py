@@ -210,7 +210,7 @@ def test_an_archive_that_is_well_again_is_asked_again() -> None:
         archives = Archives(a=A, f=FailedError("status 502", "f", "status"))
         async with aggregator(archives, clock) as it:
             for number in range(4):
-                found = await it.find(f"{PAGE}/{number}")
+                found = await it.find(f"http://host{number}.example/")
             assert outcomes(found)["f"] == "dormant"
             archives.behaviours["f"] = C
             clock.advance(31)
@@ -256,5 +256,21 @@ def test_the_failure_that_opens_a_breaker_says_when_it_closes() -> None:
             found = [await it.find(f"{PAGE}/{number}") for number in range(4)]
             assert [each.retry_at for each in found] == [None, None, clock.now() + 30, clock.now() + 30]
             assert outcomes(found[3]) == {"a": "miss", "f": "dormant"}
+
+    run(work())
+
+
+@pytest.mark.parametrize("fault", ["500", "too-large", "html", "redirects"])
+def test_bad_pages_of_one_host_do_not_switch_an_archive_off(fault: str) -> None:
+    """It is queried for other pages as before."""
+
+    async def work() -> None:
+        archives = Archives(a=[], f=FAULTS[fault][0])
+        async with aggregator(archives) as it:
+            for number in range(10):
+                await it.find(f"{PAGE}/{number}")
+            archives.behaviours["f"] = C
+            found = await it.find("http://other.example/")
+            assert outcomes(found) == {"a": "miss", "f": "hit"}
 
     run(work())

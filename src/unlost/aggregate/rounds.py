@@ -108,7 +108,7 @@ class Rounds:
             report = Report(archive.id, choice.reason, "malformed", message=message)
             asked = Asked(uri, choice, self._clock.now(), endpoint_of(archive), NOTHING, report, "malformed")
         finally:
-            self._breakers.of(archive.id).leave(entry, ended, message)
+            self._breakers.of(archive.id).leave(entry, ended, message, uri)
         self._listeners.heard(asked)
         return asked
 

@@ -86,10 +86,13 @@ def exit_code(found: "Found") -> int:
         detail = f": {report.message}" if report.message else ""
         say(f"{report.archive}: {report.outcome}{detail}", level="warning", archive=report.archive)
     if not len(found.mementos):
-        missing = f"no mementos of {shown(found.uri.encode())} were found"
-        if found.failures:
-            missing += f", but {len(found.failures)} of {len(found.reports)} archives did not answer: try again later"
-        say(missing, level="note")
+        page, failed, all_ = shown(found.uri.encode()), len(found.failures), len(found.reports)
+        message = f"no mementos of {page} were found"
+        if failed:
+            message = (
+                f"no mementos of {page} were found, but {failed} of {all_} archives did not answer: try again later"
+            )
+        say(message, level="note")
     if found.failures:
         return ArchiveError.exit_code
     return 0 if len(found.mementos) else 1
