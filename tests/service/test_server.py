@@ -162,6 +162,7 @@ def test_a_taken_port(tmp_path: Path) -> None:
         ("--deadline", "0"),
         ("--only", "nobody"),
         ("--host", "256.1.1.1"),
+        ("--upstream-max", "0"),
     ],
 )
 def test_options_that_cannot_be(options: tuple[str, str]) -> None:

@@ -12,6 +12,7 @@ from unlost.archives.archive import Archive, Kind
 from unlost.archives.asking.pool import NoConnectionError
 from unlost.archives.asking.question import Asks
 from unlost.archives.clients.timemaps import TimeMaps
+from unlost.archives.manners.waiting import UNSENT
 from unlost.archives.opening import open_repository
 from unlost.clock import Clock
 from unlost.errors import (
@@ -117,11 +118,15 @@ class Asker:
             word, message = outcome_of(error), str(error)[:_MESSAGE]
             if isinstance(error, NotNowError) and error.reason != "busy":
                 retry_at = error.until
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as error:
             if loop.time() < until - EARLY:
                 raise
             _answer_cancellation()
-            word, message = "timeout", f"not answered within {loop.time() - begun:.3g} s"
+            waited = f"{loop.time() - begun:.3g} s"
+            if UNSENT in error.args:
+                word, message = "not-now", f"no request was sent within {waited}: earlier ones are not answered"
+            else:
+                word, message = "timeout", f"not answered within {waited}"
         mementos = await merged(heap.parts) if heap.parts else NOTHING
         count = len(mementos)
         if word is None and not count and heap.nameless:

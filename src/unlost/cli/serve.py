@@ -106,6 +106,22 @@ def _map(_ctx: click.Context, _param: click.Parameter, value: Path | None) -> Pa
     metavar="FILE",
     help="Write every answer of an archive to this file, one JSON object a line.",
 )
+@click.option(
+    "--upstream-initial",
+    type=click.IntRange(1, 10_000),
+    default=32,
+    show_default=True,
+    metavar="N",
+    help="Requests at once to one archive at first; the number adapts to how the archive copes.",
+)
+@click.option(
+    "--upstream-max",
+    type=click.IntRange(1, 10_000),
+    default=256,
+    show_default=True,
+    metavar="N",
+    help="Requests at once to one archive at most.",
+)
 @jobs_options
 @asking_options
 def command(
@@ -120,6 +136,8 @@ def command(
     filter_age: float,
     requisites_by_page: bool,
     log_upstream: Path | None,
+    upstream_initial: int,
+    upstream_max: int,
     taking: Taking,
     asking: Asking,
 ) -> None:
@@ -133,6 +151,7 @@ def command(
         return
     import uvloop  # noqa: PLC0415  only who serves pays for it
 
+    from unlost.archives.manners.concurrency import ConcurrencyOptions  # noqa: PLC0415
     from unlost.service import server  # noqa: PLC0415
     from unlost.service.assembly import assembled  # noqa: PLC0415
 
@@ -147,6 +166,7 @@ def command(
         filter_age=filter_age,
         upstream_log=log_upstream,
         by_page=requisites_by_page,
+        concurrency=ConcurrencyOptions(min(upstream_initial, upstream_max), maximum=upstream_max),
     )
     with server.listen(host, port) as listening, opened(taking, options, server.address_of(listening)) as orders:
         place = server.address_of(listening)
