@@ -1,7 +1,7 @@
 """Asks a server for many pages, so many at once, and says how long each took. A process of its own.
 
 usage: python -m bench.load PORT PATH-PREFIX AT-ONCE [HEADER: VALUE] < pages
-Prints a JSON object: seconds, statuses, and the latencies in milliseconds, sorted.
+Prints a JSON object: seconds, statuses, the latencies in milliseconds, sorted, and the sum of all X-Memento-Count.
 """
 
 import asyncio
@@ -24,8 +24,10 @@ async def load(port: int, prefix: str, at_once: int, fields: str, pages: list[st
     left = iter(pages)
     took: list[float] = []
     statuses: Counter[int] = Counter()
+    mementos = 0
 
     async def ask() -> None:
+        nonlocal mementos
         for page in left:
             begun = time.perf_counter()
             connection = pool.kept(address, None) or await pool.open(address, None, 30)
@@ -35,6 +37,7 @@ async def load(port: int, prefix: str, at_once: int, fields: str, pages: list[st
             while await connection.piece(until):
                 pass
             statuses[connection.status] += 1
+            mementos += sum(int(value) for name, value in connection.headers if name.lower() == "x-memento-count")
             pool.give_back(connection)
             took.append(1e3 * (time.perf_counter() - begun))
 
@@ -42,7 +45,7 @@ async def load(port: int, prefix: str, at_once: int, fields: str, pages: list[st
     await asyncio.gather(*(ask() for _ in range(at_once)))
     seconds = time.perf_counter() - begun
     pool.close()
-    return {"seconds": seconds, "statuses": dict(statuses), "ms": sorted(took)}
+    return {"seconds": seconds, "statuses": dict(statuses), "ms": sorted(took), "mementos": mementos}
 
 
 def main() -> None:

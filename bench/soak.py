@@ -30,8 +30,8 @@ PAGES = 3_000
 """Addresses that are asked for; three of four are held, and the first ones most often asked for."""
 
 ODD = ("/timemap/link/", "/timemap/rubbish/http://a.example/", "/nowhere", "/timegate/not%00an%20address")
-EXPECTED = {200, 302, 400, 404}
-"""Whatever archives do: one that fails is left out of an answer, and said to have failed in it."""
+EXPECTED = {200, 302, 400, 404, 503}
+"""503: nothing was found, and not every routed archive answered."""
 
 # Who does not say for how long is left alone for a minute: of an hour that is over in one, nothing would be left.
 FAULTS = (

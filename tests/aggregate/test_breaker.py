@@ -5,15 +5,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.virtual_clock import VirtualClock
-from unlost.aggregate.breaker import FAILURES, Breaker, Breakers, State, Tolerance
+from unlost.aggregate.breaker import FAILURES, OF_PAGES, Breaker, Breakers, State, Tolerance
 
 
 def fed(breaker: Breaker, *outcomes: str) -> None:
-    """Ask once for each outcome."""
-    for outcome in outcomes:
+    """Ask once for each outcome, each time for a page of another host."""
+    for number, outcome in enumerate(outcomes):
+        failed(breaker, outcome, f"http://host{number}.example/")
+
+
+def failed(breaker: Breaker, outcome: str, *pages: str) -> None:
+    """Query for pages, with one outcome."""
+    for page in pages:
         entry = breaker.enter()
         assert entry is not None
-        breaker.leave(entry, outcome, f"it was {outcome}")
+        breaker.leave(entry, outcome, f"it was {outcome}", uri=page)
 
 
 @pytest.mark.parametrize("outcome", sorted(FAILURES))
@@ -21,9 +27,9 @@ def test_three_failures_in_a_row_are_enough(outcome: str) -> None:
     """Of whatever kind that is a failure; the last one is told."""
     clock = VirtualClock()
     breaker = Breaker(clock)
-    fed(breaker, outcome, outcome)
+    failed(breaker, outcome, "http://a.example/", "http://b.example/")
     assert breaker.condition().state is State.ACTIVE
-    fed(breaker, outcome)
+    failed(breaker, outcome, "http://c.example/")
     assert breaker.enter() is None
     condition = breaker.condition()
     assert (condition.state, condition.until) == (State.DORMANT, clock.now() + 30)
@@ -181,3 +187,78 @@ def test_each_archive_has_its_own() -> None:
     fed(breakers.of("a"), *["timeout"] * 3)
     fed(breakers.of("b"), "hit")
     assert {name: each.state.value for name, each in breakers.conditions().items()} == {"a": "dormant", "b": "active"}
+
+
+def pages(*hosts: str) -> list[str]:
+    """Return another page for each host."""
+    return [f"http://{host}.example/{number}" for number, host in enumerate(hosts)]
+
+
+@pytest.mark.parametrize("outcome", sorted(OF_PAGES))
+def test_bad_pages_of_few_hosts_do_not_open_it(outcome: str) -> None:
+    """Neither in a row nor as most of what was queried; spellings of one host are one host."""
+    breaker = Breaker(VirtualClock())
+    failed(breaker, outcome, *pages(*["a", "www.a", "A", "b"] * 25))
+    assert breaker.condition().state is State.ACTIVE
+    assert (breaker.condition().last_failure, breaker.condition().failures) == (outcome, 100)
+
+
+@pytest.mark.parametrize("outcome", sorted(OF_PAGES))
+def test_three_hosts_within_five_minutes_open_it(outcome: str) -> None:
+    """Later than that, the first is forgotten."""
+    clock = VirtualClock()
+    breaker = Breaker(clock)
+    for host in "abcdef":
+        failed(breaker, outcome, *pages(host))
+        clock.advance(151)
+    assert breaker.condition().state is State.ACTIVE
+    failed(breaker, outcome, *pages("g", "h"))
+    assert breaker.condition().state is State.DORMANT
+
+
+def test_a_clock_that_is_set_back_forgets_bad_pages() -> None:
+    """Nobody knows how long ago they were."""
+    clock = VirtualClock()
+    breaker = Breaker(clock)
+    failed(breaker, "malformed", *pages("a", "b"))
+    clock.advance(-3600)
+    failed(breaker, "malformed", *pages("c"))
+    assert breaker.condition().state is State.ACTIVE
+
+
+def test_bad_pages_between_good_ones() -> None:
+    """In a row counts which hosts failed since the last answer; in the window, which did within five minutes."""
+    breaker = Breaker(VirtualClock())
+    failed(breaker, "http-5xx", *pages("a", "b"))
+    fed(breaker, "hit")
+    failed(breaker, "http-5xx", *pages(*"cccc"))
+    assert breaker.condition().state is State.ACTIVE, "one page of one host, again and again"
+    for _ in range(7):
+        assert breaker.condition().state is State.ACTIVE
+        fed(breaker, "hit")
+        failed(breaker, "http-5xx", *pages("c"))
+    assert breaker.condition().state is State.DORMANT, "half of 20, of three hosts"
+
+
+@pytest.mark.parametrize("of_page", sorted(OF_PAGES))
+def test_a_bad_page_neither_adds_to_other_failures_nor_ends_their_row(of_page: str) -> None:
+    """Two bad pages and a timeout are no three failures of the archive."""
+    breaker = Breaker(VirtualClock())
+    failed(breaker, of_page, *pages("a", "a"))
+    failed(breaker, "timeout", *pages("a", "a"))
+    failed(breaker, of_page, *pages("a", "b"))
+    assert breaker.condition().state is State.ACTIVE
+    failed(breaker, "timeout", *pages("a"))
+    assert breaker.condition().state is State.DORMANT
+
+
+def test_a_trial_with_a_bad_page_decides_nothing() -> None:
+    """The next request is the trial; three hosts keep the circuit open."""
+    clock = VirtualClock()
+    breaker = Breaker(clock)
+    fed(breaker, *["timeout"] * 3)
+    clock.advance(31)
+    failed(breaker, "too-large", *pages("a", "a", "b"))
+    assert breaker.condition().state is State.TRIAL
+    failed(breaker, "too-large", *pages("c"))
+    assert breaker.condition().until == clock.now() + 60

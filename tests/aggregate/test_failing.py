@@ -210,11 +210,67 @@ def test_an_archive_that_is_well_again_is_asked_again() -> None:
         archives = Archives(a=A, f=FailedError("status 502", "f", "status"))
         async with aggregator(archives, clock) as it:
             for number in range(4):
-                found = await it.find(f"{PAGE}/{number}")
+                found = await it.find(f"http://host{number}.example/")
             assert outcomes(found)["f"] == "dormant"
             archives.behaviours["f"] = C
             clock.advance(31)
             assert outcomes(await it.find(f"{PAGE}/4"))["f"] in ("hit", "dormant")
             assert outcomes(await it.find(f"{PAGE}/5"))["f"] == "hit"
+
+    run(work())
+
+
+RETRY_TIMES: dict[str, tuple[dict[str, Behaviour], float | None]] = {
+    "rate limits": (
+        {"f": NotNowError("wait", "f", 2e9 + 40, "rate"), "g": NotNowError("wait", "g", 2e9 + 20, "quota")},
+        2e9 + 20,
+    ),
+    "a rate limit and a failure": (
+        {"f": NotNowError("wait", "f", 2e9 + 40, "told-to-wait"), "g": FailedError("broken", "g", "reset")},
+        2e9 + 40,
+    ),
+    "no slot": ({"f": NotNowError("busy", "f", 2e9, "busy")}, None),
+    "a failure": ({"f": FailedError("broken", "f", "reset")}, None),
+    "nothing": ({"f": []}, None),
+}
+
+
+@pytest.mark.parametrize("case", RETRY_TIMES)
+def test_when_archives_that_did_not_answer_admit_requests_again(case: str) -> None:
+    """The first rate limit counts; a failure and a lack of slots have no time."""
+    behaviours, retry_at = RETRY_TIMES[case]
+
+    async def work() -> None:
+        async with aggregator(Archives(a=[], **behaviours)) as it:
+            assert (await it.find(PAGE)).retry_at == retry_at
+
+    run(work())
+
+
+def test_the_failure_that_opens_a_breaker_says_when_it_closes() -> None:
+    """And so do the requests after it, which skip the archive."""
+
+    async def work() -> None:
+        clock = VirtualClock()
+        async with aggregator(Archives(a=[], f=FailedError("broken", "f", "reset")), clock) as it:
+            found = [await it.find(f"{PAGE}/{number}") for number in range(4)]
+            assert [each.retry_at for each in found] == [None, None, clock.now() + 30, clock.now() + 30]
+            assert outcomes(found[3]) == {"a": "miss", "f": "dormant"}
+
+    run(work())
+
+
+@pytest.mark.parametrize("fault", ["500", "too-large", "html", "redirects"])
+def test_bad_pages_of_one_host_do_not_switch_an_archive_off(fault: str) -> None:
+    """It is queried for other pages as before."""
+
+    async def work() -> None:
+        archives = Archives(a=[], f=FAULTS[fault][0])
+        async with aggregator(archives) as it:
+            for number in range(10):
+                await it.find(f"{PAGE}/{number}")
+            archives.behaviours["f"] = C
+            found = await it.find("http://other.example/")
+            assert outcomes(found) == {"a": "miss", "f": "hit"}
 
     run(work())

@@ -66,6 +66,9 @@ def test_exit_codes(settings: dict[str, str], page: str, only: str, code: int, l
     done = unlost("timemap", page, "--format", "text", "--only", only, env=settings)
     assert (done.returncode, done.stdout.count(b"\n")) == (code, lines), done.stderr
     assert (b"bad: malformed: " in done.stderr) is ("bad" in only)
+    reasons = b"were found, but 1 of 1 archives did not answer: try again later\n"
+    assert (reasons in done.stderr) is (page == "b.example/" and "bad" in only)
+    assert (b"no mementos of http://b.example/ were found\n" in done.stderr) is (code == 1)
     gate = unlost("timegate", page, "--only", only, env=settings)
     assert (gate.returncode, gate.stdout.count(b"\n")) == (code, min(lines, 1))
 

@@ -54,12 +54,17 @@ def copies(page: str) -> tuple[Memento, ...]:
 
 HIT = Report("a.org", "routed", "hit", 2, 12.5)
 LATE = Report("b.org", "broadcast", "timeout", 0, 10_000.0, "not answered within 10 s")
+LIMITED = Report("a.org", "routed", "not-now", 0, 0.1, "a.org: not queried before tomorrow: its rate is used up")
+RETRY = {"http://limited.example/": 20.0, "http://due.example/": -3.0}
+"""Seconds until an archive admits requests for a page again."""
 PAGES: dict[str, tuple[tuple[Memento, ...], tuple[Report, ...]]] = {
     PAGE: (copies(PAGE), (HIT, Report("b.org", "routed", "hit", 2, 7.0))),
     "http://one.example/": (copies("http://one.example/")[:1], (HIT,)),
     "http://slow.example/": (copies("http://slow.example/"), (HIT,)),
     "http://partly.example/": (copies("http://partly.example/")[::2], (HIT, LATE)),
     "http://failed.example/": ((), (Report("a.org", "routed", "miss"), LATE)),
+    "http://limited.example/": ((), (LIMITED, LATE)),
+    "http://due.example/": ((), (LIMITED,)),
     "http://evil.example/": (
         (
             Memento("20140101000000", "evil.org", "javascript:document.title='owned'"),
@@ -114,10 +119,12 @@ class Prepared:
             raise RuntimeError("planted")
         if uri == "http://slow.example/":
             await asyncio.sleep(1.5)
+        retry_at = SystemClock().now() + RETRY[uri] if uri in RETRY else None
         rows, reports = PAGES.get(uri if uri.count("/") > 2 else f"{uri}/", ((), (Report("a.org", "routed", "miss"),)))
         chosen = [row for row in rows if wish.archives is None or row.archive in wish.archives]
         now = SystemClock().now()
-        found = Found(uri, Mementos(chosen), reports, ("evil.org",), now, now + (60 if chosen else 30))
+        until = now + (60 if chosen else 30)
+        found = Found(uri, Mementos(chosen), reports, ("evil.org",), now, until, retry_at=retry_at)
         self._kept[uri, wish] = found
         self._telling.found(found)
         return found

@@ -19,13 +19,46 @@ def test_failures_are_told(service: Client) -> None:
     assert "x-archives-failed" not in service.ask(f"/timemap/json/{PAGE}").headers
 
 
-@pytest.mark.parametrize("endpoint", ["timemap/link", "timegate", "memento/2014", "memento/json/2014", "summary/json"])
-def test_nothing_found_while_an_archive_failed(service: Client, endpoint: str) -> None:
-    """404 with that header, and nobody may keep it."""
-    answer = service.ask(f"/{endpoint}/http://failed.example/")
-    assert (answer.status, answer.headers["x-archives-failed"]) == (404, "b.org=timeout")
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(f"timemap/{form}/" for form in ("link", "json", "cdxj", "text")),
+        "timemap/link/20140101000000-20150101000000/",
+        "timegate/",
+        "memento/2014/",
+        *(f"{endpoint}/{form}/2014/" for endpoint in ("memento", "api") for form in ("link", "json", "cdxj", "proxy")),
+        "summary/json/",
+        "summary/text/",
+        "api/find?uri=",
+        "api/find?date=2014&uri=",
+    ],
+)
+def test_nothing_found_while_an_archive_failed(service: Client, path: str, method: str) -> None:
+    """503 with the reasons and a time to retry; no cache stores it, and no count says that there is nothing."""
+    answer = service.ask(f"/{path}http://failed.example/", method)
+    assert (answer.status, answer.headers["x-archives-failed"]) == (503, "b.org=timeout")
     assert answer.headers["cache-control"] == "no-store"
-    assert answer.headers["x-memento-count"] == "0"
+    assert int(answer.headers["retry-after"]) == 10
+    assert "x-memento-count" not in answer.headers
+    assert "etag" not in answer.headers
+    assert answer.headers["vary"] == ("accept-datetime, prefer" if path == "timegate/" else "prefer")
+    if method == "GET":
+        assert answer.text.startswith("No mementos of http://failed.example/ were found, but 1 of 2 archives did not")
+        assert "b.org: timeout" in answer.text
+
+
+def test_nothing_in_a_span_while_an_archive_failed(service: Client) -> None:
+    """The archive may have mementos of that span."""
+    answer = service.ask("/timemap/link/20210101000000-20220101000000/http://partly.example/")
+    assert (answer.status, answer.headers["cache-control"]) == (503, "no-store")
+    assert "x-memento-count" not in answer.headers
+
+
+def test_retry_after_is_when_the_first_limit_or_breaker_admits_requests(service: Client) -> None:
+    """In seconds from now; at least one, also if that time has passed."""
+    assert 15 < int(service.ask("/timemap/link/http://limited.example/").headers["retry-after"]) <= 20
+    assert service.ask("/timegate/http://due.example/").headers["retry-after"] == "1"
 
 
 def test_how_long_it_may_be_kept(service: Client) -> None:

@@ -214,6 +214,7 @@ def test_a_taken_port(tmp_path: Path) -> None:
         ("--deadline", "0"),
         ("--only", "nobody"),
         ("--host", "256.1.1.1"),
+        ("--upstream-max", "0"),
     ],
 )
 def test_options_that_cannot_be(options: tuple[str, str]) -> None:
@@ -237,7 +238,7 @@ def test_the_root_is_what_links_say(tmp_path: Path) -> None:
         answer = client.ask("/openapi.json", headers={"Host": "evil.example"})
         assert json.loads(answer.text)["servers"] == [{"url": "https://memento.example.org/x"}]
         missing = client.ask(f"/timemap/link/{PAGE}")
-        assert (missing.status, missing.headers["x-archives-failed"]) == (404, "a=refused")
+        assert (missing.status, missing.headers["x-archives-failed"]) == (503, "a=refused")
         assert missing.headers["cache-control"] == "no-store"
 
 

@@ -12,6 +12,7 @@ from unlost.archives.archive import Archive, Kind
 from unlost.archives.asking.pool import NoConnectionError
 from unlost.archives.asking.question import Asks
 from unlost.archives.clients.timemaps import TimeMaps
+from unlost.archives.manners.waiting import UNSENT
 from unlost.archives.opening import open_repository
 from unlost.clock import Clock
 from unlost.errors import (
@@ -72,6 +73,7 @@ class Asked(NamedTuple):
     endpoint: what was asked. mementos: the copies that it listed. report: the same in numbers and words.
     ended: the outcome, but where a list broke off (`incomplete`) what broke it off; `hit` for a list that the archive
         itself cuts, or of which it has no more to tell.
+    retry_at: when its rate limit or block admits requests again, in seconds since 1970; None if none holds them back.
     """
 
     uri: str
@@ -81,6 +83,7 @@ class Asked(NamedTuple):
     mementos: Mementos
     report: Report
     ended: Outcome
+    retry_at: float | None = None
 
 
 class Asker:
@@ -108,15 +111,22 @@ class Asker:
         ended: Outcome
         word: Outcome | None = None
         message = ""
+        retry_at: float | None = None
         try:
             await self._list(uri, choice.archive, heap)
         except (ArchiveError, InputError, OSError, UsageError) as error:
             word, message = outcome_of(error), str(error)[:_MESSAGE]
-        except asyncio.CancelledError:
+            if isinstance(error, NotNowError) and error.reason != "busy":
+                retry_at = error.until
+        except asyncio.CancelledError as error:
             if loop.time() < until - EARLY:
                 raise
             _answer_cancellation()
-            word, message = "timeout", f"not answered within {loop.time() - begun:.3g} s"
+            waited = f"{loop.time() - begun:.3g} s"
+            if UNSENT in error.args:
+                word, message = "not-now", f"no request was sent within {waited}: earlier ones are not answered"
+            else:
+                word, message = "timeout", f"not answered within {waited}"
         mementos = await merged(heap.parts) if heap.parts else NOTHING
         count = len(mementos)
         if word is None and not count and heap.nameless:
@@ -130,7 +140,7 @@ class Asker:
             message = "; ".join(filter(None, [message, *heap.left_out()]))
         took = round(1000 * (loop.time() - begun), 3)
         report = Report(choice.archive.id, choice.reason, outcome, count, took, message)
-        return Asked(uri, choice, self._clock.now(), endpoint_of(choice.archive), mementos, report, ended)
+        return Asked(uri, choice, self._clock.now(), endpoint_of(choice.archive), mementos, report, ended, retry_at)
 
     async def _list(self, uri: str, archive: Archive, heap: "_Heap") -> None:
         """Put everything that an archive lists of a page on a heap. Raises whatever keeps it from listing more."""

@@ -19,6 +19,8 @@ class Found:
         not, since their maps or hit rates say that they have nothing.
     made: when the archives had been asked, in seconds since 1970. until: until when it may be kept, the same.
     from_cache: whether nobody had to be asked.
+    retry_at: when the first rate limit or circuit breaker of an archive that did not answer admits requests again, in
+        seconds since 1970; None if that is not known.
     """
 
     uri: str
@@ -28,6 +30,7 @@ class Found:
     made: float
     until: float
     from_cache: bool = False
+    retry_at: float | None = None
     _digest: str | None = field(default=None, init=False, repr=False, compare=False)
 
     @property

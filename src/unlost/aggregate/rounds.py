@@ -64,7 +64,17 @@ class Rounds:
         reports.sort(key=attrgetter("archive"))
         mementos = await merged([each.mementos for each in answers])
         made = self._clock.now()
-        return Found(uri, mementos, tuple(reports), tuple(sorted(route.passed_over)), made, made), is_whole
+        found = Found(uri, mementos, tuple(reports), tuple(sorted(route.passed_over)), made, made)
+        return replace(found, retry_at=self._retry_at(found, answers)), is_whole
+
+    def _retry_at(self, found: Found, answers: list[Asked]) -> float | None:
+        """Return when the first archive that did not answer admits requests again; None if that is not known."""
+        times = [each.retry_at for each in answers if each.retry_at is not None]
+        for report in found.failures:
+            until = self._breakers.of(report.archive).condition().until
+            if until is not None:
+                times.append(until)
+        return min(times, default=None)
 
     async def close(self) -> None:
         """End whatever is still going on."""
@@ -98,7 +108,7 @@ class Rounds:
             report = Report(archive.id, choice.reason, "malformed", message=message)
             asked = Asked(uri, choice, self._clock.now(), endpoint_of(archive), NOTHING, report, "malformed")
         finally:
-            self._breakers.of(archive.id).leave(entry, ended, message)
+            self._breakers.of(archive.id).leave(entry, ended, message, uri)
         self._listeners.heard(asked)
         return asked
 

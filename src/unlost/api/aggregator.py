@@ -87,9 +87,10 @@ class AsyncAggregator:
         return TimeMap(await self._finds.find(page_in(url), self._wish, Freshness(no_cache=fresh)))
 
     async def closest(self, url: str, when: When | None = None) -> Memento | None:
-        """Return the copy of a page that is closest to a moment, without one the last; None if no archive has any.
+        """Return the copy of a page that is closest to a moment, without one the last; None if none was found.
 
-        Raises as `timemap` does, and DateError.
+        Whether all archives answered is known to `timemap` only: see `TimeMap.failures`. Raises as `timemap` does, and
+        DateError.
         """
         return (await self.timemap(url)).closest(when)
 

@@ -48,12 +48,14 @@ class Limit:
 
     requests: as the archive or its users say; what is really sent is less (`manners.admission` says how much).
     source: where the number is from, in words; never empty.
+    is_default: whether it is a guess of the shipped registry, for an archive that is registered without limits.
     """
 
     requests: int
     seconds: float
     works: tuple[Work, ...]
     source: str
+    is_default: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,6 +125,22 @@ def _map(_ctx: click.Context, _param: click.Parameter, value: Path | None) -> Pa
     metavar="FILE",
     help="Write every answer of an archive to this file, one JSON object a line.",
 )
+@click.option(
+    "--upstream-initial",
+    type=click.IntRange(1, 10_000),
+    default=32,
+    show_default=True,
+    metavar="N",
+    help="Requests at once to one archive at first; the number adapts to how the archive copes.",
+)
+@click.option(
+    "--upstream-max",
+    type=click.IntRange(1, 10_000),
+    default=256,
+    show_default=True,
+    metavar="N",
+    help="Requests at once to one archive at most.",
+)
 @jobs_options
 @asking_options
 def command(
@@ -139,6 +155,8 @@ def command(
     filter_age: float,
     requisites_by_page: bool,
     log_upstream: Path | None,
+    upstream_initial: int,
+    upstream_max: int,
     taking: Taking,
     asking: Asking,
 ) -> None:
@@ -153,6 +171,7 @@ def command(
         return
     import uvloop  # noqa: PLC0415  only who serves pays for it
 
+    from unlost.archives.manners.concurrency import ConcurrencyOptions  # noqa: PLC0415
     from unlost.clock import SystemClock  # noqa: PLC0415
     from unlost.service import server  # noqa: PLC0415
     from unlost.service.assembly import assembled  # noqa: PLC0415
@@ -169,6 +188,7 @@ def command(
         filter_age=filter_age,
         upstream_log=log_upstream,
         by_page=requisites_by_page,
+        concurrency=ConcurrencyOptions(min(upstream_initial, upstream_max), maximum=upstream_max),
     )
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the server reloads by it
     with server.listen(host, port) as listening, opened(taking, options, server.address_of(listening)) as orders:

@@ -27,7 +27,7 @@ def command(
     """Print the address and the date of the copy of a page that is closest to a date.
 
     DATE is YYYY[MM[DD[hh[mm[ss]]]]], ISO 8601 or an HTTP date; without it, the last copy is meant. Exit code: 0 if a
-    copy was found, 1 if there is none, 4 if archives failed: there may be a closer one.
+    copy was found, 1 if all archives answered and have none, 4 if archives did not answer: there may be a closer one.
     """
     moment = None if date is None else meant(date, dates.from_people, "DATE")
     found = asyncio.run(find(uri, options_of(asking, stays=False)))

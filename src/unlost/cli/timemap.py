@@ -39,8 +39,8 @@ def command(
 ) -> None:
     """List all copies of a page that archives have, by date.
 
-    Archives that fail or are late are named on stderr. Exit code: 0 if copies were found, 1 if there are none, 4 if
-    archives failed: there may be more than is listed.
+    Archives that fail or are late are named on stderr. Exit code: 0 if copies were found, 1 if all archives
+    answered and have none, 4 if archives did not answer: there may be more than is listed.
     """
     from unlost.aggregate.places import Places  # noqa: PLC0415  start-up
     from unlost.aggregate.rendering import timemap  # noqa: PLC0415
@@ -78,7 +78,7 @@ def _page(text: str) -> str:
 
 
 def exit_code(found: "Found") -> int:
-    """Say what is missing; return 0 if all answered and have something, 1 if they have nothing, 4 if some failed."""
+    """Report what is missing; return 0 if all archives answered and have mementos, 1 if none has, 4 if some failed."""
     for report in found.reports:
         if report.has_answered and report.message:
             say(f"{report.archive}: {report.message}", level="note", archive=report.archive)
@@ -86,7 +86,13 @@ def exit_code(found: "Found") -> int:
         detail = f": {report.message}" if report.message else ""
         say(f"{report.archive}: {report.outcome}{detail}", level="warning", archive=report.archive)
     if not len(found.mementos):
-        say(f"no copies of {shown(found.uri.encode())} were found", level="note")
+        page, failed, all_ = shown(found.uri.encode()), len(found.failures), len(found.reports)
+        message = f"no mementos of {page} were found"
+        if failed:
+            message = (
+                f"no mementos of {page} were found, but {failed} of {all_} archives did not answer: try again later"
+            )
+        say(message, level="note")
     if found.failures:
         return ArchiveError.exit_code
     return 0 if len(found.mementos) else 1

@@ -20,7 +20,7 @@ METHODS = ("GET", "HEAD", "OPTIONS")
 
 COMMON: tuple[Header, ...] = (
     (b"access-control-allow-origin", b"*"),
-    (b"access-control-expose-headers", b"Link, Location, X-Memento-Count, Server, X-Archives-Failed"),
+    (b"access-control-expose-headers", b"Link, Location, X-Memento-Count, Server, X-Archives-Failed, Retry-After"),
     (b"server", f"unlost/{VERSION}".encode()),
     (b"x-content-type-options", b"nosniff"),
 )
@@ -31,6 +31,9 @@ PRIVATE = tuple(each for each in COMMON if not each[0].startswith(b"access-contr
 
 HSTS: Header = (b"strict-transport-security", b"max-age=31536000")
 """What every page has where the service is reached by TLS: browsers then never try without."""
+
+NO_STORE: Header = (b"cache-control", b"no-store")
+"""What a response has that no cache may store."""
 
 PREFLIGHT: tuple[Header, ...] = (
     (b"allow", ", ".join(METHODS).encode()),

@@ -14,6 +14,7 @@ from unlost.service.answers import (
     COMMON,
     HSTS,
     METHODS,
+    NO_STORE,
     PREFLIGHT,
     PRIVATE,
     Answer,
@@ -134,7 +135,7 @@ class Application:
                 answer.headers.append(VARY)
         except Exception:  # noqa: BLE001  whatever it is, the client is told, and the log tells the rest
             _log.exception("a request for %s failed", endpoint)
-            answer = text_answer(500, "A fault of ours; it has been logged", (b"cache-control", b"no-store"))
+            answer = text_answer(500, "A fault of ours; it has been logged", NO_STORE)
         return await _sent(answer, scope["method"], send)
 
     async def _found(self, asked: Asked, terms: Terms, referer: bytes) -> Found:

@@ -22,8 +22,9 @@ from unlost.archives.archive import Archive
 from unlost.archives.asking.connectivity import Connectivity
 from unlost.archives.asking.courier import Courier
 from unlost.archives.asking.exchange import Deadlines
+from unlost.archives.manners.concurrency import ConcurrencyOptions
 from unlost.archives.manners.limit_store import FileLimitStore, LimitStore
-from unlost.archives.registry.registry import Registry
+from unlost.archives.registry.registry import Registry, without_default_limits
 from unlost.clock import Clock, SystemClock
 from unlost.formats.problems import Problems
 from unlost.holdings.ageing import REBUILD_AFTER_DAYS
@@ -38,7 +39,6 @@ from unlost.service.telling import Telling
 if TYPE_CHECKING:
     from unlost.aggregate.listener import Listener
 
-_CONNECTIONS = 16  # to one host at once: a service asks for many; limits hold besides
 _WATCHED_SECONDS = 300.0  # between two looks for newer maps
 _SAVED_SECONDS = 60.0  # between two savings of what was learnt
 
@@ -58,6 +58,7 @@ class Options:
     memory: bytes for answers that are kept in memory, and as many again for how they are shown.
     limits: where the limits of archives are counted; by default, in the folder for what must outlive the process.
     by_page: as `Parts` has it. network: records which archives can be reached.
+    concurrency: the bounds within which the number of requests at once to one archive adapts.
     stays: whether it goes on: then answers are kept on disk, maps are read anew, and what is learnt is saved.
     """
 
@@ -80,6 +81,7 @@ class Options:
     limits: LimitStore | None = None
     by_page: bool = False
     network: Connectivity | None = None
+    concurrency: ConcurrencyOptions = field(default_factory=ConcurrencyOptions)
 
 
 @asynccontextmanager
@@ -92,7 +94,7 @@ async def assembled(
     """
     clock = clock or SystemClock()
     metrics, monitor = (Metrics(), Monitor()) if previous is None else (previous.metrics, previous.monitor)
-    registry = Registry(tuple(options.archives))
+    registry = Registry(tuple(map(without_default_limits, options.archives)))
     async with AsyncExitStack() as stack:
         store = options.limits or FileLimitStore(options.state / "limits", tell=options.tell)
         deadlines = Deadlines(min(5.0, options.deadline), options.deadline, options.deadline, options.deadline)
@@ -104,14 +106,17 @@ async def assembled(
                 options.contact,
                 deadlines,
                 patience,
-                _CONNECTIONS,
                 retries=0,
+                concurrency=options.concurrency,
+                slot_patience=options.deadline,
                 tell=options.tell,
                 network=options.network,
             )
         )
         # For maps and for copies that are passed on, which may be large.
-        patient = await stack.enter_async_context(Courier(store, clock, options.contact, tell=lambda _: None))
+        patient = await stack.enter_async_context(
+            Courier(store, clock, options.contact, tell=lambda _: None, concurrency=options.concurrency)
+        )
         known = Known(
             registry, patient, options.cache / "maps", clock, max_age=timedelta(options.filter_age), tell=options.tell
         )

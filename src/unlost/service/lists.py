@@ -12,7 +12,7 @@ from unlost.aggregate.places import Places, Span
 from unlost.aggregate.rendering import timemap
 from unlost.aggregate.summary import summary_json, summary_text
 from unlost.clock import Clock
-from unlost.service.answers import Answer, Header, field_value, is_known, text_answer
+from unlost.service.answers import NO_STORE, Answer, Header, field_value, is_known, text_answer
 from unlost.service.asked import Asked, Terms
 from unlost.service.kept_answers import KeptAnswers
 
@@ -25,6 +25,11 @@ _RECORD = re.compile(
     r"#\d+(?:-\d+)?\Z"
 )  # as `asking.address_of` names it: servers never see it, and send the whole file
 _MAX_FAILED = 100  # archives named in a header
+
+RETRY_SECONDS = 10
+"""The `Retry-After` of a 503 where no rate limit and no circuit breaker says when archives admit requests again."""
+
+_REASONS = {"not-now": "rate limited", "dormant": "skipped, its circuit breaker is open"}
 
 
 class Lists:
@@ -50,12 +55,23 @@ class Lists:
         return self._answers[asked.endpoint](asked, terms, found)
 
     def missing(self, found: Found, vary: Header = _PREFER) -> Answer:
-        """Return the answer that no archive has a copy."""
+        """Return the response where no memento was found: 404 if all routed archives answered, else 503.
+
+        A 503 has no `X-Memento-Count`: nobody knows how many there are.
+        """
         failed = found.failures
-        message = f"No mementos of {found.uri} were found"
-        if failed:
-            message += f"; {len(failed)} of {len(found.reports)} archives failed or cannot be asked now"
-        return text_answer(404, message, *self.common(found, vary=vary))
+        if not failed:
+            return text_answer(404, f"No mementos of {found.uri} were found", *self.common(found, vary=vary))
+        seconds = RETRY_SECONDS if found.retry_at is None else max(1, math.ceil(found.retry_at - self._clock.now()))
+        reasons = ", ".join(
+            f"{report.archive}: {_REASONS.get(report.outcome, report.outcome)}" for report in failed[:_MAX_FAILED]
+        )
+        message = (
+            f"No mementos of {found.uri[:1_000]} were found, but {len(failed)} of {len(found.reports)} archives did "
+            f"not answer ({reasons})"
+        )
+        headers = [header for header in self._lasting(found) if header[0] != b"x-memento-count"]
+        return text_answer(503, message, *headers, NO_STORE, (b"retry-after", b"%d" % seconds), vary)
 
     def common(self, found: Found, links: str = "", vary: Header = _PREFER) -> list[Header]:
         """Return the headers of every answer that is made of what was found. links: the value of Link, if there is."""
@@ -73,10 +89,7 @@ class Lists:
     def _passing(self, found: Found) -> list[Header]:
         """Return the headers that are of the moment."""
         seconds = math.floor(found.until - self._clock.now())
-        control = b"max-age=%d" % seconds if seconds > 0 else b"no-cache"
-        if not len(found.mementos) and found.failures:
-            control = b"no-store"
-        return [(b"cache-control", control)]
+        return [(b"cache-control", b"max-age=%d" % seconds if seconds > 0 else b"no-cache")]
 
     def _timemap(self, asked: Asked, terms: Terms, found: Found) -> Answer:
         span = asked.span

@@ -59,11 +59,12 @@ def _answers(success: _Object, *statuses: int) -> _Object:
     said = {
         302: "Found: Location is the address of the copy",
         400: "A request, an address or a date that is malformed; what was expected is said",
-        404: "No mementos; X-Archives-Failed names archives that did not answer",
+        404: "No mementos: every routed archive answered",
         414: "An address that is too long",
         451: "The archive does not show it",
         502: "The archive does not give its copy",
-        503: "The archive is not asked now",
+        503: "No mementos found, but archives did not answer (X-Archives-Failed names them), or too many requests; "
+        "see Retry-After",
         504: "Nothing was kept, or the archive did not answer in time",
     }
     answers: _Object = {str(status): {"description": said[status], "content": _TEXT} for status in statuses}
@@ -82,8 +83,8 @@ def description(base: str, has_map: bool, jobs: _Object | None = None) -> _Objec
     """Return it, as JSON has it. base: our own address. jobs: what is added where recoveries can be ordered."""
     lists = [_TYPES[form] for form in LISTS]
     told = [_TYPES[form] for form in DESCRIPTIONS if form in _TYPES]
-    faults = (400, 404, 414, 504)
-    of_copy = _answers(_ok(*told, "*/*"), 302, *faults, 451, 502, 503)
+    faults = (400, 404, 414, 503, 504)
+    of_copy = _answers(_ok(*told, "*/*"), 302, *faults, 451, 502)
     find = [{**_PAGE, "in": "query"}, _choice(LISTS, "query"), {**_DATE, "in": "query", "required": False}, *_OPTIONS]
     health = _ok("application/json")
     if jobs:

@@ -10,7 +10,7 @@ from unlost.aggregate.found import Found
 from unlost.archives.repository import StoredCopy
 from unlost.clock import Clock
 from unlost.errors import ArchiveError, ExcludedError, FailedError, InputError, NotNowError
-from unlost.service.answers import COMMON, Answer, Header, Send, deliver, field_value, text_answer
+from unlost.service.answers import COMMON, NO_STORE, Answer, Header, Send, deliver, field_value, text_answer
 from unlost.service.asked import Asked, Terms
 from unlost.service.copies import Copies
 from unlost.service.lists import Lists
@@ -60,17 +60,16 @@ class Proxy:
         """Return what to say where an archive does not give its copy."""
         name = error.archive if isinstance(error, ArchiveError) else "the archive"
         message = f"{name} does not give its copy: {error}"
-        no_store: Header = (b"cache-control", b"no-store")
         match error:
             case NotNowError():
                 wait = max(1, math.ceil(error.until - self._clock.now()))
-                return text_answer(503, message, no_store, (b"retry-after", b"%d" % wait))
+                return text_answer(503, message, NO_STORE, (b"retry-after", b"%d" % wait))
             case ExcludedError():
-                return text_answer(451, message, no_store)
+                return text_answer(451, message, NO_STORE)
             case FailedError() if error.kind == "timeout":
-                return text_answer(504, message, no_store)
+                return text_answer(504, message, NO_STORE)
             case _:
-                return text_answer(502, message, no_store)
+                return text_answer(502, message, NO_STORE)
 
 
 def _status(copy: StoredCopy) -> int:

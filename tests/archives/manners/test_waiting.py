@@ -201,3 +201,70 @@ def test_nobody_waits_for_questions_that_hang_longer_than_they_are_willing_to(sl
         (await given.take(WIDE, Work.INDEX, slot, Patience(0))).end()
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("archive", [FREE, WIDE], ids=["without limits", "with limits"])
+def test_the_wait_for_a_slot_has_a_patience_of_its_own(archive: Archive) -> None:
+    """It is longer than that for limits, also for those that wait in the queue for others that wait for a slot."""
+
+    async def run() -> None:
+        given, _ = turns()
+        slot = asyncio.Semaphore(1)
+        hanging = await given.take(archive, Work.INDEX, slot, Patience(0.01))
+        hanging.sent()
+        later = [asyncio.create_task(given.take(archive, Work.INDEX, slot, Patience(0.01, 30))) for _ in range(3)]
+        with pytest.raises(NotNowError):
+            await given.take(archive, Work.INDEX, slot, Patience(0.05, 0.1))
+        assert not any(task.done() for task in later)
+        hanging.end()
+        for task in later:
+            (await task).end()
+        assert not slot.locked()
+
+    asyncio.run(run())
+
+
+def test_nobody_waits_long_in_a_queue_for_limits() -> None:
+    """Where slots are free, those before wait for limits: that is not what the patience for slots is for."""
+
+    async def run() -> None:
+        given, clock = turns()
+        slot = asyncio.Semaphore(5)
+        (await given.take(SLOW, Work.INDEX, slot, Patience(1))).end()
+
+        async def stopped(seconds: float) -> None:
+            assert seconds > 0
+            await asyncio.Event().wait()
+
+        clock.sleep = stopped  # type: ignore[method-assign]
+        first = asyncio.create_task(given.take(SLOW, Work.INDEX, slot, Patience(99, 99)))
+        await settled()
+        async with asyncio.timeout(20):
+            with pytest.raises(NotNowError) as refused:
+                await given.take(SLOW, Work.INDEX, slot, Patience(0.05, 60))
+        assert refused.value.reason == "busy"
+        first.cancel()
+        await asyncio.gather(first, return_exceptions=True)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("archive", [FREE, WIDE], ids=["without limits", "with limits"])
+def test_who_is_cancelled_while_waiting_says_that_nothing_was_sent(archive: Archive) -> None:
+    """So that nobody takes it for an archive that does not answer."""
+
+    async def run() -> None:
+        given, _ = turns()
+        slot = asyncio.Semaphore(1)
+        hanging = await given.take(archive, Work.INDEX, slot, Patience(1))
+        waits = asyncio.create_task(given.take(archive, Work.INDEX, slot, Patience(60)))
+        await settled()
+        waits.cancel()
+        with pytest.raises(asyncio.CancelledError, match=waiting.UNSENT):
+            await waits
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.01):
+                await given.take(archive, Work.INDEX, slot, Patience(60))
+        hanging.end()
+
+    asyncio.run(run())

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unlost.archives.archive import Figure, Kind, Limit, Lister, Work
-from unlost.archives.registry.registry import Registry, load_registry
+from unlost.archives.registry.registry import Registry, load_registry, without_default_limits
 from unlost.errors import InputError, UsageError
 
 MINE = """
@@ -106,12 +106,15 @@ def test_what_has_no_limit_gets_the_default_one(tmp_path: Path) -> None:
     own = '[[archive.limits]]\nrequests = 9\nseconds = 1\nworks = ["replay"]\nsource = "s"\n'
     (partly,) = load(tmp_path, MINE + own)
     assert [(limit.requests, limit.works) for limit in partly.limits] == [(9, (Work.REPLAY,)), (30, (Work.INDEX,))]
+    assert without_default_limits(stated).limits == ()
+    assert [limit.requests for limit in without_default_limits(partly).limits] == [9]
     (free,) = load(tmp_path, MINE + "limits = []\n")
     assert free.limits == ()
     (none,) = load(tmp_path, "default_limits = []\n" + MINE)
     assert none.limits == ()
     (other,) = load(tmp_path, own.replace("archive.limits", "default_limits") + MINE)
     assert [limit.requests for limit in other.limits] == [9]
+    assert without_default_limits(other) == other, "the user's own choice"
 
 
 def test_a_file_extends_ours(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -28,6 +28,7 @@ from unlost.archives.asking.exchange import Deadlines, Exchange, Head, Passage
 from unlost.archives.asking.pool import Pool, open_pools
 from unlost.archives.asking.question import Question, Reply
 from unlost.archives.manners import admission
+from unlost.archives.manners.concurrency import ConcurrencyLimiter, ConcurrencyOptions
 from unlost.archives.manners.ledger import Ledger
 from unlost.archives.manners.limit_store import LimitStore
 from unlost.archives.manners.waiting import Patience, Turn, Turns, not_now
@@ -43,6 +44,7 @@ _REDIRECTS = (301, 302, 303, 307, 308)
 # What every archive has; captured bodies may come in other codings, and are decoded all the same.
 _ACCEPTED = "gzip, deflate"
 _FIELD = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
+_CONGESTION = {"timeout", "reset", "refused", "unreachable", "status"}  # failures that fewer requests may help against
 _SECRET = {"authorization", "cookie", "proxy-authorization"}
 _log = logging.getLogger(__name__)
 
@@ -59,6 +61,9 @@ class Courier:
     retries: how many times a question is sent again where that often helps, after growing pauses. With 0, as for who
         must answer soon, only what went out on a connection that turned out to be closed is, once and at once.
     connections_per_host: how many questions are on their way to one host at once, and how many connections are kept.
+    concurrency: the bounds within which that adapts to how the host copes; without them it does not.
+    slot_patience: how many seconds a question waits, at most, until fewer are on their way to the host; None if that
+        counts as waiting for limits.
     proxies: whether to go through the proxies that the environment names (HTTP_PROXY and the like).
     tell: gets a line for people, once, if there is no contact; by default the log of this module.
     resolver: what looks names up; by default the system.
@@ -80,6 +85,8 @@ class Courier:
         tell: Callable[[str], None] = _log.warning,
         resolver: Resolver | None = None,
         network: Connectivity | None = None,
+        concurrency: ConcurrencyOptions | None = None,
+        slot_patience: float | None = None,
     ) -> None:
         share = admission.SHARE if contact else admission.SHARE_WITHOUT_CONTACT
         self._clock = clock
@@ -87,9 +94,11 @@ class Courier:
         self._own_fields = f"User-Agent: {user_agent(contact)}\r\nAccept-Encoding: {_ACCEPTED}\r\n"
         self._deadlines = deadlines or Deadlines()
         self._patience = patience
-        # Redirects may lead to any number of hosts: a slot is kept while somebody has it or waits for it.
-        self._slots: WeakValueDictionary[Place, asyncio.Semaphore] = WeakValueDictionary()
-        self._connections = connections_per_host
+        self._slot_patience = slot_patience
+        self._concurrency = concurrency or ConcurrencyOptions.fixed(connections_per_host)
+        self._limiters: dict[Place, ConcurrencyLimiter] = {}  # of registered hosts
+        # Redirects may lead to any number of hosts: their limiters exist only while they are in use.
+        self._other_limiters: WeakValueDictionary[Place, ConcurrencyLimiter] = WeakValueDictionary()
         self._proxies = proxies
         self._retries = retries
         self._tell = tell
@@ -119,7 +128,7 @@ class Courier:
             url = parse(question.url)
         except ValueError as error:
             raise FailedError(f"not an address to ask: {error}", archive.id, "malformed") from error
-        errand = _Errand(question, url.place, Patience(self._patience), self._deadlines.total)
+        errand = _Errand(question, url.place, Patience(self._patience, self._slot_patience), self._deadlines.total)
         seen: set[Address] = set()
         while True:
             answer = await self._answer(archive, url, errand)
@@ -139,7 +148,7 @@ class Courier:
             try:
                 answer = await self._attempt(archive, url, errand)
             except FailedError as error:
-                if errand.passage is not None and errand.passage.strayed and errand.strays < self._connections:
+                if errand.passage is not None and errand.passage.strayed and errand.strays < self._concurrency.initial:
                     # No fault of this question, and none of the archive that needs a rest.
                     errand.strays += 1
                     continue
@@ -165,10 +174,8 @@ class Courier:
         if not own and not may_be_public(place.host):
             self.network.check()
             raise FailedError(f"{place.host[:100]} is inside a network", archive.id, "redirects")
-        slot = self._slots.get(place)
-        if slot is None:
-            slot = self._slots[place] = asyncio.Semaphore(self._connections)
-        turn = await self._permit(archive, errand, slot, place)
+        limiter = self._limiter(place, own=own)
+        turn = await self._permit(archive, errand, limiter, place)
 
         def sent() -> None:
             self.sent[archive.id, errand.question.work] += 1
@@ -182,11 +189,22 @@ class Courier:
             until = begun + errand.seconds
             to_end = errand.question.to_end
             async with Exchange(pool, url, headers, passage, self._deadlines, until, archive.id, to_end=to_end) as head:
+                responded_at = loop.time()
                 self._hint_at_contact()
                 origin = ResponseOrigin(place.host, head.peer, url.scheme == "https")
                 await self._note_response(archive, head, origin, errand, its_host=its_host)
-                return await self._judge(archive, head, turn, its_host, errand.question)
+                answer = await self._judge(archive, head, turn, its_host, errand.question)
+                if answer is None:
+                    limiter.throttled(begun, loop.time())
+                else:
+                    limiter.responded(begun, responded_at)
+                return answer
+        except asyncio.CancelledError:
+            limiter.delayed(begun, loop.time())
+            raise
         except FailedError as error:
+            if error.kind in _CONGESTION:
+                limiter.failed(begun, loop.time())
             if its_host:
                 await self._note_failure(archive, place, error, errand, turn)
             self.network.check()
@@ -195,13 +213,21 @@ class Courier:
             turn.end()
             errand.seconds -= loop.time() - begun
 
+    def _limiter(self, place: Place, *, own: bool) -> ConcurrencyLimiter:
+        """Return what limits how many requests are on their way to a host."""
+        limiters: MutableMapping[Place, ConcurrencyLimiter] = self._limiters if own else self._other_limiters
+        limiter = limiters.get(place)
+        if limiter is None:
+            limiter = limiters[place] = ConcurrencyLimiter(self._concurrency)
+        return limiter
+
     def _hint_at_contact(self) -> None:
         """Say once that no contact is set. Without a response from any archive, that is not what to do about it."""
         if not self._told:
             self._told = True
             self._tell("no contact is set, so archives are asked half as often: set --contact or UNLOST_CONTACT")
 
-    async def _permit(self, archive: Archive, errand: "_Errand", slot: asyncio.Semaphore, place: Place) -> Turn:
+    async def _permit(self, archive: Archive, errand: "_Errand", slot: ConcurrencyLimiter, place: Place) -> Turn:
         """Return the permit to send a request. Raises NotNowError, also while a refusal is not explained yet."""
         refusal = self._refusals.get(archive.id)
         try:

@@ -3,7 +3,7 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from unlost.archives.archive import Archive, Work
 from unlost.archives.manners.admission import SHARE, Admission, admit
@@ -26,11 +26,35 @@ _REASONS = {
 }
 
 
-class Patience:
-    """How many seconds one who asks is still willing to wait."""
+UNSENT = "no request was sent"
+"""The argument of a CancelledError that `Turns.take` raises: the request still waited for its permit."""
 
-    def __init__(self, seconds: float) -> None:
+
+class Slots(Protocol):
+    """Limits how many requests are on their way at once: a semaphore."""
+
+    def locked(self) -> bool:
+        """Return whether `acquire` would wait."""
+        ...
+
+    async def acquire(self) -> bool:
+        """Wait for a slot."""
+        ...
+
+    def release(self) -> None:
+        """Give a slot back."""
+        ...
+
+
+class Patience:
+    """How many seconds one who asks is still willing to wait.
+
+    left: for limits. for_slot: for a slot, in real seconds; None if that counts as waiting for limits.
+    """
+
+    def __init__(self, seconds: float, for_slot: float | None = None) -> None:
         self.left = seconds
+        self.for_slot = for_slot
 
 
 class Turn:
@@ -40,11 +64,11 @@ class Turn:
     troubled: as in Admission.
     """
 
-    def __init__(self, at: float, troubled: bool, queue: asyncio.Lock | None, slot: asyncio.Semaphore) -> None:
+    def __init__(self, at: float, troubled: bool, queue: asyncio.Lock | None, slot: Slots) -> None:
         self.at = at
         self.troubled = troubled
         self._queue = queue
-        self._slot: asyncio.Semaphore | None = slot
+        self._slot: Slots | None = slot
         self._timer: asyncio.TimerHandle | None = None
 
     def hold(self) -> None:
@@ -81,15 +105,23 @@ class Turns:
         self._share = share
         self._queues: defaultdict[tuple[str, Work], asyncio.Lock] = defaultdict(asyncio.Lock)
 
-    async def take(self, archive: Archive, work: Work, slot: asyncio.Semaphore, patience: Patience) -> Turn:
+    async def take(self, archive: Archive, work: Work, slot: Slots, patience: Patience) -> Turn:
         """Wait for a slot and for the limits, and return the turn; end it in any case.
 
-        Raises NotNowError at once if that would take more time than there is patience left.
+        Raises NotNowError at once if that would take more time than there is patience left. Cancelled, it raises a
+        CancelledError with `UNSENT`.
         """
+        try:
+            return await self._take(archive, work, slot, patience)
+        except asyncio.CancelledError:
+            raise asyncio.CancelledError(UNSENT) from None
+
+    async def _take(self, archive: Archive, work: Work, slot: Slots, patience: Patience) -> Turn:
         begun = self._clock.now()
+        for_slot = patience.left if patience.for_slot is None else patience.for_slot
         if self._is_free(archive):
             # There is nothing to count, and no distance to keep: whoever has a slot may go.
-            await self._acquire(slot, archive, patience.left)
+            await self._acquire(slot, archive, for_slot)
             turn = None
             try:
                 if self._is_free(archive):
@@ -99,10 +131,11 @@ class Turns:
                 if turn is None:
                     slot.release()
         queue = self._queues[archive.id, work]
-        await self._acquire(queue, archive, patience.left)
+        slot_until = asyncio.get_running_loop().time() + for_slot
+        await self._acquire(queue, archive, patience.left, slot, for_slot)
         turn = None
         try:
-            turn = await self._admitted(archive, work, queue, slot, begun + patience.left)
+            turn = await self._admitted(archive, work, queue, slot, begun + patience.left, slot_until)
         finally:
             patience.left -= self._clock.now() - begun
             if turn is None:
@@ -110,11 +143,12 @@ class Turns:
         return turn
 
     async def _admitted(
-        self, archive: Archive, work: Work, queue: asyncio.Lock, slot: asyncio.Semaphore, latest: float
+        self, archive: Archive, work: Work, queue: asyncio.Lock, slot: Slots, latest: float, slot_until: float
     ) -> Turn:
         while True:
             # A slot is held while a question is on its way, not while it waits: others may have other limits.
-            await self._acquire(slot, archive, latest - self._clock.now())
+            left = max(latest - self._clock.now(), slot_until - asyncio.get_running_loop().time())
+            await self._acquire(slot, archive, left)
             try:
                 admission = await self._admission(archive, work)
             except BaseException:
@@ -127,17 +161,30 @@ class Turns:
                 raise _not_now(archive, admission)
             await self._clock.sleep(admission.at - self._clock.now())
 
-    async def _acquire(self, what: asyncio.Lock | asyncio.Semaphore, archive: Archive, seconds: float) -> None:
+    async def _acquire(
+        self, what: Slots, archive: Archive, seconds: float, slot: Slots | None = None, for_slot: float = 0.0
+    ) -> None:
         """Wait for questions before this one, which may hang; raise NotNowError if that takes too long.
 
-        What they wait for is real, so these seconds are, too.
+        What they wait for is real, so these seconds are, too. slot: what those before this one may wait for. If none
+        is free after the seconds, the wait goes on up to `for_slot` seconds in all.
         """
         if not what.locked():
             await what.acquire()
             return
+        loop = asyncio.get_running_loop()
         try:
-            async with asyncio.timeout(max(0.0, seconds)):
-                await what.acquire()
+            async with asyncio.timeout(max(0.0, seconds, for_slot)) as bound:
+
+                def check() -> None:
+                    if slot is not None and not slot.locked():
+                        bound.reschedule(loop.time())
+
+                timer = loop.call_later(max(0.0, seconds), check)
+                try:
+                    await what.acquire()
+                finally:
+                    timer.cancel()
         except TimeoutError:
             raise _not_now(archive, Admission(self._clock.now(), "busy", troubled=True)) from None
 

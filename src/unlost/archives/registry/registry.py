@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from errno import ENOENT
 from functools import cache
 from importlib.resources import files
@@ -117,7 +117,17 @@ class _File:
 
 @cache
 def _shipped() -> _File:
-    return _read_toml(files("unlost.archives.registry").joinpath(_SHIPPED.name).read_bytes(), _SHIPPED)
+    file = _read_toml(files("unlost.archives.registry").joinpath(_SHIPPED.name).read_bytes(), _SHIPPED)
+    return replace(file, default_limits=tuple(replace(each, is_default=True) for each in file.default_limits or ()))
+
+
+def without_default_limits(archive: Archive) -> Archive:
+    """Return the archive with those limits only that it is registered with.
+
+    For the aggregator, which adapts the number of requests at once to how the archive copes.
+    """
+    own = tuple(limit for limit in archive.limits if not limit.is_default)
+    return archive if len(own) == len(archive.limits) else replace(archive, limits=own)
 
 
 def _read(path: Path) -> bytes:

@@ -1,0 +1,269 @@
+"""The number of requests at once to a host grows while it copes, and shrinks when it does not."""
+
+import asyncio
+import random
+from collections.abc import Callable
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from unlost.archives.manners.concurrency import ConcurrencyLimiter, ConcurrencyOptions
+
+
+async def settled() -> None:
+    """Let all tasks run as far as they can."""
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+class Host:
+    """A host on virtual time, and clients that send it a request as soon as there is a slot.
+
+    seconds: how long a request takes that is sent while as many are on their way. time: virtual seconds.
+    most: how many were on their way at once, since it was last reset.
+    """
+
+    def __init__(self, limiter: ConcurrencyLimiter, clients: int, seconds: Callable[[int], float]) -> None:
+        self.limiter = limiter
+        self.seconds = seconds
+        self.time = asyncio.get_running_loop().time()
+        self.most = self.served = 0
+        self.going: list[tuple[float, float]] = []  # end, begin
+        self._tasks = [asyncio.create_task(self._send()) for _ in range(clients)]
+
+    async def _send(self) -> None:
+        await self.limiter.acquire()
+        self.going.append((self.time + self.seconds(len(self.going) + 1), self.time))
+        self.most = max(self.most, len(self.going))
+
+    async def run(self, responses: int, end: Callable[[float, float], None] | None = None) -> None:
+        """Let requests end one after the other; each is followed by another one."""
+        for _ in range(responses):
+            await settled()
+            ended = min(self.going)
+            self.going.remove(ended)
+            self.time, begun = ended
+            (end or self.limiter.responded)(begun, self.time)
+            self.served += 1
+            self.limiter.release()
+            self._tasks.append(asyncio.create_task(self._send()))
+        await settled()
+
+    async def close(self) -> None:
+        """End all clients."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+def run_host(
+    check: Callable[[Host], object], options: ConcurrencyOptions, clients: int, seconds: Callable[[int], float]
+) -> None:
+    """Run a check, which is a coroutine function, with a host."""
+
+    async def work() -> None:
+        host = Host(ConcurrencyLimiter(options), clients, seconds)
+        await check(host)  # type: ignore[misc]
+        await host.close()
+
+    asyncio.run(work())
+
+
+def test_it_grows_as_long_as_requests_wait() -> None:
+    """Doubling with each round, up to what the clients need, and no further."""
+
+    async def check(host: Host) -> None:
+        begun = host.time
+        await host.run(16)
+        assert host.limiter.limit >= 30
+        await host.run(600)
+        assert 60 <= host.limiter.limit <= 64
+        assert host.most == 60
+        waiting = 616 / 60  # seconds, if nothing had limited them
+        assert host.time - begun < waiting + 3
+
+    run_host(check, ConcurrencyOptions(initial=16), clients=60, seconds=lambda _: 1.0)
+
+
+def test_it_stays_within_its_bounds() -> None:
+    """Whatever happens."""
+
+    async def check(host: Host) -> None:
+        await host.run(200)
+        assert (host.limiter.limit, host.most) == (20, 20)
+        for _ in range(10):
+            await host.run(30, host.limiter.throttled)
+        assert host.limiter.limit == 3
+
+    run_host(check, ConcurrencyOptions(initial=8, minimum=3, maximum=20), clients=60, seconds=lambda _: 1.0)
+
+
+@pytest.mark.parametrize("event", ["throttled", "failed"])
+def test_requests_on_their_way_together_halve_it_once(event: str) -> None:
+    """Those that are sent after that may halve it again; then it grows by one a round."""
+
+    async def work() -> None:
+        limiter = ConcurrencyLimiter(ConcurrencyOptions(initial=40))
+        sent = 100.0
+        for _ in range(40):
+            await limiter.acquire()
+        for _ in range(40):
+            getattr(limiter, event)(sent, sent + 1)
+            limiter.release()
+        assert limiter.limit == 20
+        later = sent + 2
+        for _ in range(20):
+            getattr(limiter, event)(later, later + 1)
+        assert limiter.limit == 10
+        waiting = [asyncio.create_task(limiter.acquire()) for _ in range(50)]
+        await settled()
+        for _ in range(10):
+            limiter.responded(later + 2, later + 3)
+        assert limiter.limit in (10, 11)
+        for _ in range(3):
+            limiter.responded(later + 2, later + 3)
+        assert limiter.limit == 11
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+
+    asyncio.run(work())
+
+
+def test_single_errors_do_not_halve_it() -> None:
+    """Below a tenth of a round they are those of pages."""
+
+    async def check(host: Host) -> None:
+        await host.run(400)
+        grown = host.limiter.limit
+        for _ in range(8):
+            await host.run(4, host.limiter.failed)
+            await host.run(80)
+        assert host.limiter.limit >= grown
+
+    run_host(check, ConcurrencyOptions(), clients=60, seconds=lambda _: 1.0)
+
+
+def test_rising_latency_decreases_it() -> None:
+    """A host that takes 10 requests at once takes longer the more it is sent; it is not flooded."""
+
+    async def check(host: Host) -> None:
+        await host.run(100)
+        host.most = 0
+        await host.run(2_000)
+        assert host.most <= 40, "200 clients wait"
+        assert host.limiter.limit >= 4
+
+    run_host(
+        check, ConcurrencyOptions(initial=16), clients=200, seconds=lambda at_once: max(0.5, 0.5 * (at_once / 10) ** 2)
+    )
+
+
+def test_pages_that_take_longer_are_no_rise() -> None:
+    """Hits take ten times as long as misses, in no order."""
+    chance = random.Random(3)  # noqa: S311
+
+    async def check(host: Host) -> None:
+        await host.run(3_000)
+        assert host.limiter.limit >= 50
+
+    run_host(check, ConcurrencyOptions(), clients=60, seconds=lambda _: 1.0 if chance.random() < 0.1 else 0.1)
+
+
+def test_a_slower_host_is_the_usual_after_a_while() -> None:
+    """It is sent less at first, never less than a quarter of the initial number, and then more again."""
+    seconds = [0.2]
+
+    async def check(host: Host) -> None:
+        await host.run(1_000)
+        seconds[0] = 1.0
+        least = 1_000
+        for _ in range(40):
+            await host.run(20)
+            least = min(least, host.limiter.limit)
+        assert 8 <= least < 30
+        await host.run(3_000)
+        assert host.limiter.limit >= 50
+
+    run_host(check, ConcurrencyOptions(), clients=60, seconds=lambda _: seconds[0])
+
+
+def test_a_fixed_limit_never_changes() -> None:
+    """As for couriers that do not adapt."""
+
+    async def check(host: Host) -> None:
+        await host.run(100)
+        await host.run(100, host.limiter.failed)
+        await host.run(100, host.limiter.throttled)
+        await host.run(100, host.limiter.delayed)
+        assert (host.limiter.limit, host.most) == (6, 6)
+
+    run_host(check, ConcurrencyOptions.fixed(6), clients=20, seconds=lambda _: 1.0)
+
+
+class Clients:
+    """Clients that take slots and give them back. holding: the numbers of those that have one, in order."""
+
+    def __init__(self) -> None:
+        self.limiter = ConcurrencyLimiter(ConcurrencyOptions(initial=2, maximum=8))
+        self.tasks: list[asyncio.Task[None]] = []
+        self.holding: list[int] = []
+
+    async def _take(self, number: int) -> None:
+        await self.limiter.acquire()
+        assert number > max(self.holding, default=-1)
+        self.holding.append(number)
+        assert len(self.holding) <= self.limiter.limit
+
+    def take(self) -> None:
+        """Wait for a slot."""
+        self.tasks.append(asyncio.create_task(self._take(len(self.tasks))))
+
+    def give(self) -> None:
+        """Give the slot back that was taken first."""
+        if self.holding:
+            self.holding.pop(0)
+            self.limiter.release()
+
+    def cancel(self) -> None:
+        """Cancel the client that waits for longest."""
+        next((task for task in self.tasks if not task.done()), asyncio.create_task(settled())).cancel()
+
+    def grow(self) -> None:
+        """Let the limit grow."""
+        self.limiter.responded(1.0, 1.01)
+
+    def halve(self) -> None:
+        """Halve the limit."""
+        self.limiter.throttled(1.0, 1.0)
+
+
+@given(st.lists(st.sampled_from(["take", "give", "cancel", "grow", "halve", "settle"]), max_size=80))
+@example([*["take"] * 3, "settle", "cancel", "give", "settle"])
+@example([*["take"] * 3, "settle", "cancel", "take", "give", "give", "settle"])
+def test_slots_are_given_in_order_and_none_is_lost(steps: list[str]) -> None:
+    """Whatever is cancelled when; in the end all are free."""
+
+    async def work() -> None:
+        clients = Clients()
+        for step in steps:
+            if step == "settle":
+                await settled()
+            else:
+                getattr(clients, step)()
+        await settled()
+        limiter = clients.limiter
+        assert all(task.done() for task in clients.tasks) or limiter.limit <= len(clients.holding)
+        for task in clients.tasks:
+            task.cancel()
+        ended = await asyncio.gather(*clients.tasks, return_exceptions=True)
+        assert {type(each) for each in ended} <= {type(None), asyncio.CancelledError}
+        for _ in steps:
+            clients.give()
+        for _ in range(limiter.limit):
+            assert not limiter.locked()
+            await limiter.acquire()
+        assert limiter.locked()
+
+    asyncio.run(work())

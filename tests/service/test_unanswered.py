@@ -1,0 +1,131 @@
+"""`unlost serve` before two archives of which one does not answer: never 404, nothing cached, nothing learned."""
+
+import json
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from tests.cli.run import UNLOST, unlost
+from tests.service.client import Client
+from tests.service.servers import listening_at, started
+from unlost.formats.problems import Problems
+from unlost.formats.upstream import read_answers
+
+PAGE = "http://example.com/page"
+TIMEMAP = b'<http://b/1>; rel="memento"; datetime="Mon, 10 Feb 2014 00:00:01 GMT"'
+
+
+@dataclass
+class World:
+    """Archive `a` has nothing; archive `b` sends `status`, `headers` and `body`. requests: how many it got."""
+
+    folder: Path
+    registry: Path
+    status: int = 404
+    headers: dict[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    requests: int = 0
+
+    def environment(self) -> dict[str, str]:
+        """Return that of a user who has both in a registry."""
+        home = str(self.folder / "home")
+        return {"UNLOST_HOME": home, "UNLOST_CONTACT": "me@example.org", "UNLOST_ARCHIVES": str(self.registry)}
+
+    def serving(self, *more: str) -> tuple[list[str | Path], dict[str, str]]:
+        """Return a command that serves them, and its environment."""
+        return [UNLOST, "serve", "--port", "0", "--deadline", "5", *more], self.environment()
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    """Run both archives."""
+    world = World(tmp_path, tmp_path / "archives.toml")
+
+    class Archives(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            is_second = self.path.startswith("/b/")
+            world.requests += is_second
+            body = world.body if is_second else b""
+            self.send_response(world.status if is_second else 404)
+            for name, value in {**(world.headers if is_second else {}), "Content-Length": str(len(body))}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Archives)
+    world.registry.write_text(
+        "".join(
+            f'[[archive]]\nid = "{name}"\nname = "{name}"\nkind = "memento"\nlimits = []\n'
+            f'timemap = "http://127.0.0.1:{server.server_port}/{name}/"\n'
+            for name in ("a", "b")
+        )
+    )
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    yield world
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def statuses(client: Client, **headers: str) -> set[int]:
+    """Return the statuses of a TimeMap, a TimeGate and a memento."""
+    return {
+        client.ask(f"/{path}/{PAGE}", headers=headers).status for path in ("timemap/link", "timegate", "api/json/2014")
+    }
+
+
+def test_an_archive_that_says_to_wait(world: World) -> None:
+    """503 for as long as it said; it is no miss in the log or in the hit rates. Where it is not routed, 404."""
+    world.status, world.headers = 429, {"Retry-After": "120"}
+    log = world.folder / "up.ndjson"
+    with started(*world.serving("--log-upstream", str(log))) as process:
+        client = listening_at(process)
+        answer = client.ask(f"/timemap/json/{PAGE}")
+        assert (answer.status, answer.headers["x-archives-failed"]) == (503, "b=not-now")
+        assert 100 < int(answer.headers["retry-after"]) <= 120
+        assert statuses(client) == {503}
+        assert statuses(client, **{"Cache-Control": "only-if-cached"}) == {504}
+        assert statuses(client, Prefer='archives="a"') == {404}
+        rates = {each["id"]: each["hit_rate"] for each in json.loads(client.ask("/about").text)["archives"]}
+        assert rates["a"] < rates["b"]
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+    assert world.requests == 1
+    assert {(each.archive, each.outcome) for each in read_answers(log, Problems())} == {("a", "miss"), ("b", "limited")}
+    for command in ("timemap", "timegate"):
+        done = unlost(command, PAGE, env=world.environment())
+        assert (done.returncode, done.stdout) == (4, b""), done.stderr
+        assert b"but 1 of 2 archives did not answer" in done.stderr
+
+
+def test_a_failure_is_not_cached(world: World) -> None:
+    """As soon as the archive answers, so does the service, also after a restart."""
+    world.status = 500
+    with started(*world.serving()) as process:
+        assert statuses(listening_at(process)) == {503}
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+    with started(*world.serving()) as process:
+        client = listening_at(process)
+        assert statuses(client) == {503}
+        world.status, world.body = 200, TIMEMAP
+        assert statuses(client) == {200, 302}
+
+
+def test_all_archives_answered(world: World) -> None:
+    """404, which is cached."""
+    with started(*world.serving()) as process:
+        client = listening_at(process)
+        assert statuses(client) == {404}
+        assert client.ask(f"/timemap/link/{PAGE}").headers["x-memento-count"] == "0"
+        assert statuses(client, **{"Cache-Control": "only-if-cached"}) == {404}
+        assert world.requests == 1
