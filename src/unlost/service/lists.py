@@ -29,7 +29,7 @@ _MAX_FAILED = 100  # archives named in a header
 RETRY_SECONDS = 10
 """The `Retry-After` of a 503 where no rate limit and no circuit breaker says when archives admit requests again."""
 
-_REASONS = {"not-now": "rate limited", "dormant": "skipped, its circuit breaker is open"}
+_REASONS = {"not-now": "rate limited or busy", "dormant": "skipped, its circuit breaker is open"}
 
 
 class Lists:
