@@ -7,7 +7,7 @@ from unlost.aggregate.hit_rates import Ground
 from unlost.errors import InputError, UriError
 from unlost.holdings.panel import Finding, Panel
 from unlost.holdings.routing import Holdings
-from unlost.uri import key
+from unlost.uri import alternative_keys, key
 
 _GROUNDS = {
     Finding.UNCOVERED: Ground.DENIED,
@@ -27,6 +27,13 @@ _BY_NUMBER = [_GROUNDS[finding] for finding in Finding]
 FEW, MANY = 100, 10_000
 """Copies below a wildcard: fewer than the one, or as many as the other, make it less likely, or more, that one is of
 the page. Between them is what most wildcards of maps by weights have."""
+
+
+def _first_that_holds(finding: int, other: int) -> int:
+    """Return what is found under a page's key, or under another one that tools give it where the first is denied."""
+    is_denied = _BY_NUMBER[finding] is Ground.DENIED
+    is_worse = finding == Finding.WILDCARD_ONLY and _BY_NUMBER[other] is Ground.DENIED
+    return other if is_denied and not is_worse else finding
 
 
 class Knows(Protocol):
@@ -66,6 +73,8 @@ class Grounds:
                 except UriError:
                     continue  # no page by these rules, although it is one by others: they know nothing about it
             numbers = panel.lookup_key(page)
+            for other in alternative_keys(uri, panel.rules):
+                numbers = bytes(map(_first_that_holds, numbers, panel.lookup_key(other)))
             found.update(zip(names, map(_BY_NUMBER.__getitem__, numbers), strict=True))
             if Finding.WILDCARD_ONLY in numbers or Finding.DAMAGED in numbers:
                 self._judge(page, dict(zip(names, numbers, strict=True)), found)

@@ -11,6 +11,7 @@ import click
 from unlost.cli import readable
 from unlost.cli.apart import group_of
 from unlost.cli.engine_options import columns_option, engine_options, parquet_columns, place
+from unlost.cli.mapresult import repaired
 from unlost.cli.messages import say
 from unlost.cli.problems import say_problems
 from unlost.cli.progress import progress, size_of
@@ -266,6 +267,7 @@ def _report(report: FilterReport, json: bool, *, is_all: bool = True) -> int:
             "counted": report.counted,
             "not_web_pages": report.foreign,
             "left_out": report.filtered,
+            "repaired_keys": report.repaired,
             "keys": report.keys,
             "bytes": report.bytes,
             "problems": report.problems.counts,
@@ -273,7 +275,7 @@ def _report(report: FilterReport, json: bool, *, is_all: bool = True) -> int:
         click.echo(dumps(result))
     else:
         read = f"{report.counted} captures read, {report.foreign} not web pages, {report.filtered} left out"
-        say(f"{read}; {report.keys} keys, {report.bytes} bytes", level="info")
+        say(f"{read}{repaired(report.repaired)}; {report.keys} keys, {report.bytes} bytes", level="info")
     if is_all and not report.keys:
         say("nothing was counted: this filter denies every page", level="warning")
     say_problems(report.problems)

@@ -7,7 +7,7 @@ import click
 
 from unlost.cli import readable
 from unlost.cli.engine_options import columns_option, engine_options, parquet_columns, place
-from unlost.cli.mapresult import refuse_both
+from unlost.cli.mapresult import refuse_both, repaired
 from unlost.cli.messages import say
 from unlost.cli.problems import say_problems
 from unlost.cli.progress import progress, size_of
@@ -111,13 +111,12 @@ def build(
             "counted": report.counted,
             "not_web_pages": report.foreign,
             "left_out": report.filtered,
+            "repaired_keys": report.repaired,
             "problems": report.problems.counts,
         }
         click.echo(dumps(result))
     else:
-        say(
-            f"{report.counted} captures counted, {report.foreign} not web pages, {report.filtered} left out",
-            level="info",
-        )
+        counted = f"{report.counted} captures counted, {report.foreign} not web pages, {report.filtered} left out"
+        say(counted + repaired(report.repaired), level="info")
     say_problems(report.problems)
     ctx.exit(InputError.exit_code if report.problems.total else 0)

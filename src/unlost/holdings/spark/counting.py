@@ -59,9 +59,9 @@ def count_rows(piece: Piece, builder: _CountsFiles, options: RowOptions) -> "Tal
     except InputError as error:
         raise _named(piece, error) from error
     if piece.has_hint:
-        lines, counted, foreign, filtered, problems = tally
+        lines, counted, foreign, filtered, repaired, problems = tally
         is_foreign = hint_is_foreign(options)
-        tally = (lines, counted, foreign - is_foreign, filtered - (not is_foreign), problems)
+        tally = (lines, counted, foreign - is_foreign, filtered - (not is_foreign), repaired, problems)
     return tally
 
 
