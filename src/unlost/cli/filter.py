@@ -16,7 +16,7 @@ from unlost.cli.messages import say
 from unlost.cli.problems import say_problems
 from unlost.cli.progress import progress, size_of
 from unlost.cli.target import is_standard_output, writable
-from unlost.cli.today import the_moment
+from unlost.cli.today import the_build_time
 from unlost.errors import InputError, UsageError
 from unlost.holdings.build import EXCLUDABLE
 from unlost.holdings.filter import KEY_KINDS, Filter, KeyKind, Layer
@@ -47,7 +47,11 @@ def _reading(command: _Command) -> _Command:
         click.option("--input", type=click.Choice(KINDS), help="What the files are, if looking at them does not tell."),
         click.option("--column", type=click.IntRange(min=1), help="The column of the addresses in a table with tabs."),
         click.option("--host", help="Whose access log it is, if its lines do not tell."),
-        click.option("--date", metavar="DATE", help="When the filter is made, for its header; SOURCE_DATE_EPOCH too."),
+        click.option(
+            "--date",
+            metavar="DATE",
+            help="When the filter is made, for its header; SOURCE_DATE_EPOCH too. Now if not given.",
+        ),
         click.option(
             "--threads", type=click.IntRange(min=1), help="How many threads work; all processors if not given."
         ),
@@ -250,7 +254,7 @@ def _options(
 ) -> dict[str, Any]:
     """Return what `_reading` gave as the options of the library."""
     kind = next((kind for kind in KINDS if kind == input), None)
-    return {"kind": kind, "column": column, "host": host, "threads": threads, "made": the_moment(date)}
+    return {"kind": kind, "column": column, "host": host, "threads": threads, "made": the_build_time(date)}
 
 
 def _refuse_both(output: Path, json: bool) -> None:

@@ -46,6 +46,9 @@ pub fn key_of_row(
     }
     let start = out.len();
     let own = normal_key(key, rules, out);
+    if matches!(own, Err(UriError::NotSurt | UriError::NoHost)) {
+        return own.map(|()| false); // damage, and no other spelling of a key
+    }
     let mut of_url = Vec::with_capacity(uri.len());
     let is_repaired = key_of_uri(uri, rules, &mut of_url).is_ok()
         // Indexes lower-case their keys whatever the rules are.
@@ -352,7 +355,12 @@ mod tests {
             ),
             ("com\\x,a)/", "http://a.com\\x", "com,a)/x", true),
             ("com,a(b))/", "http://a(b).com/", "com,a%28b%29)/", true),
-            ("com,a:8x)/", "http://a.com/", "com,a)/", true),
+            (
+                "com,a(b):81)/",
+                "http://a(b).com:81/",
+                "com,a%28b%29:81)/",
+                true,
+            ),
             ("1,1,1,256)/", "http://256.1.1.1/", "1,1,1,256)/", false),
         ] {
             let mut out = b"before".to_vec();
