@@ -17,11 +17,12 @@ _GROUNDS = {
     Finding.LISTED: Ground.LISTED,
     Finding.WILDCARD: Ground.WILDCARD,
     Finding.IN_BOTH: Ground.BOTH,
-    Finding.LISTED_ONLY: Ground.LISTED_ONLY,
+    Finding.LISTED_ONLY: Ground.LISTED_ONLY,  # unless the filters are of whole URLs
     Finding.WILDCARD_ONLY: Ground.DENIED,  # unless the filter is old
     Finding.DAMAGED: Ground.ANY,
 }
 _BY_NUMBER = [_GROUNDS[finding] for finding in Finding]
+_TO_BE_JUDGED = frozenset({Finding.WILDCARD_ONLY, Finding.LISTED_ONLY, Finding.DAMAGED})
 
 
 FEW, MANY = 100, 10_000
@@ -31,9 +32,9 @@ the page. Between them is what most wildcards of maps by weights have."""
 
 def _first_that_holds(finding: int, other: int) -> int:
     """Return what is found under a page's key, or under another one that tools give it where the first is denied."""
-    is_denied = _BY_NUMBER[finding] is Ground.DENIED
-    is_worse = finding == Finding.WILDCARD_ONLY and _BY_NUMBER[other] is Ground.DENIED
-    return other if is_denied and not is_worse else finding
+    if finding in (Finding.WILDCARD_ONLY, Finding.LISTED_ONLY):
+        return other if _BY_NUMBER[other] is not Ground.DENIED else finding
+    return other if _BY_NUMBER[finding] is Ground.DENIED else finding
 
 
 class Knows(Protocol):
@@ -76,7 +77,7 @@ class Grounds:
             for other in alternative_keys(uri, panel.rules):
                 numbers = bytes(map(_first_that_holds, numbers, panel.lookup_key(other)))
             found.update(zip(names, map(_BY_NUMBER.__getitem__, numbers), strict=True))
-            if Finding.WILDCARD_ONLY in numbers or Finding.DAMAGED in numbers:
+            if not _TO_BE_JUDGED.isdisjoint(numbers):
                 self._judge(page, dict(zip(names, numbers, strict=True)), found)
         return found
 
@@ -108,11 +109,13 @@ class Grounds:
             self._panels.append((names, Panel([self._holdings[name] for name in names])))
 
     def _judge(self, page: str, numbers: dict[str, int], found: dict[str, Ground]) -> None:
-        """Correct the grounds of archives whose filter may be old, or whose files are damaged."""
+        """Correct the grounds of archives whose filter may be old, or of whole URLs, or whose files are damaged."""
         for name, number in numbers.items():
             holdings = self._holdings[name]
             if number == Finding.WILDCARD_ONLY and holdings.has_old_filter():
                 found[name] = Ground.OLD_FILTER
+            elif number == Finding.LISTED_ONLY and holdings.has_deciding_filters:
+                found[name] = Ground.DENIED
             elif number == Finding.DAMAGED:
                 del found[name]
                 try:
