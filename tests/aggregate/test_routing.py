@@ -15,7 +15,7 @@ from unlost.aggregate.hit_rates import Ground
 from unlost.aggregate.route import Choice
 from unlost.aggregate.wish import Wish
 from unlost.errors import UriError, UsageError
-from unlost.holdings import Filter, Holdings, Map
+from unlost.holdings import Filter, FilterOptions, Holdings, Map, MapOptions, build_filter, build_map
 from unlost.uri import key, spellings
 
 
@@ -223,3 +223,17 @@ def test_choices_are_for_every_archive_once(tmp_path: Path) -> None:
             assert sorted([*names, *found.passed_over]) == ["a", "b", "c"]
             assert names == [each.id for each in archives if each.id in names]
             assert all(isinstance(choice, Choice) and 0 <= choice.likelihood <= 1 for choice in found.asked)
+
+
+def test_adding_a_map_to_an_exact_filter_costs_no_requests(tmp_path: Path) -> None:
+    """Of a page that the map lists without its queries, only those that the filter has are routed."""
+    urls = tmp_path / "urls"
+    urls.write_text("http://a.com/x?q=1\n")
+    build_filter([urls], tmp_path / "f", FilterOptions(bits=16, key="urir", kind="urls"))
+    build_map([urls], tmp_path / "m", MapOptions(kind="urls"))
+    exact, listed = Filter.load(tmp_path / "f"), Map.load(tmp_path / "m")
+    for holdings in (Holdings(None, [exact]), Holdings(listed, [exact])):
+        routes = router([archive("a")], Knowing({"a": holdings}), exploring=0.0)
+        assert asked(routes.route("http://a.com/x?q=1")) == [("a", "routed")]
+        assert asked(routes.route("http://a.com/x?q=2")) == []
+        assert asked(routes.route("http://a.com/x")) == []

@@ -5,18 +5,34 @@ import json
 import os
 import signal
 import subprocess
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from tests.cli.run import UNLOST, unlost
 from tests.real_data import DATA
-from unlost.holdings import Filter
+from unlost.holdings import Filter, FilterOptions, build_filter
 
 FILES = Path(__file__).parents[1] / "holdings" / "files"
 PAGES = FILES / "pages.cdxj"
 GOLDEN = FILES / "pages.filter"
 BODY = 171  # bytes of the golden filter behind its header
+DAY = "20240101000000"
+
+
+@pytest.fixture(autouse=True)
+def _day(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every filter be made on the same day."""
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1704067200")
+
+
+def golden(tmp_path: Path) -> bytes:
+    """Return the golden filter as it is made on the day."""
+    output = tmp_path / "golden.filter"
+    build_filter([PAGES], output, FilterOptions(made=DAY))
+    assert output.read_bytes()[-BODY:] == GOLDEN.read_bytes()[-BODY:]
+    return output.read_bytes()
 
 
 def build(tmp_path: Path, *arguments: str, name: str = "a.filter") -> Path:
@@ -31,11 +47,12 @@ def test_building_says_what_was_read_and_made(tmp_path: Path) -> None:
     """In one line, or as an object."""
     output = tmp_path / "a.filter"
     done = unlost("filter", "build", str(PAGES), "-o", str(output))
-    assert done.stderr == b"unlost: 10 captures read, 1 not web pages, 0 left out; 7 keys, 351 bytes\n"
-    assert (done.stdout, output.read_bytes()) == (b"", GOLDEN.read_bytes())
+    assert done.stderr == b"unlost: 10 captures read, 1 not web pages, 0 left out; 7 keys, 364 bytes\n"
+    assert (done.stdout, output.read_bytes()) == (b"", golden(tmp_path))
     done = unlost("filter", "build", str(PAGES), "-o", str(output), "--key", "urir", "--bits", "16", "--json")
     assert json.loads(done.stdout) == {
-        "lines": 11, "counted": 10, "not_web_pages": 1, "left_out": 0, "keys": 9, "bytes": output.stat().st_size,
+        "lines": 11, "counted": 10, "not_web_pages": 1, "left_out": 0, "repaired_keys": 0, "keys": 9,
+        "bytes": output.stat().st_size,
         "problems": {},
     }  # fmt: skip
     assert Filter.open(output).bits == 16
@@ -74,7 +91,7 @@ def test_inputs_of_every_kind_make_the_same_filter(tmp_path: Path) -> None:
         assert done.returncode == 0, (inputs, done.stderr)
         assert output.read_bytes()[-BODY:] == GOLDEN.read_bytes()[-BODY:], inputs
     assert unlost("filter", "build", "/dev/stdin", "-o", str(output), stdin=PAGES.read_bytes()).returncode == 0
-    assert output.read_bytes() == GOLDEN.read_bytes()
+    assert output.read_bytes() == golden(tmp_path)
 
 
 @pytest.mark.real_data
@@ -123,7 +140,7 @@ def test_adding_and_compacting(tmp_path: Path) -> None:
     assert (done.returncode, [layer.keys for layer in Filter.open(whole).layers]) == (0, [8])
     done = unlost("filter", "compact", str(other), "--index", str(PAGES), "-o", str(other))
     assert b"8 keys were in the filter, and 7 are in the index: pages that were held are missing" in done.stderr
-    assert other.read_bytes() == GOLDEN.read_bytes()
+    assert other.read_bytes() == golden(tmp_path)
 
 
 def test_checking(tmp_path: Path) -> None:
@@ -133,7 +150,7 @@ def test_checking(tmp_path: Path) -> None:
     done = unlost("filter", "check", str(file))
     assert done.stdout.decode().splitlines() == [
         f"7 keys, hxpx by the rules wayback, {file.stat().st_size} bytes",
-        "layer 1: 7 keys, 8 bits, 20100101000000 to 20120601000000",
+        f"layer 1: 7 keys, 8 bits, 20100101000000 to 20120601000000, made {DAY}",
         "layer 2: 0 keys, 8 bits, 20100101000000 to 20120601000000, made 20240201100000",
     ]
     data = bytearray(file.read_bytes())
@@ -150,12 +167,14 @@ def test_checking(tmp_path: Path) -> None:
     assert (done.returncode, b"a.filter: not a filter" in done.stderr) == (3, True)
 
 
-def test_the_day_is_said_only_if_it_is_given(tmp_path: Path) -> None:
-    """The same index makes the same file, unless somebody wants it otherwise."""
+def test_the_header_says_when_it_was_made(tmp_path: Path) -> None:
+    """As `--date` says, or SOURCE_DATE_EPOCH, so that a build can be reproduced; now if neither is given."""
     output = tmp_path / "a.filter"
     arguments = ["filter", "build", str(PAGES), "-o", str(output)]
+    before = datetime.now(UTC).strftime("%Y%m%d%H%M%S")
+    assert unlost(*arguments, env={"SOURCE_DATE_EPOCH": ""}).returncode == 0
+    assert before <= str(Filter.open(output).made) <= datetime.now(UTC).strftime("%Y%m%d%H%M%S")
     for more, epoch, expected in [
-        ([], "", None),
         ([], "1392076801", "20140211000001"),
         (["--date", "20240102"], "1392076801", "20240102000000"),
     ]:
@@ -193,7 +212,7 @@ def test_bad_lines_are_counted_and_the_rest_is_kept(tmp_path: Path) -> None:
     file.write_bytes(PAGES.read_bytes() + b"rubbish\n\0\n")
     done = unlost("filter", "build", str(file), "-o", str(output))
     assert (done.returncode, b"2 times a line that is none of such a file, first: " in done.stderr) == (3, True)
-    assert output.read_bytes() == GOLDEN.read_bytes()
+    assert output.read_bytes() == golden(tmp_path)
 
 
 def test_an_empty_index_makes_a_filter_that_denies_everything(tmp_path: Path) -> None:
@@ -229,10 +248,10 @@ def test_an_interrupted_run_leaves_nothing(tmp_path: Path) -> None:
 
 def test_standard_output_is_the_file(tmp_path: Path) -> None:
     """To the byte."""
-    assert unlost("filter", "build", str(PAGES), "-o", "-").stdout == GOLDEN.read_bytes()
+    assert unlost("filter", "build", str(PAGES), "-o", "-").stdout == golden(tmp_path)
     file = build(tmp_path)
     added = unlost("filter", "add", str(file), str(PAGES), "-o", "-").stdout
-    assert added.startswith(GOLDEN.read_bytes())
+    assert added.startswith(golden(tmp_path))
 
 
 def test_a_filter_of_nothing_is_warned_about(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """`unlost map` but for look-ups, which have a file of their own."""
 
 import gzip
+import hashlib
 import json
 import subprocess
 from pathlib import Path
@@ -34,15 +35,19 @@ def test_building(tmp_path: Path, arguments: list[str], expected: list[str]) -> 
 
 
 def test_the_header_says_how_it_was_made(tmp_path: Path) -> None:
-    """Name, address, filters, rules and weights; nothing of when, where or by how many threads."""
-    made = build(tmp_path, "--name", "Archive", "--id", "http://a.org/", "--status", "200", "--path-weight", "2")
+    """Name, address, filters, rules and weights, when and of what; nothing of where or by how many threads."""
+    options = ("--name", "Archive", "--id", "http://a.org/", "--status", "200", "--path-weight", "2")
+    made = build(tmp_path, *options, "--date", "2024-02-03T04:05:06Z")
+    digest = hashlib.sha256(PAGES.read_bytes()).hexdigest()
     assert [line for line in made.read_text().splitlines() if line.startswith("!")] == [
         '!context ["https://git.io/mementomap"]',
         '!fields {"keys": ["surt"], "values": ["frequency"]}',
         '!id {"uri": "http://a.org/"}',
         (
-            '!meta {"type": "MementoMap", "version": 1, "rules": "wayback", "name": "Archive", "status": ["200"], '
-            '"weights": {"host": null, "path": 2.0}}'
+            '!meta {"type": "MementoMap", "version": 2, "rules": "wayback", "name": "Archive", "status": ["200"], '
+            '"weights": {"host": null, "path": 2.0}, "updated_at": "2024-02-03T04:05:06Z", '
+            '"captures": {"first": "2010-01-01T00:00:00Z", "last": "2012-06-01T00:00:00Z"}, '
+            f'"inputs": [{{"bytes": {PAGES.stat().st_size}, "sha256": "{digest}"}}]}}'
         ),
     ]
 

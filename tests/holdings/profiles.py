@@ -7,6 +7,7 @@ from pathlib import Path
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from tests.holdings.strategies import url
 from unlost import uri
 from unlost.formats.problems import Problems
 from unlost.holdings.profile import ProfileHeader, build_profiles
@@ -36,7 +37,7 @@ LISTS = st.lists(KEYS, min_size=1, max_size=60)
 
 def write_index(path: Path, keys: list[str]) -> Path:
     """Write rows with these keys."""
-    path.write_text("".join(f'{key} 20140210000001 {{"url": "http://x.example/"}}\n' for key in keys))
+    path.write_text("".join(f'{key} 20140210000001 {{"url": {json.dumps(url(key))}}}\n' for key in keys))
     return path
 
 

@@ -1,5 +1,6 @@
 """What map and filters of an archive say together."""
 
+import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.holdings.strategies import KEYS
+from tests.holdings.strategies import KEYS, url
 from unlost.errors import InputError, UriError, UsageError
 from unlost.holdings import (
     Filter,
@@ -21,6 +22,7 @@ from unlost.holdings import (
     build_filter,
     build_map,
 )
+from unlost.uri import key
 
 DAY = datetime(2024, 3, 1, tzinfo=UTC)
 PAGES = ("http://example.com/a?b=1", "http://example.com/b", "http://other.org/")
@@ -156,7 +158,7 @@ def test_nothing_that_is_held_is_denied(data: st.DataObject) -> None:
 def deny_nothing(data: st.DataObject, held: list[str], folder: Path) -> None:
     """Make a map and a filter of these keys, and ask for them."""
     index = folder / "a.cdxj"
-    index.write_text("".join(f'{key} 20240101000000 {{"url": "http://x.invalid/"}}\n' for key in sorted(held)))
+    index.write_text("".join(f'{key} 20240101000000 {{"url": {json.dumps(url(key))}}}\n' for key in sorted(held)))
     weight = data.draw(st.sampled_from([None, 0.0, 0.1, 1.0]))
     build_map([index], folder / "a.ukvs", MapOptions(host_weight=weight, path_weight=weight))
     build_filter([index], folder / "a.filter", FilterOptions(bits=data.draw(st.integers(1, 16))))
@@ -166,3 +168,33 @@ def deny_nothing(data: st.DataObject, held: list[str], folder: Path) -> None:
     for ruling in holdings.lookup_many(held):
         assert not isinstance(ruling, UriError)
         assert ruling.verdict is Verdict.HELD
+
+
+@pytest.mark.parametrize(
+    ("page", "is_held"),
+    [("http://a.com/x?q=1", True), ("http://a.com/x?q=2", False), ("http://a.com/x", False), ("http://a.com/z", False)],
+)
+@pytest.mark.parametrize("days", [0, 1000])
+def test_a_map_of_pages_costs_no_requests_beside_an_exact_filter(
+    page: str, is_held: bool, days: int, tmp_path: Path
+) -> None:
+    """The map lists a page whatever its queries are; the filter of whole URLs knows which of them are held."""
+    listed = tmp_path / "urls"
+    listed.write_text("http://a.com/x?q=1\nhttp://a.com/y\n")
+    build_filter([listed], tmp_path / "f", FilterOptions(bits=16, key="urir", made="20240301000000", kind="urls"))
+    build_map([listed], tmp_path / "m", MapOptions(made="20240301001500", kind="urls"))
+    exact, now = Filter.open(tmp_path / "f"), lambda: DAY + timedelta(days)
+    alone, both = Holdings(None, [exact], now=now), Holdings(Map.open(tmp_path / "m"), [exact], now=now)
+    assert alone.lookup(page).is_worth_asking == both.lookup(page).is_worth_asking == is_held
+    assert both.lookup_key(key(page)) == both.lookup(page)
+
+
+def test_a_map_that_is_newer_than_an_exact_filter_speaks_for_what_is_new(tmp_path: Path) -> None:
+    """A page that it lists may have been captured since the filter was made."""
+    listed = tmp_path / "urls"
+    listed.write_text("http://a.com/x?q=1\n")
+    build_filter([listed], tmp_path / "f", FilterOptions(bits=16, key="urir", made="20240301000000", kind="urls"))
+    listed.write_text("http://a.com/x?q=1\nhttp://a.com/new\n")
+    build_map([listed], tmp_path / "m", MapOptions(made="20240303000000", kind="urls"))
+    holdings = Holdings(Map.open(tmp_path / "m"), [Filter.open(tmp_path / "f")], now=lambda: DAY)
+    assert holdings.lookup("http://a.com/new").verdict is Verdict.PERHAPS_NEWER

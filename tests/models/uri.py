@@ -20,6 +20,13 @@ def surt(uri: str, rules: str = "wayback", *, as_key: bool = False) -> str:
 
 def split(uri: str) -> tuple[str, str, int | None, str]:
     """Cut an address into scheme, host, port, and path with query, as the URL standard does."""
+    scheme, host, port, tail = cut(uri)
+    path, mark, query = tail.partition("?")
+    return scheme, host, port, resolve_dots(path) + mark + query
+
+
+def cut(uri: str) -> tuple[str, str, int | None, str]:
+    """Do the same, with dots in the path as they are."""
     uri = re.sub(r"[\t\n\r]", "", uri.strip("".join(map(chr, range(33)))))
     found = re.match(r"(?i)(https?):[/\\]*", uri)
     scheme, rest = (found[1].lower(), uri[found.end() :]) if found else ("http", uri.removeprefix("//"))
@@ -27,8 +34,7 @@ def split(uri: str) -> tuple[str, str, int | None, str]:
     tail = rest[len(authority) :].split("#")[0]
     host_port = authority.rpartition("@")[2]
     host, _, port = host_port.partition(":") if not host_port.startswith("[") else bracketed(host_port)
-    path, mark, query = tail.partition("?")
-    return scheme, host, int(port) if port else None, resolve_dots(path) + mark + query
+    return scheme, host, int(port) if port else None, tail
 
 
 def bracketed(text: str) -> tuple[str, str, str]:
@@ -170,6 +176,19 @@ def parameter_order(parameter: str) -> tuple[str, bool, str]:
     """Sort by name, then those without a value, then by value."""
     name, equals, value = parameter.partition("=")
     return name, bool(equals), value
+
+
+def alternative_keys(uri: str, rules: str = "wayback") -> set[str]:
+    """Return the keys that other tools give a URL, with its own; not for hosts that IDNA 2003 maps otherwise.
+
+    Others write default ports, drop port 0, and decode escapes before they resolve `..`.
+    """
+    scheme, _, port, _ = split(uri)
+    host, _, resolved = surt(uri, rules, as_key=True).partition(")")
+    hosts = {host, host.removesuffix(":0")}
+    if port == {"http": 80, "https": 443}[scheme]:
+        hosts.add(f"{host}:{port}")
+    return {f"{host}){tail}" for host in hosts for tail in (resolved, canonical_tail(cut(uri)[3], rules, as_key=True))}
 
 
 def key(policy: str, surt: str, suffixes: set[str]) -> str:

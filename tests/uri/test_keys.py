@@ -128,3 +128,42 @@ def test_dns_rows_are_no_pages() -> None:
     """The address tells the scheme, even where the row bears its host's key."""
     with pytest.raises(ForeignSchemeError):
         uri.row_key("org,archive,www)", "dns:www.archive.org")
+
+
+@pytest.mark.parametrize(
+    ("key", "address", "expected"),
+    [
+        ("com,a):8080/x", "http://a.com:8080/x", "com,a:8080)/x"),
+        ("com,a:80)/x", "http://a.com:80/x", "com,a)/x"),
+        ("com,a:443)/x", "https://a.com/x", "com,a)/x"),
+        ("com,a:80)/x", "https://a.com:80/x", "com,a:80)/x"),
+        ("170.245.7.15)/", "http://www.170.245.7.15/", "15,7,245,170)/"),
+        ("15,7,245,170,www)/", "http://www.170.245.7.15/", "15,7,245,170)/"),
+        ("gr,xn--4xa)/", "http://ς.gr/", "gr,xn--3xa)/"),
+        ("de,xn--strae-oqa)/", "http://straße.de/", "de,xn--strae-oqa)/"),
+        ("com,a)/a%2fb/../x", "http://a.com/a%2Fb/../x", "com,a)/x"),
+        ("com\\x,a)/", "http://a.com\\x", "com,a)/x"),
+    ],
+)
+def test_the_url_decides_where_tools_disagree(key: str, address: str, expected: str) -> None:
+    """A key column of a disputed shape gives way to the row's own URL, so that a look-up of the URL finds the row."""
+    assert uri.row_key(key, address) == uri.key(address) == expected
+
+
+@pytest.mark.parametrize(
+    ("key", "address", "expected"),
+    [
+        ("com,a:80)/x", "", "com,a:80)/x"),  # a row without a URL
+        ("1,1,1,256)/", "http://256.1.1.1/", "1,1,1,256)/"),  # a URL that has no key
+        ("com,a)/b", "http://a.com/c", "com,a)/b"),  # a plain key
+    ],
+)
+def test_the_key_column_is_used_where_the_url_cannot_decide(key: str, address: str, expected: str) -> None:
+    """A row is not lost because its URL is missing or refused, and plain keys are not compared."""
+    assert uri.row_key(key, address) == expected
+
+
+def test_a_port_behind_the_host_is_one_of_the_spellings() -> None:
+    """OutbackCDX writes it there."""
+    assert "com,a):8080/x" in uri.spellings("com,a:8080)/x")
+    assert "1.2.3.4):81/x/" in uri.spellings("4,3,2,1:81)/x")

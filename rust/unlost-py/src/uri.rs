@@ -21,6 +21,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(foreign_scheme, module)?)?;
     module.add_function(wrap_pyfunction!(key, module)?)?;
     module.add_function(wrap_pyfunction!(key_many, module)?)?;
+    module.add_function(wrap_pyfunction!(alternative_keys, module)?)?;
     module.add_function(wrap_pyfunction!(name_of, module)?)?;
     module.add_function(wrap_pyfunction!(names_of, module)?)?;
     module.add_function(wrap_pyfunction!(policy_name, module)?)?;
@@ -145,6 +146,18 @@ fn key<'py>(uri: &Bound<'py, PyAny>, rules: &str) -> PyResult<Bound<'py, PyStrin
 #[pyo3(signature = (uris, rules="wayback"))]
 fn key_many<'py>(uris: &Bound<'py, PyAny>, rules: &str) -> PyResult<Bound<'py, PyList>> {
     many(uri::key_of_uri, uris, rules)
+}
+
+/// The keys that other tools give a URL.
+#[pyfunction]
+#[pyo3(signature = (uri, rules="wayback"))]
+fn alternative_keys<'py>(
+    uri: &Bound<'py, PyAny>,
+    rules: &str,
+) -> PyResult<Vec<Bound<'py, PyString>>> {
+    let py = uri.py();
+    let keys = uri::alternative_keys(&text(uri)?, rule_set(py, rules)?);
+    Ok(keys.iter().map(|key| string(py, key)).collect())
 }
 
 #[pyfunction]

@@ -7,7 +7,7 @@ from unlost.aggregate.hit_rates import Ground
 from unlost.errors import InputError, UriError
 from unlost.holdings.panel import Finding, Panel
 from unlost.holdings.routing import Holdings
-from unlost.uri import key
+from unlost.uri import alternative_keys, key
 
 _GROUNDS = {
     Finding.UNCOVERED: Ground.DENIED,
@@ -17,16 +17,24 @@ _GROUNDS = {
     Finding.LISTED: Ground.LISTED,
     Finding.WILDCARD: Ground.WILDCARD,
     Finding.IN_BOTH: Ground.BOTH,
-    Finding.LISTED_ONLY: Ground.LISTED_ONLY,
+    Finding.LISTED_ONLY: Ground.LISTED_ONLY,  # unless the filters are of whole URLs
     Finding.WILDCARD_ONLY: Ground.DENIED,  # unless the filter is old
     Finding.DAMAGED: Ground.ANY,
 }
 _BY_NUMBER = [_GROUNDS[finding] for finding in Finding]
+_TO_BE_JUDGED = frozenset({Finding.WILDCARD_ONLY, Finding.LISTED_ONLY, Finding.DAMAGED})
 
 
 FEW, MANY = 100, 10_000
 """Copies below a wildcard: fewer than the one, or as many as the other, make it less likely, or more, that one is of
 the page. Between them is what most wildcards of maps by weights have."""
+
+
+def _first_that_holds(finding: int, other: int) -> int:
+    """Return what is found under a page's key, or under another one that tools give it where the first is denied."""
+    if finding in (Finding.WILDCARD_ONLY, Finding.LISTED_ONLY):
+        return other if _BY_NUMBER[other] is not Ground.DENIED else finding
+    return other if _BY_NUMBER[finding] is Ground.DENIED else finding
 
 
 class Knows(Protocol):
@@ -66,8 +74,10 @@ class Grounds:
                 except UriError:
                     continue  # no page by these rules, although it is one by others: they know nothing about it
             numbers = panel.lookup_key(page)
+            for other in alternative_keys(uri, panel.rules):
+                numbers = bytes(map(_first_that_holds, numbers, panel.lookup_key(other)))
             found.update(zip(names, map(_BY_NUMBER.__getitem__, numbers), strict=True))
-            if Finding.WILDCARD_ONLY in numbers or Finding.DAMAGED in numbers:
+            if not _TO_BE_JUDGED.isdisjoint(numbers):
                 self._judge(page, dict(zip(names, numbers, strict=True)), found)
         return found
 
@@ -99,11 +109,13 @@ class Grounds:
             self._panels.append((names, Panel([self._holdings[name] for name in names])))
 
     def _judge(self, page: str, numbers: dict[str, int], found: dict[str, Ground]) -> None:
-        """Correct the grounds of archives whose filter may be old, or whose files are damaged."""
+        """Correct the grounds of archives whose filter may be old, or of whole URLs, or whose files are damaged."""
         for name, number in numbers.items():
             holdings = self._holdings[name]
             if number == Finding.WILDCARD_ONLY and holdings.has_old_filter():
                 found[name] = Ground.OLD_FILTER
+            elif number == Finding.LISTED_ONLY and holdings.has_deciding_filters:
+                found[name] = Ground.DENIED
             elif number == Finding.DAMAGED:
                 del found[name]
                 try:

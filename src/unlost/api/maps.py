@@ -8,6 +8,7 @@ from unlost.holdings.build import MapOptions
 from unlost.holdings.build import build_map as build
 from unlost.holdings.compaction import NO_LIMIT, Compaction
 from unlost.holdings.compaction import compact_map as compact
+from unlost.holdings.provenance import build_time
 from unlost.holdings.report import Report
 from unlost.holdings.work import Watch
 
@@ -28,7 +29,8 @@ def build_map(
     inputs: one or several files: CDX, CDXJ, ZipNum, WARC, ARC, WACZ, lists of addresses, logs, other maps; of any size,
         sorted or not. to: the map, which appears under its name once it is whole.
     host_weight, path_weight: compact it with these weights; None for no compaction. docs/map.md explains them.
-    status, mime: only captures with one of these. name: of the archive, for the header.
+    status, mime: only captures with one of these. name: of the archive, for the header, which also says when the map
+    was made: SOURCE_DATE_EPOCH, or now.
     on_progress: is told now and then how far it is.
 
     What cannot be read is counted in `problems` of the report. Raises InputError for an input that cannot be read at
@@ -47,7 +49,7 @@ def build_map(
     files = [inputs] if isinstance(inputs, str | PathLike) else list(inputs)
     options = MapOptions(
         host_weight=host_weight, path_weight=path_weight, status=frozenset(map(str, status)), mime=frozenset(mime),
-        name=name,
+        name=name, made=build_time(),
     )  # fmt: skip
     return build(files, to, options, on_progress)
 

@@ -11,11 +11,12 @@ import click
 from unlost.cli import readable
 from unlost.cli.apart import group_of
 from unlost.cli.engine_options import columns_option, engine_options, parquet_columns, place
+from unlost.cli.mapresult import repaired
 from unlost.cli.messages import say
 from unlost.cli.problems import say_problems
 from unlost.cli.progress import progress, size_of
 from unlost.cli.target import is_standard_output, writable
-from unlost.cli.today import the_moment
+from unlost.cli.today import the_build_time
 from unlost.errors import InputError, UsageError
 from unlost.holdings.build import EXCLUDABLE
 from unlost.holdings.filter import KEY_KINDS, Filter, KeyKind, Layer
@@ -46,7 +47,11 @@ def _reading(command: _Command) -> _Command:
         click.option("--input", type=click.Choice(KINDS), help="What the files are, if looking at them does not tell."),
         click.option("--column", type=click.IntRange(min=1), help="The column of the addresses in a table with tabs."),
         click.option("--host", help="Whose access log it is, if its lines do not tell."),
-        click.option("--date", metavar="DATE", help="When the filter is made, for its header; SOURCE_DATE_EPOCH too."),
+        click.option(
+            "--date",
+            metavar="DATE",
+            help="When the filter is made, for its header; SOURCE_DATE_EPOCH too. Now if not given.",
+        ),
         click.option(
             "--threads", type=click.IntRange(min=1), help="How many threads work; all processors if not given."
         ),
@@ -249,7 +254,7 @@ def _options(
 ) -> dict[str, Any]:
     """Return what `_reading` gave as the options of the library."""
     kind = next((kind for kind in KINDS if kind == input), None)
-    return {"kind": kind, "column": column, "host": host, "threads": threads, "made": the_moment(date)}
+    return {"kind": kind, "column": column, "host": host, "threads": threads, "made": the_build_time(date)}
 
 
 def _refuse_both(output: Path, json: bool) -> None:
@@ -266,6 +271,7 @@ def _report(report: FilterReport, json: bool, *, is_all: bool = True) -> int:
             "counted": report.counted,
             "not_web_pages": report.foreign,
             "left_out": report.filtered,
+            "repaired_keys": report.repaired,
             "keys": report.keys,
             "bytes": report.bytes,
             "problems": report.problems.counts,
@@ -273,7 +279,7 @@ def _report(report: FilterReport, json: bool, *, is_all: bool = True) -> int:
         click.echo(dumps(result))
     else:
         read = f"{report.counted} captures read, {report.foreign} not web pages, {report.filtered} left out"
-        say(f"{read}; {report.keys} keys, {report.bytes} bytes", level="info")
+        say(f"{read}{repaired(report.repaired)}; {report.keys} keys, {report.bytes} bytes", level="info")
     if is_all and not report.keys:
         say("nothing was counted: this filter denies every page", level="warning")
     say_problems(report.problems)

@@ -11,7 +11,7 @@ from unlost.cli.messages import say
 from unlost.cli.problems import say_problems
 from unlost.cli.progress import progress, size_of
 from unlost.cli.target import is_standard_output, writable
-from unlost.cli.today import the_moment
+from unlost.cli.today import the_build_time
 from unlost.errors import InputError, UsageError
 from unlost.holdings.budget import Budget, BudgetOptions, BudgetReport, compact_to_budget
 from unlost.holdings.queries import QueryOptions
@@ -45,7 +45,7 @@ def compact_within(
         host_depth=host_depth,
         path_depth=path_depth,
         with_filter=with_filter,
-        made=the_moment(date),
+        made=the_build_time(date),
     )
     budget = Budget.parse(size)
     beside = options.with_filter

@@ -7,11 +7,12 @@ import click
 
 from unlost.cli import readable
 from unlost.cli.engine_options import columns_option, engine_options, parquet_columns, place
-from unlost.cli.mapresult import refuse_both
+from unlost.cli.mapresult import refuse_both, repaired
 from unlost.cli.messages import say
 from unlost.cli.problems import say_problems
 from unlost.cli.progress import progress, size_of
 from unlost.cli.target import writable
+from unlost.cli.today import the_build_time
 from unlost.errors import InputError
 from unlost.holdings.build import EXCLUDABLE, MapOptions, build_map
 from unlost.holdings.inputs import KINDS
@@ -32,6 +33,7 @@ _WEIGHT = click.FloatRange(min=0)
 @click.option("--by", type=click.Choice(["year"]), help="One line for each year, with a second key field.")
 @click.option("--urir", is_flag=True, help="Count pages with their queries too: copies/pages.")
 @click.option("--rules", type=click.Choice(RULE_SETS), default=DEFAULT_RULES, help="How keys are made.")
+@click.option("--date", help="When the map is made, for its header; SOURCE_DATE_EPOCH too. Now if not given.")
 @click.option("--name", help="The archive's name, for the header.")
 @click.option("--id", metavar="URI", help="The archive's address, for the header.")
 @click.option("--input", type=click.Choice(KINDS), help="What the files are, if looking at them does not tell.")
@@ -55,6 +57,7 @@ def build(
     by: str | None,
     urir: bool,
     rules: str,
+    date: str | None,
     name: str | None,
     id: str | None,  # noqa: A002  options are named after their flags
     input: str | None,  # noqa: A002
@@ -90,6 +93,7 @@ def build(
         rules=rules,
         name=name,
         id=id,
+        made=the_build_time(date),
         kind=next((kind for kind in KINDS if kind == input), None),
         column=column,
         host=host,
@@ -111,13 +115,12 @@ def build(
             "counted": report.counted,
             "not_web_pages": report.foreign,
             "left_out": report.filtered,
+            "repaired_keys": report.repaired,
             "problems": report.problems.counts,
         }
         click.echo(dumps(result))
     else:
-        say(
-            f"{report.counted} captures counted, {report.foreign} not web pages, {report.filtered} left out",
-            level="info",
-        )
+        counted = f"{report.counted} captures counted, {report.foreign} not web pages, {report.filtered} left out"
+        say(counted + repaired(report.repaired), level="info")
     say_problems(report.problems)
     ctx.exit(InputError.exit_code if report.problems.total else 0)

@@ -67,7 +67,7 @@ _ONLY_WITH_BUDGET = ("queries", "query_input", "query_column", "query_host", "pr
     help="With --budget: never roll up a public suffix such as uk,co.",
 )
 @click.option("--with-filter", type=_FILE, help="With --budget: write a filter here, and divide the bytes.")
-@click.option("--date", help="When the filter is made, for its header; SOURCE_DATE_EPOCH too.")
+@click.option("--date", help="When the filter is made, for its header; SOURCE_DATE_EPOCH too. Now if not given.")
 @click.option("--trace", type=_FILE, help="Write lines read against lines left, as CSV.")
 @engine_options
 @click.option("--json", is_flag=True, help="The result as JSON.")

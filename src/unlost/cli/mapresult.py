@@ -33,3 +33,8 @@ def became(shape: MapShape) -> str:
     """Return what compacting did, for people."""
     rolled = ", ".join(f"{name} {count}" for name, count in levels(shape.rollups, shape.host_levels).items())
     return f"{shape.lines_in} lines became {shape.lines_out}; rolled up by depth: {rolled or 'none'}"
+
+
+def repaired(count: int) -> str:
+    """Return the end of a message that says how many key columns were repaired; nothing if none was."""
+    return f", {count} keys repaired by their URLs" if count else ""

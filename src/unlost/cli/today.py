@@ -5,12 +5,18 @@ from datetime import UTC, date, datetime
 
 from unlost import dates
 from unlost.errors import DateError, UsageError
+from unlost.holdings.provenance import build_time
 
 
 def the_day(given: str | None) -> date:
     """Return the day that `--date` names, else the variable SOURCE_DATE_EPOCH, else today in UTC. Raises UsageError."""
     told = the_moment(given)
     return dates.to_datetime(told).date() if told else datetime.now(UTC).date()
+
+
+def the_build_time(given: str | None) -> str:
+    """Return what `--date` names, else the variable SOURCE_DATE_EPOCH, else now, as 14 digits. Raises UsageError."""
+    return the_moment(given) or build_time()
 
 
 def the_moment(given: str | None) -> str | None:

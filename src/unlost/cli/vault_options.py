@@ -2,13 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from unlost import dates
 from unlost.cli.asking import contact_option, delay_option
 from unlost.cli.messages import say
 from unlost.cli.readable import FILE, PLACE, Named
@@ -83,9 +81,9 @@ def signers(given: Sequence[str]) -> frozenset[str]:
 
 def moment(given: str | None) -> str:
     """Return when it is, 14 digits: as was told, or now. Raises UsageError."""
-    from unlost.cli.today import the_moment  # noqa: PLC0415  start-up
+    from unlost.cli.today import the_build_time  # noqa: PLC0415  start-up
 
-    return the_moment(given) or dates.from_datetime(datetime.now(UTC))
+    return the_build_time(given)
 
 
 def site_pages(given: Mapping[str, Any]) -> list[Page]:

@@ -82,16 +82,24 @@ def _told_by(line: Line) -> _RowReader:
 def find_captures(path: str | PathLike[str], address: str, problems: Problems) -> Iterator[Capture]:
     """Yield the captures of one page, in the order of the file; in a ZipNum without reading more than its blocks.
 
-    The page is found under every spelling that an index may have of its key. Raises UriError if the address is none.
+    The page is found under every spelling that an index may have of its key, and under keys that other tools give it.
+    Raises UriError if the address is none.
     """
     key = uri.key(address)
+    others = uri.alternative_keys(address)
+
+    def is_page(capture: Capture) -> bool:
+        # Under a key of other tools there are captures of other pages, too.
+        return capture.key == key or (capture.key in others and uri.key_many([capture.uri])[0] == key)
+
     if Path(path).suffix != ".idx":
-        yield from (capture for capture in read_captures(path, problems) if capture.key == key)
+        yield from filter(is_page, read_captures(path, problems))
         return
     with ZipNum(path) as index:
-        spellings = [spelling.encode() for spelling in uri.spellings(key)]
+        spellings = [spelling.encode() for each in (key, *others) for spelling in uri.spellings(each)]
         for line in index.lines(*spellings, problems=problems):
-            yield from _captures(_rows([Line(0, 0, line)], fspath(path), problems), fspath(path), problems)
+            found = _captures(_rows([Line(0, 0, line)], fspath(path), problems), fspath(path), problems)
+            yield from filter(is_page, found) if others else found
 
 
 def read_captures(path: str | PathLike[str], problems: Problems) -> Iterator[Capture]:

@@ -14,6 +14,7 @@ from unlost.formats.output import whole_path
 from unlost.formats.ukvs import Header, header_lines
 from unlost.holdings.compaction import NO_LIMIT, Compaction
 from unlost.holdings.inputs import count_inputs
+from unlost.holdings.provenance import UNKNOWN_CAPTURES, captures_of, described, inputs_of, oldest_update
 from unlost.holdings.report import Report
 from unlost.holdings.rows import RowOptions
 from unlost.holdings.work import Watch, watched
@@ -21,7 +22,8 @@ from unlost.holdings.work import Watch, watched
 CONTEXT = ("https://git.io/mementomap",)
 """What explains the format, as the second paper has it."""
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+"""Version 2 says when and from what a map was made. Its rows are those of version 1."""
 
 EXCLUDABLE = ("robots", "sitemaps")
 """Pages that can be left out: `/robots.txt`; files named `sitemap*.xml`, also gzipped."""
@@ -36,6 +38,8 @@ class MapOptions(RowOptions):
     by_year: one line for each year, with a second key field, `datetime`.
     urir: count URI-Rs too, and write `m/r`.
     name, id: of the archive, for the header.
+    made: when the map is made, 14 digits in UTC: the header says so, and gives the digests of the inputs. With None
+        it does neither, so that the same rows make the same file on every day and from any files.
     sorted: the inputs are promised to be sorted; one that is not is an error.
 
     More entries than fit into memory go to temporary files; neither that nor threads and blocks show in the result.
@@ -48,6 +52,7 @@ class MapOptions(RowOptions):
     urir: bool = False
     name: str | None = None
     id: str | None = None
+    made: str | None = None
     sorted: bool = False
 
     def compacts(self) -> Compaction | None:
@@ -60,7 +65,7 @@ class MapOptions(RowOptions):
         )
 
     def header(self) -> Header:
-        """Return what stands above the map's rows. It depends on nothing but the options."""
+        """Return the header without what depends on the inputs."""
         compaction = self.compacts()
         meta: dict[str, object] = {
             "type": "MementoMap",
@@ -111,13 +116,16 @@ def build_map(
     report = Report()
     counter = map_builder(wanted)
     header = wanted.header()
+    digests = inputs_of(inputs) if wanted.made else []
+    maps: list[Header] = []
     # The file gets its name in this thread, which sees Ctrl-C: none appears behind an interruption. It is there from
     # the beginning, so that a folder that cannot be written in is found before the work, not behind it.
     with whole_path(output) as aside:
 
         def work(progress: Progress) -> None:
-            rows = header_lines(header)
-            has_begun = compaction is None and counter.begin(aside, rows, _size(inputs))
+            # Of the final header only its length is guessed.
+            guess = header_lines(described(header, wanted.made, UNKNOWN_CAPTURES, digests))
+            has_begun = compaction is None and counter.begin(aside, guess, _size(inputs))
             count_inputs(
                 inputs,
                 counter,
@@ -127,11 +135,14 @@ def build_map(
                 column=wanted.column,
                 host=wanted.host,
                 map_like=header,
+                maps=maps,
             )
+            made = oldest_update(maps, wanted.made) if wanted.made else None
+            head = header_lines(described(header, made, captures_of(maps, counter.dates()), digests))
             if has_begun:
-                counter.end(progress)
+                counter.end(head, progress)
             else:
-                report.shape = counter.write(aside, rows, compaction.curves() if compaction else None, progress)
+                report.shape = counter.write(aside, head, compaction.curves() if compaction else None, progress)
 
         watched(work, watch)
     return report

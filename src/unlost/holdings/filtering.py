@@ -1,7 +1,7 @@
 """Building filters from whatever lists what an archive holds, adding to them, and joining what was added."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 
@@ -14,6 +14,7 @@ from unlost.formats.ukvs import Header
 from unlost.holdings.build import EXCLUDABLE
 from unlost.holdings.filter import KEY_KINDS, Filter, KeyKind
 from unlost.holdings.inputs import count_inputs
+from unlost.holdings.provenance import updated_at
 from unlost.holdings.report import Report
 from unlost.holdings.rows import RowOptions
 from unlost.holdings.work import Watch, watched
@@ -34,7 +35,7 @@ class FilterOptions(RowOptions):
     bits: of a fingerprint, 1 to 16; None for 8, or for as many as the filter has that is added to or compacted.
     key: `hxpx`, the keys of maps, or `urir`, with queries.
     made: when it is, 14 digits in UTC, for the header; nothing is said if it is None, so that the same index makes the
-        same file on every day.
+        same file on every day. A filter of maps is as old as the oldest of them that says when it was made.
     """
 
     bits: int | None = None
@@ -164,6 +165,11 @@ def choices(wanted: FilterOptions) -> list[str | None]:
     return [",".join(sorted(each)) or None for each in (wanted.status, wanted.mime, wanted.exclude)]
 
 
+def made_of(wanted: FilterOptions, maps: Iterable[Header]) -> str | None:
+    """Return when a filter was made: not after a map that it is made of."""
+    return min(date for date in (wanted.made, *map(updated_at, maps)) if date) if wanted.made else None
+
+
 def _write(
     inputs: Sequence[str | PathLike[str]],
     output: str | PathLike[str],
@@ -175,6 +181,7 @@ def _write(
     report = FilterReport()
     builder = filter_builder(wanted)
     chosen = choices(wanted)
+    maps: list[Header] = []
     # The file gets its name in this thread, which sees Ctrl-C, and is there from the beginning, as `build_map` has it.
     with whole_path(output) as aside:
 
@@ -188,13 +195,14 @@ def _write(
                 column=wanted.column,
                 host=wanted.host,
                 map_like=Header(keys=("surt",), meta={"rules": wanted.rules}),
+                maps=maps,
             )
             report.keys, report.bytes = finish(progress)
 
         def finish(progress: Progress) -> tuple[int, int]:
             file = base.file if base else None
             try:
-                return builder.write(aside, wanted.wanted_bits(), wanted.made, chosen, file, progress)
+                return builder.write(aside, wanted.wanted_bits(), made_of(wanted, maps), chosen, file, progress)
             except InputError as error:
                 # The only thing that is read here.
                 raise InputError(f"{base.path}: {error}" if base else str(error)) from error

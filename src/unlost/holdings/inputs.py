@@ -115,6 +115,7 @@ def count_inputs(
     column: int | None = None,
     host: str | None = None,
     map_like: Header,
+    maps: list[Header] | None = None,
 ) -> None:
     """Count all that the files hold.
 
@@ -122,13 +123,23 @@ def count_inputs(
     column: from 1, the column of a table with tabs that holds the addresses of a list.
     host: whose access log it is, where the log's lines do not tell.
     map_like: the key fields and rules that a map among the files must have.
+    maps: gets the headers of the maps among the files.
 
     Raises InputError for a file that cannot be read at all, and OSError if there is no room for what is written.
     """
     for path in paths:
         name = fspath(path)
         try:
-            _count(name, kind or kind_of(path), counter, report, progress, column, host, map_like, len(paths) == 1)
+            what = kind or kind_of(path)
+            if what == "map":
+                header = map_header_like(name, map_like)
+                # What a map excludes, another input may hold: merging looks at that, counting cannot.
+                is_only = len(paths) == 1
+                report.add(counter.add_map(name, len(header.keys), MAX_LINE_BYTES, is_only, progress), name)
+                if maps is not None:
+                    maps.append(header)
+            else:
+                _count(name, what, counter, report, progress, column, host)
         except OSError as error:
             # Nobody reads those: they are about what is written meanwhile.
             if error.errno in NO_ROOM:
@@ -150,8 +161,6 @@ def _count(
     progress: "Progress",
     column: int | None,
     host: str | None,
-    map_like: Header,
-    is_only: bool,
 ) -> None:
     if kind in ("index", "urls"):
         at = None if column is None else column - 1
@@ -161,10 +170,6 @@ def _count(
         for part in _parts(name):
             tally, damage = counter.add_file(part, progress)
             report.add(tally, part, damage)
-    elif kind == "map":
-        fields = len(map_header_like(name, map_like).keys)
-        # What a map excludes, another input may hold: merging looks at that, counting cannot.
-        report.add(counter.add_map(name, fields, MAX_LINE_BYTES, is_only, progress), name)
     else:
         rows = _captures(name, report.problems) if kind == "archive" else _hits(name, report.problems, host)
         for batch in _batches(rows):

@@ -28,6 +28,7 @@ class Report:
     counted: that are holdings.
     foreign: that are no web pages, such as `dns:` rows.
     filtered: that were left out because of the options.
+    repaired: whose key column disagreed with their URL, so that the key was made from the URL.
     problems: by kind, with the first of each.
     shape: what the map's tree is like and what compacting did; None if it was not compacted.
     """
@@ -36,16 +37,18 @@ class Report:
     counted: int = 0
     foreign: int = 0
     filtered: int = 0
+    repaired: int = field(default=0, kw_only=True)
     problems: Problems = field(default_factory=Problems)
     shape: "MapShape | None" = None
 
     def add(self, tally: "Tally", name: str, damage: str | None = None) -> None:
         """Add what the core counted in one file."""
-        lines, counted, foreign, filtered, problems = tally
+        lines, counted, foreign, filtered, repaired, problems = tally
         self.lines += lines
         self.counted += counted
         self.foreign += foreign
         self.filtered += filtered
+        self.repaired += repaired
         for kind, count, line, offset, example in problems:
             found = ascii(example.decode("utf-8", "replace"))[1:-1][:60]
             message = MESSAGES.get(kind, "no key can be made of it")

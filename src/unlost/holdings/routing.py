@@ -10,6 +10,7 @@ from unlost.errors import InputError, UriError, UsageError
 from unlost.holdings.ageing import REBUILD_AFTER_DAYS
 from unlost.holdings.filter import Filter
 from unlost.holdings.map import Answer, Map
+from unlost.holdings.provenance import updated_at
 from unlost.uri import key
 
 DEFAULT_MAX_AGE = timedelta(days=REBUILD_AFTER_DAYS)
@@ -73,6 +74,8 @@ class Holdings:
     max_age: how old a filter may be and still deny a page that a wildcard of the map covers. It is as old as it says
         that it was made, or else as its last capture; one that says neither is too old, and so is one from the future.
     now: the clock.
+    has_deciding_filters: whether the filters may deny a page that the map lists: those of whole URLs (`urir`), unless
+        the map was made later.
 
     Map and filters must be of the same rows: a filter of pages only denies the pictures that a map of everything has.
     All methods may be called by several threads at once. Raises InputError if they were made by different rules.
@@ -115,6 +118,19 @@ class Holdings:
         self._now = now
         made = [each.made or each.latest for each in self.filters]
         self._dates = [to_datetime(date) if date else None for date in made]
+        self.has_deciding_filters = self._decides()
+
+    def _decides(self) -> bool:
+        """Return whether the filters may deny a page that the map lists.
+
+        The keys of a map have no queries: a line stands for a page with all of them, while filters of whole URLs know
+        each one. They decide, unless the map was made later and may know of newer captures.
+        """
+        if self.map is None or not self.filters or any(each.key != "urir" for each in self.filters):
+            return False
+        date = updated_at(self.map.header)
+        filters_made = [to_datetime(each.made) for each in self.filters if each.made]
+        return date is None or all(to_datetime(date) - made <= _CLOCKS for made in filters_made)
 
     def lookup(self, uri: str | bytes) -> Ruling:
         """Return what is said about a page, given by its address or in its place a SURT. Raises UriError.
@@ -200,9 +216,10 @@ class Holdings:
             return Ruling(answer.key, Verdict.HELD, Reason.MAP, answer)
         if had:
             return Ruling(answer.key, Verdict.HELD, Reason.BOTH, answer)
-        # Whoever lists a page has it; a filter that does not know of it is of another day, or of other rows.
-        if not (answer.matched or "").endswith("*"):
+        is_listed = not (answer.matched or "").endswith("*")
+        # An archive has what its map lists; a filter of pages that lacks it is of another day, or of other rows.
+        if is_listed and not self.has_deciding_filters:
             return Ruling(answer.key, Verdict.PERHAPS_NEWER, Reason.LISTED, answer)
-        if is_old:
+        if is_old and not is_listed:
             return Ruling(answer.key, Verdict.PERHAPS_NEWER, Reason.OLD_FILTER, answer)
         return Ruling(answer.key, Verdict.NOT_HELD, Reason.FILTERED, answer)

@@ -8,7 +8,18 @@ from unlost._core import KeyPolicies
 from unlost.errors import UriError
 from unlost.uri._forms import DEFAULT_RULES
 
-__all__ = ["POLICIES", "KeyPolicies", "Segments", "key", "key_many", "policy_name", "row_key", "segments", "spellings"]
+__all__ = [
+    "POLICIES",
+    "KeyPolicies",
+    "Segments",
+    "alternative_keys",
+    "key",
+    "key_many",
+    "policy_name",
+    "row_key",
+    "segments",
+    "spellings",
+]
 
 POLICIES = _core.POLICIES
 """The 23 policies of the profiling paper; any other `HmPn` works too."""
@@ -41,10 +52,22 @@ def key_many(uris: Iterable[str | bytes], rules: str = DEFAULT_RULES) -> list[st
     return _core.key_many(uris, rules)
 
 
-def row_key(key: str | bytes, uri: str | bytes, rules: str = DEFAULT_RULES) -> str:
-    """Return the key of an index row: of its own key column, or where that is empty or `-`, of its address.
+def alternative_keys(uri: str | bytes, rules: str = DEFAULT_RULES) -> list[str]:
+    """Return the keys that other tools give a URL where they disagree with `key`; nearly always none.
 
-    The address tells the scheme: raises ForeignSchemeError for a `dns:` row even where it bears its host's key.
+    A look-up that does not find a page under its key tries these too. docs/uri.md lists the differences.
+
+    >>> alternative_keys("http://faß.de/"), alternative_keys("http://example.com/")
+    (['de,fass)/'], [])
+    """
+    return _core.alternative_keys(uri, rules)
+
+
+def row_key(key: str | bytes, uri: str | bytes, rules: str = DEFAULT_RULES) -> str:
+    """Return the key of an index row: of its own key column, or where that is empty or `-`, of its URL.
+
+    A key column of a shape on which tools disagree is compared with the URL, and the URL decides. The URL also has the
+    scheme: raises ForeignSchemeError for a `dns:` row even if its key is that of a host.
 
     >>> row_key("com,example)/a/", "http://www.example.com/A/")
     'com,example)/a'

@@ -1,11 +1,12 @@
 //! From indexes of any size, sorted or not, to counted keys in order.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, Seek, Write};
 use std::thread;
 
 use super::collect::{Collect, collect_file};
 use super::compact::{Shape, compact};
+use super::filter::DateRange;
 use super::harvest::CountedKeys;
 use super::home::Home;
 use super::pages::pages_of;
@@ -53,6 +54,7 @@ pub struct Builder {
     is_promised_sorted: bool,
     sorter: Sorter,
     totals: Totals,
+    dates: DateRange,
     target: Target,
 }
 
@@ -75,13 +77,20 @@ impl Builder {
             effort,
             is_promised_sorted,
             totals: Totals::default(),
+            dates: DateRange::default(),
             target: Target::None,
         }
     }
 
-    /// Writes the map to a file, behind what is there, what comes in order at once: [`Builder::end`] writes the rest. The
-    /// file must be open for reading too. `bytes` is how many there are to count, to guess from the first what all will
-    /// come to; nothing but time depends on it.
+    /// The dates of the first and the last row that was counted.
+    #[must_use]
+    pub fn dates(&self) -> &DateRange {
+        &self.dates
+    }
+
+    /// Writes the map to a file, what comes in order at once: [`Builder::end`] writes the rest. The file must be open for
+    /// reading too, with nothing in it but a header as long as the final one is expected to be. `bytes` is how many there
+    /// are to count, to guess from the first what all will come to; nothing but time depends on both guesses.
     pub fn begin(&mut self, file: File, bytes: u64) {
         self.target = Target::Waiting(file, bytes);
     }
@@ -138,6 +147,7 @@ impl Builder {
         let mut out = CountedKeys::default();
         tally.lines += 1;
         scanner.row(row, tally, &mut out)?;
+        self.dates.append(&out.dates);
         for entry in out.table.iter() {
             self.totals.add_entry(&entry)?;
             self.sorter.push(&entry)?;
@@ -204,12 +214,15 @@ impl Builder {
         (self.sorter, self.effort)
     }
 
-    /// Ends what [`Builder::begin`] began: the map is whole.
-    pub fn end(mut self, progress: &Progress) -> Result<(), HoldingsError> {
+    /// Ends what [`Builder::begin`] began, with the final header: the map is whole.
+    pub fn end(mut self, header: &[u8], progress: &Progress) -> Result<(), HoldingsError> {
         match std::mem::replace(&mut self.target, Target::None) {
             Target::None => Ok(()),
-            Target::Begun(home) => home.finish(self.sorter, self.totals.text(), progress),
-            Target::Waiting(file, _) => {
+            Target::Begun(home) => home.finish(self.sorter, header, self.totals.text(), progress),
+            Target::Waiting(mut file, _) => {
+                file.set_len(0)?;
+                file.rewind()?;
+                file.write_all(header)?;
                 let mut out = BufWriter::with_capacity(WRITE_BYTES, file);
                 self.finish(progress)?.write(None, &mut out, progress)?;
                 Ok(out.flush()?)
@@ -315,7 +328,9 @@ impl Collect for Collector<'_> {
             totals,
             inner,
             lines,
+            dates,
         } = &mut scanned.harvest;
+        self.builder.dates.append(dates);
         self.builder.totals.append(totals)?;
         self.builder.sorter.push_lines(table, inner.clone(), lines)
     }

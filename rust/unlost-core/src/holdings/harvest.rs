@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::filter::DateRange;
 use super::totals::Totals;
 use super::{Entry, Frequency, HoldingsError, Table};
 use crate::formats::Row;
@@ -16,7 +17,7 @@ pub(super) trait Harvest: Default + Send {
     /// Takes a key, of which so many rows followed each other.
     fn push(&mut self, key: &[u8], count: u64) -> Result<(), HoldingsError>;
 
-    /// Takes the date of a row that is counted. Maps keep none.
+    /// Takes the date of a row that is counted.
     fn see_date(&mut self, _date: &[u8]) {}
 
     /// Takes how long a block is.
@@ -43,6 +44,8 @@ pub(super) struct CountedKeys {
     /// The entries of the inner hosts, and how those are written.
     pub(super) inner: Range<usize>,
     pub(super) lines: Vec<u8>,
+    /// The first and the last capture.
+    pub(super) dates: DateRange,
 }
 
 impl Harvest for CountedKeys {
@@ -51,10 +54,15 @@ impl Harvest for CountedKeys {
         self.totals.clear();
         self.inner = 0..0;
         self.lines.clear();
+        self.dates = DateRange::default();
     }
 
     fn push(&mut self, key: &[u8], count: u64) -> Result<(), HoldingsError> {
         self.table.push(&Entry::new(key, Frequency::of(count)))
+    }
+
+    fn see_date(&mut self, date: &[u8]) {
+        self.dates.see(date);
     }
 
     fn finish(&mut self) -> Result<(), HoldingsError> {

@@ -14,7 +14,7 @@ const MEMORY_BYTES: usize = 1 << 20;
 /// A file with room for the `*` line, of which only the number of its digits has to be guessed.
 pub(super) struct Home {
     file: File,
-    /// Where the room begins, and how large it is.
+    /// Where the room begins, behind the header, and how large it is.
     start: u64,
     room: u64,
 }
@@ -29,16 +29,19 @@ impl Home {
         Ok((Self { file, start, room }, lines))
     }
 
-    /// Puts the total where it belongs. If it does not fit there, or the lines are not where they should be, the map is
-    /// written anew.
+    /// Puts the final header and the total where they belong. If they do not fit there, or the lines are not where they
+    /// should be, the map is written again.
     pub(super) fn finish(
         mut self,
         mut sorter: Sorter,
+        header: &[u8],
         totals: Vec<u8>,
         progress: &Progress,
     ) -> Result<(), HoldingsError> {
-        if totals.len() as u64 == self.room && sorter.came_home()? && self.is_total_first()? {
-            self.file.seek(SeekFrom::Start(self.start))?;
+        let fits = header.len() as u64 == self.start && totals.len() as u64 == self.room;
+        if fits && sorter.came_home()? && self.is_total_first()? {
+            self.file.rewind()?;
+            self.file.write_all(header)?;
             self.file.write_all(&totals)?;
             return Ok(());
         }
@@ -46,8 +49,9 @@ impl Home {
         let mut out = WithTotals::new(&mut text, totals);
         sorter.write_to(&mut out, progress)?;
         out.finish()?;
-        self.file.set_len(self.start)?;
-        self.file.seek(SeekFrom::Start(self.start))?;
+        self.file.set_len(0)?;
+        self.file.rewind()?;
+        self.file.write_all(header)?;
         Ok(text.copy_to(&mut self.file)?)
     }
 
@@ -66,8 +70,17 @@ mod tests {
 
     /// The file of a map with these keys, whose total was expected to be another perhaps.
     fn written(keys: &[&str], expected: u64) -> String {
+        let text = written_behind(b"!????\n", keys, expected);
+        for begun in [&b""[..], b"!a\n", b"!a longer one\n"] {
+            assert_eq!(written_behind(begun, keys, expected), text);
+        }
+        text
+    }
+
+    /// The same, with this in the place of the header until the end.
+    fn written_behind(begun: &[u8], keys: &[&str], expected: u64) -> String {
         let mut file = tempfile::tempfile().expect("disk");
-        file.write_all(b"!head\n").expect("disk");
+        file.write_all(begun).expect("disk");
         let (home, lines) = Home::new(file.try_clone().expect("disk"), expected).expect("disk");
         let mut sorter = Sorter::new(1, 40);
         sorter.set_home(lines);
@@ -76,7 +89,7 @@ mod tests {
             sorter.push(&entry).expect("disk");
         }
         let totals = format!("* {}\n", 4 * keys.len()).into_bytes();
-        home.finish(sorter, totals, &Progress::default())
+        home.finish(sorter, b"!head\n", totals, &Progress::default())
             .expect("disk");
         let mut text = String::new();
         file.rewind().expect("disk");

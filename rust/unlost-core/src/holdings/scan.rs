@@ -6,7 +6,7 @@ use super::order::common_len;
 use super::tally::Tally;
 use super::wanted::Wanted;
 use crate::formats::{Block, Layout, Row, RowShape};
-use crate::uri::{UriError, key_of_row, plain_page, plain_page_from, plain_uri};
+use crate::uri::{UriError, is_disputed, key_of_row, plain_page, plain_page_from, plain_uri};
 
 /// Reads blocks of one file.
 pub(super) struct Scanner<'a> {
@@ -261,13 +261,14 @@ impl Scanner<'_> {
         current.stem.clear();
         current.plain = 0;
         match self.write_key(row, is_web, known, current) {
-            Ok(()) if self.wanted.leaves_out(&current.key) => {
+            Ok(_) if self.wanted.leaves_out(&current.key) => {
                 tally.filtered += 1;
                 current.stem.clear();
             }
-            Ok(()) => {
+            Ok(is_repaired) => {
                 current.count = 1;
                 tally.counted += 1;
+                tally.repaired += u64::from(is_repaired);
                 harvest.see_date(row.date);
                 if H::READS_ROWS {
                     harvest.see_row(row);
@@ -286,15 +287,17 @@ impl Scanner<'_> {
         Ok(None)
     }
 
-    /// Brings a row's key to its one form. So many of its first bytes are known to be plain.
+    /// Brings a row's key to its one form. So many of its first bytes are known to be plain. Returns whether the key column
+    /// was repaired.
     fn write_key(
         &self,
         row: &Row<'_>,
         is_web: bool,
         known: usize,
         current: &mut Current,
-    ) -> Result<(), UriError> {
+    ) -> Result<bool, UriError> {
         current.any_query = false;
+        let mut is_repaired = false;
         // Most keys are normal already, and most addresses those of web pages.
         match plain_uri(row.key, known) {
             Some(plain) if is_web => {
@@ -303,7 +306,7 @@ impl Scanner<'_> {
                 current.note_plain(row.key);
             }
             _ => {
-                key_of_row(row.key, &row.url, self.wanted.rules, &mut current.key)?;
+                is_repaired = key_of_row(row.key, &row.url, self.wanted.rules, &mut current.key)?;
                 if speaks_for_itself(row.key) {
                     current.stem.extend_from_slice(row.key);
                 }
@@ -318,7 +321,7 @@ impl Scanner<'_> {
             current.key.push(b' ');
             current.key.extend_from_slice(year(row.date));
         }
-        Ok(())
+        Ok(is_repaired)
     }
 }
 
@@ -338,11 +341,9 @@ fn note_order<H>(key: &[u8], out: &mut Scanned<H>) {
     out.last.extend_from_slice(key);
 }
 
-/// Whether rows with this key column have the same key whatever their addresses are. Without a host in it, with a port
-/// that may be part of an IPv6 address, or with two question marks, the address may have been asked.
+/// Whether rows with this key column have the same key whatever their URLs are.
 fn speaks_for_itself(key: &[u8]) -> bool {
-    memchr::memchr2(b')', b':', key).is_some_and(|end| end > 0 && key[end] == b')')
-        && memchr::memchr_iter(b'?', key).nth(1).is_none()
+    memchr::memchr(b')', key).is_some_and(|end| end > 0) && !is_disputed(key)
 }
 
 /// The year of a date, `-` if it has none: a page must not be lost for that.

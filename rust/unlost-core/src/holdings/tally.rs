@@ -26,6 +26,8 @@ pub struct Tally {
     pub foreign: u64,
     /// Those that the filters leave out.
     pub filtered: u64,
+    /// Those whose key column was replaced by the key of their URL.
+    pub repaired: u64,
     /// Those that could not be read, by kind.
     pub problems: BTreeMap<&'static str, Trouble>,
 }
@@ -62,5 +64,6 @@ impl Tally {
         self.counted += next.counted;
         self.foreign += next.foreign;
         self.filtered += next.filtered;
+        self.repaired += next.repaired;
     }
 }

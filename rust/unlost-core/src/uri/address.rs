@@ -1,12 +1,14 @@
 //! From untrusted bytes to a parsed web address.
 
 use std::borrow::Cow;
+use std::net::Ipv4Addr;
 
 use memchr::memmem;
 use url::{Host, ParseError, Position, Url};
 
 use super::UriError;
 use super::escape::push_escape;
+use super::host::is_www;
 
 /// Longer addresses are refused. Chromium does not navigate past 2 MB; no archive can have captured more.
 pub const MAX_BYTES: usize = 2 << 20;
@@ -144,6 +146,10 @@ fn parse(text: &[u8]) -> Result<Url, UriError> {
     } else {
         Url::parse(&format!("http://{text}"))
     };
+    let parsed = parsed.or_else(|error| {
+        let shorter = without_www_before_ipv4(&text).ok_or(error)?;
+        Url::parse(&shorter)
+    });
     parsed.map_err(|error| match error {
         ParseError::EmptyHost => UriError::NoHost,
         ParseError::InvalidPort => UriError::BadPort,
@@ -151,6 +157,33 @@ fn parse(text: &[u8]) -> Result<Url, UriError> {
             reason: error.to_string(),
         },
     })
+}
+
+/// The URL without the `www` of a host such as `www.192.0.2.7`. Browsers refuse that host, but crawlers have captured it,
+/// and every index drops the `www`.
+fn without_www_before_ipv4(text: &str) -> Option<String> {
+    let (scheme, rest) = match split_scheme(text.as_bytes()) {
+        Some((scheme, rest)) if has_web_scheme(text.as_bytes()) => (
+            std::str::from_utf8(scheme).ok()?,
+            std::str::from_utf8(rest).ok()?,
+        ),
+        _ => ("http", text),
+    };
+    let rest = rest.trim_start_matches(['/', '\\']);
+    let (authority, tail) = rest.split_at(rest.find(['/', '\\', '?', '#']).unwrap_or(rest.len()));
+    let host_and_port = authority.rsplit('@').next()?.to_ascii_lowercase();
+    let (mut name, port) = match host_and_port.split_once(':') {
+        Some((name, port)) => (name, format!(":{port}")),
+        None => (host_and_port.as_str(), String::new()),
+    };
+    while let Some((label, shorter)) = name.split_once('.') {
+        if !is_www(label.as_bytes()) {
+            break;
+        }
+        name = shorter;
+    }
+    let address: Ipv4Addr = name.parse().ok()?;
+    Some(format!("{scheme}://{address}{port}{tail}"))
 }
 
 /// The scheme of an address that is not a web page (`dns:`, `warcinfo:`, `mailto:`, `ftp:` …), in lower case.
@@ -192,7 +225,7 @@ fn split_scheme(text: &[u8]) -> Option<(&[u8], &[u8])> {
     (text[end] == b':').then(|| (&text[..end], &text[end + 1..]))
 }
 
-fn has_web_scheme(text: &[u8]) -> bool {
+pub(super) fn has_web_scheme(text: &[u8]) -> bool {
     split_scheme(text).is_some_and(|(scheme, _)| {
         scheme.eq_ignore_ascii_case(b"http") || scheme.eq_ignore_ascii_case(b"https")
     })
@@ -275,6 +308,24 @@ mod tests {
                 assert_eq!(forms[0], forms[1], "{text}");
             }
         }
+    }
+
+    #[test]
+    fn www_before_an_ip_address_is_dropped() {
+        for (text, expected) in [
+            ("http://www.170.245.7.15/a", "http://170.245.7.15/a"),
+            (
+                "https://me@WWW2.www.170.245.7.15:8080/?a",
+                "https://170.245.7.15:8080/?a",
+            ),
+            ("www.170.245.7.15", "http://170.245.7.15/"),
+        ] {
+            let mut out = Vec::new();
+            let address = Address::read(text.as_bytes()).expect("an address");
+            canonical(&address, RuleSet::Wayback, &mut out).expect("canonical");
+            assert_eq!(out.escape_ascii().to_string(), expected, "{text}");
+        }
+        assert!(Address::read(b"http://www.256.1.1.1/").is_err());
     }
 
     #[test]

@@ -24,40 +24,72 @@ pub fn surt_of_uri(text: &[u8], rules: RuleSet, out: &mut Vec<u8>) -> Result<(),
     write(text, rules, Use::Surt, out)
 }
 
-/// Appends the key of an index row: of its own key column where that holds one, else of its address.
+/// Appends the key of an index row: of its own key column where that has one, else of its URL. Returns whether the key
+/// column was repaired.
 ///
-/// The scheme is told by the address: a `dns:` row may bear its host's key and is still not a page.
+/// A key column of a shape on which tools disagree is compared with the row's URL, and where they differ the URL decides.
+/// The scheme is that of the URL: a `dns:` row may have its host's key and still is not a page.
 pub fn key_of_row(
     key: &[u8],
     uri: &[u8],
     rules: RuleSet,
     out: &mut Vec<u8>,
-) -> Result<(), UriError> {
+) -> Result<bool, UriError> {
     if let Some(scheme) = foreign_scheme(uri) {
         return Err(UriError::Foreign { scheme });
     }
-    let unusable = matches!(key, b"" | b"-") || is_ambiguous_ipv6(key) || hides_its_query(key, uri);
-    if unusable {
-        key_of_uri(uri, rules, out)
-    } else {
-        normal_key(key, rules, out)
+    if matches!(key, b"" | b"-") {
+        return key_of_uri(uri, rules, out).map(|()| false);
     }
+    if uri.is_empty() || !is_disputed(key) {
+        return normal_key(key, rules, out).map(|()| false);
+    }
+    let start = out.len();
+    let own = normal_key(key, rules, out);
+    if matches!(own, Err(UriError::NotSurt | UriError::NoHost)) {
+        return own.map(|()| false); // damage, and no other spelling of a key
+    }
+    let mut of_url = Vec::with_capacity(uri.len());
+    let is_repaired = key_of_uri(uri, rules, &mut of_url).is_ok()
+        // Indexes lower-case their keys whatever the rules are.
+        && !of_url.eq_ignore_ascii_case(&out[start..]);
+    if !is_repaired {
+        return own.map(|()| false);
+    }
+    out.truncate(start);
+    out.extend_from_slice(&of_url);
+    Ok(true)
 }
 
-/// Whether an escaped `?` of the address was decoded in the key, so that it cannot be told where the query, which is
-/// sorted, begins.
-fn hides_its_query(key: &[u8], uri: &[u8]) -> bool {
-    memchr::memchr_iter(b'?', key).nth(1).is_some() && uri.contains(&b'%')
+/// Whether tools disagree on keys of this shape, so that the URL has to be consulted: a host that is an IP address, has a
+/// port, or has anything but letters, digits, `-` and `_` in its labels; punycode; a port after the host's `)`; `..` in the
+/// path; two question marks, of which the first may have been escaped.
+///
+/// A plain key, as [`super::plain_uri`] recognises it, is never of such a shape.
+#[must_use]
+pub fn is_disputed(key: &[u8]) -> bool {
+    let end = memchr::memchr2(b')', b'/', key).unwrap_or(key.len());
+    let (host, tail) = key.split_at(end);
+    let is_surt = tail.first() == Some(&b')');
+    let is_plain = |byte: &u8| {
+        byte.is_ascii_alphanumeric()
+            || matches!(byte, b'-' | b'_')
+            || *byte == if is_surt { b',' } else { b'.' }
+    };
+    let top = if is_surt { host.first() } else { host.last() };
+    let has_plain_host = host.iter().all(is_plain)
+        && top.is_some_and(|byte| !byte.is_ascii_digit())
+        && memchr::memmem::find(host, b"xn--").is_none();
+    !has_plain_host
+        || tail.get(1) == Some(&b':')
+        || has_parent_segment(tail)
+        || memchr::memchr_iter(b'?', tail).nth(1).is_some()
 }
 
-/// Whether a key has an IPv6 address without brackets for its host, so that its last group may be a port.
-fn is_ambiguous_ipv6(key: &[u8]) -> bool {
-    let host_end = memchr::memchr(b')', key).unwrap_or(0);
-    let host = &key[..host_end];
-    memchr::memchr_iter(b':', host).nth(1).is_some()
-        && host
-            .iter()
-            .all(|byte| matches!(byte, b':' | b'.' | b',') || byte.is_ascii_hexdigit())
+/// Whether a path may have a `..` in it, escaped or not.
+pub(super) fn has_parent_segment(tail: &[u8]) -> bool {
+    tail.windows(3)
+        .any(|part| part == b"/.." || part.eq_ignore_ascii_case(b"%2e"))
 }
 
 /// Appends the normal form of an index's own key. A normal key stays as it is. Old indexes keep addresses without their
@@ -74,10 +106,17 @@ fn write(text: &[u8], rules: RuleSet, usage: Use, out: &mut Vec<u8>) -> Result<(
     let start = out.len();
     let result = match split_surt(text) {
         Some(_) if text.len() > MAX_BYTES => Err(UriError::TooLong),
-        Some((host_and_port, tail)) => write_host(host_and_port, usage, out).and_then(|()| {
-            out.push(b')');
-            tail::write(tail, rules, usage, out)
-        }),
+        Some((host_and_port, tail)) => {
+            let (port, tail) = split_port(tail);
+            let host = match port {
+                b"" => write_host(host_and_port, usage, out),
+                _ => write_host(&[host_and_port, port].concat(), usage, out),
+            };
+            host.and_then(|()| {
+                out.push(b')');
+                tail::write(tail, rules, usage, out)
+            })
+        }
         None => Address::read(text).and_then(|address| surt::write(&address, rules, usage, out)),
     };
     if result.is_err() {
@@ -116,6 +155,14 @@ pub fn spellings(key: &[u8]) -> Vec<Vec<u8>> {
         }
         forwards.push(b')');
         hosts.push(forwards);
+    }
+    if let Some(port) = segments.port() {
+        // OutbackCDX writes the port after the host.
+        let end = [b"):", port].concat();
+        for i in 0..hosts.len() {
+            let bare = hosts[i].len() - port.len() - b":)".len();
+            hosts.push([&hosts[i][..bare], &end].concat());
+        }
     }
     let tail = unescaped(segments.tail());
     let path_len = memchr::memchr(b'?', &tail).unwrap_or(tail.len());
@@ -162,6 +209,18 @@ fn split_surt(text: &[u8]) -> Option<(&[u8], &[u8])> {
     is_surt.then(|| (host_and_port, &text[end + 1..]))
 }
 
+/// The port that OutbackCDX writes after the host's `)`, with its colon, and what follows it: `com,a):8080/x`.
+fn split_port(tail: &[u8]) -> (&[u8], &[u8]) {
+    let Some(rest) = tail.strip_prefix(b":") else {
+        return (&[], tail);
+    };
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    match rest.get(digits) {
+        None | Some(b'/' | b'?') => tail.split_at(1 + digits),
+        _ => (&[], tail),
+    }
+}
+
 /// Whether a colon ends a scheme here, and is neither a port's nor part of an IPv6 address.
 fn has_scheme(host_and_port: &[u8]) -> bool {
     match memchr::memchr(b':', host_and_port) {
@@ -200,6 +259,9 @@ mod tests {
             ("com,wwwexample)/", "com,wwwexample)/"),
             ("com,example:8080)/a/?b", "com,example:8080)/a?b"),
             ("com,example:)/", "com,example)/"),
+            ("com,example):8080/a/?b", "com,example:8080)/a?b"),
+            ("com,example):8080", "com,example:8080)/"),
+            ("1.2.3.4):81/a", "4,3,2,1:81)/a"),
             ("4,3,2,1)/a", "4,3,2,1)/a"),
             ("1.2.3.4)/a", "4,3,2,1)/a"),
             ("1.2.3.4:81)/a", "4,3,2,1:81)/a"),
@@ -246,6 +308,66 @@ mod tests {
         )
         .expect("page");
         assert_eq!(out, b"com,example)/a");
+    }
+
+    #[test]
+    fn the_url_decides_where_tools_disagree() {
+        for (key, url, expected, is_repaired) in [
+            (
+                "com,a):8080/x",
+                "http://a.com:8080/x",
+                "com,a:8080)/x",
+                false,
+            ),
+            ("com,a:80)/x", "http://a.com:80/x", "com,a)/x", true),
+            ("com,a:80)/x", "https://a.com:80/x", "com,a:80)/x", false),
+            ("com,a:80)/x", "", "com,a:80)/x", false),
+            ("com,a:443)/x", "https://a.com/x", "com,a)/x", true),
+            (
+                "170.245.7.15)/",
+                "http://www.170.245.7.15/",
+                "15,7,245,170)/",
+                false,
+            ),
+            (
+                "15,7,245,170,www)/",
+                "http://www.170.245.7.15/",
+                "15,7,245,170)/",
+                false,
+            ),
+            (
+                "de,stra\u{df}e)/",
+                "http://stra\u{df}e.de/",
+                "de,xn--strae-oqa)/",
+                false,
+            ),
+            (
+                "de,xn--strae-oqa)/",
+                "http://stra\u{df}e.de/",
+                "de,xn--strae-oqa)/",
+                false,
+            ),
+            (
+                "com,a)/a%2fb/../x",
+                "http://a.com/a%2Fb/../x",
+                "com,a)/x",
+                true,
+            ),
+            ("com\\x,a)/", "http://a.com\\x", "com,a)/x", true),
+            ("com,a(b))/", "http://a(b).com/", "com,a%28b%29)/", true),
+            (
+                "com,a(b):81)/",
+                "http://a(b).com:81/",
+                "com,a%28b%29:81)/",
+                true,
+            ),
+            ("1,1,1,256)/", "http://256.1.1.1/", "1,1,1,256)/", false),
+        ] {
+            let mut out = b"before".to_vec();
+            let repaired = key_of_row(key.as_bytes(), url.as_bytes(), RuleSet::Wayback, &mut out);
+            assert_eq!(repaired, Ok(is_repaired), "{key} {url}");
+            assert_eq!(out[6..].escape_ascii().to_string(), expected, "{key} {url}");
+        }
     }
 
     #[test]

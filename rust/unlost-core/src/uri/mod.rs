@@ -8,6 +8,7 @@
 //! ```
 
 mod address;
+mod alternatives;
 mod error;
 mod escape;
 mod host;
@@ -24,9 +25,11 @@ mod surt_host;
 mod tail;
 
 pub use address::{Address, MAX_BYTES, foreign_scheme};
+pub use alternatives::alternative_keys;
 pub use error::UriError;
 pub use key::{
-    key_of_row, key_of_uri, looks_like_surt, normal_key, page_of_uri, spellings, surt_of_uri,
+    is_disputed, key_of_row, key_of_uri, looks_like_surt, normal_key, page_of_uri, spellings,
+    surt_of_uri,
 };
 pub use name::name;
 pub use plain::{plain_page, plain_page_from, plain_uri};

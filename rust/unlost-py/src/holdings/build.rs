@@ -10,6 +10,7 @@ use unlost_core::formats::Row;
 use unlost_core::holdings::{self, Builder, Effort, HoldingsError, MapReader, Tally};
 
 use super::convert::{self, MapShape, PyCompaction, PyTally, raise};
+use super::filter::digits;
 use super::once::{Fed, Once};
 
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -167,9 +168,9 @@ impl MapBuilder {
         result.map_err(|error| raise(py, error))
     }
 
-    /// Begins to write the map to a file that is there already, behind its headers, while its lines are being counted:
-    /// `end` ends it. Says no, and does nothing, for devices and pipes. `size` is how many bytes there are to count, for
-    /// the sake of speed alone.
+    /// Begins to write the map to a file that is there already, while its lines are being counted: `end` ends it. Says no,
+    /// and does nothing, for devices and pipes. `headers` is as long as those that `end` gets are expected to be, and
+    /// `size` is how many bytes there are to count; both for the sake of speed alone.
     fn begin(&self, py: Python<'_>, path: PathBuf, headers: Vec<u8>, size: u64) -> PyResult<bool> {
         self.0.with(py, |builder| {
             if !path.metadata()?.is_file() {
@@ -182,10 +183,15 @@ impl MapBuilder {
         })
     }
 
-    /// Ends what `begin` began.
-    fn end(&self, py: Python<'_>, progress: &Progress) -> PyResult<()> {
+    /// The dates of the first and the last capture that was counted, 14 digits each.
+    fn dates(&self, py: Python<'_>) -> PyResult<Option<(String, String)>> {
+        self.0.with(py, |builder| Ok(digits(builder.dates())))
+    }
+
+    /// Ends what `begin` began, with the final headers.
+    fn end(&self, py: Python<'_>, headers: &[u8], progress: &Progress) -> PyResult<()> {
         let builder = self.0.take()?;
-        py.detach(|| builder.end(&progress.0))
+        py.detach(|| builder.end(headers, &progress.0))
             .map_err(|error| raise(py, error))
     }
 

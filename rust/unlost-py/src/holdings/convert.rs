@@ -76,8 +76,9 @@ pub fn effort(
     }
 }
 
-/// Lines, counted, foreign, filtered; then kind, count, line, offset and example of each problem.
+/// Lines, counted, foreign, filtered, repaired; then kind, count, line, offset and example of each problem.
 pub type PyTally = (
+    u64,
     u64,
     u64,
     u64,
@@ -104,6 +105,7 @@ pub fn tally(tally: Tally) -> PyTally {
         tally.counted,
         tally.foreign,
         tally.filtered,
+        tally.repaired,
         problems,
     )
 }

@@ -8,7 +8,7 @@ use std::thread::available_parallelism;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyList};
 use unlost_core::holdings::filter::{
-    self, DateRange, FilterError, Header, has_each, has_each_line, has_each_uri,
+    self, DateRange, FilterError, Header, has_each, has_each_line, has_each_uri, has_uri,
 };
 use unlost_core::mapping::Mapping;
 use unlost_core::texts::Texts;
@@ -134,13 +134,10 @@ impl FilterFile {
 
     fn lookup(&self, uri: &Bound<'_, PyAny>) -> PyResult<bool> {
         let py = uri.py();
-        let hash = self
-            .0
-            .kind()
-            .hash_uri(&text(uri)?, self.0.rules(), &mut Vec::new())
-            .map_err(|error| raise_uri(py, &error))?;
-        py.detach(|| self.0.has(hash))
-            .map_err(|error| refuse(py, &error))
+        let question = text(uri)?;
+        py.detach(|| has_uri(&self.0, &question, &mut Vec::new()))
+            .map_err(|error| refuse(py, &error))?
+            .map_err(|error| raise_uri(py, &error))
     }
 
     #[pyo3(signature = (uris, threads=None))]

@@ -1,6 +1,7 @@
 """Pieces of files counted by the core, whatever is made of them."""
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Protocol
 
@@ -12,6 +13,7 @@ from unlost.holdings.inputs import map_header_like
 from unlost.holdings.rows import RowOptions
 from unlost.holdings.spark.engine import Engine
 from unlost.holdings.spark.pieces import Files, Piece, read_files, read_parquet
+from unlost.holdings.spark.rows import Note
 
 if TYPE_CHECKING:
     from unlost import _core
@@ -40,15 +42,32 @@ def count_piece(
     options: RowOptions,
     *,
     is_only: bool,
+    maps: list[str] | None = None,
 ) -> "Tally":
-    """Count what a piece of a file holds, and return what became of its lines. Raises InputError."""
+    """Count what a piece of a file holds, and return what became of its lines. Raises InputError.
+
+    maps: gets the `!meta` of a map, as JSON.
+    """
     if piece.kind != "map":
         return count_rows(piece, builder, options)
     try:
-        fields = len(map_header_like(str(piece.path), like).keys)
-        return builder.add_map(piece.path, fields, MAX_LINE_BYTES, is_only, Progress())
+        header = map_header_like(str(piece.path), like)
+        if maps is not None:
+            maps.append(json.dumps(header.meta))
+        return builder.add_map(piece.path, len(header.keys), MAX_LINE_BYTES, is_only, Progress())
     except InputError as error:
         raise _named(piece, error) from error
+
+
+def headers_of(notes: Iterable[Note]) -> list[Header]:
+    """Return what the maps say about themselves that were counted, some of them more than once."""
+    return [Header(meta=json.loads(text)) for note in notes for text in note.maps]
+
+
+def joined_dates(notes: Iterable[Note]) -> tuple[str, str] | None:
+    """Return the dates of the first and the last capture of all that was counted."""
+    found = [note.dates for note in notes if note.dates]
+    return (min(first for first, _ in found), max(last for _, last in found)) if found else None
 
 
 def count_rows(piece: Piece, builder: _CountsFiles, options: RowOptions) -> "Tally":
@@ -59,9 +78,9 @@ def count_rows(piece: Piece, builder: _CountsFiles, options: RowOptions) -> "Tal
     except InputError as error:
         raise _named(piece, error) from error
     if piece.has_hint:
-        lines, counted, foreign, filtered, problems = tally
+        lines, counted, foreign, filtered, repaired, problems = tally
         is_foreign = hint_is_foreign(options)
-        tally = (lines, counted, foreign - is_foreign, filtered - (not is_foreign), problems)
+        tally = (lines, counted, foreign - is_foreign, filtered - (not is_foreign), repaired, problems)
     return tally
 
 

@@ -205,11 +205,12 @@ def add_tallies(notes: Sequence[Note], files: Files, report: Report) -> None:
 
     every = sorted((tally for note in notes for tally in note.tallies), key=lambda each: each[:2])
     for source, start, added, added_lines, tally in every:
-        lines, counted, foreign, filtered, problems = tally
+        lines, counted, foreign, filtered, repaired, problems = tally
         report.lines += lines - added_lines
         report.counted += counted
         report.foreign += foreign
         report.filtered += filtered
+        report.repaired += repaired
         for kind, count, line, offset, example in problems:
             found = ascii(example.decode("utf-8", "replace"))[1:-1][:60]
             message = f"{MESSAGES.get(kind, 'no key can be made of it')}: `{found}`"

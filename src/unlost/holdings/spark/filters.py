@@ -11,8 +11,8 @@ from unlost import _core
 from unlost._core import Progress
 from unlost.formats.output import whole_path
 from unlost.formats.ukvs import Header
-from unlost.holdings.filtering import FilterOptions, FilterReport, choices, filter_builder
-from unlost.holdings.spark.counting import count_piece, read_inputs
+from unlost.holdings.filtering import FilterOptions, FilterReport, choices, filter_builder, made_of
+from unlost.holdings.spark.counting import count_piece, headers_of, joined_dates, read_inputs
 from unlost.holdings.spark.engine import Engine, add_tallies
 from unlost.holdings.spark.files import empty, folder
 from unlost.holdings.spark.pieces import Piece
@@ -38,7 +38,7 @@ class HashPieces:
         builder = filter_builder(replace(self.options, threads=1))
         like = Header(keys=("surt",), meta={"rules": self.options.rules})
         for piece in pieces:
-            tally = count_piece(piece, builder, like, self.options, is_only=self.is_only)
+            tally = count_piece(piece, builder, like, self.options, is_only=self.is_only, maps=note.maps)
             note.tallies.append((piece.source, piece.start, piece.added, piece.added_lines, tally))
         with folder() as place:
             path = empty(Path(place, "hashes"))
@@ -182,8 +182,8 @@ def build_filter(
                 wanted.key == "urir",
                 wanted.wanted_bits(),
                 report.keys,
-                _dates([note.dates for note in hashed.notes if note.dates]),
-                wanted.made,
+                joined_dates(hashed.notes),
+                made_of(wanted, headers_of(hashed.notes)),
                 choices(wanted),
                 b"".join(directory),
                 size,
@@ -195,7 +195,3 @@ def build_filter(
         made.forget()
         report.bytes = len(head) + size
     return report
-
-
-def _dates(found: Sequence[tuple[str, str]]) -> tuple[str, str] | None:
-    return (min(first for first, _ in found), max(last for _, last in found)) if found else None

@@ -11,16 +11,17 @@ from unlost._core import Progress
 from unlost.errors import UsageError
 from unlost.formats.lines import MAX_LINE_BYTES
 from unlost.formats.output import whole_path
-from unlost.formats.ukvs import header_lines
+from unlost.formats.ukvs import Header, header_lines
 from unlost.holdings.build import EXCLUDABLE, MapOptions, map_builder
 from unlost.holdings.compaction import NO_LIMIT, Compaction, compacted_header
+from unlost.holdings.provenance import captures_of, described, inputs_of, oldest_update
 from unlost.holdings.report import Report
 from unlost.holdings.spark.bounds import Level
-from unlost.holdings.spark.counting import count_piece, read_inputs
+from unlost.holdings.spark.counting import count_piece, headers_of, joined_dates, read_inputs
 from unlost.holdings.spark.engine import CutLines, Engine, Stage, add_tallies, check_order
 from unlost.holdings.spark.files import chunks, empty, folder, samples, with_totals, without_totals
 from unlost.holdings.spark.map_reading import ReadMaps, read_headers
-from unlost.holdings.spark.pieces import Piece, read_files
+from unlost.holdings.spark.pieces import Files, Piece, read_files
 from unlost.holdings.spark.rows import PLACES, Edges, Note, Row
 
 if TYPE_CHECKING:
@@ -49,8 +50,10 @@ class CountPieces:
         for piece in pieces:
             if self.options.sorted and piece.kind == "index":
                 note.edges.append(_edges(piece))
-            tally = count_piece(piece, builder, self.options.header(), self.options, is_only=self.is_only)
+            header = self.options.header()
+            tally = count_piece(piece, builder, header, self.options, is_only=self.is_only, maps=note.maps)
             note.tallies.append((piece.source, piece.start, piece.added, piece.added_lines, tally))
+        note.dates = builder.dates()
         with folder() as place:
             counted = empty(Path(place, "counts"))
             builder.write_counts(counted, Progress())
@@ -134,6 +137,7 @@ def build_map(
 ) -> Report:
     """Write the map of what the inputs hold, as `unlost.holdings.build_map` does, byte for byte.
 
+    Only the header's `inputs` are left out unless all inputs are files of this machine: others are not read here.
     inputs: names as Spark takes them; see `unlost.holdings.spark.pieces`. columns: of Parquet files.
     Raises InputError for an input that cannot be read, ClusterError if the cluster gives up; nothing is written then.
     """
@@ -158,8 +162,18 @@ def build_map(
         if second is not None:
             stage = _part_by_part(engine, stage, "domain", second, CompactPart(fields, second.curves()))
         is_everything = compaction is not None and "*" in compaction.rollup
-        write_parts(aside, header_lines(wanted.header()), totals, stage, is_everything=is_everything)
+        head = header_lines(_header(wanted, counted.notes, files))
+        write_parts(aside, head, totals, stage, is_everything=is_everything)
     return report
+
+
+def _header(wanted: MapOptions, notes: Sequence[Note], files: Files) -> Header:
+    """Return the header of a map that was built."""
+    maps = headers_of(notes)
+    made = oldest_update(maps, wanted.made) if wanted.made else None
+    is_local = all(name.startswith("file:") for name in files.names)
+    digests = inputs_of(map(files.shown, range(len(files.names)))) if wanted.made and is_local else []
+    return described(wanted.header(), made, captures_of(maps, joined_dates(notes)), digests)
 
 
 def _steps(compaction: Compaction | None) -> tuple[Compaction | None, Compaction | None]:

@@ -65,7 +65,8 @@ class Note:
     totals: `*` lines: by source what files state, and what their lines come to.
     apart: lines that every part has to know, by source.
     counts: numbers, by name.
-    dates: of the first and the last capture, for filters.
+    dates: of the first and the last capture.
+    maps: the headers' `!meta` of maps that were read, as JSON.
     failure: what a user is told, and the name of its class, if the input is at fault. Trying again would not help.
     """
 
@@ -77,6 +78,7 @@ class Note:
     apart: dict[int, bytes] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     dates: tuple[str, str] | None = None
+    maps: list[str] = field(default_factory=list)
     failure: tuple[str, str] | None = None
 
     def row(self) -> Row:

@@ -7,7 +7,7 @@ use super::hash::xxh64;
 use super::hashes::joined;
 use super::header::KeyKind;
 use crate::holdings::key_lines::{key_lines, shares};
-use crate::uri::{RuleSet, UriError, key_of_uri};
+use crate::uri::{RuleSet, UriError, alternative_keys, key_of_uri};
 
 /// A thread's start costs as much as some thousand hashes: fewer are not worth one.
 const MIN_HASHES: usize = 16_384;
@@ -39,6 +39,27 @@ impl KeyKind {
         key_of_uri(uri, rules, room)?;
         Ok(self.hash_normal(room))
     }
+}
+
+/// Whether a filter has the page of a URL, by the URL's own key or by one that other tools give it; inside, what is wrong
+/// with the URL. `room` is memory to use again.
+pub fn has_uri<B: AsRef<[u8]>>(
+    filter: &Filter<B>,
+    uri: &[u8],
+    room: &mut Vec<u8>,
+) -> Result<Result<bool, UriError>, FilterError> {
+    let (kind, rules) = (filter.kind(), filter.rules());
+    let hash = match kind.hash_uri(uri, rules, room) {
+        Ok(hash) => hash,
+        Err(error) => return Ok(Err(error)),
+    };
+    let mut is_held = filter.has(hash)?;
+    if !is_held {
+        for key in alternative_keys(uri, rules) {
+            is_held = is_held || filter.has(kind.hash_normal(&key))?;
+        }
+    }
+    Ok(Ok(is_held))
 }
 
 /// One answer for each hash, in their order.
@@ -80,18 +101,12 @@ pub fn has_each_uri<B: AsRef<[u8]> + Sync, Q: AsRef<[u8]> + Sync>(
     questions: &[Q],
     threads: usize,
 ) -> Result<Vec<Result<bool, UriError>>, FilterError> {
-    let (kind, rules) = (filter.kind(), filter.rules());
     let share = questions.len().div_ceil(threads.max(1)).max(MIN_URIS);
     let answers = |part: &[Q]| {
         let mut room = Vec::new();
-        let each =
-            part.iter().map(
-                |question| match kind.hash_uri(question.as_ref(), rules, &mut room) {
-                    Ok(hash) => filter.has(hash).map(Ok),
-                    Err(error) => Ok(Err(error)),
-                },
-            );
-        each.collect()
+        part.iter()
+            .map(|question| has_uri(filter, question.as_ref(), &mut room))
+            .collect()
     };
     if questions.len() <= share {
         return answers(questions);

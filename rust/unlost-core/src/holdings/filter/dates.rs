@@ -28,7 +28,7 @@ impl DateRange {
 
     /// Takes the date of a row; one that is none changes nothing.
     #[inline]
-    pub(super) fn see(&mut self, date: &[u8]) {
+    pub(in crate::holdings) fn see(&mut self, date: &[u8]) {
         // Nearly all lie between two days that are known, and need not be read.
         if let (Some(day), Some(first), Some(last)) = (
             date.first_chunk::<8>(),
@@ -51,7 +51,7 @@ impl DateRange {
     }
 
     /// Takes all that another one saw.
-    pub(super) fn append(&mut self, other: &Self) {
+    pub(in crate::holdings) fn append(&mut self, other: &Self) {
         self.first = self.first.min(other.first);
         self.last = self.last.max(other.last);
     }

@@ -16,7 +16,7 @@ mod hash;
 mod hashes;
 mod header;
 
-pub use ask::{has_each, has_each_line, has_each_uri};
+pub use ask::{has_each, has_each_line, has_each_uri, has_uri};
 pub use build::{FilterBuilder, filter_head, make_partitions, partitions_of};
 pub use dates::DateRange;
 pub use file::{Filter, FilterError};

@@ -125,6 +125,16 @@ impl Answers {
         answers
     }
 
+    /// Replaces one of them by the only one of others.
+    pub(super) fn replace(&mut self, i: usize, other: &Self) {
+        if let Ok(answer) = other.get(0) {
+            let key = self.append(answer.key);
+            let found = answer.found;
+            let found = found.map(|(matched, frequency)| (self.append(matched), frequency));
+            self.kept[i] = Ok(Kept { key, found });
+        }
+    }
+
     /// Keeps what was found for one of them.
     pub(super) fn keep(&mut self, i: usize, matched: &[u8], frequency: Frequency) {
         let piece = self.append(matched);

@@ -9,6 +9,7 @@ use super::answers::{Answers, Asked};
 use super::samples::Head;
 use super::{MemoryMap, NotSorted, TextMap, memory};
 use crate::texts::Texts;
+use crate::uri::alternative_keys;
 
 /// Answers that share one piece of memory. All groups of a batch but the last are full.
 pub const GROUP: usize = 64;
@@ -36,6 +37,7 @@ pub fn ask_one<B: AsRef<[u8]>>(
 ) -> Result<Answers, NotSorted> {
     let mut answers = [Answers::read(std::iter::once(question), asked)];
     find(map, &mut answers, &mut Room::default())?;
+    find_alternatives(map, std::iter::once(question), asked, &mut answers)?;
     let [answers] = answers;
     Ok(answers)
 }
@@ -200,7 +202,35 @@ fn answer<B: AsRef<[u8]>>(
     while rest.len() > 0 {
         groups.push(Answers::read(rest.by_ref().take(GROUP), asked));
     }
-    find(map, &mut groups, room).map(|()| groups)
+    find(map, &mut groups, room)?;
+    find_alternatives(map, questions.iter(), asked, &mut groups)?;
+    Ok(groups)
+}
+
+/// Tries the keys that other tools give a URL, where the map does not hold the URL's own.
+fn find_alternatives<'a, B: AsRef<[u8]>>(
+    map: &Form<B>,
+    questions: impl Iterator<Item = &'a [u8]>,
+    asked: Asked,
+    groups: &mut [Answers],
+) -> Result<(), NotSorted> {
+    let Asked::Uris(rules) = asked else {
+        return Ok(());
+    };
+    for (place, question) in questions.enumerate() {
+        let (group, i) = (&mut groups[place / GROUP], place % GROUP);
+        if group.is_held(i) {
+            continue;
+        }
+        for key in alternative_keys(question, rules) {
+            let other = ask_one(map, &key, Asked::Keys)?;
+            if other.is_held(0) {
+                group.replace(i, &other);
+                break;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Memory that a thread uses again and again.

@@ -1,0 +1,115 @@
+"""When and from what a map was made, as its header says it."""
+
+import json
+import os
+import re
+import stat
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from os import PathLike
+from pathlib import Path
+from typing import TypeAlias
+
+from unlost.errors import DateError
+from unlost.formats.ukvs import Header
+
+END_BYTES = 1 << 20
+"""The digest of a larger file covers so many bytes of its beginning and of its end."""
+
+MAX_INPUTS = 100
+"""More inputs than these are described by one digest of all."""
+
+Captures: TypeAlias = tuple[str, str]
+"""The dates of the first and the last capture, 14 digits each."""
+
+UNKNOWN_CAPTURES: Captures = ("00000101000000", "00000101000000")
+"""As long in a header as any others."""
+
+
+def build_time() -> str:
+    """Return what the variable SOURCE_DATE_EPOCH says, else the time, as 14 digits. Raises DateError."""
+    from unlost.dates import from_datetime, from_epoch  # noqa: PLC0415  start-up
+
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    return from_epoch(epoch) if epoch else from_datetime(datetime.now(UTC))
+
+
+def described(
+    header: Header, updated_at: str | None, captures: Captures | None, inputs: "Sequence[object] | dict[str, object]"
+) -> Header:
+    """Return a header that says when its map was made, 14 digits, and from what, as far as that is known."""
+    meta = {
+        **header.meta,
+        **({"updated_at": _iso(updated_at)} if updated_at else {}),
+        **({"captures": {"first": _iso(captures[0]), "last": _iso(captures[1])}} if captures else {}),
+        **({"inputs": inputs} if inputs else {}),
+    }
+    return replace(header, meta=meta)
+
+
+def updated_at(header: Header) -> str | None:
+    """Return when a map was made, or updated last, as 14 digits; None if its header does not say, or not as a date."""
+    return _digits(header.meta.get("updated_at"))
+
+
+def oldest_update(headers: Iterable[Header], made: str | None = None) -> str | None:
+    """Return the oldest date of maps, and of what is made of them now; None if one of them has none."""
+    found = [updated_at(header) for header in headers]
+    known = [date for date in (*found, made) if date is not None]
+    return min(known) if known and None not in found else None
+
+
+def captures_of(headers: Iterable[Header], captures: Captures | None = None) -> Captures | None:
+    """Return from when to when the captures of maps are, and others; None if none of them says so."""
+    ranges = [captures] if captures else []
+    for header in headers:
+        value = header.meta.get("captures")
+        if isinstance(value, dict):
+            first, last = _digits(value.get("first")), _digits(value.get("last"))
+            ranges += [(first, last)] if first and last else []
+    return (min(first for first, _ in ranges), max(last for _, last in ranges)) if ranges else None
+
+
+def inputs_of(paths: Iterable[str | PathLike[str]]) -> list[object] | dict[str, object]:
+    """Return the sizes and digests of the inputs that are files, in an order that does not depend on their names."""
+    import hashlib  # noqa: PLC0415  start-up
+
+    found = sorted((entry for path in paths if (entry := _input(path))), key=json.dumps)
+    if len(found) <= MAX_INPUTS:
+        return list(found)
+    every = hashlib.sha256("\n".join(map(json.dumps, found)).encode()).hexdigest()
+    return {"files": len(found), "bytes": sum(int(str(entry["bytes"])) for entry in found), "sha256_of_digests": every}
+
+
+def _input(path: str | PathLike[str]) -> dict[str, object] | None:
+    """Return a file's size and digest; nothing for a pipe, or for what cannot be read, which counting reports."""
+    import hashlib  # noqa: PLC0415  start-up
+
+    try:
+        if not stat.S_ISREG(Path(path).stat().st_mode):
+            return None
+        with Path(path).open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(0, os.SEEK_SET)
+            digest = hashlib.sha256(file.read(2 * END_BYTES if size <= 2 * END_BYTES else END_BYTES))
+            if size <= 2 * END_BYTES:
+                return {"bytes": size, "sha256": digest.hexdigest()}
+            file.seek(size - END_BYTES, os.SEEK_SET)
+            digest.update(file.read(END_BYTES))
+            return {"bytes": size, "sha256_of_ends": digest.hexdigest()}
+    except OSError:
+        return None
+
+
+def _iso(digits: str) -> str:
+    return re.sub(r"(....)(..)(..)(..)(..)(..)", r"\1-\2-\3T\4:\5:\6Z", digits)
+
+
+def _digits(value: object) -> str | None:
+    from unlost.dates import from_iso  # noqa: PLC0415  start-up
+
+    try:
+        return from_iso(value) if isinstance(value, str) else None
+    except DateError:
+        return None

@@ -1,0 +1,131 @@
+"""Indexes whose key columns tools write differently: every row is found by its URL, and repairs are counted."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run import unlost
+from tests.neighbours import surt as neighbour
+from tests.uri import hostile
+from tests.uri.test_agreement import HOSTILE_KINDS, KINDS, LOST
+from unlost.aggregate.grounds import Grounds
+from unlost.aggregate.hit_rates import Ground
+from unlost.holdings import Filter, FilterOptions, Holdings, Map, MapOptions, build_filter, build_map
+
+ROWS = [
+    ("com,a):8080/x", "http://a.com:8080/x"),
+    ("com,a:443)/x", "https://a.com/x"),
+    ("com,a:80)/x", "http://a.com:80/x"),
+    ("com,a:80)/x", "https://a.com:80/x"),
+    ("com,b)/y", "http://b.com/y"),
+    ("170.245.7.15)/", "http://www.170.245.7.15/"),
+    ("com,a)/a/x", "http://a.com/a%2Fb/../x"),
+    ("com,c)/a%2fb/../x", "http://c.com/a%2Fb/../x"),
+    ("de,strasse)/", "http://straße.de/"),
+    ("gr,xn--4xa)/", "http://ς.gr/"),
+]
+REPAIRED = 4  # both default ports, the unresolved `..`, and the final sigma
+
+
+def write_index(path: Path, rows: list[tuple[str, str]], *, cdx: bool = False) -> Path:
+    """Write an index as CDXJ, or as CDX."""
+    with path.open("w") as out:
+        for key, url in rows:
+            if cdx:
+                out.write(f"{key} 20200102030405 {url} text/html 200 X - - 7 8 a.warc.gz\n")
+            else:
+                out.write(f"{key} 20200102030405 {json.dumps({'url': url, 'status': '200', 'mime': 'text/html'})}\n")
+    return path
+
+
+@pytest.mark.parametrize("cdx", [False, True], ids=["cdxj", "cdx"])
+@pytest.mark.parametrize("weight", [None, 0.0], ids=["whole", "compacted"])
+def test_every_row_is_found_by_its_url(tmp_path: Path, cdx: bool, weight: float | None) -> None:
+    """In maps and in filters, alone and together, one by one and many at once."""
+    index = write_index(tmp_path / "index", ROWS, cdx=cdx)
+    report = build_map([index], tmp_path / "map", MapOptions(host_weight=weight, path_weight=weight))
+    assert (report.counted, report.repaired) == (len(ROWS), REPAIRED)
+    urls = [url for _, url in ROWS]
+    opened = Map.open(tmp_path / "map")
+    assert opened.lookup_many(urls).held == [True] * len(ROWS)
+    assert all(opened.lookup(url).held for url in urls)
+    for key in ("hxpx", "urir"):
+        filtered = build_filter([index], tmp_path / "filter", FilterOptions(bits=16, key=key))
+        assert filtered.repaired == REPAIRED
+        pages = Filter.open(tmp_path / "filter")
+        assert pages.lookup_many(urls) == [pages.lookup(url) for url in urls] == [True] * len(ROWS)
+        both = Holdings(opened, [pages])
+        assert all(both.lookup(url).is_worth_asking for url in urls)
+
+
+def test_rows_read_whole_are_repaired_as_well(tmp_path: Path) -> None:
+    """A filter by status reads every row in another way, with the same result."""
+    index = write_index(tmp_path / "index", ROWS)
+    report = build_map([index], tmp_path / "map", MapOptions())
+    filtered = build_map([index], tmp_path / "filtered", MapOptions(status=frozenset({"200"})))
+    assert filtered.repaired == report.repaired == REPAIRED
+    rows = [
+        [line for line in (tmp_path / name).read_text().splitlines() if line[0] != "!"] for name in ("map", "filtered")
+    ]
+    assert rows[0] == rows[1]
+
+
+def test_pages_that_are_not_held_stay_so(tmp_path: Path) -> None:
+    """Other keys are tried, but only those that tools give to the very URL."""
+    build_map([write_index(tmp_path / "index", ROWS)], tmp_path / "map")
+    opened = Map.open(tmp_path / "map")
+    for url in (
+        "http://a.com/",
+        "http://strassen.de/",
+        "http://straßen.de/",
+        "http://a.com/b%2Fb/../y",
+        "http://a.com:81/x",
+    ):
+        assert not opened.lookup(url).held, url
+
+
+def test_hostile_pages_of_an_index_by_surt_are_found(tmp_path: Path) -> None:
+    """All but those of the kinds that docs/uri.md names as lost."""
+    keys = neighbour.surts(hostile.URLS)[0]
+    index = write_index(tmp_path / "index", sorted(zip(keys, hostile.URLS, strict=True)))
+    report = build_map([index], tmp_path / "map")
+    assert report.problems.total == 0
+    assert report.repaired > 0
+    kinds = {**HOSTILE_KINDS, **KINDS}
+    urls = [url for url in hostile.URLS if not any(kinds[kind].match(url) for kind in LOST)]
+    held = Map.open(tmp_path / "map").lookup_many(urls).held
+    assert [url for url, is_held in zip(urls, held, strict=True) if not is_held] == []
+
+
+def test_the_aggregator_tries_both(tmp_path: Path) -> None:
+    """An archive whose index has the key of another tool is routed to."""
+    index = write_index(tmp_path / "index", ROWS)
+    build_map([index], tmp_path / "map")
+    build_filter([index], tmp_path / "filter", FilterOptions(bits=16))
+    known = {
+        "map": Holdings(Map.load(tmp_path / "map")),
+        "filter": Holdings(None, [Filter.load(tmp_path / "filter")]),
+    }
+
+    class Known:
+        def all(self) -> dict[str, Holdings]:
+            return known
+
+        def set_aside(self, archive: str, problem: str) -> None:
+            raise AssertionError(archive, problem)
+
+    grounds = Grounds(Known())
+    for _, url in ROWS:
+        assert grounds.of(url, {}) == {"map": Ground.LISTED, "filter": Ground.FILTER}, url
+    assert grounds.of("http://straßen.de/", {}) == {"map": Ground.DENIED, "filter": Ground.DENIED}
+
+
+def test_the_count_is_reported(tmp_path: Path) -> None:
+    """By `map build` and `filter build`, in words and as JSON."""
+    index = write_index(tmp_path / "index", ROWS)
+    for command in ("map", "filter"):
+        done = unlost(command, "build", str(index), "-o", str(tmp_path / "out"))
+        assert f"{REPAIRED} keys repaired by their URLs" in done.stderr.decode()
+        done = unlost(command, "build", str(index), "-o", str(tmp_path / "out"), "--json")
+        assert json.loads(done.stdout)["repaired_keys"] == REPAIRED
