@@ -36,6 +36,7 @@ class MapOptions(RowOptions):
     by_year: one line for each year, with a second key field, `datetime`.
     urir: count URI-Rs too, and write `m/r`.
     name, id: of the archive, for the header.
+    allow_empty: inputs without any rows make a map without any; otherwise they are an error.
     sorted: the inputs are promised to be sorted; one that is not is an error.
 
     More entries than fit into memory go to temporary files; neither that nor threads and blocks show in the result.
@@ -48,6 +49,7 @@ class MapOptions(RowOptions):
     urir: bool = False
     name: str | None = None
     id: str | None = None
+    allow_empty: bool = False
     sorted: bool = False
 
     def compacts(self) -> Compaction | None:
@@ -100,8 +102,8 @@ def build_map(
     """Write the map of what the inputs hold, and return what became of their lines.
 
     Inputs may be of any kind that `unlost.holdings.inputs` knows, sorted or not, of any size. The map appears under its
-    name once it is whole. Raises InputError for an input that cannot be read at all, OSError for an output that cannot
-    be written.
+    name once it is whole. Raises InputError for an input that cannot be read, is damaged (unless that is allowed), is
+    empty or has too many bad lines; OSError for an output that cannot be written. Nothing is written then.
     """
     wanted = options or MapOptions()
     unknown = wanted.exclude - set(EXCLUDABLE)
@@ -127,7 +129,11 @@ def build_map(
                 column=wanted.column,
                 host=wanted.host,
                 map_like=header,
+                allow_partial=wanted.allow_partial,
+                max_bad=wanted.max_bad,
             )
+            if not wanted.allow_empty:
+                report.refuse_empty()
             if has_begun:
                 counter.end(progress)
             else:
