@@ -91,7 +91,11 @@ def test_today_is_asked_only_here(where: Path) -> None:
     [
         ("", 0, b"0 pages missed"),
         ("\n\n# nothing\n", 0, b"0 pages missed"),
-        ("rubbish line\nmailto:a@b.c\n\x00\n", 5, b"once an address of something that is no web page, first: "),
+        (
+            "rubbish line\nmailto:a@b.c\ndns:a\n\x00\n",
+            5,
+            b"2 times an address of something that is no web page, first: ",
+        ),
         ('{"rubbish": 1}\n{"more\n', 5, b"once a piece of JSON that is none, first: "),
         ("[10/Oct/2000:13:55:36 -0700] nothing\n", 5, b"once a line that is none of such a log, first: "),
     ],

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from unlost.errors import InputError
-from unlost.formats.detection import SAMPLED_LINES, detect_lines, kind_of_line, refuse_other_formats
+from unlost.formats.detection import SAMPLED_LINES, detect_lines, detect_queries, kind_of_line, refuse_other_formats
 from unlost.holdings.inputs import kind_of, refuse_mixed_kinds
 
 CDXJ = b'com,a)/%d 20140102030405 {"url": "http://a.com/%d", "mime": "text/html"}\n'
@@ -111,3 +111,26 @@ def test_each_file_is_detected_alone(tmp_path: Path) -> None:
 def test_only_the_beginning_is_read(tmp_path: Path) -> None:
     """Detection takes the same time for a file of any size."""
     assert detect_lines(write(tmp_path, URLS * (SAMPLED_LINES // 30 + 1) + INDEX)) == "urls"
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        (b"", "urls"),
+        (b"# nothing\n", "urls"),
+        (URLS, "urls"),
+        (b"a b c\n", "urls"),
+        (b'{"uri": "http://a.com/"}\n', "json"),
+        (b'1.2.3.4 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.0" 200 7\n', "log"),
+    ],
+)
+def test_files_of_queries_are_detected(text: bytes, kind: str, tmp_path: Path) -> None:
+    """Logs and lists."""
+    assert detect_queries(write(tmp_path, text)) == kind
+
+
+@pytest.mark.parametrize("text", [INDEX, b"garbage\n" + INDEX, b'!fields {"keys": ["surt"]}\n', b"!meta {}\n"])
+def test_indexes_and_maps_are_not_queries(text: bytes, tmp_path: Path) -> None:
+    """Taken for misses, what is held would be excluded."""
+    with pytest.raises(InputError, match="not a log or a list of URLs"):
+        detect_queries(write(tmp_path, text))

@@ -249,7 +249,7 @@ def _refusing_damage(
     report.refuse_damage(allow_partial=allow_partial)
     report.refuse_bad(max_bad)
     if problems.total:
-        report.refuse_empty()
+        report.refuse_empty(())
 
 
 def _unreadable(file: Path) -> InputError | None:

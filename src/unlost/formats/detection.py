@@ -91,6 +91,28 @@ def detect_lines(path: str | PathLike[str], name: str | None = None, *, unknown:
     return unknown if unknown and is_unknown else _judge(counts, called)
 
 
+def detect_queries(path: str | PathLike[str]) -> Literal["json", "log", "urls"]:
+    """Return whether a file lists queries as JSON Lines, as an access log or as URLs; an empty one counts as the last.
+
+    Raises InputError if the file cannot be read, or is an index or a map: its rows are not queries.
+    """
+    refuse_other_formats(path)
+    lines = sample(read_lines(path, Problems(), batch_lines=100))
+    first = next((text for text in lines if not text.startswith(b"#")), b"")
+    if not first or first.lstrip().startswith(b"{"):
+        return "json" if first else "urls"
+    kind = detect_lines(path, unknown="urls")
+    if kind in ("index", "map") or first.startswith(b"!"):
+        raise InputError(f"{fspath(path)}: {'an index' if kind == 'index' else 'a map'}, not a log or a list of URLs")
+    return "log" if kind == "log" else "urls"
+
+
+def is_table(path: str | PathLike[str]) -> bool:
+    """Return whether most of the first lines of a text file have tabs between columns. Raises InputError."""
+    tabs = [b"\t" in text.strip() for text in sample(read_lines(path, Problems(), batch_lines=100))]
+    return sum(tabs) * 2 > len(tabs)
+
+
 def sample(lines: Iterable[Line]) -> Iterator[bytes]:
     """Yield the text of the first lines, without blank ones and without a byte order mark."""
     left = _SAMPLED_BYTES

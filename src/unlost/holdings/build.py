@@ -133,7 +133,7 @@ def build_map(
                 max_bad=wanted.max_bad,
             )
             if not wanted.allow_empty:
-                report.refuse_empty()
+                report.refuse_empty(inputs)
             if has_begun:
                 counter.end(progress)
             else:

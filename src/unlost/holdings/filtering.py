@@ -193,7 +193,7 @@ def _write(
                 max_bad=wanted.max_bad,
             )
             if base is None:
-                report.refuse_empty()
+                report.refuse_empty(inputs)
             report.keys, report.bytes = finish(progress)
 
         def finish(progress: Progress) -> tuple[int, int]:

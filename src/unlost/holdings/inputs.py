@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, get_args
 
 from unlost.errors import InputError, UnsortedError
-from unlost.formats.detection import detect_lines, refuse_other_formats
+from unlost.formats.detection import detect_lines, is_table, refuse_other_formats
 from unlost.formats.lines import MAX_LINE_BYTES
 from unlost.formats.output import NO_ROOM
 from unlost.formats.problems import Problem, Problems
@@ -175,6 +175,8 @@ def _count(
     is_only: bool,
 ) -> None:
     if kind in ("index", "urls"):
+        if kind == "urls" and column is None and Path(name).is_file() and is_table(name):
+            raise InputError("a table with tabs: give the column of its URLs with --column")
         at = None if column is None else column - 1
         tally, damage = counter.add_file(name, progress, kind == "urls", at)
         report.add(tally, name, damage)

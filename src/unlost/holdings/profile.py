@@ -97,7 +97,7 @@ def build_profiles(
         count_inputs(files, builder, report, running, map_like=map_like, allow_partial=allow_partial, max_bad=max_bad)
 
     watched(work, watch, progress)
-    report.refuse_empty()
+    report.refuse_empty(files)
     write_profiles(builder, outputs, header, suffixes=suffixes, as_json=as_json, progress=progress)
     return report.counted
 

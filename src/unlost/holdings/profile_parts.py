@@ -65,13 +65,14 @@ def build_parted_profiles(
     made = replace(header, others={**header.others, "by": list(by)})
     report = Report(problems=problems)
     counters = _Counters(header.rules, by, report, memory or _MEMORY)
-    for path in inputs:
+    paths = list(inputs)
+    for path in paths:
         kind = kind_of(path)
         if kind not in ("index", "zipnum"):
             raise InputError(f"{fspath(path)}: has no dates and media types ({kind}): expected a CDX or CDXJ")
         counters.read(fspath(path), problems)
         report.refuse_damage(allow_partial=allow_partial)
-    report.refuse_empty()
+    report.refuse_empty(paths)
     report.refuse_bad(max_bad)
     suffixes = suffixes or SuffixList(section=header.suffixes)
     with TemporaryDirectory(prefix="unlost-parts-") as name, ExitStack() as stack:

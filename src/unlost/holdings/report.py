@@ -1,6 +1,8 @@
 """What became of the lines that went into a map or a profile."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from os import PathLike, fspath
 from typing import TYPE_CHECKING
 
 from unlost.errors import InputError
@@ -69,11 +71,12 @@ class Report:
                 f"{damage}: nothing was written: mend the file, or give --allow-partial to use what can be read"
             )
 
-    def refuse_empty(self) -> None:
+    def refuse_empty(self, inputs: Sequence[str | PathLike[str]]) -> None:
         """Raise InputError if no line of any input was understood."""
         if not self.good:
-            first = next(iter(self.problems.first.values()), None)
-            raise InputError(f"{'the input is empty' if first is None else first}: nothing was written")
+            reasons = [str(problem) for problem in self.problems.first.values()]
+            reasons += [f"{fspath(name)}: nothing in it" for name in inputs]
+            raise InputError(f"{reasons[0]}: nothing was written")
 
     def refuse_bad(self, max_bad: float | None) -> None:
         """Raise InputError if a larger share of the lines than `max_bad` was bad."""

@@ -156,7 +156,7 @@ def build_filter(
         hashed = engine.read(files, HashPieces(wanted, len(files.names) == 1))
         add_tallies(hashed.notes, files, report)
         report.refuse_damage(allow_partial=wanted.allow_partial)
-        report.refuse_empty()
+        report.refuse_empty(inputs)
         report.refuse_bad(wanted.max_bad)
         most = sum(note.counts["keys"] for note in hashed.notes)
         bits = min((engine.parts or -(-most // _GROUP_KEYS) or 1).bit_length() - 1, _MOST_GROUPS.bit_length() - 1)

@@ -147,7 +147,7 @@ def build_map(
         counted = engine.read(files, CountPieces(wanted, len(files.names) == 1))
         add_tallies(counted.notes, files, report)
         report.refuse_damage(allow_partial=wanted.allow_partial)
-        report.refuse_empty()
+        report.refuse_empty(inputs)
         report.refuse_bad(wanted.max_bad)
         check_order(counted.notes, files, strictly=False)
         compaction = wanted.compacts()
