@@ -101,7 +101,9 @@ def show(
     wanted = [_filter(text) for text in filter]
     problems = Problems()
     count = 0
+    is_read = False
     for capture in _captures(file, url, problems):
+        is_read = True
         fields = _fields(capture)
         if all(_text(fields.get(name, "")) == value for name, value in wanted):
             sys.stdout.write(dumps(fields) + "\n")
@@ -109,7 +111,7 @@ def show(
             if count == limit:
                 break
     say_problems(problems)
-    ctx.exit(SKIPPED_INPUT if problems.total else 0)
+    ctx.exit(0 if not problems.total else SKIPPED_INPUT if is_read or url else InputError.exit_code)
 
 
 @command.command()
