@@ -58,11 +58,11 @@ def test_nothing_rolled_up_is_nothing_lost(source: Path, tmp_path: Path) -> None
 
 
 def test_learning_counts_rubbish(source: Path, tmp_path: Path) -> None:
-    """The exit code is 3 if lines of the log could not be read, and the map is there."""
+    """The exit code is 5 if lines of the log could not be read, and the map is there."""
     log, output = tmp_path / "log.txt", tmp_path / "b.ukvs"
     log.write_text("http://a.com/x/new\nhttp:// /\nhttp://a.com/x/1\n")
     done = unlost("map", "compact", str(source), "-o", str(output), "--budget", "50", "--queries", str(log), "--json")
-    assert done.returncode == 3
+    assert done.returncode == 5
     assert b"once an address whose host cannot exist, first: " in done.stderr
     result = json.loads(done.stdout)
     assert (result["asked"], result["missed"], result["questions_unreadable"]) == (2, 1, {"bad-host": 1})

@@ -222,21 +222,21 @@ def test_nothing_in_common(monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest
 def test_what_could_not_be_read_is_said(
     monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    """The rest is compared, and the exit code is 3."""
+    """The rest is compared, and the exit code is 5."""
     original, recovered = MadeSite([resource("a.example/", b"1")]), MadeSite([resource("a.example/", b"1")])
     original.left_out = {"redirect": 3, "error": 2}
     recovered.problems.add(Problem("bad-gzip", "recovered", None, 5, "cut"), times=1_200)
     fake(monkeypatch, original, recovered)
-    assert run(["compare", "original", "recovered"]) == 3
+    assert run(["compare", "original", "recovered"]) == 5
     out, err = capsysbinary.readouterr()
     assert out.startswith(b"1 of 1 resource came back, unchanged.\n")
     assert b"recovered: 1,200 times a compressed part that is damaged, first: recovered (byte 5)" in err
     assert b"original: not counted, since they are no resources: 2 errors, 3 redirects" in err
-    assert run(["compare", "original", "recovered", "--json"]) == 3
+    assert run(["compare", "original", "recovered", "--json"]) == 5
     summary = json.loads(capsysbinary.readouterr().out.splitlines()[-1])
     assert summary["problems"] == {"original": {}, "recovered": {"bad-gzip": 1200}}
     assert summary["left_out"]["original"] == {"error": 2, "redirect": 3}
-    assert run(["compare", "original", "recovered", "--html", "page.html"]) == 3
+    assert run(["compare", "original", "recovered", "--html", "page.html"]) == 5
     page = Path("page.html").read_text("utf-8")
     assert "1,200 things in <bdi>recovered</bdi> could not be read" in page
     assert "in <bdi>original</bdi> could not be read" not in page
@@ -257,7 +257,7 @@ def test_texts_that_could_not_be_compared_are_said(
     original.append(resource(names[2], b"unreadable"))
     recovered.append(resource(names[2], b"text"))
     fake(monkeypatch, MadeSite(original), MadeSite(recovered))
-    assert run(["compare", "original", "recovered"]) == 3
+    assert run(["compare", "original", "recovered"]) == 5
     assert b"1 text was not compared: the file was changed meanwhile" in capsysbinary.readouterr().err
 
 
@@ -267,7 +267,7 @@ def test_what_is_deflated_is_to_be_taken_out(tmp_path: Path) -> None:
         file.writestr("archive/a.warc", record(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>one"))
     (tmp_path / "b.warc").write_bytes(record(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>two"))
     done = unlost("compare", "a.wacz", "b.warc", "--list", "all")
-    assert (done.returncode, done.stdout.split(b"\t")[:2]) == (3, [b"changed", b"unreadable"])
+    assert (done.returncode, done.stdout.split(b"\t")[:2]) == (5, [b"changed", b"unreadable"])
     assert b"take it out of the ZIP" in done.stderr
 
 

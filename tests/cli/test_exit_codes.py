@@ -1,4 +1,4 @@
-"""What is wrong on the command line ends with 2, what is wrong in what was read with 3: the same for every command."""
+"""What is wrong on the command line ends with 2, input that cannot be read with 3, lines that were skipped with 5."""
 
 import re
 from pathlib import Path
@@ -47,12 +47,21 @@ IN_WHAT_IS_READ = {
     "recover": f"recover http://lost.example/ --urls bad.txt --archives {LOST}",
     "check": f"check --urls bad.txt --archives {LOST}",
     "watch": f"watch bad.txt --once --archives {LOST}",
-    "harvest": "harvest --urls bad.txt -o new",
-    "map lookup": "map lookup map.ukvs --batch bad.txt",
-    "filter lookup": "filter lookup held.filter --batch bad.txt",
     "overlap": f"overlap --urls bad.txt --archives {LOST} --fetch 0",
     "stats": "stats bad.txt",
     "recover: an expression": f"recover http://lost.example/ --exclude-from bad.re --archives {LOST}",
+    "map build": "map build bad.txt -o new.ukvs",
+}
+SKIPPED = {
+    "harvest": "harvest --urls bad.txt -o new",
+    "map lookup": "map lookup map.ukvs --batch bad.txt",
+    "filter lookup": "filter lookup held.filter --batch bad.txt",
+    "map build": "map build some.txt -o new.ukvs",
+    "filter build": "filter build some.txt -o new.filter",
+    "profile build": "profile build some.txt --policy H1P0 -o new.profile",
+    "stats": "stats some.txt",
+    "index convert": "index convert some.cdxj -o new.cdx",
+    "index show": "index show some.cdxj",
 }
 
 
@@ -72,6 +81,8 @@ def _place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Captur
     (tmp_path / "urls.txt").write_text("http://lost.example/\n")
     (tmp_path / "page.html").write_text("<p>A page")
     (tmp_path / "bad.txt").write_text("http://a b/\n")
+    (tmp_path / "some.txt").write_text("http://a.com/\nhttp://a b/\n")
+    (tmp_path / "some.cdxj").write_text(f"rubbish\n{row}")
     (tmp_path / "bad.re").write_text("(\n")
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
@@ -104,7 +115,14 @@ def test_the_same_in_a_file_ends_with_3(command: str, capfd: pytest.CaptureFixtu
     assert re.search(r"bad\.(txt|re):1\b", capfd.readouterr().err)
 
 
+@pytest.mark.parametrize("command", SKIPPED)
+def test_lines_that_are_skipped_end_with_5(command: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """The rest is done, and the first of them is named."""
+    assert run(SKIPPED[command].split()) == 5
+    assert re.search(r"(bad|some)\.(txt|cdxj):[12]\b", capfd.readouterr().err)
+
+
 def test_of_both_the_file_counts(capfd: pytest.CaptureFixture[str]) -> None:
     """Where addresses on the command line and in a list are wrong, what could be read was dealt with."""
-    assert run(["map", "lookup", "map.ukvs", "http://", "--batch", "bad.txt"]) == 3
+    assert run(["map", "lookup", "map.ukvs", "http://", "--batch", "bad.txt"]) == 5
     assert capfd.readouterr().err.count("\n") == 2

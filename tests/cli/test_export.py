@@ -117,12 +117,12 @@ def test_names_for_windows(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_read(tmp_path: Path) -> None:
-    """The rest is exported, and the exit code is 3."""
+    """The rest is exported, and the exit code is 5."""
     folder = recovered(tmp_path / "r", [Copy(f"{OTHER_ROOT}{number}", b"x" * 999) for number in range(3)])
     (warc,) = (folder / "warc").iterdir()
     warc.write_bytes(warc.read_bytes()[: warc.stat().st_size // 2])
     done = unlost("export", str(folder), "--to", str(tmp_path / "site"))
-    assert done.returncode == 3
+    assert done.returncode == 5
     assert b"a file or copy that cannot be read, first: unlost-00001.warc.gz" in done.stderr
     assert (tmp_path / "site" / "0.html").is_file()
 

@@ -140,7 +140,7 @@ def test_what_one_input_excludes_another_may_hold(tmp_path: Path) -> None:
     assert unlost("map", "build", str(a), str(b), "-o", str(c)).returncode == 0
     assert rows(c) == ["* 6", "com,a)/* 5", "com,b)/ 1"]
     for _ in range(2):
-        assert unlost("map", "compact", str(c), "--rollup", "*", "-o", str(c)).returncode == 0
+        assert unlost("map", "compact", str(c), "--rollup", "*", "-o", str(c), "--force").returncode == 0
         assert rows(c) == ["* 6"]
     assert unlost("map", "lookup", str(c), "http://a.com/b").stdout == b"http://a.com/b\tyes\t*\t6\n"
 

@@ -165,7 +165,7 @@ def test_lists_may_be_compressed_or_piped(site: Site, asked: str, tmp_path: Path
         results.append((place / "m.ukvs").read_bytes())
     assert len(set(results)) == 1
     done = site.sample(tmp_path, "--uris", "-", "--json", stdin=b"http://example.com/\nmailto:a@b.example\nhttp://\n")
-    assert done.returncode == 3
+    assert done.returncode == 5
     told = json.loads(done.stdout)
     assert (told["addresses"], told["found"], told["problems"]) == (1, 1, {"foreign-scheme": 1, "no-host": 1})
     assert b"<stdin>:2" in done.stderr

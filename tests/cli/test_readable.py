@@ -51,7 +51,7 @@ def test_whatever_can_be_read_is_taken(tmp_path: Path) -> None:
     link.unlink()
     link.symlink_to("nowhere")
     assert Readable(link=True).convert(link, None, None) == link
-    for kind, name in ((FILE, "-"), (FILE, link), (FILE, tmp_path), (FOLDER, pipe), (FILE, "a\0b")):
+    for kind, name in ((FOLDER, "-"), (FILE, link), (FILE, tmp_path), (FOLDER, pipe), (FILE, "a\0b")):
         with pytest.raises(InputError, match="cannot be read"):
             kind.convert(name, None, None)
 

@@ -77,11 +77,11 @@ def test_a_log_without_a_visit_is_refused(tmp_path: Path) -> None:
 
 
 def test_bad_lines_are_told(log: Path, tmp_path: Path) -> None:
-    """The rest is learned from, and the exit code is 3."""
+    """The rest is learned from, and the exit code is 5."""
     bad = tmp_path / "bad"
     bad.write_bytes(log.read_bytes() + b"{\n")
     done = unlost("refresh", "learn", str(bad), "--reliability", "0.98")
-    assert done.returncode == 3
+    assert done.returncode == 5
     assert b"once a piece of JSON that is none, first:" in done.stderr
 
 

@@ -278,3 +278,18 @@ def test_a_block_that_never_ends_is_left(tmp_path: Path, monkeypatch: pytest.Mon
     assert [row.key for row in read_rows(tmp_path / "a.idx", problems)] == ["com,a)/"]
     assert problems.counts == {"bad-block": 1, "too-long": 1}
     assert problems.first["bad-block"].message.endswith("larger than any index block")
+
+
+def test_the_first_location_that_exists_is_read(tmp_path: Path) -> None:
+    """A `.loc` file may have alternatives for a part, with tabs between them."""
+    lines = [f'com,a)/{i:03d} 2014 {{"url": "http://a.com/{i}"}}\n'.encode() for i in range(10)]
+    write_zipnum(lines, tmp_path / "a.idx", 4)
+    (tmp_path / "far").mkdir()
+    (tmp_path / "a.cdx.gz").rename(tmp_path / "far" / "b.gz")
+    for locations in ("far/b.gz", "none.gz\tfar/b.gz", "none.gz\t/none/b.gz\tfar/b.gz\tother.gz", "\tfar/b.gz"):
+        (tmp_path / "a.loc").write_text(f"a.cdx.gz\t{locations}\n")
+        with ZipNum(tmp_path / "a.idx") as index:
+            assert [line + b"\n" for line in index.lines(b"com,a)/007")] == [lines[7]]
+    (tmp_path / "a.loc").write_text("a.cdx.gz\tnone.gz\tother.gz\n")
+    with ZipNum(tmp_path / "a.idx") as index, pytest.raises(InputError, match=r"none\.gz"):
+        list(index.lines(b"com,a)/007"))

@@ -176,6 +176,8 @@ SIZES = [*range(20), 41, 42, 100, 123, 356, 500, 1037, 1500, 2000, 3015, 5000, 8
 def test_no_filter_is_larger_than_promised(tmp_path: Path, count: int) -> None:
     """1.2 bits a key for each bit of a fingerprint, and a kilobyte: for every number of keys."""
     urls, file = pages(tmp_path / "urls", count), tmp_path / "a.filter"
+    with urls.open("a") as more:
+        more.write("dns:a.com\n")  # empty input is an error; this is read, and not counted
     for bits in (1, 2, 8, 15, 16):
         build_filter([urls], file, FilterOptions(bits=bits))
         opened = Filter.open(file)
@@ -276,9 +278,9 @@ def test_bad_addresses_are_answered_by_their_errors(tmp_path: Path) -> None:
     with pytest.raises(UriError):
         opened.lookup("http://a b/")
     assert opened.lookup_many([]) == opened.lookup_keys_many([]) == []
-    empty = tmp_path / "empty"
-    empty.touch()
-    build_filter([empty], tmp_path / "e.filter")
+    foreign = tmp_path / "foreign"
+    foreign.write_text("dns:a.com\n")
+    build_filter([foreign], tmp_path / "e.filter")
     nothing = Filter.open(tmp_path / "e.filter")
     assert (nothing.keys, nothing.lookup("http://example.com/a"), nothing.earliest) == (0, False, None)
 

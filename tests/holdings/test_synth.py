@@ -319,7 +319,7 @@ def test_the_command_says_what_a_list_lacks(tmp_path: Path) -> None:
     file = tmp_path / "list.txt"
     file.write_text(LIST)
     done = unlost("synth", "index", "--lines", "9", "--urls", str(file), "-o", "-")
-    assert (done.returncode, len(done.stdout.splitlines())) == (3, 9)
+    assert (done.returncode, len(done.stdout.splitlines())) == (5, 9)
     assert f"unlost: once an address whose host cannot exist, first: {file}:7".encode() in done.stderr
 
 

@@ -22,6 +22,8 @@ def build_map(
     status: Collection[str | int] = (),
     mime: Collection[str] = (),
     name: str | None = None,
+    allow_partial: bool = False,
+    max_bad: float | None = None,
     on_progress: Watch | None = None,
 ) -> Report:
     r"""Write the map of what indexes hold; return what became of their lines.
@@ -31,10 +33,12 @@ def build_map(
     host_weight, path_weight: compact it with these weights; None for no compaction. docs/map.md explains them.
     status, mime: only captures with one of these. name: of the archive, for the header, which also says when the map
     was made: SOURCE_DATE_EPOCH, or now.
+    allow_partial: use what can be read of damaged inputs, and skip those that cannot be read.
+    max_bad: at most this share of the lines may be bad, from 0 to 1; None for any share.
     on_progress: is told now and then how far it is.
 
-    What cannot be read is counted in `problems` of the report. Raises InputError for an input that cannot be read at
-    all, OSError for an output that cannot be written.
+    Lines that cannot be read are counted in `problems` of the report. Raises InputError if an input cannot be read, is
+    damaged or empty, or has no good line, OSError for an output that cannot be written. Nothing is written then.
 
     >>> import tempfile, unlost
     >>> from pathlib import Path
@@ -49,7 +53,7 @@ def build_map(
     files = [inputs] if isinstance(inputs, str | PathLike) else list(inputs)
     options = MapOptions(
         host_weight=host_weight, path_weight=path_weight, status=frozenset(map(str, status)), mime=frozenset(mime),
-        name=name, made=build_time(),
+        name=name, made=build_time(), allow_partial=allow_partial, max_bad=max_bad,
     )  # fmt: skip
     return build(files, to, options, on_progress)
 

@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 
 from unlost.cli.lines import Line
 from unlost.cli.messages import say, shown
-from unlost.errors import DateError, ForeignSchemeError, InputError, UriError, UsageError
+from unlost.cli.problems import SKIPPED_INPUT
+from unlost.errors import DateError, ForeignSchemeError, UriError, UsageError
 
 _Meant = TypeVar("_Meant")
 
@@ -40,7 +41,7 @@ def report(line: Line, error: UriError) -> int:
     say(f"{line.place}{_told(text, error)}", level=level, kind=error.kind, uri=text)
     if foreign:
         return 0
-    return InputError.exit_code if line.place else UsageError.exit_code
+    return SKIPPED_INPUT if line.place else UsageError.exit_code
 
 
 def error_object(given: str, line: Line, error: UriError) -> str:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 import click
 
 from unlost.cli import readable
+from unlost.cli.problems import SKIPPED_INPUT
 from unlost.cli.target import check_new_file
-from unlost.errors import InputError, UsageError
+from unlost.errors import UsageError
 
 if TYPE_CHECKING:
     from unlost.measure.penalty_rules import PenaltyRules
@@ -69,7 +70,7 @@ def command(
     """Say how much of a site came back: what is identical, changed, missing and added.
 
     ORIGINAL and RECOVERED are each a WARC, a WACZ, a folder of files, the folder of a recovery, or what `unlost export`
-    wrote: a folder, a zip or a tar file. The exit code is 1 if the two have nothing in common, 3 if something in them
+    wrote: a folder, a zip or a tar file. The exit code is 1 if the two have nothing in common, 5 if something in them
     could not be read; the rest was compared. docs/compare.md explains the numbers.
     """
     from unlost.cli.comparerun import (  # noqa: PLC0415  start-up
@@ -101,7 +102,7 @@ def command(
     if not json and not list:
         say_what_next(both)
     if is_damaged:
-        ctx.exit(InputError.exit_code)
+        ctx.exit(SKIPPED_INPUT)
     ctx.exit(0 if both.comparison.counts.back else NOTHING_IN_COMMON)
 
 

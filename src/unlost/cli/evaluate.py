@@ -13,9 +13,9 @@ import click
 from unlost.cli import readable
 from unlost.cli.engine_options import Place, columns_option, engine_options, parquet_columns, place
 from unlost.cli.messages import say
-from unlost.cli.problems import say_problems
+from unlost.cli.problems import SKIPPED_INPUT, say_problems
 from unlost.cli.table import aligned, table_lines
-from unlost.errors import InputError, UsageError
+from unlost.errors import UsageError
 from unlost.holdings.budget import Budget
 from unlost.holdings.compaction import NO_LIMIT
 from unlost.holdings.division import MOST_BITS
@@ -254,4 +254,4 @@ def _say_what_is_wrong(found: Sequence[Evaluation], growth: Growth | None) -> in
         say_problems(each_problems)
     if any(each.missed for each in found):
         return _WANTING
-    return InputError.exit_code if any(each.total for each in problems) else 0
+    return SKIPPED_INPUT if any(each.total for each in problems) else 0

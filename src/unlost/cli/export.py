@@ -43,7 +43,7 @@ _ARCHIVES = (".wacz", ".warc.gz")
 def command(ctx: click.Context, /, recovery: Path, **given: Any) -> None:  # noqa: ANN401  `as` can be no argument
     """Make a site of a recovery again: files to open offline or to host, or archive files for replay.
 
-    RECOVERY is the folder of a recovery, which may be going on. The exit code is 3 if a copy in it could not be read;
+    RECOVERY is the folder of a recovery, which may be going on. The exit code is 5 if a copy in it could not be read;
     the rest was exported. docs/export.md explains what is done to links and names.
     """
     to: Path = given["to"]

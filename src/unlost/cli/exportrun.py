@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Self
 import click
 
 from unlost.cli.messages import say, say_next
-from unlost.cli.problems import say_problems
+from unlost.cli.problems import SKIPPED_INPUT, say_problems
 from unlost.cli.progress import Bar, progress
-from unlost.errors import InputError
 from unlost.recover.export.exported import Exported
 from unlost.recover.export.exporting import Listener, Wanted, export_site
 from unlost.recover.export.targets.opening import open_target
@@ -138,7 +137,7 @@ def export_archive(recovery: Path, to: Path, *, is_json: bool) -> int:
 
 def _ended(problems: "Problems") -> int:
     say_problems(problems)
-    return InputError.exit_code if problems.total else 0
+    return SKIPPED_INPUT if problems.total else 0
 
 
 def _count(count: int, noun: str) -> str:

@@ -11,13 +11,14 @@ import click
 from unlost.cli import readable
 from unlost.cli.apart import group_of
 from unlost.cli.engine_options import columns_option, engine_options, parquet_columns, place
+from unlost.cli.input_options import allow_partial_option, force_option, max_bad_option
 from unlost.cli.mapresult import repaired
 from unlost.cli.messages import say
-from unlost.cli.problems import say_problems
+from unlost.cli.problems import SKIPPED_INPUT, say_problems
 from unlost.cli.progress import progress, size_of
 from unlost.cli.target import is_standard_output, writable
 from unlost.cli.today import the_build_time
-from unlost.errors import InputError, UsageError
+from unlost.errors import UsageError
 from unlost.holdings.build import EXCLUDABLE
 from unlost.holdings.filter import KEY_KINDS, Filter, KeyKind, Layer
 from unlost.holdings.filtering import (
@@ -47,6 +48,9 @@ def _reading(command: _Command) -> _Command:
         click.option("--input", type=click.Choice(KINDS), help="What the files are, if looking at them does not tell."),
         click.option("--column", type=click.IntRange(min=1), help="The column of the addresses in a table with tabs."),
         click.option("--host", help="Whose access log it is, if its lines do not tell."),
+        allow_partial_option,
+        max_bad_option,
+        force_option,
         click.option(
             "--date",
             metavar="DATE",
@@ -102,14 +106,15 @@ def build(
     spark_conf: tuple[str, ...],
     keep: str | None,
     columns: str | None,
+    force: bool,
     json: bool,
     **reading: Any,  # noqa: ANN401  what `_reading` gives
 ) -> None:
     """Make a filter of what indexes hold.
 
     INDEX is whatever `unlost map build` takes, sorted or not, any number of them and of any size; maps only without
-    wildcards. What cannot be read is counted by kind, and the exit code is 3 then. Nothing is written under the final
-    name until all of it is.
+    wildcards. Lines that cannot be read are counted by kind, and the exit code is 5 then. If an input is damaged,
+    cannot be read or has no good line, nothing is written, and the exit code is 3.
     """
     _refuse_both(output, json)
     options = FilterOptions(
@@ -125,7 +130,7 @@ def build(
     parquet = parquet_columns(columns, cluster)
     if cluster is None:
         paths = [Path(file) for file in files]
-        with writable(output) as target, progress("reading", size_of(paths)) as bar:
+        with writable(output, paths, force=force) as target, progress("reading", size_of(paths)) as bar:
             report = build_filter(paths, target, options, bar.at)
     else:
         from unlost.holdings.spark import filters  # noqa: PLC0415  start-up
@@ -149,6 +154,7 @@ def add(
     files: tuple[Path, ...],
     output: Path | None,
     bits: int | None,
+    force: bool,
     json: bool,
     **reading: Any,  # noqa: ANN401
 ) -> None:
@@ -160,7 +166,9 @@ def add(
     target = output or file
     _refuse_both(target, json)
     options = FilterOptions(bits=bits, **_options(**reading))
-    with writable(target) as path, progress("reading", size_of(files)) as bar:
+    # Without -o the filter is meant to be replaced; the indexes never are.
+    inputs = files if output is None else (file, *files)
+    with writable(target, inputs, force=force) as path, progress("reading", size_of(files)) as bar:
         report = add_to_filter(file, files, options, bar.at, output=path)
     ctx.exit(_report(report, json, is_all=False))
 
@@ -185,6 +193,7 @@ def compact(
     index: tuple[Path, ...],
     output: Path,
     bits: int | None,
+    force: bool,
     json: bool,
     **reading: Any,  # noqa: ANN401
 ) -> None:
@@ -196,7 +205,7 @@ def compact(
     _refuse_both(output, json)
     before = Filter.open(file).keys
     options = FilterOptions(bits=bits, **_options(**reading))
-    with writable(output) as target, progress("reading", size_of(index)) as bar:
+    with writable(output, (file, *index), force=force) as target, progress("reading", size_of(index)) as bar:
         report = compact_filter(file, index, target, options, bar.at)
     if report.keys < before:
         gone = f"{before} keys were in the filter, and {report.keys} are in the index"
@@ -249,12 +258,15 @@ def _options(
     input: str | None,  # noqa: A002  options are named after their flags
     column: int | None,
     host: str | None,
+    allow_partial: bool,
+    max_bad: float | None,
     date: str | None,
     threads: int | None,
 ) -> dict[str, Any]:
     """Return what `_reading` gave as the options of the library."""
     kind = next((kind for kind in KINDS if kind == input), None)
-    return {"kind": kind, "column": column, "host": host, "threads": threads, "made": the_build_time(date)}
+    partial = {"allow_partial": allow_partial, "max_bad": max_bad}
+    return {"kind": kind, "column": column, "host": host, "threads": threads, "made": the_build_time(date), **partial}
 
 
 def _refuse_both(output: Path, json: bool) -> None:
@@ -283,4 +295,4 @@ def _report(report: FilterReport, json: bool, *, is_all: bool = True) -> int:
     if is_all and not report.keys:
         say("nothing was counted: this filter denies every page", level="warning")
     say_problems(report.problems)
-    return InputError.exit_code if report.problems.total else 0
+    return SKIPPED_INPUT if report.problems.total else 0

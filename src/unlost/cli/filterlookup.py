@@ -9,8 +9,9 @@ from unlost.cli.addresses import error_object, json_line, report, write
 from unlost.cli.asked import ask, asked
 from unlost.cli.lines import Line
 from unlost.cli.messages import say, shown
+from unlost.cli.problems import SKIPPED_INPUT
 from unlost.cli.readable import FILE
-from unlost.errors import InputError, UriError
+from unlost.errors import UriError
 from unlost.formats.problems import Problems
 from unlost.holdings.filter import Filter
 
@@ -25,7 +26,7 @@ def lookup(ctx: click.Context, filter_file: Path, addresses: tuple[str, ...], ba
 
     A line for each URL, or SURT in its place: the URL, and `yes` or `no`, between tabs. No is sure for the day on which
     the filter was made; yes is wrong for one of 2^bits pages that are not held. What is no address is reported in one
-    line and the rest goes on (exit code 2 if it was an argument, 3 if it was read).
+    line and the rest goes on (exit code 2 if it was an argument, 5 if it was read).
     """
     problems = Problems()
     questions = asked(addresses, batch, problems)
@@ -45,7 +46,7 @@ def lookup(ctx: click.Context, filter_file: Path, addresses: tuple[str, ...], ba
         write(out)
     for kind, problem in problems.first.items():
         say(str(problem), kind=kind)
-        code = InputError.exit_code
+        code = SKIPPED_INPUT
     ctx.exit(code)
 
 

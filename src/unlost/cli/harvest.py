@@ -55,7 +55,7 @@ def command(ctx: click.Context, /, **given: Any) -> None:  # noqa: ANN401  the o
 
     Without a URL and --urls, all pages that DIR knows are visited. Without a scheme everything is downloaded, and what
     is the same is kept as a revisit. The log in DIR, visits.ndjson, is what `unlost refresh learn` learns from. The
-    exit code is 4 if hosts are to be visited later: the same command goes on; 3 if a list or an index could not be read
+    exit code is 4 if hosts are to be visited later: the same command goes on; 5 if a list or an index could not be read
     to its end. docs/harvest.md explains it.
     """
     from unlost.cli.harvestrun import HarvestRun  # noqa: PLC0415  start-up

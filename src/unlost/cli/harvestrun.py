@@ -12,7 +12,7 @@ import uvloop
 
 from unlost.cli.addresses import meant
 from unlost.cli.messages import say
-from unlost.cli.problems import say_problems
+from unlost.cli.problems import SKIPPED_INPUT, say_problems
 from unlost.cli.progress import Bar, progress
 from unlost.clock import SystemClock
 from unlost.errors import InputError, UriError
@@ -74,7 +74,7 @@ class HarvestRun:
         if done.pending:
             say("the same command goes on", level="info")
             return _PARTLY
-        return InputError.exit_code if self._problems.total else 0
+        return SKIPPED_INPUT if self._problems.total else 0
 
     def _add(self, state: HarvestState) -> bool:
         """Take the pages that were given; return whether any were."""

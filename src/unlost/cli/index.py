@@ -6,17 +6,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from json import dumps
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 from unlost import uri
 from unlost.cli import readable
 from unlost.cli.addresses import meant
+from unlost.cli.input_options import allow_partial_option, damage_options, force_option
 from unlost.cli.messages import say, shown
-from unlost.cli.problems import problem_line, say_problems
+from unlost.cli.problems import SKIPPED_INPUT, problem_line, say_problems
 from unlost.cli.progress import Bar, progress
-from unlost.cli.target import is_standard_output, writable
+from unlost.cli.target import is_standard_output, refuse_in_place, writable
 from unlost.errors import InputError, UsageError
 from unlost.formats import cdx, cdxj, warcindex
 from unlost.formats.capture import Capture
@@ -26,7 +27,9 @@ from unlost.formats.problems import Problem, Problems
 from unlost.formats.row import Row, RowError
 from unlost.formats.sorting import sorted_lines
 from unlost.formats.zipnum import write_zipnum
+from unlost.holdings.report import Report
 
+_Item = TypeVar("_Item")
 _FILE = readable.Named()
 _WANTING = 1
 _COMPRESSED = (".gz", ".zst")
@@ -42,7 +45,7 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("files", type=readable.Named(readable=False), nargs=-1, required=True, metavar="WARC...")
+@click.argument("files", type=readable.ANYWHERE, nargs=-1, required=True, metavar="WARC...")
 @click.option(
     "-o",
     "--output",
@@ -50,26 +53,31 @@ def command() -> None:
     required=True,
     help="Where to: a CDXJ, or a ZipNum if it ends in .idx; `-` is standard output.",
 )
+@allow_partial_option
+@force_option
 @click.pass_context
-def build(ctx: click.Context, files: tuple[Path, ...], output: Path) -> None:
+def build(ctx: click.Context, files: tuple[str, ...], output: Path, allow_partial: bool, force: bool) -> None:
     """Make a sorted index of WARC, ARC and WACZ files, in the form that pywb serves.
 
-    Damaged files give what can be read of them; what cannot is counted by kind, and the exit code is 3. If a file
-    cannot be read at all, nothing is made: an index without it would pass for a whole one. Nothing is written under
-    the final name until all of it is.
+    If a file is damaged or cannot be read, nothing is written, and the exit code is 3: an index without it would pass
+    for a whole one. With --allow-partial, damaged files give what can be read of them; what cannot is counted by kind,
+    and the exit code is 5.
     """
+    paths = [Path(file) for file in files]
+    refuse_in_place(output, paths, force=force)
     # Before hours of work, and all of them at once.
-    missing = [error for error in map(_unreadable, files) if error]
+    missing = [error for error in map(_unreadable, paths) if error]
     for error in missing:
         say(str(error))
     if missing:
         ctx.exit(InputError.exit_code)
     problems = Problems()
-    with progress("building", sum(map(_size, files))) as bar:
-        lines = cdxj.write_rows(bar.lines(_archive_rows(files, problems, bar)))
-        _write(sorted_lines(lines), output, zipnum=output.suffix == ".idx")
+    with progress("building", sum(map(_size, paths))) as bar:
+        lines = cdxj.write_rows(bar.lines(_archive_rows(paths, problems, bar)))
+        whole = _refusing_damage(lines, problems, allow_partial=allow_partial)
+        _write(sorted_lines(whole), output, zipnum=output.suffix == ".idx")
     say_problems(problems)
-    ctx.exit(InputError.exit_code if problems.total else 0)
+    ctx.exit(SKIPPED_INPUT if problems.total else 0)
 
 
 @command.command()
@@ -93,7 +101,9 @@ def show(
     wanted = [_filter(text) for text in filter]
     problems = Problems()
     count = 0
+    is_read = False
     for capture in _captures(file, url, problems):
+        is_read = True
         fields = _fields(capture)
         if all(_text(fields.get(name, "")) == value for name, value in wanted):
             sys.stdout.write(dumps(fields) + "\n")
@@ -101,7 +111,7 @@ def show(
             if count == limit:
                 break
     say_problems(problems)
-    ctx.exit(InputError.exit_code if problems.total else 0)
+    ctx.exit(0 if not problems.total else SKIPPED_INPUT if is_read or url else InputError.exit_code)
 
 
 @command.command()
@@ -175,13 +185,25 @@ def _check_archive(file: Path, problems: Problems) -> dict[str, Any]:
 )
 @click.option("--to", type=click.Choice(["cdx9", "cdx10", "cdx11", "cdxj", "zipnum"]), help="The format to write.")
 @click.option("--sort", is_flag=True, help="Sort the rows by bytes, and keep equal ones once.")
+@damage_options
 @click.pass_context
-def convert(ctx: click.Context, file: Path, output: Path, to: str | None, sort: bool) -> None:
+def convert(
+    ctx: click.Context,
+    file: Path,
+    output: Path,
+    to: str | None,
+    sort: bool,
+    allow_partial: bool,
+    max_bad: float | None,
+    force: bool,
+) -> None:
     """Write an index in another format: CDX, CDXJ or ZipNum. A WARC, ARC or WACZ gives its captures in its own order.
 
     The ending of the output is `.cdx` (11 fields), `.cdxj` or `.idx` (ZipNum, with its `.cdx.gz` and `.loc` beside it).
-    Keys and dates stay as they are. Nothing is written under the final name until all of it is.
+    Keys and dates stay as they are. Lines that cannot be read are counted by kind, and the exit code is 5 then. If the
+    file is damaged or has no good line, nothing is written, and the exit code is 3.
     """
+    refuse_in_place(output, [file], force=force)
     problems = Problems()
     form = to or {".cdx": "cdx11", ".cdxj": "cdxj", ".idx": "zipnum"}.get(output.suffix)
     if form is None and is_standard_output(output):
@@ -194,12 +216,14 @@ def convert(ctx: click.Context, file: Path, output: Path, to: str | None, sort: 
     layouts = {"cdx9": cdx.CDX9, "cdx10": cdx.CDX10, "cdx11": cdx.CDX11}
     # The list of a ZipNum says nothing about how much there is to read.
     with progress("converting", None if file.suffix == ".idx" else _size(file) or None) as bar:
-        rows = bar.lines(read(file, problems, bar.read))
+        rows = _refusing_damage(
+            bar.lines(read(file, problems, bar.read)), problems, allow_partial=allow_partial, max_bad=max_bad
+        )
         lines = cdx.write_rows(rows, layouts[form]) if form in layouts else cdxj.write_rows(rows)
         lines = sorted_lines(lines) if sort else lines
         _write(lines, output, zipnum=form == "zipnum")
     say_problems(problems)
-    ctx.exit(InputError.exit_code if problems.total else 0)
+    ctx.exit(SKIPPED_INPUT if problems.total else 0)
 
 
 def _captures(file: Path, url: str | None, problems: Problems) -> Iterator[Capture]:
@@ -214,6 +238,20 @@ def _archive_rows(files: Iterable[Path], problems: Problems, bar: Bar) -> Iterat
     for file in files:
         yield from warcindex.rows(file, problems, bar.read)
         bar.next_file(_size(file))
+
+
+def _refusing_damage(
+    rows: Iterable[_Item], problems: Problems, *, allow_partial: bool, max_bad: float | None = None
+) -> Iterator[_Item]:
+    """Yield the rows; raise InputError at their end if an input is damaged, has too many bad lines or none is good."""
+    report = Report(problems=problems)
+    for row in rows:
+        report.counted += 1
+        yield row
+    report.refuse_damage(allow_partial=allow_partial)
+    report.refuse_bad(max_bad)
+    if problems.total:
+        report.refuse_empty(())
 
 
 def _unreadable(file: Path) -> InputError | None:

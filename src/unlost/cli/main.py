@@ -17,8 +17,9 @@ EXIT_CODES = {
     0: "done",
     1: "checked and found wanting, or looked for and nothing found",
     2: "usage: something on the command line is wrong: a command, an option, an address, a date, a name",
-    3: "input unreadable: a file, or something in what was read; what could be read was dealt with",
-    4: "partly done, more to do",
+    3: "an input cannot be read, is damaged or empty, or the output cannot be written: nothing was written",
+    4: "partly done: run the same command again to continue",
+    5: "done, but some input was skipped: lines or records that cannot be read, or damage that was allowed",
     130: "interrupted",
     141: "whoever read the output went away",
 }

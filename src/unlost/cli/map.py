@@ -10,12 +10,12 @@ import click
 from unlost.cli import readable
 from unlost.cli.apart import group_of
 from unlost.cli.engine_options import engine_options, place
+from unlost.cli.input_options import force_option
 from unlost.cli.mapresult import refuse_both
 from unlost.cli.messages import say
-from unlost.cli.problems import problem_line, say_problems
+from unlost.cli.problems import SKIPPED_INPUT, problem_line, say_problems
 from unlost.cli.progress import progress, size_of
 from unlost.cli.target import writable
-from unlost.errors import InputError
 
 _FILE = readable.Named()
 _WANTING = 1
@@ -35,6 +35,7 @@ def command() -> None:
 @command.command()
 @click.argument("files", type=readable.ANYWHERE, nargs=-1, required=True, metavar="MAP...")
 @_OUTPUT
+@force_option
 @engine_options
 @_JSON
 @click.pass_context
@@ -42,6 +43,7 @@ def merge(
     ctx: click.Context,
     files: tuple[str, ...],
     output: Path,
+    force: bool,
     engine: str,
     master: str | None,
     spark_conf: tuple[str, ...],
@@ -58,7 +60,7 @@ def merge(
     cluster = place(engine, master, spark_conf, keep)
     if cluster is None:
         paths = [Path(file) for file in files]
-        with writable(output) as target, progress("merging", size_of(paths)) as bar:
+        with writable(output, paths, force=force) as target, progress("merging", size_of(paths)) as bar:
             report = merge_maps(paths, target, bar.at)
     else:
         from unlost.holdings.spark import merging  # noqa: PLC0415  start-up
@@ -70,7 +72,7 @@ def merge(
     else:
         say(f"{report.merged} lines, {report.dropped} exclusions dropped", level="info")
     say_problems(report.problems)
-    ctx.exit(InputError.exit_code if report.problems.total else 0)
+    ctx.exit(SKIPPED_INPUT if report.problems.total else 0)
 
 
 @command.command()
@@ -81,7 +83,7 @@ def merge(
 def diff(ctx: click.Context, before: Path, after: Path, json: bool) -> None:
     """Print the keys whose frequency is not the same in two maps: `-` only before, `+` only after, `~` changed.
 
-    The exit code is 1 if there are any, 3 if lines could not be read. Headers are not compared.
+    The exit code is 1 if there are any, 5 if lines could not be read. Headers are not compared.
     """
     from unlost.formats.problems import Problems  # noqa: PLC0415  start-up
     from unlost.holdings.merging import diff_maps  # noqa: PLC0415
@@ -98,7 +100,7 @@ def diff(ctx: click.Context, before: Path, after: Path, json: bool) -> None:
         values = [value for value in (old, new) if value is not None]
         click.echo("\t".join([mark, difference.key, *values]))
     say_problems(problems)
-    ctx.exit(InputError.exit_code if problems.total else _WANTING if found else 0)
+    ctx.exit(SKIPPED_INPUT if problems.total else _WANTING if found else 0)
 
 
 @command.command()

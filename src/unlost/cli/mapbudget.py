@@ -8,11 +8,11 @@ import click
 from unlost._core import MapShape
 from unlost.cli.mapresult import became, levels, write_trace
 from unlost.cli.messages import say
-from unlost.cli.problems import say_problems
+from unlost.cli.problems import SKIPPED_INPUT, say_problems
 from unlost.cli.progress import progress, size_of
 from unlost.cli.target import is_standard_output, writable
 from unlost.cli.today import the_build_time
-from unlost.errors import InputError, UsageError
+from unlost.errors import UsageError
 from unlost.holdings.budget import Budget, BudgetOptions, BudgetReport, compact_to_budget
 from unlost.holdings.queries import QueryOptions
 from unlost.holdings.query_kinds import QueryKind
@@ -66,7 +66,7 @@ def compact_within(
         say(f"no filter is worth its bytes, so none was written{old}", level="warning")
     say_problems(report.problems)
     say_problems(report.questions.problems)
-    return InputError.exit_code if report.problems.total or report.questions.problems.total else 0
+    return SKIPPED_INPUT if report.problems.total or report.questions.problems.total else 0
 
 
 def _fits(budget: Budget, report: BudgetReport) -> str:

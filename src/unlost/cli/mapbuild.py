@@ -7,13 +7,13 @@ import click
 
 from unlost.cli import readable
 from unlost.cli.engine_options import columns_option, engine_options, parquet_columns, place
+from unlost.cli.input_options import damage_options
 from unlost.cli.mapresult import refuse_both, repaired
 from unlost.cli.messages import say
-from unlost.cli.problems import say_problems
+from unlost.cli.problems import SKIPPED_INPUT, say_problems
 from unlost.cli.progress import progress, size_of
 from unlost.cli.target import writable
 from unlost.cli.today import the_build_time
-from unlost.errors import InputError
 from unlost.holdings.build import EXCLUDABLE, MapOptions, build_map
 from unlost.holdings.inputs import KINDS
 from unlost.uri import DEFAULT_RULES, RULE_SETS
@@ -41,6 +41,7 @@ _WEIGHT = click.FloatRange(min=0)
 @click.option("--host", help="Whose access log it is, if its lines do not tell.")
 @click.option("--sorted", is_flag=True, help="The files are promised to be sorted: one that is not is an error.")
 @click.option("--threads", type=click.IntRange(min=1), help="How many threads read; all processors if not given.")
+@damage_options
 @engine_options
 @columns_option
 @click.option("--json", is_flag=True, help="The result as JSON.")
@@ -65,6 +66,9 @@ def build(
     host: str | None,
     sorted: bool,  # noqa: A002
     threads: int | None,
+    allow_partial: bool,
+    max_bad: float | None,
+    force: bool,
     engine: str,
     master: str | None,
     spark_conf: tuple[str, ...],
@@ -75,9 +79,11 @@ def build(
     """Make a map of what indexes hold.
 
     INDEX is CDX, CDXJ, ZipNum (its `.idx`), WARC, ARC, WACZ, a list of addresses, an access log (hits are counted) or
-    another map; sorted or not, plain, gzip or zstd, any number of them and of any size. What cannot be read is counted
-    by kind, and the exit code is 3 then. Nothing is written under the final name until all of it is. On a cluster,
-    INDEX is whatever Spark has addresses for: folders, patterns, object stores; docs/scale.md says more.
+    another map; sorted or not, plain, gzip or zstd, any number of them and of any size; `-` is standard input. What a
+    file is, is detected from its first lines; URLs next to an index are refused unless --input says what they are.
+    Lines that cannot be read are counted by kind, and the exit code is 5 then. If an input is damaged, cannot be read
+    or has no good line, nothing is written, and the exit code is 3. On a cluster, INDEX is whatever Spark has addresses
+    for: folders, patterns, object stores; docs/scale.md says more.
     """
     refuse_both(output, json)
     cluster = place(engine, master, spark_conf, keep)
@@ -99,10 +105,12 @@ def build(
         host=host,
         sorted=sorted,
         threads=threads,
+        allow_partial=allow_partial,
+        max_bad=max_bad,
     )
     if cluster is None:
         paths = [Path(file) for file in files]
-        with writable(output) as target, progress("counting", size_of(paths)) as bar:
+        with writable(output, paths, force=force) as target, progress("counting", size_of(paths)) as bar:
             report = build_map(paths, target, options, bar.at)
     else:
         from unlost.holdings.spark import maps  # noqa: PLC0415  start-up
@@ -123,4 +131,4 @@ def build(
         counted = f"{report.counted} captures counted, {report.foreign} not web pages, {report.filtered} left out"
         say(counted + repaired(report.repaired), level="info")
     say_problems(report.problems)
-    ctx.exit(InputError.exit_code if report.problems.total else 0)
+    ctx.exit(SKIPPED_INPUT if report.problems.total else 0)

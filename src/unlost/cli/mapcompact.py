@@ -10,12 +10,13 @@ from click.core import ParameterSource
 
 from unlost.cli import readable
 from unlost.cli.engine_options import Place, engine_options, place
+from unlost.cli.input_options import force_option
 from unlost.cli.mapresult import became, levels, refuse_both, write_trace
 from unlost.cli.messages import say
-from unlost.cli.problems import say_problems
+from unlost.cli.problems import SKIPPED_INPUT, say_problems
 from unlost.cli.progress import progress, size_of
-from unlost.cli.target import writable
-from unlost.errors import InputError, UsageError
+from unlost.cli.target import refuse_in_place, writable
+from unlost.errors import UsageError
 from unlost.holdings.compaction import NO_LIMIT, Compaction, compact_map
 from unlost.holdings.query_kinds import QUERY_KINDS
 
@@ -69,6 +70,7 @@ _ONLY_WITH_BUDGET = ("queries", "query_input", "query_column", "query_host", "pr
 @click.option("--with-filter", type=_FILE, help="With --budget: write a filter here, and divide the bytes.")
 @click.option("--date", help="When the filter is made, for its header; SOURCE_DATE_EPOCH too. Now if not given.")
 @click.option("--trace", type=_FILE, help="Write lines read against lines left, as CSV.")
+@force_option
 @engine_options
 @click.option("--json", is_flag=True, help="The result as JSON.")
 @click.pass_context
@@ -97,6 +99,7 @@ def compact(
     with_filter: Path | None,
     date: str | None,
     trace: Path | None,
+    force: bool,
     engine: str,
     master: str | None,
     spark_conf: tuple[str, ...],
@@ -110,6 +113,7 @@ def compact(
     questions wrongly as can be; docs/budget.md explains how.
     """
     refuse_both(output, json)
+    refuse_in_place(output, [file], force=force)
     refuse_given(ctx, _ONLY_WITH_BUDGET if budget is None else _NOT_WITH_BUDGET, is_budget=budget is not None)
     cluster = place(engine, master, spark_conf, keep)
     if cluster is not None and (budget is not None or trace is not None):
@@ -166,7 +170,7 @@ def compact(
         else:
             say(became(shape), level="info")
     say_problems(report.problems)
-    ctx.exit(InputError.exit_code if report.problems.total else 0)
+    ctx.exit(SKIPPED_INPUT if report.problems.total else 0)
 
 
 def _compact_there(cluster: Place, file: str, output: Path, how: Compaction, json: bool) -> int:
@@ -180,7 +184,7 @@ def _compact_there(cluster: Place, file: str, output: Path, how: Compaction, jso
     else:
         say(f"{report.lines_in} lines became {report.lines_out}", level="info")
     say_problems(report.problems)
-    return InputError.exit_code if report.problems.total else 0
+    return SKIPPED_INPUT if report.problems.total else 0
 
 
 def refuse_given(ctx: click.Context, options: Sequence[str], *, is_budget: bool) -> None:

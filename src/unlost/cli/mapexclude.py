@@ -8,12 +8,13 @@ from pathlib import Path
 import click
 
 from unlost.cli import readable
+from unlost.cli.input_options import force_option
 from unlost.cli.messages import say
-from unlost.cli.problems import say_problems
+from unlost.cli.problems import SKIPPED_INPUT, say_problems
 from unlost.cli.progress import progress
-from unlost.cli.target import is_standard_output, writable
+from unlost.cli.target import is_standard_output, refuse_in_place, writable
 from unlost.cli.today import the_day
-from unlost.errors import InputError, UsageError
+from unlost.errors import UsageError
 from unlost.holdings.exclusion import DEFAULT_DAYS, DEFAULT_PAGES, ExclusionOptions, ExclusionReport, exclude_map
 from unlost.holdings.misses import MISS_KINDS
 
@@ -48,6 +49,7 @@ _MAX_DAYS_DIGITS = 5  # what is longer is a date
 @click.option("--column", type=click.IntRange(min=1), help="The column of the addresses in a table with tabs.")
 @click.option("--host", help="Whose access log it is, if its lines do not tell.")
 @click.option("--replay", is_flag=True, help="The access log is an archive's: the pages are those in its addresses.")
+@force_option
 @click.option("--json", is_flag=True, help="The result as JSON.")
 @click.pass_context
 def exclude(
@@ -64,6 +66,7 @@ def exclude(
     column: int | None,
     host: str | None,
     replay: bool,
+    force: bool,
     json: bool,
 ) -> None:
     """Make a map say no to what was asked for and not found, until that expires.
@@ -73,6 +76,7 @@ def exclude(
     whole subtrees are excluded of which nothing is held, and nothing that is held. Exclusions that have expired are
     dropped, without --misses too.
     """
+    refuse_in_place(output, [file, *misses, *index], force=force)
     if json and is_standard_output(output):
         raise UsageError("--json and -o - would both be written to standard output: give the map a name")
     options = ExclusionOptions(
@@ -93,7 +97,7 @@ def exclude(
     else:
         say(_sentence(report), level="info")
     say_problems(report.problems)
-    ctx.exit(InputError.exit_code if report.problems.total else 0)
+    ctx.exit(SKIPPED_INPUT if report.problems.total else 0)
 
 
 def _expires(text: str) -> day | int:

@@ -8,8 +8,9 @@ from unlost.cli import lines
 from unlost.cli.addresses import error_object, json_line, report, write
 from unlost.cli.asked import ask, asked
 from unlost.cli.messages import say, shown
+from unlost.cli.problems import SKIPPED_INPUT
 from unlost.cli.readable import FILE
-from unlost.errors import InputError, UriError
+from unlost.errors import UriError
 from unlost.formats.problems import Problems
 from unlost.formats.textfile import is_compressed
 from unlost.holdings import Answer, Map
@@ -25,7 +26,7 @@ def lookup(ctx: click.Context, map_file: Path, addresses: tuple[str, ...], batch
 
     A line for each URL, or SURT in its place: the URL, `yes` or `no`, the key of the map that says so, and how much is
     held under it (`-` where no key of the map covers the page), between tabs. The most specific key answers. What is
-    no address is reported in one line and the rest goes on (exit code 2 if it was an argument, 3 if it was read).
+    no address is reported in one line and the rest goes on (exit code 2 if it was an argument, 5 if it was read).
 
     The map is searched where it lies; one that is compressed is read into memory first.
     """
@@ -49,7 +50,7 @@ def lookup(ctx: click.Context, map_file: Path, addresses: tuple[str, ...], batch
         write(out)
     for kind, problem in problems.first.items():
         say(str(problem), kind=kind)
-        code = InputError.exit_code
+        code = SKIPPED_INPUT
     ctx.exit(code)
 
 

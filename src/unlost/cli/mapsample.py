@@ -20,7 +20,7 @@ from unlost.cli import readable
 from unlost.cli.asking import contact_option, open_courier
 from unlost.cli.mapresult import refuse_both
 from unlost.cli.messages import say
-from unlost.cli.problems import say_problems
+from unlost.cli.problems import SKIPPED_INPUT, say_problems
 from unlost.cli.progress import Bar, counting, progress
 from unlost.cli.registry_options import archives_option, registry
 from unlost.cli.sampleresult import of_pages, of_search, say_what_next, sentence
@@ -150,7 +150,7 @@ def sample(
     if is_partial:
         say_what_next(stop, result)
         ctx.exit(ArchiveError.exit_code)
-    ctx.exit(InputError.exit_code if problems.total else 0)
+    ctx.exit(SKIPPED_INPUT if problems.total else 0)
 
 
 def _refuse_mixtures(

@@ -15,14 +15,14 @@ from unlost.archives.sampling.sampler import Stop
 from unlost.cli.addresses import write
 from unlost.cli.asking import how_to_forget, open_courier
 from unlost.cli.messages import say
-from unlost.cli.problems import say_problems
+from unlost.cli.problems import SKIPPED_INPUT, say_problems
 from unlost.cli.progress import Bar, counting, progress
 from unlost.cli.registry_options import registry
 from unlost.cli.sampling import address_of, begin_list, is_standard_input, resumable
 from unlost.cli.table import table_lines
 from unlost.clock import SystemClock
 from unlost.dates import from_epoch, to_iso, to_local
-from unlost.errors import ArchiveError, InputError, NotNowError, UsageError
+from unlost.errors import ArchiveError, NotNowError, UsageError
 from unlost.formats.output import whole_file
 from unlost.formats.problems import Problems
 from unlost.measure.overlap.asking import Asking
@@ -99,7 +99,7 @@ def run(wanted: Wanted) -> int:
         is_whole = _say_what_is_left(figures, stops, postponed)
         if not is_whole:
             return ArchiveError.exit_code
-    return InputError.exit_code if problems.total else 0
+    return SKIPPED_INPUT if problems.total else 0
 
 
 @contextmanager

@@ -4,6 +4,9 @@ from unlost.cli.messages import say
 from unlost.cli.problem_words import WORDS
 from unlost.formats.problems import Problem, Problems
 
+SKIPPED_INPUT = 5
+"""The exit code of a command that is done, but skipped some of its input."""
+
 
 def problem_line(kind: str, count: int, first: Problem) -> str:
     """Return how often something of a kind happened, in plain words, with the first of them.

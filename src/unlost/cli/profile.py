@@ -12,9 +12,10 @@ from unlost import uri
 from unlost.cli import lines, readable
 from unlost.cli.addresses import error_object, report, write
 from unlost.cli.engine_options import columns_option, engine_options, parquet_columns, place
+from unlost.cli.input_options import damage_options, force_option
 from unlost.cli.messages import shown
 from unlost.cli.policies import psl_option, rules_option, suffix_list, suffixes_option
-from unlost.cli.problems import problem_line, say_problems
+from unlost.cli.problems import SKIPPED_INPUT, problem_line, say_problems
 from unlost.cli.progress import progress, size_of
 from unlost.cli.target import is_standard_output, writable
 from unlost.errors import InputError, UriError, UsageError
@@ -74,6 +75,7 @@ def command() -> None:
 @suffixes_option
 @click.option("--threads", type=click.IntRange(min=1), help="How many; as many as there are processors otherwise.")
 @click.option("--memory", type=click.IntRange(min=1), metavar="MB", help="How much counting may take.")
+@damage_options
 @engine_options
 @columns_option
 @click.pass_context
@@ -91,6 +93,9 @@ def build(
     suffixes: str,
     threads: int | None,
     memory: int | None,
+    allow_partial: bool,
+    max_bad: float | None,
+    force: bool,
     engine: str,
     master: str | None,
     spark_conf: tuple[str, ...],
@@ -100,7 +105,8 @@ def build(
     """Count the captures of indexes under the keys of one policy or several, in one pass.
 
     INDEX is whatever `unlost map build` takes, told by its contents. Lines that cannot be read are counted by kind, and
-    the exit code is 3. Nothing is written under the final names until all of it is.
+    the exit code is 5. If an input is damaged, cannot be read or has no good line, nothing is written, and the exit
+    code is 3.
     """
     names = _policy_names(policy)
     header = profile.ProfileHeader(names[0], name, id, rules, suffixes)
@@ -121,7 +127,7 @@ def build(
                 _check_folder(output, output)
                 outputs = {each: output / f"{each}.{format}" for each in names}
             else:
-                outputs = {names[0]: stack.enter_context(writable(output))}
+                outputs = {names[0]: stack.enter_context(writable(output, inputs, force=force))}
             most = None if memory is None else memory << 20
             if cluster is not None:
                 from unlost.holdings.spark.profiles import build_profiles  # noqa: PLC0415  start-up
@@ -131,7 +137,17 @@ def build(
                 build_profiles(there, inputs, outputs, header, problems, suffixes=text, columns=parquet)
             elif by:
                 paths = [Path(file) for file in inputs]
-                build_parted_profiles(paths, outputs, header, problems, by, suffixes=suffix, memory=most)
+                build_parted_profiles(
+                    paths,
+                    outputs,
+                    header,
+                    problems,
+                    by,
+                    suffixes=suffix,
+                    allow_partial=allow_partial,
+                    max_bad=max_bad,
+                    memory=most,
+                )
             else:
                 paths = [Path(file) for file in inputs]
                 bar = stack.enter_context(progress("counting", size_of(paths)))
@@ -142,6 +158,8 @@ def build(
                     problems,
                     suffixes=suffix,
                     as_json=format == "json",
+                    allow_partial=allow_partial,
+                    max_bad=max_bad,
                     threads=threads,
                     memory=most,
                     watch=bar.at,
@@ -152,7 +170,7 @@ def build(
                 output.rmdir()
         raise
     say_problems(problems)
-    ctx.exit(InputError.exit_code if problems.total else 0)
+    ctx.exit(SKIPPED_INPUT if problems.total else 0)
 
 
 @command.command()
@@ -160,12 +178,19 @@ def build(
 @click.option("-o", "--output", type=_FILE, required=True, help="Where to; `-` is standard output.")
 @_name
 @_id
-def merge(profiles: tuple[Path, ...], output: Path, name: str | None, id: str | None) -> None:  # noqa: A002
+@force_option
+def merge(
+    profiles: tuple[Path, ...],
+    output: Path,
+    name: str | None,
+    id: str | None,  # noqa: A002  options are named after their flags
+    force: bool,
+) -> None:
     """Make one profile of several of the same policy: frequency, spread and parts of each key are added.
 
     Without --name and --id, the result has those that all profiles have. `to-map` takes profiles of different policies.
     """
-    with writable(output) as target, progress("merging", size_of(profiles)) as bar:
+    with writable(output, profiles, force=force) as target, progress("merging", size_of(profiles)) as bar:
         profile.merge_profiles(profiles, target, name=name, id=id, watch=bar.at)
 
 

@@ -2,12 +2,44 @@
 
 import os
 import stat
+import sys
 from errno import EACCES, EISDIR, ENOENT, ENOTDIR
 from pathlib import Path
 
 import click
 
+from unlost.errors import InputError, UsageError
 from unlost.formats.unread import A_RECOVERY, unread, unread_as
+
+STANDARD_INPUT = "-"
+_TAKEN = "unlost.cli.readable.standard_input"
+
+
+def standard_input(ctx: click.Context | None) -> Path:
+    """Return the path of a file with what standard input holds; a pipe is written to a temporary file first.
+
+    So it can be inspected, searched and read more than once, as any other file. The temporary file is removed when the
+    command ends. Raises InputError if standard input is closed, UsageError if it was taken already.
+    """
+    if sys.stdin is None:
+        raise InputError("standard input is closed: give a file")
+    meta = {} if ctx is None else ctx.meta
+    if _TAKEN in meta:
+        raise UsageError("`-` is given more than once: standard input can be read only once")
+    meta[_TAKEN] = True
+    number = sys.stdin.fileno()
+    if stat.S_ISREG(os.fstat(number).st_mode) and os.lseek(number, 0, os.SEEK_CUR) == 0:
+        return Path("/dev/stdin")
+    import shutil  # noqa: PLC0415  start-up
+    import tempfile  # noqa: PLC0415
+
+    folder = tempfile.TemporaryDirectory(prefix="unlost-")
+    if ctx is not None:
+        ctx.find_root().call_on_close(folder.cleanup)
+    path = Path(folder.name, "stdin")
+    with path.open("wb") as file, os.fdopen(os.dup(number), "rb") as source:
+        shutil.copyfileobj(source, file, 1 << 20)
+    return path
 
 
 class Named(click.Path):
@@ -48,12 +80,15 @@ class Readable(click.Path):
         """
         super().__init__(file_okay=file, dir_okay=folder, allow_dash=dash, path_type=Path)
         self._is_link_read = link
+        self._is_plain = not (dash or link or program)
         self._access = os.R_OK | os.X_OK if program else os.R_OK
         self._advice = advice
 
     def convert(self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        """Return the path. Raises InputError for what cannot be read."""
-        del param, ctx
+        """Return the path; for `-`, that of standard input. Raises InputError for what cannot be read."""
+        del param
+        if os.fspath(value) == STANDARD_INPUT and self.file_okay and self._is_plain:
+            return standard_input(ctx)
         if not os.fspath(value):
             # `Path` would take it for the folder where we are: not what a script meant whose variable is not set.
             raise unread_as("''", ENOENT, self._advice)
@@ -80,10 +115,20 @@ class Readable(click.Path):
             raise unread_as(path, EACCES)
 
 
+class AnyInput(click.Path):
+    """The name of an input that is checked by whoever reads it; for `-`, that of standard input."""
+
+    def convert(self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name."""
+        if os.fspath(value) == STANDARD_INPUT:
+            return os.fspath(standard_input(ctx))
+        return os.fsdecode(super().convert(value, param, ctx))
+
+
 FILE = Readable()
 LIST = Readable(dash=True)
 FOLDER = Readable(file=False, folder=True)
 PLACE = Readable(folder=True)
 RECOVERY = Readable(file=False, folder=True, advice=A_RECOVERY)
-ANYWHERE = click.Path(readable=False)
+ANYWHERE = AnyInput(readable=False)
 """On a cluster whatever has an address there: who reads it says what is wrong. click would, in words of its own."""

@@ -5,8 +5,9 @@ from pathlib import Path
 import click
 
 from unlost.cli import readable
+from unlost.cli.problems import SKIPPED_INPUT
 from unlost.cli.target import check_new_file, is_standard_output
-from unlost.errors import InputError, UsageError
+from unlost.errors import UsageError
 
 _FILE = readable.Named()
 _SHARE = click.FloatRange(0, 1)
@@ -55,7 +56,7 @@ def learn(
     """Say which headers of a log can be trusted, and write a scheme by which to decide.
 
     LOG is a harvest log (NDJSON or Parquet) or a WARC; any number of them is one history. The exit code is 1 if no
-    scheme surely reaches the reliability, 3 if something could not be read; the rest was learned from.
+    scheme surely reaches the reliability, 5 if something could not be read; the rest was learned from.
     docs/refresh.md explains tables, logs and the scheme file.
     """
     from unlost.cli.refreshlearn import learned, of_matrix, print_json, print_report, write_files  # noqa: PLC0415
@@ -78,7 +79,7 @@ def learn(
         print_json(found, schedule=schedule)
     elif output is None or output != Path("-"):
         print_report(found, schedule=schedule)
-    ctx.exit(InputError.exit_code if unreadable else 0 if found.chosen is not None or found.policy_skips else 1)
+    ctx.exit(SKIPPED_INPUT if unreadable else 0 if found.chosen is not None or found.policy_skips else 1)
 
 
 @command.command()

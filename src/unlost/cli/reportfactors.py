@@ -5,10 +5,9 @@ from json import dumps
 from pathlib import Path
 
 from unlost.cli.addresses import write
-from unlost.cli.problems import say_problems
+from unlost.cli.problems import SKIPPED_INPUT, say_problems
 from unlost.cli.table import table_lines
 from unlost.cli.target import check_new_file
-from unlost.errors import InputError
 from unlost.formats.output import whole_file
 from unlost.formats.problems import Problems
 from unlost.measure.factors.findings import findings_of
@@ -59,4 +58,4 @@ def run_factors(
         lines = [headline(found), *map(printable, remarks(found)), *table_lines(factor_tables(found))]
         write([line + "\n" for line in lines])
     say_problems(problems)
-    return InputError.exit_code if problems.total else 0
+    return SKIPPED_INPUT if problems.total else 0

@@ -12,8 +12,9 @@ import click
 from unlost.cli import readable
 from unlost.cli.addresses import write
 from unlost.cli.engine_options import Place, columns_option, engine_options, parquet_columns, place
+from unlost.cli.input_options import allow_partial_option, max_bad_option
 from unlost.cli.messages import say
-from unlost.cli.problems import say_problems
+from unlost.cli.problems import SKIPPED_INPUT, say_problems
 from unlost.cli.progress import progress, size_of
 from unlost.cli.table import table_lines
 from unlost.errors import InputError, UnsortedError, UsageError
@@ -45,6 +46,8 @@ _KINDS = tuple(kind for kind in KINDS if kind != "map")
 @click.option("--column", type=click.IntRange(min=1), help="The column of the addresses in a table with tabs.")
 @click.option("--host", help="Whose access log it is, if its lines do not tell.")
 @click.option("--threads", type=click.IntRange(min=1), help="How many threads read; all processors if not given.")
+@allow_partial_option
+@max_bad_option
 @click.option("--estimate", is_flag=True, help="The rows are in no order: estimate at once what needs one.")
 @engine_options
 @columns_option
@@ -64,6 +67,8 @@ def index(
     column: int | None,
     host: str | None,
     threads: int | None,
+    allow_partial: bool,
+    max_bad: float | None,
     estimate: bool,
     engine: str,
     master: str | None,
@@ -76,8 +81,9 @@ def index(
 
     INDEX is CDX, CDXJ, ZipNum (its `.idx`), WARC, ARC, WACZ, a list of addresses or an access log; plain, gzip or zstd.
     Sorted indexes are counted exactly; of others, numbers of URI-Rs and what follows from them are estimated, with
-    their errors. What cannot be read is counted by kind, and the exit code is 3 then. On a cluster, INDEX is whatever
-    Spark has addresses for, and all of it is counted exactly, whatever its order; docs/scale.md says more.
+    their errors. Lines that cannot be read are counted by kind, and the exit code is 5 then; a damaged file ends it
+    with 3. On a cluster, INDEX is whatever Spark has addresses for, and all of it is counted exactly, whatever its
+    order; docs/scale.md says more.
     """
     from unlost.holdings.statistics.figures import Figures  # noqa: PLC0415  start-up
     from unlost.holdings.statistics.gathering import (  # noqa: PLC0415
@@ -106,6 +112,8 @@ def index(
         column=column,
         host=host,
         threads=threads,
+        allow_partial=allow_partial,
+        max_bad=max_bad,
     )
     paths = tuple(Path(file) for file in files)
     if output is not None:
@@ -129,7 +137,7 @@ def index(
         written = write_report(figures, output, report_name(name, paths))
         say(f"{len(written)} files in {output}; open {output / 'index.html'}", level="info")
     say_problems(report.problems)
-    ctx.exit(InputError.exit_code if report.problems.total else 0)
+    ctx.exit(SKIPPED_INPUT if report.problems.total else 0)
 
 
 def _gathered_there(

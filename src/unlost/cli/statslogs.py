@@ -8,11 +8,10 @@ import click
 from unlost.cli import readable
 from unlost.cli.addresses import write
 from unlost.cli.messages import say
-from unlost.cli.problems import say_problems
+from unlost.cli.problems import SKIPPED_INPUT, say_problems
 from unlost.cli.progress import progress
 from unlost.cli.statsindex import report_name
 from unlost.cli.table import table_lines
-from unlost.errors import InputError
 
 _FILE = readable.Named()
 _KINDS = ("access", "upstream", "memgator")
@@ -63,4 +62,4 @@ def logs(
         written = write_access_report(accesses, matrix, output, report_name(name, files))
         say(f"{len(written)} files in {output}; open {output / 'index.html'}", level="info")
     say_problems(problems)
-    ctx.exit(InputError.exit_code if problems.total else 0)
+    ctx.exit(SKIPPED_INPUT if problems.total else 0)

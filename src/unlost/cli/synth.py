@@ -7,9 +7,8 @@ import click
 
 from unlost.cli import readable
 from unlost.cli.messages import say
-from unlost.cli.problems import say_problems
+from unlost.cli.problems import SKIPPED_INPUT, say_problems
 from unlost.cli.target import check_new_file, writable
-from unlost.errors import InputError
 from unlost.formats.problems import Problems
 from unlost.holdings import synth
 from unlost.holdings.synth_queries import MAX_QUERIES, QueryPlan, write_queries
@@ -65,7 +64,7 @@ def index(
         check_new_file(output)
         synth.write_index(plan, output, problems)
     say_problems(problems)
-    ctx.exit(InputError.exit_code if problems.total else 0)
+    ctx.exit(SKIPPED_INPUT if problems.total else 0)
 
 
 _SHARE = click.FloatRange(0, 1)
@@ -107,4 +106,4 @@ def queries(
         made = write_queries(index, plan, path, problems)
     say(f"{made.held} held, {made.near} beside those, {made.strangers} of strangers", level="info")
     say_problems(problems)
-    ctx.exit(InputError.exit_code if problems.total else 0)
+    ctx.exit(SKIPPED_INPUT if problems.total else 0)

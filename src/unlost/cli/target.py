@@ -1,12 +1,12 @@
 """Where results go: a file that appears whole or not at all, or standard output."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from os import fspath
+from os import PathLike, fspath
 from pathlib import Path
 
-from unlost.errors import InputError
+from unlost.errors import InputError, UsageError
 
 
 def is_standard_output(output: Path) -> bool:
@@ -14,12 +14,27 @@ def is_standard_output(output: Path) -> bool:
     return fspath(output) == "-"
 
 
+def refuse_in_place(output: Path, inputs: Iterable[str | PathLike[str]], *, force: bool) -> None:
+    """Raise UsageError, before any work, if the output is one of the inputs and may not replace it."""
+    if force or is_standard_output(output) or not output.exists():
+        return
+    for each in inputs:
+        try:
+            is_same = output.samefile(each)
+        except (OSError, ValueError):
+            continue  # whoever reads it says what is wrong
+        if is_same:
+            raise UsageError(f"{output}: would replace an input: give another name, or --force")
+
+
 @contextmanager
-def writable(output: Path) -> Iterator[Path]:
+def writable(output: Path, inputs: Iterable[str | PathLike[str]] = (), *, force: bool = False) -> Iterator[Path]:
     """Give the path of a file to make, and for `-` print what it holds when the block ends well.
 
-    Raises InputError before any work if it is a folder, or its folder does not exist.
+    inputs: what it is made of, which it replaces only with `force`. Raises UsageError before any work if it would,
+    InputError if it is a folder, or its folder does not exist.
     """
+    refuse_in_place(output, inputs, force=force)
     if is_standard_output(output):
         import shutil  # noqa: PLC0415  start-up
         import tempfile  # noqa: PLC0415

@@ -12,12 +12,11 @@ from unlost.cli import lines
 from unlost.cli.addresses import error_object, json_line, report, write
 from unlost.cli.messages import say, shown
 from unlost.cli.policies import psl_option, rules_option, suffix_list, suffixes_option
-from unlost.errors import ForeignSchemeError, InputError, UriError, UsageError
+from unlost.errors import ForeignSchemeError, UriError, UsageError
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-_UNREADABLE = InputError.exit_code
 
 _json = click.option("--json", is_flag=True, help="One JSON object a line, errors too.")
 _addresses = click.argument("addresses", metavar="URL...", nargs=-1, required=True)
@@ -28,7 +27,7 @@ def command() -> None:
     """Canonical forms, SURTs and URI-Keys of addresses.
 
     Each command takes addresses as arguments; `-` reads them from standard input, one a line. What is no address is
-    reported in one line and the rest goes on (exit code 2 if it was an argument, 3 if it was read). `dns:`, `mailto:`,
+    reported in one line and the rest goes on (exit code 2 if it was an argument, 5 if it was read). `dns:`, `mailto:`,
     `ftp:` and other addresses that are not web pages are reported and left as they stand.
     """
 

@@ -1,22 +1,24 @@
-"""Indexes of any text format, told by their first lines."""
+"""Indexes of any text format: each line tells whether it is CDX or CDXJ."""
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from os import PathLike, fspath
 from pathlib import Path
 
 from unlost import uri
-from unlost.formats import cdxj
+from unlost.errors import InputError
+from unlost.formats import cdx, cdxj
 from unlost.formats.capture import Capture
 from unlost.formats.cdx import Layout
+from unlost.formats.detection import detect_lines, has_object, is_cdx_header, refuse_other_formats
 from unlost.formats.lines import Line
 from unlost.formats.problems import Problem, Problems
 from unlost.formats.row import Row, RowError
 from unlost.formats.textfile import read_lines
 from unlost.formats.zipnum import ZipNum
 
+_FOUND = {"urls": "a list of URLs", "log": "an access log", "map": "a map"}
 _BOM = b"\xef\xbb\xbf"  # some editors put it before the first line
-
-_RowReader = Callable[[bytes, int, int], Row]
 
 
 def read_rows(
@@ -26,13 +28,18 @@ def read_rows(
 
     A line that is no row is counted in `problems` (kinds: docs/index.md) and the next is read. on_read: is told now and
     then how many bytes of the file have been read, as they are stored; not of a ZipNum. Raises InputError if the file
-    cannot be read at all.
+    cannot be read at all, or holds something else than an index, as far as its first lines tell.
     """
+    if Path(path).suffix != ".idx" and Path(path).is_file():
+        refuse_other_formats(path)
+        # Lines of no kind are counted below, one by one.
+        if (kind := detect_lines(path, unknown="index")) != "index":
+            raise InputError(f"{fspath(path)}: expected CDX or CDXJ, found {_FOUND[kind]}")
     return _rows(_lines(path, problems, on_read), fspath(path), problems)
 
 
 def _rows(lines: Iterable[Line], name: str, problems: Problems) -> Iterator[Row]:
-    reader: _RowReader | None = None
+    layout: Layout | None = None
     is_behind_rows = False
     for each in lines:
         line = each._replace(text=each.text.removeprefix(_BOM)) if each.number == 1 else each
@@ -47,12 +54,14 @@ def _rows(lines: Iterable[Line], name: str, problems: Problems) -> Iterator[Row]
             problems.add(Problem("binary", name, line.number, line.offset, "expected text, found a NUL byte"))
             continue
         try:
-            if line.text[1:4] == b"CDX" and not line.text[:1].isalnum():
-                reader = Layout.of_header(line.text).row
+            if is_cdx_header(line.text):
+                layout = _changed(layout, line, name, problems) if is_behind_rows else Layout.of_header(line.text)
                 continue
             is_behind_rows = True
-            reader = reader or _told_by(line)
-            yield reader(line.text, line.number, line.offset)
+            if (layout is None or layout.delimiter == " ") and has_object(line.text):
+                yield cdxj.row(line.text, line.number, line.offset)
+            else:
+                yield (layout or _usual(line.text.count(b" ") + 1)).row(line.text, line.number, line.offset)
         except RowError as error:
             problems.add(Problem(error.kind, name, line.number, line.offset, str(error)))
 
@@ -71,12 +80,19 @@ def _lines(path: str | PathLike[str], problems: Problems, on_read: Callable[[int
                 offset += len(line.text) + 1
 
 
-def _told_by(line: Line) -> _RowReader:
-    """Tell CDXJ from CDX without a header: only CDXJ has a brace behind its second or third column."""
-    columns = line.text.split(b" ", 3)
-    if any(column.startswith(b"{") for column in columns[2:]):
-        return cdxj.row
-    return Layout.of_count(line.text).row
+@cache
+def _usual(count: int) -> Layout:
+    """Return the layout of rows without a header. Raises RowError of kind `bad-field-count`."""
+    return Layout.of_count(count)
+
+
+def _changed(layout: Layout | None, line: Line, name: str, problems: Problems) -> Layout:
+    """Return the layout from a header below rows on. One with other columns is a problem: maps are not built of it."""
+    found = Layout.of_header(line.text)
+    if found != (layout or cdx.CDX11):
+        message = "a header with other columns in the middle of the file: split the file there"
+        problems.add(Problem("late-header", name, line.number, line.offset, message))
+    return found
 
 
 def find_captures(path: str | PathLike[str], address: str, problems: Problems) -> Iterator[Capture]:

@@ -2,6 +2,29 @@
 
 from dataclasses import dataclass, field
 
+DAMAGE = frozenset(
+    {
+        "bad-block",
+        "bad-checksum",
+        "bad-gzip",
+        "bad-member",
+        "corrupt",
+        "corrupt-gzip",
+        "corrupt-member",
+        "corrupt-zstd",
+        "cut-line",
+        "garbage",
+        "short-block",
+        "short-header",
+        "trailing-garbage",
+        "truncated",
+        "truncated-gzip",
+        "truncated-zstd",
+        "unreadable",
+    }
+)
+"""The kinds of problems that mean a file is damaged: nobody knows how much is missing. The others cost one line."""
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -53,6 +76,11 @@ class Problems:
         """Count it, once or as often as it occurred, and keep it if it is the first of its kind."""
         self.counts[problem.kind] = self.counts.get(problem.kind, 0) + times
         self.first.setdefault(problem.kind, problem)
+
+    @property
+    def damage(self) -> Problem | None:
+        """The first sign that a file is damaged, by the kinds of `DAMAGE`; None without any."""
+        return next((self.first[kind] for kind in self.counts if kind in DAMAGE), None)
 
     @property
     def total(self) -> int:

@@ -58,12 +58,14 @@ def read_lines(
     name: str | None = None,
     on_read: Callable[[int], object] | None = None,
     keep_cut: bool = False,
+    batch_lines: int = _BATCH,
 ) -> Iterator[Line]:
     """Yield the lines of a file, however it is compressed; offsets are of the decompressed text.
 
     Memory is bounded by `limit`, not by the file. `unlost.formats.lines` does the same for what is already open.
     name: what to call it in problems, if not by its path. on_read: is told now and then how many bytes of the file have
     been read, as they are stored. keep_cut: yield a line that damage cut, for formats in which half of it is of use.
+    batch_lines: how many lines are read at a time.
 
     Problems: `too-long` lines, `truncated`, `corrupt` or `trailing-garbage` compression, before which everything is
     yielded, and a `cut-line` that has no end there: half a row could pass for a whole one. Raises InputError if the
@@ -73,7 +75,7 @@ def read_lines(
     end = Line(0, 0, b"")
     try:
         reader = _core.LineReader(path, limit)
-        while batch := reader.batch(_BATCH):
+        while batch := reader.batch(batch_lines):
             if on_read is not None:
                 on_read(reader.position)
             for number, offset, text, too_long, is_cut in batch:

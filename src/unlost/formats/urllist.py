@@ -10,7 +10,7 @@ from unlost.formats.textfile import Source, lines_of, name_of
 KINDS = {
     "too-long": "a line longer than unlost.formats.lines.MAX_LINE_BYTES",
     "no-column": "expected more columns, or something in this one",
-    "bad-uri": "expected an address, found control characters",
+    "bad-uri": "expected an address, found control characters or a row of an index",
 }
 """The kinds of problems, and what each means. All of them lose their line."""
 
@@ -44,7 +44,7 @@ def read_urls(
             text = columns[column - 1] if column <= len(columns) else b""
             kind = None if text.strip() else "no-column"
         text = text.strip()
-        if _CONTROL.search(text):
+        if _CONTROL.search(text) or b' {"' in text:
             kind = "bad-uri"
         if kind:
             problems.add(Problem(kind, called, line.number, line.offset, KINDS[kind]))

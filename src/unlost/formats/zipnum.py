@@ -1,9 +1,9 @@
 """ZipNum: a sorted index in compressed blocks, with a list of the blocks' first keys for random access.
 
 Both dialects are read: lines of tabs (`key date TAB part TAB offset TAB length TAB number`, with an optional `.loc`
-file that says where the parts are), as Wayback and Common Crawl have them, and lines of objects
-(`key date {"offset": …}`, part named in a `!meta` line), as WACZ has them. The first is written here, since only that
-is served by pywb.
+file that says where the parts are, with alternatives: the first that exists is read), as Wayback and Common Crawl have
+them, and lines of objects (`key date {"offset": …}`, part named in a `!meta` line), as WACZ has
+them. The first is written here, since only that is served by pywb.
 """
 
 import io
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Self
 
 from unlost.errors import InputError
 from unlost.formats.lines import MAX_LINE_BYTES, Line, read_lines
-from unlost.formats.output import whole_file
+from unlost.formats.output import whole_files
 from unlost.formats.problems import Problem, Problems
 from unlost.formats.unread import unread
 
@@ -61,6 +61,7 @@ class ZipNum:
         self._size = self.path.stat().st_size
         try:
             self._parts = self._read_locations()
+            self._found: dict[str, Path | None] = {}
             self._only_part = self._read_meta()
         except OSError as error:
             self.close()
@@ -177,8 +178,8 @@ class ZipNum:
             raise ValueError("too long")
         if b"\t" in line:
             head, part, offset, length = line.rstrip().split(b"\t")[:4]
-            # Only the user's own .loc file may lead out of the folder.
-            where = self._parts.get(os.fsdecode(part)) or self._beside(os.fsdecode(part))
+            # Only the user's own .loc file may point out of the folder.
+            where = self._located(os.fsdecode(part)) or self._beside(os.fsdecode(part))
             return Block(head.split(b" ", 1)[0], where, _number(offset), _number(length))
         key, _, fields = line.split(b" ", 2)
         values = json.loads(fields)
@@ -191,8 +192,15 @@ class ZipNum:
             raise ValueError("no name")
         return self.path.parent / Path(name).name
 
-    def _read_locations(self) -> dict[str, Path]:
-        """Return where the parts are: the `.loc` file of the same name says it, if there is one."""
+    def _located(self, part: str) -> Path | None:
+        """Return the first location of a part that exists, else the first one; None if the `.loc` file has none."""
+        if part not in self._found:
+            paths = self._parts.get(part, ())
+            self._found[part] = next((path for path in paths if path.is_file()), next(iter(paths), None))
+        return self._found[part]
+
+    def _read_locations(self) -> dict[str, tuple[Path, ...]]:
+        """Return the locations of each part, alternatives in their order, from the `.loc` file of the same name."""
         file = self.path.with_suffix(".loc")
         if not file.is_file():
             return {}
@@ -201,7 +209,7 @@ class ZipNum:
         if len(text) > _MAX_LOCATIONS_BYTES or b"\0" in text:
             raise InputError(f"{file} (byte 0): expected lines of a name, a tab and a path, found something else")
         rows = (os.fsdecode(line).split("\t") for line in text.splitlines() if b"\t" in line)
-        return {row[0]: file.parent / row[1] for row in rows}
+        return {row[0]: tuple(file.parent / path for path in row[1:] if path) for row in rows}
 
     def _read_meta(self) -> str:
         """Return the one part of the dialect of objects."""
@@ -268,16 +276,14 @@ def write_zipnum(lines: Iterable[bytes], path: str | PathLike[str], block_lines:
     """
     index = Path(path)
     part = index.with_suffix(".cdx.gz")
-    # The list gets its name last: what it leads to is there by then, also if we are killed in between.
-    with whole_file(index) as listing:
-        count = 0
-        with whole_file(part) as blocks:
-            for count, (head, block) in enumerate(packed_blocks(lines, block_lines), 1):
-                place = f"{part.name}\t{blocks.tell()}\t{len(block)}\t{count}"
-                listing.write(head + f"\t{place}\n".encode())
-                blocks.write(block)
-        with whole_file(index.with_suffix(".loc")) as locations:
-            locations.write(f"{part.name}\t{part.name}\n".encode())
+    count = 0
+    # None gets its name before all are written. The list is the last, so that what it points to exists after a kill.
+    with whole_files([part, index.with_suffix(".loc"), index]) as (blocks, locations, listing):
+        locations.write(f"{part.name}\t{part.name}\n".encode())
+        for count, (head, block) in enumerate(packed_blocks(lines, block_lines), 1):
+            place = f"{part.name}\t{blocks.tell()}\t{len(block)}\t{count}"
+            listing.write(head + f"\t{place}\n".encode())
+            blocks.write(block)
     return count
 
 

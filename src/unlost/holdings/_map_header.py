@@ -19,13 +19,7 @@ def read_map_header(path: str | PathLike[str]) -> Header:
     read, or something else than a frequency behind its keys.
     """
     name = fspath(path)
-    refuse_pipe(path)
-    try:
-        source = _core.MapSource.load(name, MAX_LINE_BYTES)
-    except OSError as error:
-        raise unread(name, error) from error
-    except InputError as error:
-        raise InputError(f"{name}: {error}") from error
+    source = open_map(path)
     problems = Problems()
     header = UkvsReader(BytesIO(source.header), problems, name).header
     refuse_bad_header(problems)
@@ -33,6 +27,18 @@ def read_map_header(path: str | PathLike[str]) -> Header:
         found = ascii(", ".join(header.values))[1:-1][:60]
         raise InputError(f"{name}: expected the frequency right behind the keys, found `{found}` in its !fields")
     return header
+
+
+def open_map(path: str | PathLike[str]) -> _core.MapSource:
+    """Return a map whose header is read. Raises InputError if the file is a pipe, cannot be read, or is not a map."""
+    name = fspath(path)
+    refuse_pipe(path)
+    try:
+        return _core.MapSource.load(name, MAX_LINE_BYTES)
+    except OSError as error:
+        raise unread(name, error) from error
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from error
 
 
 def refuse_bad_header(problems: Problems) -> None:

@@ -40,6 +40,7 @@ class MapOptions(RowOptions):
     name, id: of the archive, for the header.
     made: when the map is made, 14 digits in UTC: the header says so, and gives the digests of the inputs. With None
         it does neither, so that the same rows make the same file on every day and from any files.
+    allow_empty: inputs without any rows make a map without any; otherwise they are an error.
     sorted: the inputs are promised to be sorted; one that is not is an error.
 
     More entries than fit into memory go to temporary files; neither that nor threads and blocks show in the result.
@@ -53,6 +54,7 @@ class MapOptions(RowOptions):
     name: str | None = None
     id: str | None = None
     made: str | None = None
+    allow_empty: bool = False
     sorted: bool = False
 
     def compacts(self) -> Compaction | None:
@@ -105,8 +107,8 @@ def build_map(
     """Write the map of what the inputs hold, and return what became of their lines.
 
     Inputs may be of any kind that `unlost.holdings.inputs` knows, sorted or not, of any size. The map appears under its
-    name once it is whole. Raises InputError for an input that cannot be read at all, OSError for an output that cannot
-    be written.
+    name once it is whole. Raises InputError for an input that cannot be read, is damaged (unless that is allowed), is
+    empty or has too many bad lines; OSError for an output that cannot be written. Nothing is written then.
     """
     wanted = options or MapOptions()
     unknown = wanted.exclude - set(EXCLUDABLE)
@@ -136,7 +138,11 @@ def build_map(
                 host=wanted.host,
                 map_like=header,
                 maps=maps,
+                allow_partial=wanted.allow_partial,
+                max_bad=wanted.max_bad,
             )
+            if not wanted.allow_empty:
+                report.refuse_empty(inputs)
             made = oldest_update(maps, wanted.made) if wanted.made else None
             head = header_lines(described(header, made, captures_of(maps, counter.dates()), digests))
             if has_begun:

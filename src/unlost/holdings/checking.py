@@ -10,6 +10,7 @@ from unlost.errors import UriError
 from unlost.formats.frequency import Frequency
 from unlost.formats.problems import Problem, Problems
 from unlost.formats.ukvs import Header, UkvsReader
+from unlost.holdings._map_header import open_map
 from unlost.holdings.expiry import expiry_of
 from unlost.uri import RULE_SETS, key
 
@@ -51,11 +52,15 @@ class Checked:
 def check_map(
     path: str | PathLike[str], today: date | None = None, on_read: Callable[[int], object] | None = None
 ) -> Checked:
-    """Read a map to its end and say what is wrong with it. Raises InputError only if it cannot be read at all.
+    """Read a map to its end and say what is wrong with it.
+
+    Raises InputError if the file cannot be read at all, or is not a map as far as its first row tells: look-ups refuse
+    it, too.
 
     today: what has expired by then is wrong; nothing has if it is not given.
     on_read: is told now and then how many bytes of the file have been read.
     """
+    open_map(path)
     problems = Problems()
     reader = UkvsReader(path, problems, on_read=on_read)
     rules = str(reader.header.meta.get("rules", RULE_SETS[0]))

@@ -149,7 +149,7 @@ def exclude_map(
         _sort_out(told, Header(keys=header.keys, meta={"rules": rules_of(header)}), hits, missed, options, watch)
         report.read, report.unsaid, report.old = told.read, told.unsaid, told.old
         # Both are what a map is made of: one look-up answers for them.
-        built = build_map([hits, *index], held_map, MapOptions(rules=rules_of(header)), watch)
+        built = build_map([hits, *index], held_map, MapOptions(rules=rules_of(header), allow_empty=True), watch)
         for kind, count in built.problems.counts.items():
             report.problems.add(built.problems.first[kind], count)
         held = stack.enter_context(HeldKeys(held_map))

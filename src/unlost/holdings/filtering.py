@@ -97,8 +97,9 @@ def build_filter(
     """Write a filter of what the inputs hold, and return what became of their lines.
 
     Inputs may be of any kind that `unlost.holdings.inputs` knows, sorted or not, of any size; maps only without
-    wildcards. The filter appears under its name once it is whole. Raises InputError for an input that cannot be read at
-    all, OSError for an output that cannot be written.
+    wildcards. The filter appears under its name once it is whole. Raises InputError for an input that cannot be read,
+    is damaged (unless that is allowed), is empty or has too many bad lines; OSError for an output that cannot be
+    written. Nothing is written then.
     """
     return _write(inputs, output, options or FilterOptions(), None, watch)
 
@@ -196,7 +197,11 @@ def _write(
                 host=wanted.host,
                 map_like=Header(keys=("surt",), meta={"rules": wanted.rules}),
                 maps=maps,
+                allow_partial=wanted.allow_partial,
+                max_bad=wanted.max_bad,
             )
+            if base is None:
+                report.refuse_empty(inputs)
             report.keys, report.bytes = finish(progress)
 
         def finish(progress: Progress) -> tuple[int, int]:

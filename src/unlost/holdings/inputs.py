@@ -1,17 +1,16 @@
 """What holdings are counted from: indexes, archive files, lists of addresses, access logs, other maps."""
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, get_args
 
 from unlost.errors import InputError, UnsortedError
+from unlost.formats.detection import detect_lines, is_table, refuse_other_formats
 from unlost.formats.lines import MAX_LINE_BYTES
 from unlost.formats.output import NO_ROOM
-from unlost.formats.problems import Problems
-from unlost.formats.textfile import read_lines
+from unlost.formats.problems import Problem, Problems
 from unlost.formats.ukvs import Header
 from unlost.formats.unread import refuse_pipe, unread
 from unlost.holdings._map_header import is_rolled_up, read_map_header, rules_of
@@ -20,19 +19,12 @@ from unlost.holdings.report import Report
 if TYPE_CHECKING:
     # Names of types, which the extension itself does not have.
     from unlost._core import Progress, RowColumns, Tally
+    from unlost.formats.row import Row
 
-Kind = Literal["index", "zipnum", "archive", "urls", "log", "map"]
+Kind = Literal["index", "zipnum", "archive", "urls", "log", "map", "mixed"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 _BATCH = 10_000
-_LOOKED_AT = 1000
-"""So many lines are looked at to tell what a file is."""
-
-_MARK = b"\xef\xbb\xbf"
-"""Of the order of bytes, which some editors put before the first line."""
-
-_LOG = re.compile(rb"\[\d{1,2}/[A-Za-z]{3}/\d{4}:")
-_FREQUENCY = re.compile(rb"(?=.)(\d{1,18}[+~-]?)?(/(\d{1,18}[+~-]?)?)?")
 
 
 class Counter(Protocol):
@@ -56,29 +48,35 @@ def refuse_pipes(paths: Iterable[str | PathLike[str]]) -> None:
         refuse_pipe(path)
 
 
-def kind_of(path: str | PathLike[str]) -> Kind:
-    """Tell what a file is by its contents; a ZipNum by its ending `.idx`. Raises InputError if it cannot be read.
+def kind_of(path: str | PathLike[str], name: str | None = None) -> Kind:
+    """Detect what a file is from its contents; a ZipNum by its ending `.idx`. name: for messages, if not the path.
 
-    A pipe is taken for an index, since what is read of it is gone.
+    A pipe is taken for an index, since what is read of it is gone; whoever counts it refuses what is not. Raises
+    InputError if the file cannot be read, is in a format that is not read here, or has lines of no known kind, or of
+    several.
     """
     if Path(path).exists() and not Path(path).is_file():
         return "index"
     if Path(path).suffix == ".idx":
         return "zipnum"
+    refuse_other_formats(path, name)
     if _may_be_archive(path):
         from unlost.formats import warcindex  # noqa: PLC0415  takes longer than a small map
 
         if warcindex.is_archive(path):
             return "archive"
-    has_fields = False
-    for line in islice(read_lines(path, Problems()), _LOOKED_AT):
-        text = line.text.removeprefix(_MARK) if line.number == 1 else line.text
-        has_fields |= text.startswith(b"!fields ")
-        if text[1:4] == b"CDX" and not text[:1].isalnum():
-            return "index"
-        if text.strip() and text[:1] not in b"!@#":
-            return "map" if has_fields else _kind_of_line(text)
-    return "map" if has_fields else "index"
+    return detect_lines(path, name)
+
+
+def refuse_mixed_kinds(kinds: Mapping[str, Kind]) -> None:
+    """Raise InputError if some of the files are lists of URLs and others indexes or archive files."""
+    lists = [name for name, kind in kinds.items() if kind == "urls"]
+    indexes = [name for name, kind in kinds.items() if kind in ("index", "zipnum", "archive")]
+    if lists and indexes:
+        raise InputError(
+            f"{lists[0]}: a list of URLs, but {indexes[0]} is an index: one of them may be a mistake: read them "
+            "apart, or give --input mixed"
+        )
 
 
 def _may_be_archive(path: str | PathLike[str]) -> bool:
@@ -89,20 +87,6 @@ def _may_be_archive(path: str | PathLike[str]) -> bool:
     except OSError as error:
         raise unread(path, error) from error
     return not head.isascii() or head in (b"WARC", b"file") or not all(32 <= byte < 127 for byte in head)
-
-
-def _kind_of_line(text: bytes) -> Kind:
-    columns = text.split()
-    if _LOG.search(text[:1000]):
-        return "log"
-    # Old indexes have addresses for keys: a date behind them tells.
-    if len(columns) > 2 and columns[1][:4].isdigit() and (len(columns) > 8 or b" {" in text):
-        return "index"
-    if len(columns) == 1 or b"\t" in text or b"://" in columns[0]:
-        return "urls"
-    if len(columns) == 2 and _FREQUENCY.fullmatch(columns[1]):
-        return "map"
-    return "index"
 
 
 def count_inputs(
@@ -116,30 +100,33 @@ def count_inputs(
     host: str | None = None,
     map_like: Header,
     maps: list[Header] | None = None,
+    allow_partial: bool = False,
+    max_bad: float | None = None,
 ) -> None:
     """Count all that the files hold.
 
-    kind: what the files are; told by their contents if not given.
+    kind: what the files are; detected from their contents if not given. `mixed` is detected too, and allows lists of
+        URLs next to indexes.
     column: from 1, the column of a table with tabs that holds the addresses of a list.
     host: whose access log it is, where the log's lines do not tell.
     map_like: the key fields and rules that a map among the files must have.
     maps: gets the headers of the maps among the files.
+    allow_partial: count what can be read of damaged files, and skip files that cannot be read.
+    max_bad: at most this share of the lines of all files may be bad, from 0 to 1.
 
-    Raises InputError for a file that cannot be read at all, and OSError if there is no room for what is written.
+    Raises InputError for a file that cannot be read or is damaged, unless that is allowed; for one with lines of which
+    none is good; and if too many lines are bad. Raises OSError if there is no room for what is written.
     """
-    for path in paths:
+    is_detected = kind in (None, "mixed")
+    kinds = _detected(paths, kind, report, allow_partial=allow_partial) if is_detected else [kind] * len(paths)
+    for path, found in zip(paths, kinds, strict=True):
         name = fspath(path)
+        if found is None:
+            continue
+        before = report.good
+        problems = report.problems.total
         try:
-            what = kind or kind_of(path)
-            if what == "map":
-                header = map_header_like(name, map_like)
-                # What a map excludes, another input may hold: merging looks at that, counting cannot.
-                is_only = len(paths) == 1
-                report.add(counter.add_map(name, len(header.keys), MAX_LINE_BYTES, is_only, progress), name)
-                if maps is not None:
-                    maps.append(header)
-            else:
-                _count(name, what, counter, report, progress, column, host)
+            _count(name, found, counter, report, progress, column, host, map_like, len(paths) == 1, maps)
         except OSError as error:
             # Nobody reads those: they are about what is written meanwhile.
             if error.errno in NO_ROOM:
@@ -151,6 +138,31 @@ def count_inputs(
             if isinstance(error, UnsortedError):
                 raise UnsortedError(f"{name}: {error}") from error
             raise InputError(f"{name}: {error}") from error
+        if report.good == before and report.problems.total > problems:
+            raise InputError(f"{name}: no line of it can be read: {_last(report.problems)}: nothing was written")
+        report.refuse_damage(allow_partial=allow_partial)
+    report.refuse_bad(max_bad)
+
+
+def _last(problems: Problems) -> Problem:
+    return list(problems.first.values())[-1]
+
+
+def _detected(
+    paths: Sequence[str | PathLike[str]], kind: Kind | None, report: Report, *, allow_partial: bool
+) -> "list[Kind | None]":
+    """Return what each file is, None for one that is skipped because it cannot be read."""
+    kinds: dict[str, Kind] = {}
+    for path in paths:
+        try:
+            kinds[fspath(path)] = kind_of(path)
+        except InputError as error:
+            if not allow_partial:
+                raise
+            report.problems.add(Problem("unreadable", fspath(path), None, 0, str(error)))
+    if kind != "mixed":
+        refuse_mixed_kinds(kinds)
+    return [kinds.get(fspath(path)) for path in paths]
 
 
 def _count(
@@ -161,17 +173,31 @@ def _count(
     progress: "Progress",
     column: int | None,
     host: str | None,
+    map_like: Header,
+    is_only: bool,
+    maps: list[Header] | None,
 ) -> None:
     if kind in ("index", "urls"):
+        if kind == "urls" and column is None and Path(name).is_file() and is_table(name):
+            raise InputError("a table with tabs: give the column of its URLs with --column")
         at = None if column is None else column - 1
         tally, damage = counter.add_file(name, progress, kind == "urls", at)
         report.add(tally, name, damage)
-    elif kind == "zipnum":
-        for part in _parts(name):
+    elif kind == "zipnum" and (parts := _whole_parts(name)) is not None:
+        for part in parts:
             tally, damage = counter.add_file(part, progress)
             report.add(tally, part, damage)
+    elif kind == "map":
+        header = map_header_like(name, map_like)
+        # What a map excludes, another input may hold: merging looks at that, counting cannot.
+        report.add(counter.add_map(name, len(header.keys), MAX_LINE_BYTES, is_only, progress), name)
+        if maps is not None:
+            maps.append(header)
     else:
-        rows = _captures(name, report.problems) if kind == "archive" else _hits(name, report.problems, host)
+        if kind == "log":
+            rows = _hits(name, report.problems, host)
+        else:
+            rows = (_captures if kind == "archive" else _index_rows)(name, report.problems)
         for batch in _batches(rows):
             report.add(counter.add_rows(batch), name)
 
@@ -195,12 +221,42 @@ def map_header_like(name: str, wanted: Header) -> Header:
     return header
 
 
-def _parts(name: str) -> Iterable[str]:
-    """Return the files of a ZipNum in the order of their first blocks."""
+def _whole_parts(name: str) -> list[str] | None:
+    """Return the files of a ZipNum in the order of their first blocks; None if they are more or less than its blocks.
+
+    A file that is exactly the listed blocks in their order is read as it is, which is much faster than block by block.
+    """
     from unlost.formats.zipnum import ZipNum  # noqa: PLC0415
 
+    ends: dict[Path, int] = {}
+    problems = Problems()
     with ZipNum(name) as index:
-        return dict.fromkeys(fspath(block.part) for block in index.blocks())
+        for block in index.blocks(problems=problems):
+            if block.offset != ends.get(block.part, 0):
+                return None
+            ends[block.part] = block.offset + block.length
+    if problems.total or any(not part.is_file() or part.stat().st_size != end for part, end in ends.items()):
+        return None
+    return [fspath(part) for part in ends]
+
+
+def _index_rows(name: str, problems: Problems) -> "Iterator[RowColumns]":
+    from unlost.formats.index import read_rows  # noqa: PLC0415
+
+    return map(row_columns, read_rows(name, problems))
+
+
+def row_columns(row: "Row") -> "RowColumns":
+    """Return the columns of a row that holdings are counted by."""
+    texts = (
+        row.key,
+        row.fields.get("url", ""),
+        row.timestamp,
+        row.fields.get("mime", ""),
+        row.fields.get("status", ""),
+    )
+    key, url, date, mime, status = (text.encode("utf-8", "surrogateescape") for text in texts)
+    return key, url, date, mime, status
 
 
 def _captures(name: str, problems: Problems) -> "Iterator[RowColumns]":

@@ -1,6 +1,5 @@
 """What was asked of an archive and what came of it: logs of upstream answers, access logs, lists of addresses."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
@@ -8,10 +7,10 @@ from itertools import islice
 from os import PathLike, fspath
 from typing import Literal, NamedTuple, get_args
 
-from unlost.errors import InputError, UriError, UsageError
+from unlost.errors import UriError, UsageError
 from unlost.formats.accesslog import read_access_log
+from unlost.formats.detection import detect_queries
 from unlost.formats.problems import Problem, Problems
-from unlost.formats.textfile import read_lines
 from unlost.formats.unread import refuse_pipe
 from unlost.formats.upstream import read_answers
 from unlost.formats.urllist import read_urls
@@ -22,8 +21,6 @@ MISS_KINDS: tuple[MissKind, ...] = get_args(MissKind)
 """Upstream answers, one JSON object a line; an access log; pages that were missed, one a line."""
 
 _BATCH = 10_000
-_LOOKED_AT = 1000  # lines, as `unlost.holdings.inputs` does
-_ACCESS = re.compile(rb"\[\d{1,2}/[A-Za-z]{3}/\d{4}:")
 _NOT_FOUND = 404
 
 
@@ -132,12 +129,7 @@ class Misses:
 
 
 def _kind_of(name: str) -> MissKind:
-    """Tell what a file is by its first line that says anything. Raises InputError if it cannot be read."""
+    """Detect what a file is from its first lines. Raises InputError if it cannot be read."""
     refuse_pipe(name)
-    for line in islice(read_lines(name, Problems()), _LOOKED_AT):
-        text = line.text.removeprefix(b"\xef\xbb\xbf") if line.number == 1 else line.text
-        if text.startswith(b"!"):
-            raise InputError(f"{name}: a map, not a log of what was missed")
-        if text.strip() and not text.startswith(b"#"):
-            return "answers" if text.lstrip().startswith(b"{") else "log" if _ACCESS.search(text[:1000]) else "urls"
-    return "urls"
+    kind = detect_queries(name)
+    return "answers" if kind == "json" else kind

@@ -70,6 +70,8 @@ def build_profiles(
     *,
     suffixes: SuffixList | None = None,
     as_json: bool = False,
+    allow_partial: bool = False,
+    max_bad: float | None = None,
     threads: int | None = None,
     memory: int | None = None,
     progress: _core.Progress | None = None,
@@ -82,13 +84,20 @@ def build_profiles(
     outputs: where the profile of each policy goes; all of them appear, or none. header: what they say of themselves;
     its policy is replaced by each. problems: lines that could not be read are counted there, and the rest goes on.
     watch: called now and then with the bytes and lines that were read. Rows of what is no web page (`dns:` …) are not
-    counted. Raises InputError if a file cannot be read at all.
+    counted. allow_partial, max_bad: as `count_inputs` has them. Raises InputError if a file cannot be read, is damaged
+    (unless that is allowed), or if the inputs are empty.
     """
     progress = progress or _core.Progress()
     builder = counter(header.rules, threads=threads, memory=memory)
     report = Report(problems=problems)
     map_like = MapOptions(rules=header.rules).header()
-    watched(lambda running: count_inputs(list(inputs), builder, report, running, map_like=map_like), watch, progress)
+    files = list(inputs)
+
+    def work(running: _core.Progress) -> None:
+        count_inputs(files, builder, report, running, map_like=map_like, allow_partial=allow_partial, max_bad=max_bad)
+
+    watched(work, watch, progress)
+    report.refuse_empty(files)
     write_profiles(builder, outputs, header, suffixes=suffixes, as_json=as_json, progress=progress)
     return report.counted
 

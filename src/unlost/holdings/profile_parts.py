@@ -20,7 +20,7 @@ from unlost.formats.media_types import group_of
 from unlost.formats.output import whole_files
 from unlost.formats.problems import Problems
 from unlost.holdings._profile_header import ProfileHeader
-from unlost.holdings.inputs import kind_of
+from unlost.holdings.inputs import kind_of, row_columns
 from unlost.holdings.profile import counter, write_profiles
 from unlost.holdings.report import Report
 from unlost.uri import SuffixList
@@ -50,6 +50,8 @@ def build_parted_profiles(
     by: Sequence[Field],
     *,
     suffixes: SuffixList | None = None,
+    allow_partial: bool = False,
+    max_bad: float | None = None,
     memory: int | None = None,
 ) -> int:
     """Count what indexes hold under the keys of each policy, by year, group of media types or both.
@@ -63,11 +65,15 @@ def build_parted_profiles(
     made = replace(header, others={**header.others, "by": list(by)})
     report = Report(problems=problems)
     counters = _Counters(header.rules, by, report, memory or _MEMORY)
-    for path in inputs:
+    paths = list(inputs)
+    for path in paths:
         kind = kind_of(path)
         if kind not in ("index", "zipnum"):
             raise InputError(f"{fspath(path)}: has no dates and media types ({kind}): expected a CDX or CDXJ")
         counters.read(fspath(path), problems)
+        report.refuse_damage(allow_partial=allow_partial)
+    report.refuse_empty(paths)
+    report.refuse_bad(max_bad)
     suffixes = suffixes or SuffixList(section=header.suffixes)
     with TemporaryDirectory(prefix="unlost-parts-") as name, ExitStack() as stack:
         parts: dict[str, dict[str, Path]] = {}
@@ -102,7 +108,7 @@ class _Counters:
             if part not in self.builders and len(self.builders) >= MOST_PARTS:
                 part = " ".join(UNKNOWN for _ in self._by)
             batch = self._waiting.setdefault(part, [])
-            batch.append(_columns(row.key, row.fields, row.timestamp))
+            batch.append(row_columns(row))
             if len(batch) >= _BATCH:
                 self._count(part, name)
         for part in list(self._waiting):
@@ -112,12 +118,6 @@ class _Counters:
         if part not in self.builders:
             self.builders[part] = counter(self._rules, threads=1, memory=self._memory)
         self._report.add(self.builders[part].add_rows(self._waiting.pop(part)), name)
-
-
-def _columns(key: str, fields: Mapping[str, str], date: str) -> "RowColumns":
-    texts = (key, fields.get("url", ""), date, fields.get("mime", ""), fields.get("status", ""))
-    key_, url, date_, mime, status = (text.encode("utf-8", "surrogateescape") for text in texts)
-    return key_, url, date_, mime, status
 
 
 def _joined(paths: Mapping[str, Path]) -> Iterator[bytes]:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from unlost import _core
 from unlost._core import Progress
 from unlost.errors import InputError
+from unlost.formats.detection import detect_queries
 from unlost.formats.lines import MAX_LINE_BYTES
 from unlost.formats.problems import Problems
-from unlost.formats.textfile import read_lines
 from unlost.formats.ukvs import Header, header_lines
 from unlost.formats.unread import refuse_pipe
-from unlost.holdings.inputs import Counter, count_inputs, kind_of
+from unlost.holdings.inputs import Counter, count_inputs
 from unlost.holdings.query_kinds import QueryKind
 from unlost.holdings.report import Report
 from unlost.holdings.work import watched
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from unlost._core import RowColumns
 
 _BATCH = 10_000
-_LOOKED_AT = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +88,7 @@ def feed_queries(
                     column=how.column,
                     host=how.host,
                     map_like=header,
+                    allow_partial=True,  # fewer queries make the map no less correct
                 )
             if report.counted == before:
                 raise InputError(f"{fspath(file)}: no question in it: expected addresses, or lines of a log")
@@ -104,12 +104,8 @@ def _like(rules: str) -> Header:
 def query_kind(file: str | PathLike[str]) -> QueryKind:
     """Tell what a file of questions is by its first lines. Raises InputError if it cannot be read, or only once."""
     refuse_pipe(file)
-    if kind_of(file) == "log":
-        return "log"
-    for line in islice(read_lines(file, Problems()), _LOOKED_AT):
-        if line.text.strip():
-            return "upstream" if line.text.lstrip().startswith(b"{") else "urls"
-    return "urls"
+    kind = detect_queries(file)
+    return "upstream" if kind == "json" else kind
 
 
 def _answers(name: str, problems: Problems) -> "Iterator[list[RowColumns]]":

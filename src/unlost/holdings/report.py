@@ -1,8 +1,11 @@
 """What became of the lines that went into a map or a profile."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from os import PathLike, fspath
 from typing import TYPE_CHECKING
 
+from unlost.errors import InputError
 from unlost.formats.problems import Problem, Problems
 
 if TYPE_CHECKING:
@@ -12,6 +15,8 @@ if TYPE_CHECKING:
 MESSAGES = {
     "too-long": "a line longer than unlost.formats.lines.MAX_LINE_BYTES was left out",
     "bad-row": "expected a key, a date, and columns or an object",
+    "bad-header": "expected ` CDX` and one letter for each column",
+    "binary": "expected text, found a NUL byte",
     "bad-frequency": "expected a frequency such as 300+/20-; kept, as unknown",
     "unsorted": "a key that belongs before the one above it, or is the same; put in order",
     "truncated": "the compressed file ends in the middle: what came before was counted",
@@ -55,3 +60,31 @@ class Report:
             self.problems.add(Problem(kind, name, line, offset, f"{message}: `{found}`"), count)
         if damage is not None:
             self.problems.add(Problem(damage, name, lines, 0, MESSAGES[damage]))
+
+    @property
+    def good(self) -> int:
+        """How many lines were understood, whether they are counted or not."""
+        return self.counted + self.foreign + self.filtered
+
+    def refuse_damage(self, *, allow_partial: bool) -> None:
+        """Raise InputError if an input is damaged and that is not allowed."""
+        damage = self.problems.damage
+        if damage is not None and not allow_partial:
+            raise InputError(
+                f"{damage}: nothing was written: mend the file, or give --allow-partial to use what can be read"
+            )
+
+    def refuse_empty(self, inputs: Sequence[str | PathLike[str]]) -> None:
+        """Raise InputError if no line of any input was understood."""
+        if not self.good:
+            reasons = [str(problem) for problem in self.problems.first.values()]
+            reasons += [f"{fspath(name)}: nothing in it" for name in inputs]
+            raise InputError(f"{reasons[0]}: nothing was written")
+
+    def refuse_bad(self, max_bad: float | None) -> None:
+        """Raise InputError if a larger share of the lines than `max_bad` was bad."""
+        bad = self.problems.total
+        if max_bad is not None and bad > max_bad * (self.good + bad):
+            share = f"{bad} of {self.good + bad} lines are bad, more than {max_bad:g} of them"
+            first = next(iter(self.problems.first.values()))
+            raise InputError(f"{share}: nothing was written; first: {first}")

@@ -14,6 +14,8 @@ class RowOptions:
     exclude: kinds of pages to leave out, of `EXCLUDABLE`.
     rules: by which addresses become keys.
     kind, column, host: what the inputs are, where that cannot be told by looking at them; see `unlost.holdings.inputs`.
+    allow_partial: use what can be read of damaged inputs, and skip those that cannot be read.
+    max_bad: at most this share of the lines may be bad, from 0 to 1; None for any share.
     threads, memory, block: how many threads, how many bytes of entries at most, and how many bytes of text at a time.
     """
 
@@ -24,6 +26,8 @@ class RowOptions:
     kind: Kind | None = None
     column: int | None = None
     host: str | None = None
+    allow_partial: bool = False
+    max_bad: float | None = None
     threads: int | None = None
     memory: int | None = None
     block: int | None = None

@@ -66,7 +66,7 @@ def test_files_are_the_same(run: Run, index: Path, folders: Path, tmp_path: Path
     """A folder with folders, gzip and plain, gives the file that its indexes give, and the code of its bad line."""
     here = run(*COMMANDS[name], *local_files(index), "-o", tmp_path / "here")
     there = run(*COMMANDS[name], folders, "-o", tmp_path / "there", there=True)
-    assert (here.exit_code, there.exit_code) == (3, 3), (here.output, there.output)
+    assert (here.exit_code, there.exit_code) == (5, 5), (here.output, there.output)
     assert (tmp_path / "there").read_bytes() == (tmp_path / "here").read_bytes()
     assert "bad-row" in there.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["here", "there"]
@@ -143,7 +143,7 @@ def test_evaluations_are_the_same(run: Run, index: Path, tmp_path: Path) -> None
     tried = ("--queries", queries, "--policies", "H3P1", "--weights", "1,1", "--bits", "4", "--json")
     indexes = [argument for file in local_files(index) for argument in ("--index", file)]
     here, there = run("evaluate", *indexes, *tried), run("evaluate", "--index", index, *tried, there=True)
-    assert here.exit_code == there.exit_code == 3, there.output
+    assert here.exit_code == there.exit_code == 5, there.output
     assert there.stdout == here.stdout
     assert len(there.stdout.splitlines()) == 4
 

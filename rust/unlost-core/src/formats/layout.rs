@@ -30,6 +30,8 @@ pub struct Columns {
     mime: Option<usize>,
     status: Option<usize>,
     size: Option<usize>,
+    /// How many fields a row has: exactly that many below a header, from the first to the second without one.
+    fields: (usize, usize),
 }
 
 /// Without a header, files of 9, 10 and 11 columns begin alike.
@@ -41,10 +43,14 @@ const USUAL: Columns = Columns {
     mime: Some(3),
     status: Some(4),
     size: Some(8),
+    fields: (9, 11),
 };
 
 /// Only with so many columns they have the size of records.
 const USUAL_WITH_SIZE: usize = 11;
+
+/// At most this many lines at the beginning of a file tell its layout.
+const SAMPLED_LINES: usize = 1000;
 
 /// The columns of a row that holdings are counted by. What a row does not have is empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -110,10 +116,15 @@ impl<'a> Row<'a> {
 }
 
 impl Layout {
-    /// Tells the layout by a file's first lines. `None` if there is no line that is a row, or it is none of an index.
+    /// Detects the layout from the first lines of a file: by a header, otherwise by what most of its rows are. `None` if
+    /// none of the lines is a row of CDX or CDXJ.
     #[must_use]
     pub fn told_by(text: &[u8]) -> Option<Self> {
-        for line in without_mark(text).split(|&byte| byte == b'\n') {
+        let (mut cdxj, mut cdx) = (0, 0);
+        for line in without_mark(text)
+            .split(|&byte| byte == b'\n')
+            .take(SAMPLED_LINES)
+        {
             let line = line.strip_suffix(b"\r").unwrap_or(line);
             if let Some(columns) = Columns::of_header(line) {
                 return Some(Self::Cdx(columns));
@@ -121,19 +132,17 @@ impl Layout {
             if line.trim_ascii().is_empty() || is_header(line) {
                 continue;
             }
-            let columns: Vec<&[u8]> = line.splitn(4, |&byte| byte == b' ').collect();
-            let is_cdxj = columns
-                .iter()
-                .skip(2)
-                .any(|column| column.starts_with(b"{"));
-            let has_date = columns.get(1).is_some_and(|date| is_date(date));
-            return if is_cdxj {
-                Some(Self::Cdxj)
-            } else {
-                has_date.then_some(Self::Cdx(USUAL))
-            };
+            if has_object(line) {
+                cdxj += 1;
+            } else if USUAL.row(line).is_some() {
+                cdx += 1;
+            }
         }
-        None
+        match (cdxj, cdx) {
+            (0, 0) => None,
+            _ if cdxj >= cdx => Some(Self::Cdxj),
+            _ => Some(Self::Cdx(USUAL)),
+        }
     }
 
     /// Whether a line is a header or a comment. Lists have but comments: anything else may be an address.
@@ -145,13 +154,24 @@ impl Layout {
         }
     }
 
+    /// Whether a header names the columns of a CDX file, and cannot be read.
+    #[must_use]
+    pub fn is_bad_header(&self, header: &[u8]) -> bool {
+        !matches!(
+            (self, header.first()),
+            (Self::Urls { .. }, _) | (_, Some(b'!' | b'@' | b'#'))
+        ) && header.get(1..4) == Some(b"CDX")
+            && Columns::of_header(header).is_none()
+    }
+
     /// Whether a line in the middle of a file says that its columns are others from here on.
     #[must_use]
     pub fn is_changed_by(&self, header: &[u8]) -> bool {
         match (Columns::of_header(header), self) {
             (None, _) => false,
-            (Some(columns), Self::Cdx(known)) => columns != *known,
-            (Some(_), _) => true,
+            (Some(columns), Self::Cdx(known)) => !columns.is_read_as(known),
+            (Some(columns), Self::Cdxj) => !columns.is_read_as(&USUAL),
+            (Some(_), Self::Urls { .. }) => true,
         }
     }
 
@@ -168,32 +188,50 @@ impl Layout {
     }
 
     /// The fast way to tell that a row is a web page's, from what follows its key and a space. May say no to one that is.
+    /// Reads no more of an object than its first member and its last byte.
     #[must_use]
     pub fn is_surely_web(&self, rest: &[u8]) -> bool {
-        let begins_with_date = rest.len() > 32 && rest[0].is_ascii_digit() && rest[14] == b' ';
+        let begins_with_date = rest.len() > 32
+            && rest[14] == b' '
+            && are_digits(&rest[..8])
+            && are_digits(&rest[6..14]);
         if !begins_with_date {
             return false;
         }
         let rest = &rest[15..];
         let url = match self {
-            Self::Cdxj => match rest.strip_prefix(b"{\"url\": \"") {
+            Self::Cdxj if rest.last() == Some(&b'}') => match rest.strip_prefix(b"{\"url\": \"") {
                 Some(url) => url,
                 None => rest.strip_prefix(b"{\"url\":\"").unwrap_or_default(),
             },
-            Self::Cdx(columns) if columns.url == Some(2) => rest,
+            // The key, the date, and one field more than there are spaces.
+            Self::Cdx(columns)
+                if columns.url == Some(2)
+                    && columns.has_fields(3 + memchr::memchr_iter(b' ', rest).count()) =>
+            {
+                rest
+            }
             _ => return false,
         };
         url.starts_with(b"http:") || url.starts_with(b"https:")
     }
 
-    /// Reads a row. `None` if it is none: too few columns, or something else in place of the date.
+    /// Reads a row; lines of CDX and of CDXJ may be mixed. `None` if it is none: more or fewer fields than it should
+    /// have, something else in place of the date, or an object that breaks off. A line with an object is never an address.
     #[must_use]
     pub fn row<'a>(&self, line: &'a [u8], shape: &mut RowShape) -> Option<Row<'a>> {
         match self {
-            Self::Cdxj => cdxj_row(line, shape),
+            Self::Cdxj if has_object(line) => cdxj_row(line, shape),
+            Self::Cdxj => USUAL.row(line),
+            Self::Cdx(columns) if columns.delimiter == b' ' && has_object(line) => {
+                cdxj_row(line, shape)
+            }
             Self::Cdx(columns) => columns.row(line),
+            Self::Urls { .. } if is_index_row(line) => None,
             Self::Urls { column } => {
                 let url = match column {
+                    // Nobody has said which column of the table it is.
+                    None if memchr::memchr(b'\t', line.trim_ascii()).is_some() => return None,
                     None => line,
                     Some(column) => line.split(|&byte| byte == b'\t').nth(*column)?,
                 };
@@ -207,21 +245,44 @@ impl Layout {
     }
 }
 
+/// Whether the third or fourth field of a line begins with a brace, as only those of CDXJ do.
+fn has_object(line: &[u8]) -> bool {
+    fields(line)
+        .skip(2)
+        .take(2)
+        .any(|field| field.starts_with(b"{"))
+}
+
+/// Whether a line in a list of addresses is a row of an index.
+fn is_index_row(line: &[u8]) -> bool {
+    memchr::memmem::find(line, b" {\"").is_some() || USUAL.row(line).is_some()
+}
+
+/// What is between spaces and tabs, however many there are.
+fn fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    line.split(|&byte| byte == b' ' || byte == b'\t')
+        .filter(|field| !field.is_empty())
+}
+
 fn cdxj_row<'a>(line: &'a [u8], shape: &mut RowShape) -> Option<Row<'a>> {
-    let key_end = memchr::memchr(b' ', line)?;
-    let rest = &line[key_end + 1..];
-    let date_end = memchr::memchr(b' ', rest)?;
-    let date = &rest[..date_end];
+    // Keys may have braces in them: the object begins a field.
+    let object_at = memchr::memmem::find(line, b" {")?;
+    let mut head = fields(&line[..object_at]);
+    let (key, date) = (head.next()?, head.next()?);
     // OpenWayback has the record's type in between.
-    let object = &rest[memchr::memchr(b'{', rest)?..];
-    if !is_date(date) {
+    if !is_date(date) || head.nth(1).is_some() {
         return None;
     }
+    let object = line[object_at + 1..].trim_ascii_end();
+    let members = object.strip_prefix(b"{")?.strip_suffix(b"}")?;
     let bare = || Row {
-        key: &line[..key_end],
+        key,
         date,
         ..Row::default()
     };
+    if members.trim_ascii().is_empty() {
+        return Some(bare());
+    }
     let mut row = bare();
     let has_shape = shape
         .0
@@ -230,21 +291,37 @@ fn cdxj_row<'a>(line: &'a [u8], shape: &mut RowShape) -> Option<Row<'a>> {
         return Some(row);
     }
     row = bare();
-    let is_read = visit_members(object, |name, value| {
+    visit_members(object, |name, value| {
         if let Some(slot) = Slot::of(name) {
             row.set(slot, value);
         }
-    });
-    if is_read.is_none() {
-        return Some(bare());
-    }
+    })?;
     shape.0.learn(object, Slot::of);
     Some(row)
 }
 
-/// Digits, or an ISO date.
+/// Whether eight bytes are digits, all at once: this is done for every row.
+fn are_digits(bytes: &[u8]) -> bool {
+    let Ok(bytes) = bytes.try_into() else {
+        return false;
+    };
+    let bytes = u64::from_ne_bytes(bytes);
+    let high = 0xf0f0_f0f0_f0f0_f0f0;
+    let digits = 0x3030_3030_3030_3030;
+    bytes & high == digits && bytes.wrapping_add(0x0606_0606_0606_0606) & high == digits
+}
+
+/// Up to 14 digits or 17, or an ISO date. Whether there is such a day is not checked.
 fn is_date(text: &[u8]) -> bool {
-    text.first().is_some_and(u8::is_ascii_digit)
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    if digits == text.len() {
+        return matches!(digits, 1..=14 | 17);
+    }
+    digits == 4
+        && text[4] == b'-'
+        && text[4..]
+            .iter()
+            .all(|byte| byte.is_ascii_digit() || b"-:TtZz.,+".contains(byte))
 }
 
 impl Columns {
@@ -257,15 +334,33 @@ impl Columns {
             .split(|&byte| byte == delimiter)
             .collect();
         let column = |wanted: &[u8]| letters.iter().position(|letter| *letter == wanted);
-        Some(Self {
+        let (key, url) = (column(b"N").or_else(|| column(b"A")), column(b"a"));
+        let is_header = letters
+            .iter()
+            .all(|letter| std::str::from_utf8(letter).is_ok_and(|it| it.chars().count() == 1));
+        (is_header && (key.is_some() || url.is_some())).then_some(Self {
             delimiter,
-            key: column(b"N").or_else(|| column(b"A")),
+            key,
             date: column(b"b")?,
-            url: column(b"a"),
+            url,
             mime: column(b"m"),
             status: column(b"s"),
             size: column(b"S"),
+            fields: (letters.len(), letters.len()),
         })
+    }
+
+    fn has_fields(&self, count: usize) -> bool {
+        (self.fields.0..=self.fields.1).contains(&count)
+    }
+
+    /// Whether rows below this header are read correctly by columns that are known already.
+    fn is_read_as(&self, known: &Self) -> bool {
+        let same_places = Self {
+            fields: self.fields,
+            ..known.clone()
+        };
+        *self == same_places && known.has_fields(self.fields.0)
     }
 
     fn row<'a>(&self, line: &'a [u8]) -> Option<Row<'a>> {
@@ -276,7 +371,8 @@ impl Columns {
         };
         let date = value(Some(self.date));
         let (key, url) = (value(self.key), value(self.url));
-        let is_row = is_date(date) && !(key.is_empty() && url.is_empty());
+        let is_row =
+            self.has_fields(columns.len()) && is_date(date) && !(key.is_empty() && url.is_empty());
         let has_size = columns.len() >= USUAL_WITH_SIZE || *self != USUAL;
         is_row.then(|| Row {
             key,
@@ -294,13 +390,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn layouts_are_told_by_the_first_row() {
+    fn layouts_are_detected_from_many_lines() {
         let cdxj = Layout::told_by(b"!meta {}\n\ncom,a)/ 2014 {\"url\": \"http://a.com/\"}\n");
         assert_eq!(cdxj, Some(Layout::Cdxj));
         let line = b"com,a)/ 2014 http://a.com/ text/html 200 X - - 7 8 a.warc.gz";
         assert_eq!(Layout::told_by(line), Some(Layout::Cdx(USUAL)));
         let header = b" CDX N b a m s k r M S V g\nrubbish";
-        assert_eq!(Layout::told_by(header), Some(Layout::Cdx(USUAL)));
+        let eleven = Columns {
+            fields: (11, 11),
+            ..USUAL
+        };
+        assert_eq!(Layout::told_by(header), Some(Layout::Cdx(eleven)));
+        for stray in [&b"rubbish"[..], b"http://a.com/", b"a 2014 c d e f g h i"] {
+            let lines = [stray, b"com,a)/ 2014 {}", b"com,b)/ 2014 {}"].join(&b'\n');
+            assert_eq!(Layout::told_by(&lines), Some(Layout::Cdxj));
+        }
         let other = Layout::told_by(b"\tCDX\ta\tb\ts").expect("header");
         assert!(!other.begins_with_key());
         assert_eq!(
@@ -331,7 +435,37 @@ mod tests {
         );
         assert_eq!(Layout::Cdxj.row(b"com,a)/ x {}", &mut shape), None);
         assert_eq!(Layout::Cdxj.row(b"com,a)/ 2014", &mut shape), None);
-        assert_eq!(Layout::Cdx(USUAL).row(b"- 2014 -", &mut shape), None);
+        for none in [
+            &b"- 2014 - - - - - - -"[..],
+            b"com,a)/ 2014 http://a.com/",
+            b"com,a)/ 2014x http://a.com/ text/html 200 X - 7 a.warc.gz",
+            b"com,a)/ 2014 http://a.com/ text/html 200 X - - 7 8 a.warc.gz 12",
+        ] {
+            assert_eq!(Layout::Cdx(USUAL).row(none, &mut shape), None);
+        }
+        let list = Layout::Urls { column: None };
+        assert_eq!(
+            list.row(br#"com,a)/ 2014 {"url": "http://a.com/"}"#, &mut shape),
+            None
+        );
+    }
+
+    #[test]
+    fn rows_of_cdx_and_cdxj_may_be_mixed() {
+        let mut shape = RowShape::default();
+        let cdx = b"com,a)/ 2014 http://a.com/ text/html 200 X - 7 a.warc.gz";
+        for layout in [Layout::Cdxj, Layout::Cdx(USUAL)] {
+            for line in [&cdx[..], br#"com,a)/  2014 {"url": "http://a.com/"}"#] {
+                let row = layout.row(line, &mut shape).expect("row");
+                assert_eq!(
+                    (row.key, &*row.url),
+                    (&b"com,a)/"[..], &b"http://a.com/"[..])
+                );
+            }
+            assert!(!layout.is_changed_by(b" CDX N b a m s k r M S V g"));
+            assert!(layout.is_changed_by(b" CDX N b a m s k r V g"));
+            assert!(layout.is_bad_header(b" CDX N b a m\rcom,a)/ 2014"));
+        }
     }
 
     #[test]
@@ -371,7 +505,9 @@ mod tests {
         ] {
             assert!(!Layout::Cdxj.is_surely_web(other));
         }
-        let cdx = b"20140102030405 http://a.com/ text/html 200";
+        let cdx = b"20140102030405 http://a.com/ text/html 200 X - 7 a.warc.gz";
         assert!(Layout::Cdx(USUAL).is_surely_web(cdx));
+        assert!(!Layout::Cdx(USUAL).is_surely_web(&cdx[..cdx.len() - 10]));
+        assert!(!Layout::Cdxj.is_surely_web(&web[..web.len() - 1]));
     }
 }

@@ -75,6 +75,13 @@ pub(super) fn collect_file<R: Input + Send + Sync>(
     if !blocks.next(&mut block)? {
         return Ok(blocks.damage());
     }
+    if has_bare_returns(block.text()) {
+        return Err(HoldingsError::Unreadable {
+            line: 1,
+            message: "the lines end in bare CR: write them with LF first (`tr '\\r' '\\n'`)"
+                .to_owned(),
+        });
+    }
     if layout.is_none() && is_map(block.text()) {
         return Err(HoldingsError::Unreadable {
             line: 1,
@@ -100,6 +107,12 @@ pub(super) fn collect_file<R: Input + Send + Sync>(
     collector.collect(&mut first)?;
     scan_all(&blocks, &scanner, effort.threads, collector, progress)?;
     Ok(blocks.damage())
+}
+
+/// Whether the first line of a text has a CR in it, as a file of lines has that end in CR alone.
+fn has_bare_returns(text: &[u8]) -> bool {
+    let line = &text[..memchr::memchr(b'\n', text).unwrap_or(text.len())];
+    memchr::memchr(b'\r', line).is_some_and(|at| at + 1 < line.len())
 }
 
 /// Whether a text has the header that only maps have.

@@ -107,7 +107,10 @@ impl Scanner<'_> {
         out.first.clear();
         out.last.clear();
         out.harvest.see_text(block.text().len());
-        let fast = !H::READS_ROWS && self.wanted.only_keys() && self.layout.begins_with_key();
+        // One pass over the block is faster than one over each line.
+        let is_text = memchr::memchr(0, block.text()).is_none();
+        let fast =
+            is_text && !H::READS_ROWS && self.wanted.only_keys() && self.layout.begins_with_key();
         let mut current = Current::default();
         let mut start = 0;
         for end in memchr::memchr_iter(b'\n', block.text()) {
@@ -115,6 +118,10 @@ impl Scanner<'_> {
             let offset = block.offset + start as u64;
             start = end + 1;
             out.tally.lines += 1;
+            if !is_text && memchr::memchr(0, line).is_some() {
+                out.tally.problem("binary", offset, line);
+                continue;
+            }
             if fast && line.len() <= self.line_limit && self.fast_line(line, &mut current, out)? {
                 continue;
             }
@@ -187,6 +194,10 @@ impl Scanner<'_> {
             return Ok(());
         }
         if self.layout.is_header(line) {
+            if self.layout.is_bad_header(line) {
+                out.tally.problem("bad-header", offset, line);
+                return Ok(());
+            }
             if self.layout.is_changed_by(line) {
                 return Err(HoldingsError::Unreadable {
                     line: out.tally.lines,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import unquote
 
 from unlost.errors import InputError
-from unlost.holdings.inputs import Kind, kind_of
+from unlost.holdings.inputs import Kind, kind_of, refuse_mixed_kinds
 from unlost.holdings.spark.failures import explained
 from unlost.holdings.spark.files import folder
 
@@ -155,7 +155,11 @@ def read_files(
         files = list(dict.fromkeys(name for group in groups for name in sorted(group)))
         if not files:
             raise InputError(f"{fspath(names[0])}: no files there")
+        is_mixed = kind == "mixed"
+        kind = None if is_mixed else kind
         openings = dict(_openings(session, files, kind))
+        if kind is None and not is_mixed:
+            refuse_mixed_kinds({shown(name): opening.kind for name, opening in openings.items()})
         rows = frame.select(
             f.col("value").cast("binary").alias("data"),
             f.col("_metadata.file_path").alias("name"),
@@ -243,7 +247,7 @@ def told(name: str, head: bytes, kind: Kind | None) -> Opening:
             text = Path(place, "head")
             # The last line may be cut, and lines are what is looked at.
             text.write_bytes(head[: head.rfind(b"\n") + 1] or head)
-            found = "zipnum" if name.endswith(".idx") else kind_of(text)
+            found = "zipnum" if name.endswith(".idx") else kind_of(text, name)
     if found not in _LINES:
         raise InputError(
             f"{name}: {found}: on a cluster only CDX, CDXJ, lists of addresses, maps and Parquet are read: make an "
@@ -257,7 +261,8 @@ def told(name: str, head: bytes, kind: Kind | None) -> Opening:
         header.append(line)
     if found == "index" and not any(line[1:4] == b"CDX" for line in header):
         rows = [line for line in lines[len(header) :] if line.strip()]
-        return Opening(found, HINT if rows and b" {" in rows[0] else b"")
+        objects = sum(b" {" in line for line in rows)
+        return Opening(found, HINT if objects and objects * 2 >= len(rows) else b"")
     return Opening(found, b"".join(header) if found in ("index", "map") else b"")
 
 

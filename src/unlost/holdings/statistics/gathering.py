@@ -85,6 +85,8 @@ def _gather(
             column=wanted.column,
             host=wanted.host,
             map_like=Header((), {}, ("surt",), ("frequency",), {}),
+            allow_partial=wanted.allow_partial,
+            max_bad=wanted.max_bad,
         )
         found = counter.gatherer.finish()
         about_files = {"files": len(inputs), "lines": report.lines, "filtered": report.filtered}

@@ -1,0 +1,257 @@
+"""Damage never replaces a good file: nothing is written unless the user allows it."""
+
+import gzip
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.maps import PAGES, build, rows
+from tests.cli.run import UNLOST, unlost
+
+LINES = b"".join(
+    b'com,a)/%06d 20140102030405 {"url": "http://a.com/%06d", "mime": "text/html"}\n' % (n, n) for n in range(9000)
+)
+GOOD = b"what was there before\n"
+BUILDERS = {
+    "map build": ["map", "build"],
+    "filter build": ["filter", "build"],
+    "profile build": ["profile", "build", "--policy", "H3P1"],
+    "profile build --by": ["profile", "build", "--policy", "H3P1", "--by", "year"],
+    "index convert": ["index", "convert", "--to", "cdxj"],
+}
+
+
+def truncated(data: bytes) -> bytes:
+    """Return a gzip file without its second half."""
+    whole = gzip.compress(data)
+    return whole[: len(whole) // 2]
+
+
+def corrupt(data: bytes) -> bytes:
+    """Return a gzip file of several members, one of which is damaged."""
+    middle = len(data) // 2
+    damaged = bytearray(gzip.compress(data[middle:]))
+    damaged[len(damaged) // 2] ^= 0xFF
+    return gzip.compress(data[:middle]) + bytes(damaged)
+
+
+def without_magic(data: bytes) -> bytes:
+    """Return a gzip file in which a member has lost its magic bytes: all that follows is lost with it."""
+    middle = len(data) // 2
+    return gzip.compress(data[:middle]) + b"xx" + gzip.compress(data[middle:])[2:]
+
+
+@pytest.mark.parametrize("command", BUILDERS)
+@pytest.mark.parametrize("damage", [truncated, corrupt, without_magic])
+def test_damage_writes_nothing_unless_allowed(command: str, damage: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    """The exit code is 3 then, and 5 if what can be read was used."""
+    file, output = tmp_path / "file.gz", tmp_path / "output"
+    file.write_bytes(damage(LINES))
+    output.write_bytes(GOOD)
+    refused = unlost(*BUILDERS[command], str(file), "-o", str(output))
+    assert refused.returncode == 3, refused.stderr
+    assert b"--allow-partial" in refused.stderr
+    assert output.read_bytes() == GOOD
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["file.gz", "output"]
+    allowed = unlost(*BUILDERS[command], str(file), "-o", str(output), "--allow-partial")
+    assert allowed.returncode == 5, allowed.stderr
+    assert output.read_bytes() != GOOD
+
+
+@pytest.mark.parametrize("command", BUILDERS)
+def test_a_file_without_a_good_line_is_always_an_error(command: str, tmp_path: Path) -> None:
+    """Also where damage is allowed, and next to a good file."""
+    bad, output = tmp_path / "bad.cdxj", tmp_path / "output"
+    bad.write_bytes(b'com,a)/ 2014 {"url\n' * 9)
+    output.write_bytes(GOOD)
+    done = unlost(*BUILDERS[command], str(bad), "-o", str(output), "--allow-partial")
+    assert done.returncode == 3, done.stderr
+    assert output.read_bytes() == GOOD
+
+
+@pytest.mark.parametrize("command", ["map build", "filter build", "profile build"])
+@pytest.mark.parametrize("text", [b"", b" CDX N b a\n"])
+def test_empty_input_is_an_error(command: str, text: bytes, tmp_path: Path) -> None:
+    """A map or filter of nothing denies every page."""
+    file, output = tmp_path / "empty.cdx", tmp_path / "output"
+    file.write_bytes(text)
+    done = unlost(*BUILDERS[command], str(file), "-o", str(output))
+    assert (done.returncode, output.exists()) == (3, False)
+    assert b"empty.cdx: nothing in it" in done.stderr
+    # One empty file among others is not: what is sharded has some.
+    assert unlost(*BUILDERS[command], str(file), str(PAGES), "-o", str(output)).returncode == 0
+
+
+@pytest.mark.parametrize("command", BUILDERS)
+def test_max_bad_is_a_share_of_the_lines(command: str, tmp_path: Path) -> None:
+    """More than that, and nothing is written; without it, bad lines are counted, and the exit code is 5."""
+    file, output = tmp_path / "file.cdxj", tmp_path / "output"
+    file.write_bytes(LINES + b"bad line\n" * 1000)
+    arguments = [*BUILDERS[command], str(file), "-o", str(output)]
+    refused = unlost(*arguments, "--max-bad", "0.09")
+    assert (refused.returncode, output.exists()) == (3, False), refused.stderr
+    assert b"1000 of 10000 lines are bad" in refused.stderr
+    assert unlost(*arguments, "--max-bad", "0.1").returncode == 5
+    assert unlost(*arguments).returncode == 5
+    assert unlost(*arguments, "--max-bad", "1.5").returncode == 2
+
+
+def test_a_missing_input_is_skipped_only_if_allowed(tmp_path: Path) -> None:
+    """A map without one of its inputs would pass for a whole one."""
+    output = tmp_path / "output"
+    arguments = ["map", "build", str(PAGES), str(tmp_path / "missing"), "-o", str(output)]
+    assert unlost(*arguments).returncode == 3
+    assert not output.exists()
+    done = unlost(*arguments, "--allow-partial", "--json")
+    assert done.returncode == 5
+    assert json.loads(done.stdout)["problems"] == {"unreadable": 1}
+    assert rows(output) == rows(build(tmp_path))
+
+
+def test_urls_next_to_an_index_are_refused(tmp_path: Path) -> None:
+    """One of them is most likely a mistake."""
+    urls, output = tmp_path / "urls.txt", tmp_path / "output"
+    urls.write_text("http://a.com/\nhttp://b.com/\n")
+    done = unlost("map", "build", str(PAGES), str(urls), "-o", str(output))
+    assert (done.returncode, output.exists()) == (3, False)
+    assert b"a list of URLs" in done.stderr
+    assert unlost("map", "build", str(urls), "-o", str(output)).returncode == 0
+    assert unlost("map", "build", str(PAGES), str(urls), "--input", "mixed", "-o", str(output)).returncode == 0
+
+
+def test_rows_of_an_index_are_never_urls(tmp_path: Path) -> None:
+    """Also if the user says so: the keys would be garbage, and what is held would be denied."""
+    file, output = tmp_path / "file", tmp_path / "output"
+    cdx = b"com,a)/ 20140102030405 http://a.com/ text/html 200 AAAA - - 10 20 a.warc.gz\n"
+    file.write_bytes(b"http://b.com/\n" + LINES[:200] + cdx)
+    done = unlost("map", "build", str(file), "-o", str(output), "--input", "urls")
+    assert done.returncode == 5
+    assert rows(output) == ["* 1", "com,b)/ 1"]
+
+
+def test_a_table_needs_its_column(tmp_path: Path) -> None:
+    """Without it, whole rows would become keys."""
+    file, output = tmp_path / "table.tsv", tmp_path / "output"
+    file.write_text("1356998400\tpics\thttp://a.com/\n")
+    done = unlost("map", "build", str(file), "-o", str(output))
+    assert (done.returncode, b"--column" in done.stderr, output.exists()) == (3, True, False)
+    assert unlost("map", "build", str(file), "-o", str(output), "--column", "3").returncode == 0
+    assert rows(output) == ["* 1", "com,a)/ 1"]
+
+
+def test_an_output_replaces_an_input_only_by_force(tmp_path: Path) -> None:
+    """The same file under another name is the same file."""
+    map_file, link, index = build(tmp_path), tmp_path / "link", tmp_path / "index.cdxj"
+    before = map_file.read_bytes()
+    link.symlink_to(map_file)
+    index.write_bytes(PAGES.read_bytes())
+    name = str(map_file)
+    assert unlost("filter", "build", str(index), "-o", str(tmp_path / "filter")).returncode == 0
+    commands = [
+        ["map", "compact", name, "-o", name, "--host-weight", "0.1"],
+        ["map", "compact", name, "-o", str(link)],
+        ["map", "compact", name, "-o", name, "--budget", "3"],
+        ["map", "merge", name, name, "-o", name],
+        ["map", "exclude", name, "-o", name],
+        ["map", "build", name, "-o", name],
+        ["filter", "compact", str(tmp_path / "filter"), "--index", str(index), "-o", str(tmp_path / "filter")],
+        ["index", "convert", str(index), "-o", str(index), "--sort"],
+        ["profile", "build", "--policy", "H1P0", str(index), "-o", str(index)],
+    ]
+    for command in commands:
+        done = unlost(*command)
+        assert done.returncode == 2, (command, done.stderr)
+        assert b"--force" in done.stderr
+    assert map_file.read_bytes() == before
+    for command in commands:
+        assert unlost(*command, "--force").returncode == 0, command
+
+
+def test_index_build_leaves_nothing_behind(tmp_path: Path) -> None:
+    """Neither for a damaged WARC nor for a ZipNum of which one file cannot be written."""
+    warc = tmp_path / "a.warc.gz"
+    record = (
+        b"WARC/1.0\r\nWARC-Type: resource\r\nWARC-Target-URI: http://a.com/\r\nContent-Length: 3\r\n\r\nabc\r\n\r\n"
+    )
+    dated = record.replace(b"\r\nContent-Length", b"\r\nWARC-Date: 2014-01-02T03:04:05Z\r\nContent-Length")
+    warc.write_bytes(gzip.compress(dated) + gzip.compress(dated)[:-20])
+    for name in ("a.cdxj", "a.idx"):
+        output = tmp_path / name
+        done = unlost("index", "build", str(warc), "-o", str(output))
+        assert done.returncode == 3, done.stderr
+        assert [each.name for each in tmp_path.iterdir()] == ["a.warc.gz"]
+        assert unlost("index", "build", str(warc), "-o", str(output), "--allow-partial").returncode == 5
+        for made in tmp_path.glob("a.[!w]*"):
+            made.unlink()
+    (tmp_path / "b.loc").mkdir()
+    warc.write_bytes(gzip.compress(dated))
+    assert unlost("index", "build", str(warc), "-o", str(tmp_path / "b.idx")).returncode == 3
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["a.warc.gz", "b.loc"]
+
+
+COMMANDS = {
+    "map build": ["map", "build", "-", "-o", "output"],
+    "filter build": ["filter", "build", "-", "-o", "output"],
+    "profile build": ["profile", "build", "-", "--policy", "H1P0", "-o", "output"],
+    "stats": ["stats", "-"],
+    "index check": ["index", "check", "-"],
+    "index show": ["index", "show", "-"],
+    "index convert": ["index", "convert", "-", "-o", "output.cdx"],
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("compress", [bytes, gzip.compress], ids=["plain", "gzip"])
+def test_a_dash_is_standard_input(command: str, compress: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    """A pipe as well as a file, detected as any other."""
+    data = compress(PAGES.read_bytes())
+    (tmp_path / "file").write_bytes(data)
+    environment = os.environ | {"PYTHONUTF8": "1", "TMPDIR": str(tmp_path)}
+    results = []
+    with (tmp_path / "file").open("rb") as file:
+        for given in ({"input": data}, {"stdin": file}):
+            done = subprocess.run(
+                [UNLOST, *COMMANDS[command]],
+                capture_output=True,
+                check=False,
+                cwd=tmp_path,
+                env=environment,
+                timeout=60,
+                **given,
+            )
+            made = [each for each in tmp_path.iterdir() if each.name.startswith("output")]
+            results.append((done.returncode, done.stdout, [each.read_bytes() for each in made]))
+    assert results[0] == results[1]
+    assert results[0][0] == 0, results
+    assert not list(tmp_path.glob("unlost-*"))
+
+
+def test_standard_input_is_detected_and_read_once(tmp_path: Path) -> None:
+    """URLs need no --input; twice the same pipe is a mistake."""
+    output = tmp_path / "output"
+    assert unlost("map", "build", "-", "-o", str(output), stdin=b"http://a.com/\n").returncode == 0
+    assert rows(output) == ["* 1", "com,a)/ 1"]
+    assert unlost("map", "build", "-", "-", "-o", str(output), stdin=LINES).returncode == 2
+    map_text = output.read_bytes()
+    assert unlost("map", "check", "-", stdin=map_text).returncode == 0
+    assert b"yes" in unlost("map", "lookup", "-", "http://a.com/", stdin=map_text).stdout
+
+
+def test_map_check_refuses_what_lookups_refuse(tmp_path: Path) -> None:
+    """An index is not a sound map."""
+    header = b" CDX N b a m s k r M S V g\n"
+    cdx = b"com,a)/ 20140102030405 http://a.com/ text/html 200 AAAA - - 10 20 a.warc.gz\n"
+    files = {"cdx": cdx, "with-header": header + cdx, "cdxj": LINES, "gz": gzip.compress(LINES), "empty": b""}
+    for name, text in files.items():
+        (tmp_path / name).write_bytes(text)
+    (tmp_path / "sorted.cdxj").write_bytes(LINES)
+    assert unlost("index", "convert", str(tmp_path / "sorted.cdxj"), "-o", str(tmp_path / "a.idx")).returncode == 0
+    for name in (*files, "a.idx"):
+        checked = unlost("map", "check", str(tmp_path / name))
+        looked_up = unlost("map", "lookup", str(tmp_path / name), "http://a.com/")
+        assert (checked.returncode, looked_up.returncode) == (3, 3), name
+        assert checked.stderr == looked_up.stderr, name

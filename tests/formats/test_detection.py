@@ -1,0 +1,136 @@
+"""What a file is, is detected from magic bytes and many lines, and what is not certain is refused."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from unlost.errors import InputError
+from unlost.formats.detection import SAMPLED_LINES, detect_lines, detect_queries, kind_of_line, refuse_other_formats
+from unlost.holdings.inputs import kind_of, refuse_mixed_kinds
+
+CDXJ = b'com,a)/%d 20140102030405 {"url": "http://a.com/%d", "mime": "text/html"}\n'
+CDX = b"com,a)/%d 20140102030405 http://a.com/%d text/html 200 AAAA - - 10 20 a.warc.gz\n"
+INDEX = b"".join(CDXJ % (n, n) for n in range(30))
+URLS = b"".join(b"http://a.com/%d\n" % n for n in range(30))
+
+
+def write(tmp_path: Path, data: bytes, name: str = "file") -> Path:
+    """Return a file with these bytes."""
+    path = tmp_path / name
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize(
+    "stray", [b"garbage", b"http://a.com/", b"a b c d", b"a b c d e f g h i", b"com,a)/ 7", b"com,a\0 2014 {}"]
+)
+def test_a_stray_first_line_does_not_decide(stray: bytes, tmp_path: Path) -> None:
+    """The lines after it do."""
+    assert kind_of(write(tmp_path, stray + b"\n" + INDEX)) == "index"
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        (INDEX, "index"),
+        (b"".join(CDX % (n, n) for n in range(9)), "index"),
+        (INDEX + b"".join(CDX % (n, n) for n in range(30)), "index"),
+        (b" CDX N b a\n" + URLS, "index"),
+        (URLS, "urls"),
+        (b"# a list\n" + URLS, "urls"),
+        (b"1356998400\tpics\thttp://a.com/\n", "urls"),
+        (b'1.2.3.4 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.0" 200 7\n', "log"),
+        (b"com,a)/ 7\ncom,b)/* 300+/20-\n", "map"),
+        (b'!fields {"keys": ["surt"]}\nanything\n', "map"),
+        (b"", "index"),
+    ],
+)
+def test_kinds_are_detected(text: bytes, kind: str, tmp_path: Path) -> None:
+    """Plain and compressed."""
+    assert detect_lines(write(tmp_path, text)) == kind
+    assert detect_lines(write(tmp_path, gzip.compress(text), "file.gz")) == kind
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (URLS + CDXJ % (1, 1), "lines of different kinds"),
+        (URLS[:200] + b"a b c\n" * 30, "lines of different kinds"),
+        (b"a b c\nd e f\n", "expected lines of CDX or CDXJ"),
+        (b'{"uri": "http://a.com/"}\n', "expected lines of CDX or CDXJ"),
+        (bytes(range(256)) * 9, "binary"),
+        (INDEX.replace(b"\n", b"\r"), "bare CR"),
+        (b" CDX N b a\rcom,a)/ 2014 http://a.com/\r", "bare CR"),
+        (b"com,a)/ 20140102030405\tpart-0\t0\t1234\t1\n", r"\.idx"),
+    ],
+)
+def test_what_is_not_certain_is_refused(text: bytes, message: str, tmp_path: Path) -> None:
+    """The message says what to do."""
+    with pytest.raises(InputError, match=message):
+        detect_lines(write(tmp_path, text))
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "message"),
+    [
+        (b"PAR1\x15\x04", "a.parquet", "Parquet.*--engine spark"),
+        (b"BZh91AY&SY", "a.cdx.bz2", "bzip2 -d"),
+        (b"\xfd7zXZ\0\0", "a.xz", "xz -d"),
+        (b"SQLite format 3\0", "a.db", "SQLite"),
+        ("http://a.com/\n".encode("utf-16"), "a.txt", "UTF-16"),
+        (INDEX, "ALL.summary", r"\.idx"),
+    ],
+)
+def test_other_formats_are_refused(data: bytes, name: str, message: str, tmp_path: Path) -> None:
+    """By their magic bytes, or by their name."""
+    with pytest.raises(InputError, match=message):
+        refuse_other_formats(write(tmp_path, data, name))
+    with pytest.raises(InputError, match=message):
+        kind_of(tmp_path / name)
+
+
+def test_a_line_with_an_object_is_never_a_url() -> None:
+    """Whatever comes before it."""
+    assert kind_of_line(b'http://a.com/ {"url": 1}') == "other"
+    assert kind_of_line(b'x {"url": 1}') == "other"
+
+
+def test_each_file_is_detected_alone(tmp_path: Path) -> None:
+    """CDX and CDXJ go together; URLs next to an index do not."""
+    cdx, cdxj, urls = (
+        write(tmp_path, data, name) for data, name in ((CDX % (1, 1), "a.cdx"), (INDEX, "b.cdxj"), (URLS, "c.txt"))
+    )
+    assert [kind_of(each) for each in (cdx, cdxj, urls)] == ["index", "index", "urls"]
+    refuse_mixed_kinds({"a.cdx": "index", "b.idx": "zipnum", "c.warc": "archive"})
+    refuse_mixed_kinds({"a.txt": "urls", "b.txt": "urls"})
+    with pytest.raises(InputError, match=r"c\.txt: a list of URLs, but a\.cdx is an index.*--input mixed"):
+        refuse_mixed_kinds({"a.cdx": "index", "c.txt": "urls"})
+
+
+def test_only_the_beginning_is_read(tmp_path: Path) -> None:
+    """Detection takes the same time for a file of any size."""
+    assert detect_lines(write(tmp_path, URLS * (SAMPLED_LINES // 30 + 1) + INDEX)) == "urls"
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        (b"", "urls"),
+        (b"# nothing\n", "urls"),
+        (URLS, "urls"),
+        (b"a b c\n", "urls"),
+        (b'{"uri": "http://a.com/"}\n', "json"),
+        (b'1.2.3.4 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.0" 200 7\n', "log"),
+    ],
+)
+def test_files_of_queries_are_detected(text: bytes, kind: str, tmp_path: Path) -> None:
+    """Logs and lists."""
+    assert detect_queries(write(tmp_path, text)) == kind
+
+
+@pytest.mark.parametrize("text", [INDEX, b"garbage\n" + INDEX, b'!fields {"keys": ["surt"]}\n', b"!meta {}\n"])
+def test_indexes_and_maps_are_not_queries(text: bytes, tmp_path: Path) -> None:
+    """Taken for misses, what is held would be excluded."""
+    with pytest.raises(InputError, match="not a log or a list of URLs"):
+        detect_queries(write(tmp_path, text))
