@@ -140,7 +140,8 @@ class Asker:
             message = "; ".join(filter(None, [message, *heap.left_out()]))
         took = round(1000 * (loop.time() - begun), 3)
         report = Report(choice.archive.id, choice.reason, outcome, count, took, message)
-        return Asked(uri, choice, self._clock.now(), endpoint_of(choice.archive), mementos, report, ended, retry_at)
+        endpoint = endpoint_of(choice.archive)
+        return Asked(uri, choice, self._clock.now(), endpoint, mementos, report, ended, retry_at=retry_at)
 
     async def _list(self, uri: str, archive: Archive, heap: "_Heap") -> None:
         """Put everything that an archive lists of a page on a heap. Raises whatever keeps it from listing more."""
