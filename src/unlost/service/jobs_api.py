@@ -73,13 +73,10 @@ class JobsApi:
 
     async def _admin(self, request: Request) -> str | None:
         """Return whose token a request has; None if it has none. Raises 401 for one that is nobody's."""
-        scheme, _, token = request.headers.get("authorization", "").partition(" ")
-        if not scheme:
+        authorization = request.headers.get("authorization", "")
+        if not authorization:
             return None
-        tokens = self._desk.tokens
-        name = None
-        if scheme.lower() == "bearer":
-            name = tokens.seen(token.strip()) or await self._desk.do(tokens.name_of, token.strip())
+        name = await self._desk.admin(authorization)
         if name is None:
             raise _unknown()
         return name

@@ -75,6 +75,13 @@ class Desk:
             jobs, folders, keys, tokens, letters, following, archives, room, orders, clients, sends_mail, contact
         )  # fmt: skip
 
+    async def admin(self, authorization: str) -> str | None:
+        """Return the name of the administrator whose token an `Authorization` header has; None without a valid one."""
+        scheme, _, token = authorization.partition(" ")
+        if scheme.lower() != "bearer":
+            return None
+        return self.tokens.seen(token.strip()) or await self.do(self.tokens.name_of, token.strip())
+
     async def owned(self, key: str) -> Job | None:
         """Return the job that an owner's key opens; None if it opens none."""
         return await self.found(self.keys.owned(key))
