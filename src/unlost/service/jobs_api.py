@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import ExitStack
+from functools import partial
 
 from starlette.applications import Starlette
 from starlette.concurrency import iterate_in_threadpool
@@ -24,6 +25,7 @@ from unlost.service.jobs.history import written
 from unlost.service.jobs.job import Job, State
 from unlost.service.jobs.order import Order, order_of
 from unlost.service.jobs.packages import FORMS, MEDIA_TYPES
+from unlost.service.jobs.pending import Origin
 from unlost.service.jobs.rules import host_of
 from unlost.service.jobs.statistics import statistics_of
 from unlost.service.jobs.told import told, told_admin, told_worker
@@ -48,7 +50,7 @@ class JobsApi:
         self._places = places
         one = "/api/jobs/{key}"
         answers: dict[str, dict[str, Answering]] = {
-            "/api/jobs": {"GET": self._list, "POST": self._submit},
+            "/api/jobs": {"GET": self._list, "POST": self._submit, "DELETE": self._delete_pending},
             one: {"GET": self._status, "DELETE": self._delete},
             f"{one}/events": {"GET": self._events},
             f"{one}/package/{{form}}": {"GET": self._package},
@@ -130,8 +132,8 @@ class JobsApi:
     async def _submit(self, request: Request) -> Response:
         is_admin = await self._admin(request) is not None
         order = order_of(await _body(request), self._desk.archives)
-        client = self._desk.clients.code(request)
-        job, place = await self._desk.take(self._submitted, order, client, is_confirmed=is_admin)
+        origin = self._desk.clients.origin(request)
+        job, place = await self._desk.take(self._submitted, order, origin, is_confirmed=is_admin)
         link = self._link(request, job)
         found = {
             "key": self._desk.keys.owner(job.number),
@@ -140,8 +142,8 @@ class JobsApi:
         }
         return JSONResponse(found, 201, {**_NO_STORE, "location": link})
 
-    def _submitted(self, order: Order, client: str, *, is_confirmed: bool) -> tuple[Job, int | None]:
-        job = self._desk.jobs.submit(order, is_confirmed=is_confirmed, client=client)
+    def _submitted(self, order: Order, origin: Origin, *, is_confirmed: bool) -> tuple[Job, int | None]:
+        job = self._desk.jobs.submit(order, is_confirmed=is_confirmed, origin=origin)
         return job, self._desk.jobs.place(job)
 
     async def _status(self, request: Request) -> Response:
@@ -206,6 +208,17 @@ class JobsApi:
         jobs = [await self._object(request, job, place) for job, place in zip(found, places, strict=True)]
         counts = await self._desk.do(self._desk.jobs.counts)
         return JSONResponse({"jobs": jobs, "counts": {key.value: n for key, n in counts.items()}}, headers=_NO_STORE)
+
+    async def _delete_pending(self, request: Request) -> Response:
+        await self._only_admin(request)
+        query = request.query_params
+        if query.get("state") != State.PENDING:
+            raise UsageError("state: expected pending: only unconfirmed orders are deleted in bulk")
+        like = query.get("like")
+        number = None if like is None else _number(like, "like", 1, _MAX_NUMBER)
+        domain = query.get("mail_domain", "")
+        count = await self._desk.do(partial(self._desk.jobs.remove_pending, mail_domain=domain, like=number))
+        return JSONResponse({"deleted": count}, headers=_NO_STORE)
 
     async def _pause(self, request: Request) -> Response:
         job = await self._numbered(request)
