@@ -12,9 +12,10 @@ from starlette.requests import Request
 
 from tests.service.jobs.shelf import ORDER
 from tests.virtual_clock import VirtualClock
-from unlost.errors import DatabaseError
+from unlost.errors import BusyError, DatabaseError
 from unlost.service.clients import Clients
 from unlost.service.jobs import states
+from unlost.service.jobs.admins import Admins
 from unlost.service.jobs.database import Database, file_url
 from unlost.service.jobs.folders import JobFolders
 from unlost.service.jobs.job import State
@@ -36,6 +37,7 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
     found = asyncio.run(made())
     yield found
     found.orders.shutdown()
+    found.logins.shutdown()
     database.close()
 
 
@@ -53,6 +55,32 @@ def test_an_order_does_not_wait_behind_a_crowd(desk: Desk) -> None:
         finally:
             gate.set()
             assert all(await asyncio.gather(*crowd))
+
+    asyncio.run(run())
+
+
+def test_logins_wait_in_a_bounded_queue(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One password is hashed at a time, eight more wait, and others are refused at once; there is room again then."""
+    gate, running = threading.Event(), list[int]()
+
+    def log_in(_: Admins, name: str, *__: str) -> str:
+        running.append(threading.active_count())
+        gate.wait()
+        return name
+
+    monkeypatch.setattr(Admins, "log_in", log_in)
+    admins = Admins(desk.jobs.database)
+
+    async def run() -> None:
+        waiting = [asyncio.create_task(desk.logins.run(admins.log_in, str(n), "x", "y")) for n in range(9)]
+        while not running:
+            await asyncio.sleep(0)
+        with pytest.raises(BusyError):
+            await desk.logins.run(admins.log_in, "more", "x", "y")
+        assert len(running) == 1
+        gate.set()
+        assert await asyncio.gather(*waiting) == [str(n) for n in range(9)]
+        assert await desk.logins.run(admins.log_in, "again", "x", "y") == "again"
 
     asyncio.run(run())
 

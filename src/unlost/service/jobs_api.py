@@ -1,6 +1,7 @@
 """Jobs over HTTP, for programs: orders, progress, packages for owners; lists, order and history for administrators."""
 
 import json
+import logging
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import ExitStack
@@ -31,10 +32,13 @@ from unlost.service.jobs.statistics import statistics_of
 from unlost.service.jobs.told import told, told_admin, told_worker
 from unlost.service.jobs_desk import Desk
 from unlost.service.package_answer import PackageAnswer
+from unlost.service.refusals import is_public
 
 _MAX_LISTED = 1_000
 _MAX_NUMBER = 1 << 60
 _STATUSES = {JobError: 409, DatabaseError: 503, UsageError: 400, InputError: 400, BusyError: 429}
+
+_log = logging.getLogger(__name__)
 
 Answering = Callable[[Request], Awaitable[Response]]
 
@@ -182,7 +186,7 @@ class JobsApi:
         job = await self._job(request)
         form = request.path_params["form"]
         package = next((each for each in job.packages if each.form == form), None)
-        if package is None or job.state is not State.COMPLETE:
+        if package is None or not job.is_offered:
             what = f"expected one of {', '.join(FORMS)}" if form not in FORMS else f"the job is {job.state}"
             raise HTTPException(404, f"there is nothing to pick up: {what}")
         file = self._desk.folders.of(job.number) / package.file
@@ -316,6 +320,11 @@ async def _refused(_: Request, error: Exception) -> Response:
 
 async def _explained(_: Request, error: Exception) -> Response:
     status = next((status for kind, status in _STATUSES.items() if isinstance(error, kind)), 500)
+    message = str(error)
+    if isinstance(error, DatabaseError) or not is_public(error):
+        # The message may have a URL of a database or a path of a file.
+        _log.error("%s", error)
+        status, message = 503, "the service is disturbed just now: try again in a minute"
     seconds = {429: 3_600, 503: 5}.get(status)
     more = {} if seconds is None else {"retry-after": str(math.ceil(getattr(error, "seconds", seconds)))}
-    return JSONResponse({"error": str(error)}, status, {**_NO_STORE, **more})
+    return JSONResponse({"error": message}, status, {**_NO_STORE, **more})

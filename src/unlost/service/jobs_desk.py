@@ -6,10 +6,12 @@ from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from unlost.clock import Clock
 from unlost.errors import DatabaseError, UsageError
+from unlost.service.bounded_pool import BoundedPool
 from unlost.service.clients import Clients, Proxies
 from unlost.service.jobs import states
 from unlost.service.jobs.folders import JobFolders
@@ -26,6 +28,7 @@ T = TypeVar("T")
 _LOOK_SECONDS = 60.0  # between two looks at whose time is over
 _TIDY_SECONDS = 2.0
 _AT_ONCE = 8  # questions to the database; more wait, so that a crowd cannot take all threads
+_LOGINS_AT_ONCE, _LOGINS_WAITING = 1, 8  # each takes 128 MB and 0.3 s
 _ORDERS_AT_ONCE = 2  # taken; there is one writer at a time, so more would only wait in other places
 _PART = 500  # folders that are looked up together
 _log = logging.getLogger(__name__)
@@ -37,7 +40,8 @@ class Desk:
 
     archives: ids of those that may be ordered from. clients: knows whence requests come. sends_mail: whether letters
     go out. contact: whom visitors can ask.
-    room: for those who ask for something. orders: threads for those who order: they do not wait behind the others.
+    logins: hashes passwords. room: for those who ask for something. orders: threads for those who order: they do not
+    wait behind the others.
     """
 
     jobs: Jobs
@@ -49,6 +53,7 @@ class Desk:
     archives: Collection[str]
     room: asyncio.Semaphore
     orders: ThreadPoolExecutor
+    logins: BoundedPool
     clients: Clients
     sends_mail: bool
     contact: str
@@ -69,10 +74,12 @@ class Desk:
         """Return one, in the event loop that it is used in."""
         tokens, room = Tokens(jobs.database), asyncio.Semaphore(_AT_ONCE)
         orders = ThreadPoolExecutor(_ORDERS_AT_ONCE, "orders")
+        logins = BoundedPool(_LOGINS_AT_ONCE, _LOGINS_WAITING, "logins")
         clients = Clients(keys, proxies=proxies)
         following = Following(jobs)
         return cls(
-            jobs, folders, keys, tokens, letters, following, archives, room, orders, clients, sends_mail, contact
+            jobs, folders, keys, tokens, letters, following, archives, room, orders, logins, clients,
+            sends_mail, contact,
         )  # fmt: skip
 
     async def admin(self, authorization: str) -> str | None:
@@ -94,6 +101,12 @@ class Desk:
             return await self.do(self.jobs.get, number)
         except UsageError:
             return None
+
+    def offered_folder(self, job: Job) -> Path:
+        """Return the folder of the recovery that is offered: while it is retried, there is a newer one."""
+        if job.packages:
+            return self.folders.of(job.number) / Path(job.packages[0].file).parts[0]
+        return self.folders.generation(job.number, job.generation)
 
     async def remove(self, number: int) -> Job:
         """Forget a job and remove its files, whatever its state; return what is left of it."""
@@ -130,9 +143,7 @@ class Desk:
         """Remind and remove, now and then, for ever."""
         while True:
             try:
-                while removed := await self.do(self.jobs.look_after):
-                    for job in removed:
-                        _log.info("job %s removed", job.number, extra={"job": job.number})
+                await self._remove_due()
                 await self.do(self.sweep)
                 await self.do(partial(self.jobs.database.tidy, is_emptied=True))
             except DatabaseError as error:
@@ -140,6 +151,11 @@ class Desk:
             except Exception:  # noqa: BLE001  whatever it is, others are still to be reminded
                 _log.exception("a fault of ours; it goes on later")
             await clock.sleep(_LOOK_SECONDS)
+
+    async def _remove_due(self) -> None:
+        while removed := await self.do(self.jobs.look_after):
+            for job in removed:
+                _log.info("job %s removed", job.number, extra={"job": job.number})
 
     async def tidy(self, clock: Clock) -> None:
         """Keep the database's log short, for ever."""

@@ -1,6 +1,6 @@
 """Floods of orders: unconfirmed ones are bounded, networks share the places, and email goes out by a fair queue."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
@@ -44,7 +44,7 @@ def ordered(jobs: Jobs, mail: str, network: str = "", wide: str = "") -> Job:
 
 def test_bounds_on_unconfirmed_orders(jobs: Jobs) -> None:
     """By default 10 per mail address, 20 per network, 100 per IPv6 /40, 200 per mail domain; none on confirmed ones."""
-    cases = {
+    cases: dict[str, tuple[int, Callable[[int], Job]]] = {
         "pending_mail": (10, lambda n: ordered(jobs, f"me+{n}@mail.example", f"a{n}")),
         "pending_network": (20, lambda n: ordered(jobs, f"b{n}@gmail.com", "b")),
         "pending_domain": (200, lambda n: ordered(jobs, f"c{n}@s{n}.flood.example", f"c{n}")),

@@ -198,6 +198,34 @@ def test_it_stops_at_the_size_that_is_set(url: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+def test_a_failing_page_does_not_hold_the_job_back(jobs: Place, lost: Village) -> None:
+    """What is there is offered after the first round, also while the rest is retried in the background."""
+    for archive in lost.archives.values():
+        archive.fails = "/13.gif"
+    try:
+        with jobs.worker("first", "--pause", "3600"):
+            offered = jobs.ended(jobs.order())
+            assert (offered.state, offered.progress.recovered) == (State.COMPLETE, FILES - 1)
+            assert offered.message.endswith("; the rest is retried in the background")
+            assert offered.not_before > jobs.jobs.now() + 3_000
+            with zipfile.ZipFile(jobs.file(offered)) as packed:
+                assert len(set(packed.namelist()) - {MANIFEST}) == FILES - 1
+    finally:
+        for archive in lost.archives.values():
+            archive.fails = ""
+    with jobs.jobs.database.writing() as connection:
+        connection.execute(update(JOBS).values(not_before=1.0))
+    hold = Hold(lost, 1)
+    with jobs.worker("second"):
+        hold.wait()
+        retried = jobs.jobs.get(offered.number)
+        assert (retried.state, retried.is_offered) == (State.PROCESSING, True)
+        assert jobs.file(retried).exists()
+        hold.release()
+        check(jobs, jobs.ended(offered))
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
 def test_it_stops_after_the_time_that_is_set(jobs: Place, lost: Village) -> None:
     """All workers count together: what the first one has left no time for is not begun by the second."""
     jobs.jobs.rules.set_limits(Limits(hours=1))

@@ -67,6 +67,9 @@ def letter_for(before: Job | None, after: Job) -> Letter | None:
     """Return what the owner is written when a job changes so."""
     if before is not None and before.state is after.state:
         return None
+    if before is not None and before.is_retried and after.state is State.COMPLETE:
+        # Who has picked it up already is told if there is more now; others get it anyway.
+        return Letter.COMPLETE if before.picked_up is not None and after.picked_up is None else None
     return {State.PENDING: Letter.CONFIRM, State.COMPLETE: Letter.COMPLETE, State.FAILED: Letter.FAILED}.get(
         after.state
     )  # fmt: skip

@@ -378,11 +378,16 @@ def _job(connection: Connection, number: int, *, is_locked: bool = False) -> Job
     return job_of(row)
 
 
-def _free(worker: str, now: float) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
-    """Return what may be claimed: first what was begun, since its owner waits longest; each has its index."""
+def _free(worker: str, now: float) -> tuple[ColumnElement[bool], ...]:
+    """Return what may be claimed: first what was begun, since its owner waits longest; each has its index.
+
+    What is retried in the background comes last: its owner has something already.
+    """
     is_lost = and_(JOBS.c.state == State.PROCESSING.value, JOBS.c.lease_until <= now)
     is_mine = or_(JOBS.c.for_worker.is_(None), JOBS.c.for_worker == worker)
-    return is_lost, and_(JOBS.c.state == State.QUEUED.value, JOBS.c.not_before <= now, is_mine)
+    is_queued = and_(JOBS.c.state == State.QUEUED.value, JOBS.c.not_before <= now, is_mine)
+    is_retried = and_(JOBS.c.state == State.COMPLETE.value, JOBS.c.not_before > 0, JOBS.c.not_before <= now)
+    return is_lost, is_queued, is_retried
 
 
 def _next(connection: Connection, condition: ColumnElement[bool]) -> Row[Any] | None:
