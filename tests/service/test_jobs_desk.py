@@ -120,6 +120,60 @@ def test_who_looks_after_jobs_survives_what_nobody_thought_of(desk: Desk, monkey
     asyncio.run(run())
 
 
+def test_after_a_jump_of_the_clock_nothing_is_removed(tmp_path: Path) -> None:
+    """An order that is due stays until an operator confirms the time; then it goes."""
+    clock = VirtualClock()
+    database = Database(file_url(tmp_path / "jobs.sqlite"), clock)
+    database.prepare()
+    jobs = Jobs(database)
+
+    async def run() -> None:
+        desk = Desk.of(jobs, JobFolders(tmp_path / "work"), Keys(b"x" * 32), Letters(database), ("a",))
+        waiting = Waiting()
+        number = jobs.submit(ORDER).number
+        looking = asyncio.create_task(desk.look_after(waiting))
+        await waiting.looked()
+        clock.advance(30 * 86_400)
+        await waiting.looked()
+        assert jobs.get(number).state is State.PENDING
+        assert (await desk.gauges())["unlost_clock_jumped"][1] == 1
+        desk.clock_guard.confirm()
+        await waiting.looked()
+        assert jobs.get(number).state is State.REMOVED
+        assert (await desk.gauges())["unlost_clock_jumped"][1] == 0
+        looking.cancel()
+        await asyncio.gather(looking, return_exceptions=True)
+        desk.orders.shutdown()
+        desk.logins.shutdown()
+
+    asyncio.run(run())
+    database.close()
+
+
+class Waiting:
+    """A clock that stops before each wait until somebody has looked."""
+
+    def __init__(self) -> None:
+        self._reached, self._go_on = asyncio.Event(), asyncio.Event()
+
+    def now(self) -> float:
+        """Return any time: nothing here depends on it."""
+        return 0.0
+
+    async def sleep(self, _: float) -> None:
+        """Wait for `looked`."""
+        self._reached.set()
+        await self._go_on.wait()
+        self._go_on.clear()
+
+    async def looked(self) -> None:
+        """Let it look once more, and wait until it has; the first time, until it has looked at all."""
+        if self._reached.is_set():
+            self._reached.clear()
+            self._go_on.set()
+        await self._reached.wait()
+
+
 def coded(clients: Clients, *lines: bytes, by: str = "127.0.0.1") -> str:
     """Return the code of a request with these lines of X-Forwarded-For, that came from an address."""
     headers = [(b"x-forwarded-for", line) for line in lines]

@@ -14,6 +14,7 @@ from unlost.errors import DatabaseError, UsageError
 from unlost.service.bounded_pool import BoundedPool
 from unlost.service.clients import Clients, Proxies
 from unlost.service.jobs import states
+from unlost.service.jobs.clock_guard import ClockGuard
 from unlost.service.jobs.folders import JobFolders
 from unlost.service.jobs.following import Following
 from unlost.service.jobs.job import Job
@@ -50,6 +51,7 @@ class Desk:
     tokens: Tokens
     letters: Letters
     following: Following
+    clock_guard: ClockGuard
     archives: Collection[str]
     room: asyncio.Semaphore
     orders: ThreadPoolExecutor
@@ -76,9 +78,9 @@ class Desk:
         orders = ThreadPoolExecutor(_ORDERS_AT_ONCE, "orders")
         logins = BoundedPool(_LOGINS_AT_ONCE, _LOGINS_WAITING, "logins")
         clients = Clients(keys, proxies=proxies)
-        following = Following(jobs)
+        following, clock_guard = Following(jobs), ClockGuard(jobs.database)
         return cls(
-            jobs, folders, keys, tokens, letters, following, archives, room, orders, logins, clients,
+            jobs, folders, keys, tokens, letters, following, clock_guard, archives, room, orders, logins, clients,
             sends_mail, contact,
         )  # fmt: skip
 
@@ -132,18 +134,23 @@ class Desk:
         counts = await self.do(self.jobs.counts)
         workers = await self.do(self.jobs.workers)
         letters = await self.do(self.letters.waiting)
+        jumped = await self.do(self.clock_guard.reason)
         return {
             **{f"unlost_jobs_{state.value}": (f"Jobs that are {state.value}.", n) for state, n in counts.items()},
             "unlost_workers": ("Workers that have not said that they end.", len(workers)),
             "unlost_letters_waiting": ("Letters to owners that are still to be sent.", letters),
+            "unlost_clock_jumped": ("1 while nothing is removed, since the clock jumped.", 1.0 if jumped else 0.0),
             "unlost_job_watchers": ("How many watch how a job gets on.", self.following.watchers),
         }
 
     async def look_after(self, clock: Clock) -> None:
-        """Remind and remove, now and then, for ever."""
+        """Remind and remove, now and then, for ever; not after the clock jumped."""
         while True:
             try:
-                await self._remove_due()
+                if jumped := await self.do(self.clock_guard.check):
+                    _log.error("nothing is removed until the time is confirmed at /admin/clock: %s", jumped)
+                else:
+                    await self._remove_due()
                 await self.do(self.sweep)
                 await self.do(partial(self.jobs.database.tidy, is_emptied=True))
             except DatabaseError as error:
