@@ -39,7 +39,14 @@ def admin_forms(key: str) -> list[str]:
     """Return where forms of administrators are sent."""
     one = f"/admin/jobs/{key.partition('-')[0]}"
     actions = ("pause", "resume", "cancel", "retry", "confirm", "remind", "move", "assign", "delete")
-    rest = ["/admin/limits", "/admin/domains", "/admin/takedown", "/admin/logout"]
+    rest = [
+        "/admin/limits",
+        "/admin/domains",
+        "/admin/takedown",
+        "/admin/clock",
+        "/admin/pending/delete",
+        "/admin/logout",
+    ]
     return [*(f"{one}/{action}" for action in actions), *rest]
 
 

@@ -126,7 +126,7 @@ def test_letters_in_german(place: Place) -> None:
     sent = visitor.post("/recover", {"url": "lost.example", "mail": "deutsch@example.org", "name": "Jörg"})
     assert sent.status == 303
     text = place.letter("deutsch@example.org", "Bitte bestätigen")
-    assert "Guten Tag Jörg," in text
+    assert "Guten Tag," in text
     stranger = Visitor(place.service)
     link = place.link("deutsch@example.org", "Bitte bestätigen").removeprefix(place.service.base)
     assert link.endswith("?lang=de")
