@@ -40,6 +40,7 @@ _log = logging.getLogger(__name__)
 _CHECKPOINT_SECONDS = 15.0
 """Between two checkpoints: what is lost beyond one is lists and questions, since copies are found in the WARCs."""
 _PATIENCE_SECONDS = 900.0  # for which a question is kept waiting by rates; quotas and blocks end a round at once
+_MAX_LEFT = 0.1  # of all resources: with more to come, a job goes back into the queue
 _RETRIED = "the rest is retried in the background"
 _MAX_ROUNDS = 3  # without anything new, after which a job is complete although some archive still fails
 
@@ -122,7 +123,7 @@ class Work:
             result = await self._recovered(folder, keeper)
             await asyncio.to_thread(checkpoint, folder)
             again, rounds = self._when_again(result), self._rounds()
-            if again is not None and not self._progress.recovered:
+            if again is not None and not self._is_enough_to_offer(result):
                 return partial(self._given_back, again, rounds)
             # What is there is offered; what failed is retried in the background.
             parts = (remark(result), self._stopped(), "" if again is None else _RETRIED)
@@ -189,6 +190,12 @@ class Work:
     def _rounds(self) -> int:
         """Return how many rounds brought nothing new, with this one."""
         return 0 if self._progress.recovered > self._job.progress.recovered else self._job.rounds + 1
+
+    def _is_enough_to_offer(self, result: Result) -> bool:
+        """Return whether something came back, and little is left that did not fail but could not be requested yet."""
+        progress = self._progress
+        left = max(0, progress.queued - result.failed)
+        return progress.recovered > 0 and left <= _MAX_LEFT * (progress.recovered + progress.missing + progress.queued)
 
     def _when_again(self, result: Result) -> float | None:
         """Return when to go on; None if what there is, is all that there will be."""
