@@ -105,8 +105,13 @@ class Jobs:
             mail_domain: Only those with mail addresses at this domain.
             like: Only those from the same network as this job.
         """
-        with self.database.writing() as connection:
-            return self._remove_all(connection, self._pending.jobs(connection, mail_domain=mail_domain, like=like))
+        with self.database.reading() as connection:
+            numbers = self._pending.jobs(connection, mail_domain=mail_domain, like=like)
+        count = 0
+        for begin in range(0, len(numbers), _PART):  # a part at a time, so that orders do not wait for all of it
+            with self.database.writing() as connection:
+                count += self._remove_all(connection, numbers[begin : begin + _PART])
+        return count
 
     def unsubscribe(self, customer: str) -> None:
         """Send no email to a mail address any more, and remove its unconfirmed orders. customer: its hash."""
@@ -127,13 +132,15 @@ class Jobs:
 
     def _remove_all(self, connection: Connection, numbers: Sequence[int]) -> int:
         now = self.database.now(connection)
-        for number in numbers:
-            self._remove(connection, number, now)
-        return len(numbers)
+        return sum(self._remove(connection, number, now) for number in numbers)
 
-    def _remove(self, connection: Connection, number: int, now: float) -> None:
+    def _remove(self, connection: Connection, number: int, now: float) -> bool:
+        """Remove an unconfirmed order; return False if it was confirmed or removed meanwhile."""
         job = _job(connection, number, is_locked=True)
-        self._keep(connection, job, states.remove(job, now), now)
+        is_pending = job.state is State.PENDING
+        if is_pending:
+            self._keep(connection, job, states.remove(job, now), now)
+        return is_pending
 
     def _check_room(self, connection: Connection, order: Order) -> None:
         of_customer = and_(JOBS.c.customer == customer_of(order.mail), JOBS.c.state.in_(UNFINISHED))
