@@ -324,7 +324,7 @@ async def _explained(_: Request, error: Exception) -> Response:
     if isinstance(error, DatabaseError) or not is_public(error):
         # The message may have a URL of a database or a path of a file.
         _log.error("%s", error)
-        status, message = 503, "the service is disturbed just now: try again in a minute"
+        status, message = 503, "the database or a file of the service cannot be reached: try again later"
     seconds = {429: 3_600, 503: 5}.get(status)
     more = {} if seconds is None else {"retry-after": str(math.ceil(getattr(error, "seconds", seconds)))}
     return JSONResponse({"error": message}, status, {**_NO_STORE, **more})
