@@ -23,7 +23,7 @@ an administrator (`unlost jobs token`), sent as `Authorization: Bearer TOKEN`.
 """
 OTHERS = {
     "/": "the page for people, with a time line",
-    "/monitor": "what happens, as it happens: server-sent events `request`, `upstream` and `lost`, without end",
+    "/monitor": "server-sent events `request`, `upstream` and `lost`, without URLs; with `--jobs`, needs a token",
     "/recover": "with `--jobs`: [the pages on which people order recoveries](pages-for-people.md)",
     "/admin": "with `--jobs`: the pages for whoever runs the service",
 }

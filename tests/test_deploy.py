@@ -40,6 +40,15 @@ def test_systemd_understands_a_unit(unit: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
+def test_a_unit_waits_for_the_time(unit: Path) -> None:
+    """A machine without a clock of its own begins in the past, and jobs are removed by the time."""
+    lines = unit.read_text().splitlines()
+    for name in ("After", "Wants"):
+        (targets,) = [line.partition("=")[2].split() for line in lines if line.startswith(f"{name}=")]
+        assert "time-sync.target" in targets
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
 def test_what_a_unit_starts_runs(unit: Path, tmp_path: Path) -> None:
     """Its command, with its environment, is ready in a moment and ends in order when systemd says so."""
     said = configparser.ConfigParser(strict=False, interpolation=None)

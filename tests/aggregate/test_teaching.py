@@ -75,6 +75,27 @@ def test_the_log_teaches_what_the_answers_taught(tmp_path: Path) -> None:
     assert later.experience.rates.learnt() == live.experience.rates.learnt()
 
 
+def test_the_log_has_no_user_names_and_passwords(tmp_path: Path) -> None:
+    """They are stripped from the URL of a page before it is written."""
+    path = tmp_path / "upstream.ndjson"
+
+    async def run() -> None:
+        clock = VirtualClock()
+
+        async def answer(_: Question) -> object:
+            return b""
+
+        async with UpstreamLog(path, clock) as log:
+            taught = router(ARCHIVE)
+            async with Aggregator(taught, Archives(a=answer), clock, listeners=[Logging(log)]) as aggregator:
+                await aggregator.find("http://me:secret@a.com/x@y")
+
+    asyncio.run(run())
+    (logged,) = last_answers(path, Problems())
+    assert logged.uri == "http://a.com/x@y"
+    assert "secret" not in path.read_text()
+
+
 def test_maps_exclude_what_the_log_says_is_not_held(tmp_path: Path) -> None:
     """By the command itself: only misses, no failures."""
     path, before, after = tmp_path / "upstream.ndjson", tmp_path / "a.ukvs", tmp_path / "b.ukvs"

@@ -1,6 +1,7 @@
 """`unlost` itself: help, version, settings, and what it does when things go wrong around it."""
 
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from scripts.cli_reference import commands
 
 from tests.cli.run import UNLOST, unlost
 from unlost.cli.commands import COMMANDS
+from unlost.cli.logs import _Said
 from unlost.cli.main import app
 
 ROOT = Path(__file__).parents[2]
@@ -124,6 +126,29 @@ def test_messages_cannot_drive_a_terminal() -> None:
     done = unlost("uri", "keys", "--policy", "\x1b[31m" + "x" * 5000, "http://a.com/")
     assert b"\x1b" not in done.stderr
     assert max(map(len, done.stderr.splitlines())) < 1100
+
+
+@pytest.mark.parametrize("log", ["text", "json"])
+def test_messages_have_no_user_names_and_passwords(log: str) -> None:
+    """They are stripped from every URL in a message."""
+    done = unlost("--log", log, "jobs", "status", "1-x", "--server", "http://me:secret@127.0.0.1:1")
+    assert done.returncode == 3
+    assert b"127.0.0.1" in done.stderr
+    assert b"secret" not in done.stderr
+
+
+@pytest.mark.parametrize("is_json", [True, False])
+def test_logs_have_no_user_names_and_passwords(is_json: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    """Neither in the line nor in the traceback below it."""
+    handler = _Said(is_json=is_json)
+    try:
+        int("http://me:secret@a.example/")
+    except ValueError:
+        handler.emit(logging.LogRecord("unlost", 40, "x", 1, "of ftp://me:secret@b.example", (), sys.exc_info()))
+    told = capsys.readouterr().err
+    assert "http://a.example/" in told
+    assert "ftp://b.example" in told
+    assert "secret" not in told
 
 
 def test_closed_standard_input_is_one_line() -> None:

@@ -19,7 +19,10 @@ USER, PASSWORD = "unlost", "a-secret-word"
 
 @dataclass
 class Sink:
-    """What came. full_for: a receiver who has no room for now. unknown: receivers that do not exist."""
+    """What came. full_for: a receiver who has no room for now. unknown: receivers that do not exist.
+
+    connections: the peers of those over which something came.
+    """
 
     ca: Path
     port: int = 0
@@ -27,6 +30,7 @@ class Sink:
     unknown: tuple[str, ...] = ("nobody@example.org",)
     got: list[EmailMessage] = field(default_factory=list)
     receivers: list[list[str]] = field(default_factory=list)
+    connections: set[object] = field(default_factory=set)
 
     async def handle_RCPT(self, _: Any, __: Any, envelope: Any, address: str, ___: Any) -> str:  # noqa: ANN401, N802
         """Take a receiver, or not."""
@@ -37,8 +41,9 @@ class Sink:
         envelope.rcpt_tos.append(address)
         return "250 OK"
 
-    async def handle_DATA(self, _: Any, __: Any, envelope: Any) -> str:  # noqa: ANN401, N802
+    async def handle_DATA(self, _: Any, session: Any, envelope: Any) -> str:  # noqa: ANN401, N802
         """Keep a letter."""
+        self.connections.add(session.peer)
         self.got.append(message_from_bytes(envelope.content, policy=policy.default))
         self.receivers.append(envelope.rcpt_tos)
         return "250 OK"

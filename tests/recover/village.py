@@ -60,6 +60,7 @@ class Watched:
     host: the address to listen on.
     watch: is called before each answer with how many requests all archives have had; it may block.
     is_dead: whether it breaks every connection and refuses new ones. hangs: whether it answers nothing.
+    fails: part of the path of requests to which it responds with 500.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Watched:
     host: str = "127.0.0.1"
     is_dead: bool = False
     hangs: bool = False
+    fails: str = ""
     port: int = 0
     _runner: web.ServerRunner | None = None
     _site: web.TCPSite | None = None
@@ -82,6 +84,8 @@ class Watched:
         if self.is_dead and request.transport is not None:
             await self.shut()
             request.transport.abort()
+        if self.fails and self.fails in request.raw_path:
+            return web.Response(status=500)
         return await self.fake.handle(request)
 
     async def open(self) -> None:

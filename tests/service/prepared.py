@@ -52,6 +52,7 @@ def copies(page: str) -> tuple[Memento, ...]:
     )
 
 
+NOISY = "http://noisy.example/"
 HIT = Report("a.org", "routed", "hit", 2, 12.5)
 LATE = Report("b.org", "broadcast", "timeout", 0, 10_000.0, "not answered within 10 s")
 LIMITED = Report("a.org", "routed", "not-now", 0, 0.1, "a.org: not queried before tomorrow: its rate is used up")
@@ -59,6 +60,7 @@ RETRY = {"http://limited.example/": 20.0, "http://due.example/": -3.0}
 """Seconds until an archive admits requests for a page again."""
 PAGES: dict[str, tuple[tuple[Memento, ...], tuple[Report, ...]]] = {
     PAGE: (copies(PAGE), (HIT, Report("b.org", "routed", "hit", 2, 7.0))),
+    NOISY: ((), (Report("x" * 8_000, "routed", "miss"),)),
     "http://one.example/": (copies("http://one.example/")[:1], (HIT,)),
     "http://slow.example/": (copies("http://slow.example/"), (HIT,)),
     "http://partly.example/": (copies("http://partly.example/")[::2], (HIT, LATE)),

@@ -143,7 +143,8 @@ def test_methods(service: Client) -> None:
             assert (answer.status, answer.headers["allow"]) == (405, "GET, HEAD, OPTIONS"), method
         preflight = service.ask(path, "OPTIONS", {"Access-Control-Request-Headers": "accept-datetime"})
         assert (preflight.status, preflight.body) == (204, b"")
-        assert "Accept-Datetime" in preflight.headers["access-control-allow-headers"]
+        if path != "/monitor":  # which scripts of other sites may not read
+            assert "Accept-Datetime" in preflight.headers["access-control-allow-headers"]
 
 
 def test_what_there_is(service: Client) -> None:

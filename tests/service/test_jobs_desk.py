@@ -12,9 +12,10 @@ from starlette.requests import Request
 
 from tests.service.jobs.shelf import ORDER
 from tests.virtual_clock import VirtualClock
-from unlost.errors import DatabaseError
+from unlost.errors import BusyError, DatabaseError
 from unlost.service.clients import Clients
 from unlost.service.jobs import states
+from unlost.service.jobs.admins import Admins
 from unlost.service.jobs.database import Database, file_url
 from unlost.service.jobs.folders import JobFolders
 from unlost.service.jobs.job import State
@@ -36,6 +37,7 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
     found = asyncio.run(made())
     yield found
     found.orders.shutdown()
+    found.logins.shutdown()
     database.close()
 
 
@@ -53,6 +55,32 @@ def test_an_order_does_not_wait_behind_a_crowd(desk: Desk) -> None:
         finally:
             gate.set()
             assert all(await asyncio.gather(*crowd))
+
+    asyncio.run(run())
+
+
+def test_logins_wait_in_a_bounded_queue(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One password is hashed at a time, eight more wait, and others are refused at once; there is room again then."""
+    gate, running = threading.Event(), list[int]()
+
+    def log_in(_: Admins, name: str, *__: str) -> str:
+        running.append(threading.active_count())
+        gate.wait()
+        return name
+
+    monkeypatch.setattr(Admins, "log_in", log_in)
+    admins = Admins(desk.jobs.database)
+
+    async def run() -> None:
+        waiting = [asyncio.create_task(desk.logins.run(admins.log_in, str(n), "x", "y")) for n in range(9)]
+        while not running:
+            await asyncio.sleep(0)
+        with pytest.raises(BusyError):
+            await desk.logins.run(admins.log_in, "more", "x", "y")
+        assert len(running) == 1
+        gate.set()
+        assert await asyncio.gather(*waiting) == [str(n) for n in range(9)]
+        assert await desk.logins.run(admins.log_in, "again", "x", "y") == "again"
 
     asyncio.run(run())
 
@@ -90,6 +118,60 @@ def test_who_looks_after_jobs_survives_what_nobody_thought_of(desk: Desk, monkey
         await asyncio.gather(looking, return_exceptions=True)
 
     asyncio.run(run())
+
+
+def test_after_a_jump_of_the_clock_nothing_is_removed(tmp_path: Path) -> None:
+    """An order that is due stays until an operator confirms the time; then it goes."""
+    clock = VirtualClock()
+    database = Database(file_url(tmp_path / "jobs.sqlite"), clock)
+    database.prepare()
+    jobs = Jobs(database)
+
+    async def run() -> None:
+        desk = Desk.of(jobs, JobFolders(tmp_path / "work"), Keys(b"x" * 32), Letters(database), ("a",))
+        waiting = Waiting()
+        number = jobs.submit(ORDER).number
+        looking = asyncio.create_task(desk.look_after(waiting))
+        await waiting.looked()
+        clock.advance(30 * 86_400)
+        await waiting.looked()
+        assert jobs.get(number).state is State.PENDING
+        assert (await desk.gauges())["unlost_clock_jumped"][1] == 1
+        desk.clock_guard.confirm()
+        await waiting.looked()
+        assert jobs.get(number).state is State.REMOVED
+        assert (await desk.gauges())["unlost_clock_jumped"][1] == 0
+        looking.cancel()
+        await asyncio.gather(looking, return_exceptions=True)
+        desk.orders.shutdown()
+        desk.logins.shutdown()
+
+    asyncio.run(run())
+    database.close()
+
+
+class Waiting:
+    """A clock that stops before each wait until somebody has looked."""
+
+    def __init__(self) -> None:
+        self._reached, self._go_on = asyncio.Event(), asyncio.Event()
+
+    def now(self) -> float:
+        """Return any time: nothing here depends on it."""
+        return 0.0
+
+    async def sleep(self, _: float) -> None:
+        """Wait for `looked`."""
+        self._reached.set()
+        await self._go_on.wait()
+        self._go_on.clear()
+
+    async def looked(self) -> None:
+        """Let it look once more, and wait until it has; the first time, until it has looked at all."""
+        if self._reached.is_set():
+            self._reached.clear()
+            self._go_on.set()
+        await self._reached.wait()
 
 
 def coded(clients: Clients, *lines: bytes, by: str = "127.0.0.1") -> str:

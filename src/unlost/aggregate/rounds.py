@@ -12,6 +12,7 @@ from unlost.aggregate.listener import Listeners
 from unlost.aggregate.report import ANSWERS, Report
 from unlost.aggregate.route import Choice, Route
 from unlost.clock import Clock
+from unlost.shown.redaction import strip_userinfo
 
 _GRACE = 0.5  # seconds behind the deadline in which what was asked may end by itself
 _DORMANT = "it failed so often that it is left alone for a while"
@@ -103,7 +104,7 @@ class Rounds:
             ended = "timeout" if asyncio.get_running_loop().time() >= until - EARLY else None
             raise
         except Exception as error:  # noqa: BLE001  whatever one archive sends must not spoil what the others have
-            _log.exception("%s: a fault of unlost while it was asked for %r", archive.id, uri[:200])
+            _log.exception("%s: a fault of unlost while it was asked for %r", archive.id, strip_userinfo(uri)[:200])
             ended, message = "malformed", f"a fault of unlost: {error!s:.200}"
             report = Report(archive.id, choice.reason, "malformed", message=message)
             asked = Asked(uri, choice, self._clock.now(), endpoint_of(archive), NOTHING, report, "malformed")

@@ -10,6 +10,7 @@ from unlost.aggregate.upstream_log import UpstreamLog
 from unlost.dates import from_epoch, to_iso
 from unlost.errors import UriError
 from unlost.formats import upstream
+from unlost.shown.redaction import strip_userinfo
 from unlost.uri import key
 
 _LOGGED: dict[str, upstream.Outcome] = {"excluded": "miss", "not-now": "limited", "incomplete": "too-large"}
@@ -44,13 +45,13 @@ class Logging:
 
 
 def answer_of(asked: Asked) -> upstream.Answer:
-    """Return what came of one archive as the log has it."""
+    """Return what came of one archive as the log has it, without the user name and password of the URL."""
     report = asked.report
     first, last = asked.mementos.first, asked.mementos.last
     return upstream.Answer(
         _time(asked.time),
         report.archive,
-        asked.uri,
+        strip_userinfo(asked.uri),
         asked.endpoint,
         _told(report),
         report.reason,

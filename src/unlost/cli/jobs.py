@@ -134,6 +134,34 @@ def token(name: str, jobs: Path | None, database: str | None, revoke: bool) -> N
         found.close()
 
 
+@command.command(name="clock")
+@jobs_option
+@database_option
+@click.option("--confirm", is_flag=True, help="The time is right: remove what is due.")
+def clock(jobs: Path | None, database: str | None, confirm: bool) -> None:
+    """Say whether the clock jumped. Nothing is removed after that until the time is confirmed.
+
+    Ends with exit code 1 if it jumped and the time is not confirmed.
+    """
+    from unlost.dates import from_epoch, to_iso  # noqa: PLC0415  start-up
+    from unlost.service.jobs.clock_guard import ClockGuard  # noqa: PLC0415
+    from unlost.service.jobs.store import Jobs  # noqa: PLC0415
+
+    if jobs is None:
+        raise UsageError("--jobs is missing: the folder that `unlost serve --jobs` has")
+    found = open_database(jobs, database)
+    try:
+        guard = ClockGuard(found)
+        if confirm:
+            guard.confirm()
+        reason, now = guard.reason(), to_iso(from_epoch(str(int(Jobs(found).now()))))
+    finally:
+        found.close()
+    click.echo(f"{now}: {reason or 'the clock has not jumped'}")
+    if reason:
+        raise click.exceptions.Exit(1)
+
+
 def _client(server: str, token: str | None) -> "JobsClient":
     from unlost.cli.jobsclient import JobsClient  # noqa: PLC0415  start-up
 

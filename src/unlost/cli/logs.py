@@ -2,10 +2,12 @@
 
 import json
 import logging
+from types import TracebackType
 
 import click
 
 from unlost.cli.messages import say
+from unlost.shown.redaction import strip_userinfo
 
 _FIELDS = ("job", "generation", "worker", "letter")
 
@@ -26,13 +28,22 @@ class _Said(logging.Handler):
         if not self._is_json:
             say(text)
             if record.exc_info:
-                click.echo(logging.Formatter().formatException(record.exc_info), err=True)
+                click.echo(_trace(record.exc_info), err=True)
             return
         fields = {name: getattr(record, name) for name in _FIELDS if hasattr(record, name)}
         if record.exc_info:
-            fields["trace"] = logging.Formatter().formatException(record.exc_info)
-        line = {"level": record.levelname.lower(), "time": round(record.created, 3), "message": text, **fields}
+            fields["trace"] = _trace(record.exc_info)
+        line = {
+            "level": record.levelname.lower(),
+            "time": round(record.created, 3),
+            "message": strip_userinfo(text),
+            **fields,
+        }
         click.echo(json.dumps(line, ensure_ascii=False), err=True)
+
+
+def _trace(raised: tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]) -> str:
+    return strip_userinfo(logging.Formatter().formatException(raised))
 
 
 def log_to_stderr() -> None:

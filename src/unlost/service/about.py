@@ -8,19 +8,25 @@ from unlost.dates import from_epoch, to_iso
 from unlost.service.standing import Standing
 
 
-def about(standings: Sequence[Standing], clock: Clock) -> dict[str, object]:
-    """Return everything as JSON has it: times as ISO 8601, ages and waits in seconds, shares from 0 to 1."""
+def about(standings: Sequence[Standing], clock: Clock, *, is_public: bool = False) -> dict[str, object]:
+    """Return everything as JSON has it: times as ISO 8601, ages and waits in seconds, shares from 0 to 1.
+
+    is_public: of failures, only the kind: messages may have URLs that users looked up, and paths of files.
+    """
     now = clock.now()
     return {
         "name": "unlost",
         "version": VERSION,
         "time": _iso(now),
-        "archives": [_archive(each, now) for each in standings],
+        "archives": [_archive(each, now, is_public=is_public) for each in standings],
     }
 
 
-def _archive(standing: Standing, now: float) -> dict[str, object]:
+def _archive(standing: Standing, now: float, *, is_public: bool) -> dict[str, object]:
     archive = standing.archive
+    failure = standing.failure
+    if failure is not None and is_public:
+        failure = failure.partition(":")[0]
     found: dict[str, object] = {
         "id": archive.id,
         "name": archive.name,
@@ -28,7 +34,7 @@ def _archive(standing: Standing, now: float) -> dict[str, object]:
         "asked": standing.asked,
         "why": standing.why,
         "breaker": standing.breaker,
-        "last_failure": standing.failure,
+        "last_failure": failure,
         "seconds_until_asked": round(standing.until - now) if standing.until and standing.until > now else None,
         "hit_rate": standing.hit_rate,
         "map": None,

@@ -88,9 +88,9 @@ def is_known(etag: bytes, if_none_match: bytes) -> bool:
     )
 
 
-async def deliver(answer: Answer, method: str, send: Send) -> None:
-    """Send an answer; to HEAD all but its body."""
-    headers = [*COMMON, *answer.headers]
+async def deliver(answer: Answer, method: str, send: Send, common: tuple[Header, ...] = COMMON) -> None:
+    """Send an answer; to HEAD all but its body. common: headers in addition to those of the answer."""
+    headers = [*common, *answer.headers]
     if answer.status != 304:
         headers.append((b"content-length", b"%d" % len(answer.body)))
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 from unlost.aggregate.found import Found
 from unlost.aggregate.places import Places
 from unlost.aggregate.wish import Wish
-from unlost.errors import BusyError, InputError, NotKeptError, UsageError
+from unlost.errors import BusyError, DatabaseError, InputError, NotKeptError, UsageError
 from unlost.service.address import MAX_TARGET_BYTES
 from unlost.service.answers import (
     COMMON,
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
 _log = logging.getLogger(__name__)
+_BEARER: Header = (b"www-authenticate", b"Bearer")
 _ENDPOINTS = {name.encode(): name for name in SHAPES}
 
 
@@ -86,6 +87,9 @@ class Application:
             endpoint = "jobs"
             common = COMMON if about_jobs == "api" else PRIVATE
             status = await self._headed(self._jobs.serve, scope, receive, send, common)
+        elif name == b"monitor" and not rest:
+            endpoint = "monitor"
+            status = await self._watch(method, scope, receive, send)
         elif method not in METHODS:
             status = await _sent(text_answer(405, f"expected {', '.join(METHODS)}", PREFLIGHT[0]), method, send)
         elif method == "OPTIONS":
@@ -94,18 +98,32 @@ class Application:
             status = await _sent(text_answer(414, f"expected at most {MAX_TARGET_BYTES} bytes"), method, send)
         elif endpoint and not (endpoint == "api" and rest == b"find"):
             status = await self._page(endpoint, rest, scope, send)
-        elif name == b"monitor" and not rest:
-            endpoint = "monitor"
-            status = await self._monitor.follow(method, receive, send, self._client(scope))
         else:
             status, endpoint = await self._other(scope, receive, send)
         seconds = self._clock.now() - begun
         self._metrics.request(endpoint or "other", status, seconds)
         if self._monitor.readers:
-            # A job's address opens it: it is for nobody's eyes but its owner's.
-            told = (path, scope["query_string"]) if not about_jobs else (b"/jobs",)
-            asked = b"?".join(part for part in told if part).decode("latin-1")
-            self._monitor.publish("request", endpoint=endpoint or "other", path=asked, status=status, seconds=seconds)
+            # Without the path: it names a page that a user looks up, or opens a job.
+            self._monitor.publish("request", endpoint=endpoint or "other", status=status, seconds=seconds)
+
+    async def _watch(self, method: str, scope: Scope, receive: Receive, send: Send) -> int:
+        """Answer a request for events, which need the token of an administrator where jobs are served."""
+        answer = None
+        if method == "OPTIONS":
+            answer = Answer(204, b"", [PREFLIGHT[0]])
+        elif method not in METHODS:
+            answer = text_answer(405, f"expected {', '.join(METHODS)}", PREFLIGHT[0])
+        elif self._parts.desk is not None:
+            authorization = dict(scope["headers"]).get(b"authorization", b"").decode("latin-1")
+            try:
+                if await self._parts.desk.admin(authorization) is None:
+                    answer = text_answer(401, "expected the token of an administrator", _BEARER)
+            except DatabaseError:
+                answer = text_answer(503, "the database of jobs cannot be reached", (b"retry-after", b"5"))
+        if answer is None:
+            return await self._monitor.follow(method, receive, send, self._client(scope))
+        await deliver(answer, method, send, PRIVATE)
+        return answer.status
 
     def _client(self, scope: Scope) -> str:
         """Return whence a request comes; behind a proxy that is only told where recoveries are ordered."""

@@ -6,7 +6,8 @@ from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
 from starlette.requests import HTTPConnection
 
 from unlost.service.jobs.keys import Keys
-from unlost.service.network import network_of
+from unlost.service.jobs.pending import Origin
+from unlost.service.network import network_of, wider_networks_of
 
 Proxies = Sequence[IPv4Network | IPv6Network]
 """The networks in which our own proxies are."""
@@ -21,16 +22,22 @@ class Clients:
 
     def code(self, request: HTTPConnection) -> str:
         """Return 64 characters at most that are the same for requests from the same network address."""
-        return self._keys.digest("client", self._network(request))
+        return self._keys.digest("client", network_of(self._host(request)))
 
-    def _network(self, request: HTTPConnection) -> str:
+    def origin(self, request: HTTPConnection) -> Origin:
+        """Return where a request comes from, as hashes."""
+        network, wide = wider_networks_of(self._host(request))
+        hashed = self._keys.digest("network", network), self._keys.digest("network", wide) if wide else ""
+        return Origin(self.code(request), *hashed)
+
+    def _host(self, request: HTTPConnection) -> str:
         found = "" if request.client is None else request.client.host
         # Each proxy says whom it has seen, behind what there is or in a line of its own. So the last that is none of
         # ours was seen by one of ours; whatever stands before it is what strangers say.
         said = [each.strip() for line in request.headers.getlist("x-forwarded-for") for each in line.split(",")]
         while said and self._is_proxy(found):
             found = said.pop() or found
-        return network_of(found)
+        return found
 
     def _is_proxy(self, host: str) -> bool:
         """Return whether somebody is a proxy of ours: everybody else can write whatever they like."""

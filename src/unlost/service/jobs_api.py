@@ -1,9 +1,11 @@
 """Jobs over HTTP, for programs: orders, progress, packages for owners; lists, order and history for administrators."""
 
 import json
+import logging
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import ExitStack
+from functools import partial
 
 from starlette.applications import Starlette
 from starlette.concurrency import iterate_in_threadpool
@@ -24,15 +26,19 @@ from unlost.service.jobs.history import written
 from unlost.service.jobs.job import Job, State
 from unlost.service.jobs.order import Order, order_of
 from unlost.service.jobs.packages import FORMS, MEDIA_TYPES
+from unlost.service.jobs.pending import Origin
 from unlost.service.jobs.rules import host_of
 from unlost.service.jobs.statistics import statistics_of
 from unlost.service.jobs.told import told, told_admin, told_worker
 from unlost.service.jobs_desk import Desk
 from unlost.service.package_answer import PackageAnswer
+from unlost.service.refusals import is_public
 
 _MAX_LISTED = 1_000
 _MAX_NUMBER = 1 << 60
 _STATUSES = {JobError: 409, DatabaseError: 503, UsageError: 400, InputError: 400, BusyError: 429}
+
+_log = logging.getLogger(__name__)
 
 Answering = Callable[[Request], Awaitable[Response]]
 
@@ -48,7 +54,7 @@ class JobsApi:
         self._places = places
         one = "/api/jobs/{key}"
         answers: dict[str, dict[str, Answering]] = {
-            "/api/jobs": {"GET": self._list, "POST": self._submit},
+            "/api/jobs": {"GET": self._list, "POST": self._submit, "DELETE": self._delete_pending},
             one: {"GET": self._status, "DELETE": self._delete},
             f"{one}/events": {"GET": self._events},
             f"{one}/package/{{form}}": {"GET": self._package},
@@ -73,13 +79,10 @@ class JobsApi:
 
     async def _admin(self, request: Request) -> str | None:
         """Return whose token a request has; None if it has none. Raises 401 for one that is nobody's."""
-        scheme, _, token = request.headers.get("authorization", "").partition(" ")
-        if not scheme:
+        authorization = request.headers.get("authorization", "")
+        if not authorization:
             return None
-        tokens = self._desk.tokens
-        name = None
-        if scheme.lower() == "bearer":
-            name = tokens.seen(token.strip()) or await self._desk.do(tokens.name_of, token.strip())
+        name = await self._desk.admin(authorization)
         if name is None:
             raise _unknown()
         return name
@@ -133,8 +136,8 @@ class JobsApi:
     async def _submit(self, request: Request) -> Response:
         is_admin = await self._admin(request) is not None
         order = order_of(await _body(request), self._desk.archives)
-        client = self._desk.clients.code(request)
-        job, place = await self._desk.take(self._submitted, order, client, is_confirmed=is_admin)
+        origin = self._desk.clients.origin(request)
+        job, place = await self._desk.take(self._submitted, order, origin, is_confirmed=is_admin)
         link = self._link(request, job)
         found = {
             "key": self._desk.keys.owner(job.number),
@@ -143,8 +146,8 @@ class JobsApi:
         }
         return JSONResponse(found, 201, {**_NO_STORE, "location": link})
 
-    def _submitted(self, order: Order, client: str, *, is_confirmed: bool) -> tuple[Job, int | None]:
-        job = self._desk.jobs.submit(order, is_confirmed=is_confirmed, client=client)
+    def _submitted(self, order: Order, origin: Origin, *, is_confirmed: bool) -> tuple[Job, int | None]:
+        job = self._desk.jobs.submit(order, is_confirmed=is_confirmed, origin=origin)
         return job, self._desk.jobs.place(job)
 
     async def _status(self, request: Request) -> Response:
@@ -183,7 +186,7 @@ class JobsApi:
         job = await self._job(request)
         form = request.path_params["form"]
         package = next((each for each in job.packages if each.form == form), None)
-        if package is None or job.state is not State.COMPLETE:
+        if package is None or not job.is_offered:
             what = f"expected one of {', '.join(FORMS)}" if form not in FORMS else f"the job is {job.state}"
             raise HTTPException(404, f"there is nothing to pick up: {what}")
         file = self._desk.folders.of(job.number) / package.file
@@ -209,6 +212,17 @@ class JobsApi:
         jobs = [await self._object(request, job, place) for job, place in zip(found, places, strict=True)]
         counts = await self._desk.do(self._desk.jobs.counts)
         return JSONResponse({"jobs": jobs, "counts": {key.value: n for key, n in counts.items()}}, headers=_NO_STORE)
+
+    async def _delete_pending(self, request: Request) -> Response:
+        await self._only_admin(request)
+        query = request.query_params
+        if query.get("state") != State.PENDING:
+            raise UsageError("state: expected pending: only unconfirmed orders are deleted in bulk")
+        like = query.get("like")
+        number = None if like is None else _number(like, "like", 1, _MAX_NUMBER)
+        domain = query.get("mail_domain", "")
+        count = await self._desk.do(partial(self._desk.jobs.remove_pending, mail_domain=domain, like=number))
+        return JSONResponse({"deleted": count}, headers=_NO_STORE)
 
     async def _pause(self, request: Request) -> Response:
         job = await self._numbered(request)
@@ -306,6 +320,11 @@ async def _refused(_: Request, error: Exception) -> Response:
 
 async def _explained(_: Request, error: Exception) -> Response:
     status = next((status for kind, status in _STATUSES.items() if isinstance(error, kind)), 500)
+    message = str(error)
+    if isinstance(error, DatabaseError) or not is_public(error):
+        # The message may have a URL of a database or a path of a file.
+        _log.error("%s", error)
+        status, message = 503, "the database or a file of the service cannot be reached: try again later"
     seconds = {429: 3_600, 503: 5}.get(status)
     more = {} if seconds is None else {"retry-after": str(math.ceil(getattr(error, "seconds", seconds)))}
-    return JSONResponse({"error": str(error)}, status, {**_NO_STORE, **more})
+    return JSONResponse({"error": message}, status, {**_NO_STORE, **more})

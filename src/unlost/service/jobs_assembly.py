@@ -1,5 +1,6 @@
 """The one place that makes the parts of a service that takes orders: desk, post, and who looks after jobs."""
 
+import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator, Callable, Collection
@@ -65,10 +66,13 @@ async def opened_desk(options: JobsOptions, clock: Clock) -> AsyncIterator[Desk]
     texts = LetterTexts(keys, options.terms, options.root)
     async with AsyncExitStack() as stack:
         stack.callback(desk.orders.shutdown)
+        stack.callback(desk.logins.shutdown)
         stack.callback(desk.following.close)
         await stack.enter_async_context(going_on(desk.look_after(clock)))
         await stack.enter_async_context(going_on(desk.tidy(clock)))
-        await stack.enter_async_context(going_on(Post(letters, texts, options.mail, clock, options.tell).run()))
+        post = Post(letters, texts, options.mail, clock, options.tell)
+        stack.push_async_callback(asyncio.to_thread, post.close)
+        await stack.enter_async_context(going_on(post.run()))
         yield desk
 
 

@@ -6,12 +6,15 @@ from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from unlost.clock import Clock
 from unlost.errors import DatabaseError, UsageError
+from unlost.service.bounded_pool import BoundedPool
 from unlost.service.clients import Clients, Proxies
 from unlost.service.jobs import states
+from unlost.service.jobs.clock_guard import ClockGuard
 from unlost.service.jobs.folders import JobFolders
 from unlost.service.jobs.following import Following
 from unlost.service.jobs.job import Job
@@ -26,6 +29,7 @@ T = TypeVar("T")
 _LOOK_SECONDS = 60.0  # between two looks at whose time is over
 _TIDY_SECONDS = 2.0
 _AT_ONCE = 8  # questions to the database; more wait, so that a crowd cannot take all threads
+_LOGINS_AT_ONCE, _LOGINS_WAITING = 1, 8  # each takes 128 MB and 0.3 s
 _ORDERS_AT_ONCE = 2  # taken; there is one writer at a time, so more would only wait in other places
 _PART = 500  # folders that are looked up together
 _log = logging.getLogger(__name__)
@@ -37,7 +41,8 @@ class Desk:
 
     archives: ids of those that may be ordered from. clients: knows whence requests come. sends_mail: whether letters
     go out. contact: whom visitors can ask.
-    room: for those who ask for something. orders: threads for those who order: they do not wait behind the others.
+    logins: hashes passwords. room: for those who ask for something. orders: threads for those who order: they do not
+    wait behind the others.
     """
 
     jobs: Jobs
@@ -46,9 +51,11 @@ class Desk:
     tokens: Tokens
     letters: Letters
     following: Following
+    clock_guard: ClockGuard
     archives: Collection[str]
     room: asyncio.Semaphore
     orders: ThreadPoolExecutor
+    logins: BoundedPool
     clients: Clients
     sends_mail: bool
     contact: str
@@ -69,11 +76,20 @@ class Desk:
         """Return one, in the event loop that it is used in."""
         tokens, room = Tokens(jobs.database), asyncio.Semaphore(_AT_ONCE)
         orders = ThreadPoolExecutor(_ORDERS_AT_ONCE, "orders")
+        logins = BoundedPool(_LOGINS_AT_ONCE, _LOGINS_WAITING, "logins")
         clients = Clients(keys, proxies=proxies)
-        following = Following(jobs)
+        following, clock_guard = Following(jobs), ClockGuard(jobs.database)
         return cls(
-            jobs, folders, keys, tokens, letters, following, archives, room, orders, clients, sends_mail, contact
+            jobs, folders, keys, tokens, letters, following, clock_guard, archives, room, orders, logins, clients,
+            sends_mail, contact,
         )  # fmt: skip
+
+    async def admin(self, authorization: str) -> str | None:
+        """Return the name of the administrator whose token an `Authorization` header has; None without a valid one."""
+        scheme, _, token = authorization.partition(" ")
+        if scheme.lower() != "bearer":
+            return None
+        return self.tokens.seen(token.strip()) or await self.do(self.tokens.name_of, token.strip())
 
     async def owned(self, key: str) -> Job | None:
         """Return the job that an owner's key opens; None if it opens none."""
@@ -87,6 +103,12 @@ class Desk:
             return await self.do(self.jobs.get, number)
         except UsageError:
             return None
+
+    def offered_folder(self, job: Job) -> Path:
+        """Return the folder of the recovery that is offered: while it is retried, there is a newer one."""
+        if job.packages:
+            return self.folders.of(job.number) / Path(job.packages[0].file).parts[0]
+        return self.folders.generation(job.number, job.generation)
 
     async def remove(self, number: int) -> Job:
         """Forget a job and remove its files, whatever its state; return what is left of it."""
@@ -112,20 +134,23 @@ class Desk:
         counts = await self.do(self.jobs.counts)
         workers = await self.do(self.jobs.workers)
         letters = await self.do(self.letters.waiting)
+        jumped = await self.do(self.clock_guard.reason)
         return {
             **{f"unlost_jobs_{state.value}": (f"Jobs that are {state.value}.", n) for state, n in counts.items()},
             "unlost_workers": ("Workers that have not said that they end.", len(workers)),
             "unlost_letters_waiting": ("Letters to owners that are still to be sent.", letters),
+            "unlost_clock_jumped": ("1 while nothing is removed, since the clock jumped.", 1.0 if jumped else 0.0),
             "unlost_job_watchers": ("How many watch how a job gets on.", self.following.watchers),
         }
 
     async def look_after(self, clock: Clock) -> None:
-        """Remind and remove, now and then, for ever."""
+        """Remind and remove, now and then, for ever; not after the clock jumped."""
         while True:
             try:
-                while removed := await self.do(self.jobs.look_after):
-                    for job in removed:
-                        _log.info("job %s removed", job.number, extra={"job": job.number})
+                if jumped := await self.do(self.clock_guard.check):
+                    _log.error("nothing is removed until the time is confirmed at /admin/clock: %s", jumped)
+                else:
+                    await self._remove_due()
                 await self.do(self.sweep)
                 await self.do(partial(self.jobs.database.tidy, is_emptied=True))
             except DatabaseError as error:
@@ -133,6 +158,11 @@ class Desk:
             except Exception:  # noqa: BLE001  whatever it is, others are still to be reminded
                 _log.exception("a fault of ours; it goes on later")
             await clock.sleep(_LOOK_SECONDS)
+
+    async def _remove_due(self) -> None:
+        while removed := await self.do(self.jobs.look_after):
+            for job in removed:
+                _log.info("job %s removed", job.number, extra={"job": job.number})
 
     async def tidy(self, clock: Clock) -> None:
         """Keep the database's log short, for ever."""

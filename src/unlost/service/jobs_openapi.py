@@ -196,6 +196,31 @@ def paths() -> _Object:
                 "responses": _answers(_some("application/json"), 400, 401),
                 "security": _ADMIN,
             },
+            "delete": {
+                "summary": "Delete unconfirmed orders in bulk",
+                "parameters": [
+                    {
+                        "name": "state",
+                        "in": "query",
+                        "required": True,
+                        "schema": {"type": "string", "enum": ["pending"]},
+                    },
+                    {
+                        "name": "mail_domain",
+                        "in": "query",
+                        "description": "Only orders with mail addresses at this domain",
+                        "schema": {"type": "string"},
+                    },
+                    {
+                        "name": "like",
+                        "in": "query",
+                        "description": "Only orders from the network of the job with this number",
+                        "schema": {"type": "integer", "minimum": 1, "maximum": 1 << 60},
+                    },
+                ],
+                "responses": _answers(_some("application/json"), 400, 401),
+                "security": _ADMIN,
+            },
         },
         one: {
             "get": _one("How a job stands", _answers(_job(), 401, 404)),

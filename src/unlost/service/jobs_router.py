@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from unlost.service.parts import Parts
 
 _API = (b"/api/jobs", b"/api/workers", b"/api/history", b"/api/statistics")
-_PAGES = (b"/recover", b"/jobs", b"/preview", b"/privacy", b"/admin")
+_PAGES = (b"/recover", b"/jobs", b"/mail", b"/preview", b"/privacy", b"/admin")
 
 
 class JobsRouter:

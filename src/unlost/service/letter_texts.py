@@ -1,10 +1,10 @@
 """What letters to owners say: as text, and the same as HTML."""
 
-import re
-import unicodedata
 from datetime import UTC, datetime
+from email import policy
 from email.message import EmailMessage
 from email.utils import format_datetime
+from urllib.parse import urlsplit
 
 import jinja2
 
@@ -12,34 +12,24 @@ from unlost.service import page
 from unlost.service.jobs.keys import Keys
 from unlost.service.jobs.letters import Due
 from unlost.service.jobs.retention import Terms
+from unlost.service.jobs.rows import customer_of
 from unlost.service.jobs.rules import host_of
 from unlost.service.pages.catalogue import strings_of
 from unlost.shown.language import LANGUAGES
 
-_MAX_WORDS, _MAX_LETTERS = 5, 50  # of a name in a greeting: more is a message
-_JOINTS = re.compile("['\u2019-]")
+_MAX_HOST = 50  # characters of a host that an email shows
+_POLICY = policy.SMTP.clone(max_line_length=998)  # or long URLs in headers would be encoded
 
 
-def greeted(name: str) -> str:
-    """Return the name that a letter may greet; nothing if what was typed may be more than a name.
+def shown_url(url: str) -> str:
+    """Return a URL as an email shows it: its host, shortened. The path may be a message of the sender.
 
-    Whoever orders something types the name and the mail address, which may be a stranger's: a letter in our name must
-    not say what they want.
-
-    >>> greeted("Dr. Ana-María O'Neill"), greeted("Win at evil.example"), greeted("call 0800 1234"), greeted("a@b")
-    ("Dr. Ana-María O'Neill", '', '', '')
+    >>> shown_url("http://www.lost.example/call-0800?now"), shown_url("http://lost.example/")
+    ('lost.example/…', 'lost.example')
     """
-    plain = unicodedata.normalize("NFC", name)
-    words = plain.split(" ")
-    is_short = len(plain) <= _MAX_LETTERS and len(words) <= _MAX_WORDS
-    return plain if is_short and all(map(_is_part_of_a_name, words)) else ""
-
-
-def _is_part_of_a_name(word: str) -> bool:
-    # A point only where no address goes on behind it; no digits, which are numbers to call, and nothing that mail
-    # programs make a link of.
-    parts = _JOINTS.split(word.removesuffix("."))
-    return all(part and all(unicodedata.category(char)[0] in "LM" for char in part) for part in parts)
+    host = host_of(url)
+    shown = host if len(host) <= _MAX_HOST else f"…{host[-_MAX_HOST:]}"
+    return shown if urlsplit(url).path in ("", "/") and "?" not in url else f"{shown}/…"
 
 
 class LetterTexts:
@@ -65,36 +55,44 @@ class LetterTexts:
             return f"{self._root}/jobs/confirm/{self._keys.confirmation(number)}{chosen}"
         return f"{self._root}/jobs/{self._keys.owner(number)}{chosen}"
 
+    def unsubscribe_link(self, letter: Due) -> str:
+        """Return the URL by which the receiver of an email gets no more."""
+        language = letter.job.order.language
+        chosen = "" if language == LANGUAGES[0] else f"?lang={language}"
+        return f"{self._root}/mail/stop/{self._keys.unsubscribing(customer_of(letter.job.order.mail))}{chosen}"
+
     def message(self, letter: Due, sender: str, now: float) -> EmailMessage:
-        """Return a letter that can be sent. The same one has the same id, so that nobody takes it for two."""
+        """Return an email that can be sent, in our own words only. The same one always has the same id."""
         job = letter.job
-        link = self.link(letter)
+        link, stop = self.link(letter), self.unsubscribe_link(letter)
         t = strings_of(job.order.language)
         fields = {
             "t": t,
             "kind": letter.kind.value.replace("-", "_"),
-            "host": host_of(job.order.url) or t("letter.a_site"),
-            "url": job.order.url,
+            "number": job.number,
+            "url": shown_url(job.order.url),
             "is_page": job.order.page,
-            "name": greeted(job.order.name),
             "files": t("count.files", job.progress.recovered),
             "remark": job.message,
             "day": t.day(self._terms.until(job)),
             "link": link,
+            "stop": stop,
         }
         text = self._plain.get_template("letters/letter.txt").render(fields)
         subject, _, body = text.partition("\n")
         parts = [" ".join(part.split()) for part in body.split("\n\n") if part.strip()]
-        message = EmailMessage()
+        message = EmailMessage(_POLICY)
         message["Subject"] = " ".join(subject.split())
         message["From"] = sender
         message["To"] = job.order.mail
         message["Date"] = format_datetime(datetime.fromtimestamp(now, UTC))
         message["Message-ID"] = f"<{job.number}.{letter.number}.{letter.kind}@{sender.rpartition('@')[2].strip('>')}>"
+        message["List-Unsubscribe"] = f"<{stop}>"
+        message["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"  # RFC 8058
         message["Auto-Submitted"] = "auto-generated"  # so that nobody's absence answers
         message.set_content(body)
         html = self._html.get_template("letters/letter.html").render(
-            subject=subject, parts=parts, link=link, language=t.language
+            subject=subject, parts=parts, links=(link, stop), url=f"`{fields['url']}`", language=t.language
         )
         message.add_alternative(html, subtype="html")
         return message

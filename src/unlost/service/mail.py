@@ -2,8 +2,10 @@
 
 import smtplib
 import ssl
+import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from email.message import EmailMessage
 from pathlib import Path
@@ -12,6 +14,8 @@ from urllib.parse import unquote, urlsplit
 from unlost.errors import UsageError
 
 _SECONDS = 30.0  # for each step of a conversation
+_IDLE_SECONDS = 20.0  # after which a connection is not used again: servers close it
+_MAX_SENT = 100  # emails over one connection: many servers take no more
 _PORTS = {"smtp": 587, "smtps": 465, "smtp+plain": 25}
 _EXPECTED = (
     "expected smtp://USER@HOST:587 (STARTTLS), smtps://USER@HOST:465 or, on this machine, smtp+plain://localhost"
@@ -43,35 +47,105 @@ class MailServer:
     ca: Path | None = None
 
     def send(self, message: EmailMessage) -> None:
-        """Hand one letter over. Raises MailError."""
-        try:
-            with self._connected() as connection:
-                connection.send_message(message, self.sender, [message["To"]])
-        except smtplib.SMTPAuthenticationError as error:
-            # What a server says to a login may repeat it.
-            raise MailError(f"{self.host} refused the login ({error.smtp_code})", is_final=False) from None
-        except smtplib.SMTPRecipientsRefused as error:
-            code, reason = next(iter(error.recipients.values()), (500, b""))
-            raise MailError(f"{self.host} refused the receiver: {_said(code, reason)}", is_final=code >= 500) from None
-        except smtplib.SMTPResponseException as error:
-            said = _said(error.smtp_code, error.smtp_error)
-            raise MailError(f"{self.host}: {said}", is_final=False) from None
-        except (smtplib.SMTPException, OSError, ValueError) as error:
-            raise MailError(f"{self.host}: {type(error).__name__}: {str(error)[:200]}", is_final=False) from None
+        """Send one email over a connection of its own. Raises MailError."""
+        with closing(MailConnections(self)) as connections:
+            connections.send(message)
 
-    @contextmanager
-    def _connected(self) -> Iterator[smtplib.SMTP]:
+    def connect(self) -> smtplib.SMTP:
+        """Return a connection that is ready to send. Raises as `smtplib` does."""
         context = ssl.create_default_context(cafile=None if self.ca is None else str(self.ca))
         if self.scheme == "smtps":
             connection: smtplib.SMTP = smtplib.SMTP_SSL(self.host, self.port, timeout=_SECONDS, context=context)
         else:
             connection = smtplib.SMTP(self.host, self.port, timeout=_SECONDS)
-        with connection:
+        try:
             if self.scheme == "smtp":
                 connection.starttls(context=context)  # raises where there is none
             if self.user:
                 connection.login(self.user, self.password)
-            yield connection
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+@dataclass(slots=True)
+class _Open:
+    """A connection. used: when it was used last, by the monotonic clock. sent: how many emails."""
+
+    connection: smtplib.SMTP
+    used: float = 0.0
+    sent: int = 0
+
+
+class MailConnections:
+    """Sends email over connections that are reused. Several threads may send at once, each over its own."""
+
+    def __init__(self, server: MailServer) -> None:
+        self._server = server
+        self._idle: list[_Open] = []
+        self._lock = threading.Lock()
+
+    def send(self, message: EmailMessage) -> None:
+        """Send one email. Raises MailError."""
+        with _explained(self._server.host):
+            while (found := self._take()) is not None:
+                try:
+                    self._send(found, message)
+                except (smtplib.SMTPServerDisconnected, ConnectionError, ssl.SSLError):
+                    continue  # the server closed it while it was idle
+                return
+            self._send(_Open(self._server.connect()), message)
+
+    def _take(self) -> _Open | None:
+        """Return an idle connection; None if there is none that may be used."""
+        with self._lock:
+            while self._idle:
+                found = self._idle.pop()
+                if found.sent < _MAX_SENT and time.monotonic() - found.used < _IDLE_SECONDS:
+                    return found
+                _quit(found.connection)
+        return None
+
+    def _send(self, found: _Open, message: EmailMessage) -> None:
+        try:
+            found.connection.send_message(message, self._server.sender, [message["To"]])
+        finally:
+            # After a response that refuses an email, smtplib has reset the connection; after a failure, closed it.
+            if found.connection.sock is not None:
+                found.used, found.sent = time.monotonic(), found.sent + 1
+                with self._lock:
+                    self._idle.append(found)
+
+    def close(self) -> None:
+        """Close all connections that are idle."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for each in idle:
+            _quit(each.connection)
+
+
+def _quit(connection: smtplib.SMTP) -> None:
+    with suppress(smtplib.SMTPException, OSError):
+        connection.quit()
+    connection.close()
+
+
+@contextmanager
+def _explained(host: str) -> Iterator[None]:
+    """Raise MailError for what `smtplib` raises."""
+    try:
+        yield
+    except smtplib.SMTPAuthenticationError as error:
+        # What a server says to a login may repeat it.
+        raise MailError(f"{host} refused the login ({error.smtp_code})", is_final=False) from None
+    except smtplib.SMTPRecipientsRefused as error:
+        code, reason = next(iter(error.recipients.values()), (500, b""))
+        raise MailError(f"{host} refused the receiver: {_said(code, reason)}", is_final=code >= 500) from None
+    except smtplib.SMTPResponseException as error:
+        raise MailError(f"{host}: {_said(error.smtp_code, error.smtp_error)}", is_final=False) from None
+    except (smtplib.SMTPException, OSError, ValueError) as error:
+        raise MailError(f"{host}: {type(error).__name__}: {str(error)[:200]}", is_final=False) from None
 
 
 def mail_server(url: str, sender: str, password: str = "", ca: Path | None = None) -> MailServer:

@@ -1,6 +1,7 @@
 """What happens in the service, as it happens, for whoever watches: server-sent events.
 
-Whoever reads slowly loses events and is told how many; nobody else notices.
+Whoever reads slowly loses events and is told how many; nobody else notices. Events have no URLs, and responses have no
+CORS headers.
 """
 
 import asyncio
@@ -8,7 +9,7 @@ import contextlib
 import json
 from collections import Counter, deque
 
-from unlost.service.answers import COMMON, Receive, Send, deliver, gone_away, text_answer
+from unlost.service.answers import PRIVATE, Receive, Send, deliver, gone_away, text_answer
 
 _QUEUE = 256  # events that wait for one reader: some seconds of a busy service
 _MAX_READERS = 100
@@ -83,7 +84,7 @@ class Monitor:
         client: whence it comes. Returns the status.
         """
         if method == "HEAD":
-            await send({"type": "http.response.start", "status": 200, "headers": [*COMMON, *_HEADERS]})
+            await send({"type": "http.response.start", "status": 200, "headers": [*PRIVATE, *_HEADERS]})
             await send({"type": "http.response.body", "body": b""})
             return 200
         if self._closed or len(self._readers) >= _MAX_READERS:
@@ -91,6 +92,7 @@ class Monitor:
                 text_answer(503, f"{len(self._readers)} readers watch already: no more may", (b"retry-after", b"60")),
                 method,
                 send,
+                PRIVATE,
             )
             return 503
         if self._clients[client] >= _MAX_OF_ONE:
@@ -98,6 +100,7 @@ class Monitor:
                 text_answer(429, f"{_MAX_OF_ONE} readers watch from there: no more may", (b"retry-after", b"60")),
                 method,
                 send,
+                PRIVATE,
             )
             return 429
         reader = _Reader()
@@ -105,7 +108,7 @@ class Monitor:
         self._clients[client] += 1
         gone = asyncio.ensure_future(gone_away(receive))
         try:
-            await send({"type": "http.response.start", "status": 200, "headers": [*COMMON, *_HEADERS]})
+            await send({"type": "http.response.start", "status": 200, "headers": [*PRIVATE, *_HEADERS]})
             await self._tell(reader, gone, send)
         finally:
             self._readers.discard(reader)

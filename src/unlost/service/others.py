@@ -79,7 +79,8 @@ class Others:
             try:
                 found = await self._look(options["uri"], request.query_params)
             except (InputError, UsageError, NotKeptError, BusyError) as error:
-                problem, status = str(error), refusal(error).status
+                refused = refusal(error)
+                problem, status = refused.body.decode().strip(), refused.status
         choice = page.Choice(options["archive"], options["year"])
         text = await self._page.home(options, found, problem, choice, strings_for(request))
         return _remembered(request, _html(text, status))
@@ -104,7 +105,7 @@ class Others:
         return _response(self._lists.answer(asked, terms, found))
 
     async def _about(self, request: Request) -> Response:
-        told = about(self._parts.stands.standings(), self._parts.clock)
+        told = about(self._parts.stands.standings(), self._parts.clock, is_public=True)
         wants = request.query_params.get("format") or _preferred_type(request.headers.get("accept", ""))
         if wants == "html":
             return _remembered(request, _html(self._page.about(told, strings_for(request)), headers={"vary": "accept"}))

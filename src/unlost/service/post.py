@@ -3,22 +3,25 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from email.message import EmailMessage
 
 from unlost.clock import Clock
 from unlost.errors import DatabaseError
-from unlost.service.jobs.letters import Due, Letters
+from unlost.service.going_on import going_on
+from unlost.service.jobs.letters import RENEW_SECONDS, Due, Letters
 from unlost.service.letter_texts import LetterTexts
-from unlost.service.mail import MailError, MailServer
+from unlost.service.mail import MailConnections, MailError, MailServer
 
 _LOOK_SECONDS = 2.0
+_CONNECTIONS = 4  # to the mail server: one slow receiver does not hold up the others
 _SHOWN_AT_ONCE = 50  # letters, where nobody waits for a mail server
 _AGAIN_SECONDS = 10.0  # after the database was out of reach
 _log = logging.getLogger(__name__)
 
 
 class Post:
-    """Sends what is due, one letter after the other.
+    """Sends what is due, over a few connections at once.
 
     server: None if there is none: then links are shown by `tell`, for whoever runs it to pass on.
     """
@@ -36,9 +39,22 @@ class Post:
         self._server = server
         self._clock = clock
         self._tell = tell
+        self._connections = None if server is None else MailConnections(server)
+        self._threads = ThreadPoolExecutor(_CONNECTIONS, "mail")
+        self._claimed: set[int] = set()
 
     async def run(self) -> None:
-        """Send, for ever."""
+        """Send, until cancelled."""
+        async with going_on(self._renew()):
+            await self._run()
+
+    def close(self) -> None:
+        """Finish what is being sent, and close all connections."""
+        self._threads.shutdown(cancel_futures=True)
+        if self._connections is not None:
+            self._connections.close()
+
+    async def _run(self) -> None:
         while True:
             try:
                 while await asyncio.to_thread(self.send_some):
@@ -51,9 +67,18 @@ class Post:
                 _log.exception("a fault of ours; it goes on with the next letters")
                 await self._clock.sleep(_AGAIN_SECONDS)
 
+    async def _renew(self) -> None:
+        """Renew the claims of what is being sent, since a mail server may take long."""
+        while True:
+            await asyncio.sleep(RENEW_SECONDS)
+            try:
+                await asyncio.to_thread(self._letters.renew, frozenset(self._claimed))
+            except DatabaseError as error:
+                _log.warning("%s", error)
+
     def send_some(self) -> bool:
         """Send the next letters that are due; return whether there were any. Raises DatabaseError."""
-        if self._server is None:
+        if self._connections is None:
             letters = self._letters.take(_SHOWN_AT_ONCE)
             for letter in letters:
                 job = letter.job
@@ -62,15 +87,20 @@ class Post:
                 self._letters.sent(letters)
         else:
             letters = self._letters.take()
-            for letter in letters:
-                self._send(letter, self._server)
+            self._claimed |= {letter.number for letter in letters}
+            try:
+                list(self._threads.map(self._send, letters))
+            finally:
+                self._claimed.clear()
         return bool(letters)
 
-    def _send(self, letter: Due, server: MailServer) -> None:
+    def _send(self, letter: Due) -> None:
         about = {"job": letter.job.number, "letter": letter.kind.value}
         try:
-            server.send(self._written(letter, server))
+            if self._server is not None and self._connections is not None:
+                self._connections.send(self._written(letter, self._server))
         except MailError as error:
+            self._claimed.discard(letter.number)
             goes_on = self._letters.failed(letter, str(error), is_final=error.is_final)
             what = "is tried again" if goes_on else "is given up"
             _log.warning("a letter of job %s %s: %s", letter.job.number, what, error, extra=about)

@@ -59,7 +59,8 @@ class Proxy:
     def _failure(self, error: ArchiveError | InputError) -> Answer:
         """Return what to say where an archive does not give its copy."""
         name = error.archive if isinstance(error, ArchiveError) else "the archive"
-        message = f"{name} does not give its copy: {error}"
+        reason = error if isinstance(error, ArchiveError) else "its file cannot be read"  # the message has its path
+        message = f"{name} does not give its copy: {reason}"
         match error:
             case NotNowError():
                 wait = max(1, math.ceil(error.until - self._clock.now()))

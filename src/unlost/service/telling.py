@@ -16,7 +16,7 @@ class Telling:
         """Do nothing: what came of single archives is told with the whole answer."""
 
     def found(self, found: Found) -> None:
-        """Count what came of every archive, and tell it."""
+        """Count the outcome of every archive, and publish it without the URL: what users look up is private."""
         self._metrics.asked(found)
         if not self._monitor.readers:
             return
@@ -24,7 +24,6 @@ class Telling:
             self._monitor.publish(
                 "upstream",
                 archive=report.archive,
-                uri=found.uri,
                 outcome=report.outcome,
                 reason=report.reason,
                 mementos=report.mementos,

@@ -10,6 +10,8 @@ from unlost.service.jobs.order import Order
 
 ORDER = Order("http://lost.example/", "me@example.org", "Me")
 
+_FIRST = (State.PROCESSING, State.QUEUED, State.COMPLETE)
+
 
 class Shelf:
     """Does what `Jobs` does, slowly."""
@@ -34,7 +36,7 @@ class Shelf:
         """Give a worker the next job."""
         now = self.clock.now()
         free = [job for job in self.jobs.values() if states.is_free(job, worker, now)]
-        for job in sorted(free, key=lambda job: (job.state is State.QUEUED, job.turn, job.number)):
+        for job in sorted(free, key=lambda job: (_FIRST.index(job.state), job.turn, job.number)):
             claimed = self.change(job.number, lambda job, now: states.claim(job, worker, now, seconds))
             if claimed.state is State.PROCESSING:
                 return claimed

@@ -1,7 +1,7 @@
 """When a job goes on: archives say it, or a pause; and at some point what there is, is all."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from tests.service.jobs.shelf import ORDER
 from tests.virtual_clock import VirtualClock
@@ -49,6 +49,22 @@ def test_whoever_is_closed_says_when() -> None:
     assert work(0, 0, 5)._when_again(result(closed=QUOTA, queued=3)) == NOW + 9_000
     assert work(0, 0, 5)._when_again(result(closed=QUOTA, queued=3, failed=1)) == NOW + 600
     assert work(0, 0, 5)._when_again(result(unlisted={"b": "no"})) == NOW + 600
+
+
+def test_failures_do_not_hold_back_what_came() -> None:
+    """However many failed, what came is offered; while much could not be requested yet, it is not."""
+
+    def is_offered(recovered: int, queued: int, **more: Any) -> bool:  # noqa: ANN401  as `result` has them
+        found = work(0, 0, recovered)
+        found._progress = Progress(recovered, 0, queued)
+        return found._is_enough_to_offer(result(queued=queued, **more))
+
+    assert is_offered(3, 1, failed=1)
+    assert is_offered(1, 9, failed=9)
+    assert is_offered(9, 1, closed=QUOTA)
+    assert not is_offered(8, 2, closed=QUOTA)
+    assert is_offered(8, 2, closed=QUOTA, failed=1)
+    assert not is_offered(0, 1, failed=1), "there is nothing to offer"
 
 
 def test_three_rounds_for_nothing_are_enough() -> None:

@@ -14,6 +14,7 @@ from unlost.service.jobs.database import Database, file_url
 from unlost.service.jobs.job import State
 from unlost.service.jobs.log import events_of, seconds_worked
 from unlost.service.jobs.order import order_of
+from unlost.service.jobs.pending import Origin
 from unlost.service.jobs.rules import Limits, Rules, domain_of, is_below
 from unlost.service.jobs.store import Jobs
 
@@ -33,18 +34,18 @@ def test_limits_of_a_day(url: str, kind: str) -> None:
 
     def submit(number: int) -> None:
         mail, client, address = (each.format(number) for each in same)
-        jobs.submit(replace(ORDER, mail=mail, url=address), client=client)
+        jobs.submit(replace(ORDER, mail=mail, url=address), origin=Origin(client))
 
     submit(1)
     submit(2)
     with pytest.raises(LimitError) as refused:
         submit(3)
     assert refused.value.kind == kind
-    jobs.submit(replace(ORDER, mail="other@example.org", url="http://other.example/"), client="other")
+    jobs.submit(replace(ORDER, mail="other@example.org", url="http://other.example/"), origin=Origin("other"))
     clock.advance(DAY + 1)
     jobs.look_after()
     submit(4)
-    jobs.submit(replace(ORDER, mail="me@example.org"), is_confirmed=True, client="x")  # an administrator's
+    jobs.submit(replace(ORDER, mail="me@example.org"), is_confirmed=True, origin=Origin("x"))  # an administrator's
     database.close()
 
 

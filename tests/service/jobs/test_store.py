@@ -150,8 +150,54 @@ def test_too_many_orders(url: str) -> None:
     database.close()
 
 
+def test_what_failed_is_retried_while_packages_are_offered(jobs: Jobs, clock: VirtualClock) -> None:
+    """After new orders; however that ends, the job is complete again. Who has picked it up is told if there is more."""
+    letters = Letters(jobs.database)
+    packages = (Package("zip", "g1/packages/site.zip", 1, "x"),)
+
+    def finish(job: Job, recovered: int, retry_at: float) -> Job:
+        figures = {"resources": {"recovered": recovered}}
+        return jobs.change(
+            job.number,
+            lambda found, now: states.finish(found, job.generation, now, packages, figures, retry_at=retry_at),
+        )
+
+    def claimed() -> Job:
+        found = jobs.claim("w", 60)
+        assert found is not None
+        return found
+
+    number = queued(jobs, 1)[0]
+    assert finish(claimed(), 5, clock.now() + 600).is_offered
+    letters.sent(letters.take())
+    assert jobs.claim("w", 60) is None, "it is not time yet"
+    clock.advance(600)
+    other = queued(jobs, 1)[0]
+    assert claimed().number == other, "new orders go first"
+    retried = claimed()
+    assert (retried.number, retried.is_retried, retried.is_offered) == (number, True, True)
+    for end in (
+        lambda job, now: states.fail(job, job.generation, now, "no"),
+        states.cancel,
+        lambda job, now: states.give_back(job, job.generation, now),
+    ):
+        ended = jobs.change(number, end)
+        assert (ended.state, ended.is_offered, ended.worker) == (State.COMPLETE, True, None)
+        jobs.change(number, lambda job, now: replace(job, not_before=now))
+        retried = claimed()
+    assert letters.take() == []
+    jobs.change(number, lambda job, now: replace(job, picked_up=now))
+    same = finish(retried, 5, clock.now())
+    assert same.picked_up is not None
+    assert letters.take() == [], "nothing new"
+    more = finish(claimed(), 6, 0.0)
+    assert (more.picked_up, more.not_before) == (None, 0.0)
+    assert [letter.kind for letter in letters.take()] == [Letter.COMPLETE]
+    assert jobs.claim("w", 60) is None
+
+
 def test_what_time_does(jobs: Jobs, clock: VirtualClock) -> None:
-    """Who does not confirm is reminded and then forgotten after ten days; who does not pick up, after four weeks."""
+    """An unconfirmed order is removed after 48 hours, without a reminder; what is not picked up, after four weeks."""
     letters = Letters(jobs.database)
 
     def sent() -> list[tuple[int, Letter]]:
@@ -170,13 +216,12 @@ def test_what_time_does(jobs: Jobs, clock: VirtualClock) -> None:
     assert claimed is not None
     jobs.change(done, lambda job, now: states.finish(job, 1, now, (Package("zip", "f", 1, "x"),), {}))
     assert sent() == [(pending, Letter.CONFIRM), (done, Letter.COMPLETE)]
-    assert pass_days(2.9) == []
+    assert pass_days(1.9) == []
+    assert [job.number for job in pass_days(0.1)] == [pending]
     assert sent() == []
-    assert pass_days(0.2) == []
-    assert sent() == [(pending, Letter.CONFIRM_REMINDER)]
-    assert pass_days(4) == []
+    assert pass_days(5.1) == []
     assert sent() == [(done, Letter.PICK_UP_REMINDER)]
-    assert [job.number for job in pass_days(3)] == [pending]
+    assert pass_days(3) == []
     assert sent() == []
     removed = jobs.get(pending)
     assert (removed.state, removed.order.mail, removed.order.name, removed.message) == (

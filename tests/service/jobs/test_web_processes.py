@@ -25,6 +25,7 @@ from tests.waiting import wait_until
 from unlost.errors import LimitError
 from unlost.service.jobs.database import Database
 from unlost.service.jobs.order import order_of
+from unlost.service.jobs.pending import Origin
 from unlost.service.jobs.rules import Limits
 from unlost.service.jobs.store import Jobs
 from unlost.service.pages.look_limit import LookLimit
@@ -206,7 +207,7 @@ def test_many_at_once_are_no_way_round(server: Postgresql) -> None:
     def ordered(number: int) -> bool:
         sent = {"url": f"http://h{number}.example/", "mail": "me@example.org"}
         try:
-            shops[number % 2].submit(order_of(sent, ("a",)), client="here")
+            shops[number % 2].submit(order_of(sent, ("a",)), origin=Origin("here"))
         except LimitError:
             return False
         return True

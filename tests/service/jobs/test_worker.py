@@ -93,6 +93,7 @@ def test_files_that_cannot_be_written_are_not_the_jobs_fault(jobs: Place, lost: 
     lost.watch = None
     with jobs.worker("cramped") as worker:
         most = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+        jobs.jobs.database.tidy(is_emptied=True)  # its log must not be what reaches the limit
         resource.prlimit(worker.process.pid, resource.RLIMIT_FSIZE, (200_000, most))
         job = jobs.order()
         # Whichever is the first that may not grow: the WARC, or the state beside it.
@@ -195,6 +196,34 @@ def test_it_stops_at_the_size_that_is_set(url: str, tmp_path: Path) -> None:
             jobs.jobs.rules.set_limits(Limits(megabytes=100))
             jobs.jobs.retry(job.number)
             check(jobs, jobs.ended(job))
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+def test_a_failing_page_does_not_hold_the_job_back(jobs: Place, lost: Village) -> None:
+    """What is there is offered after the first round, also while the rest is retried in the background."""
+    for archive in lost.archives.values():
+        archive.fails = "/13.gif"
+    try:
+        with jobs.worker("first", "--pause", "3600"):
+            offered = jobs.ended(jobs.order())
+            assert (offered.state, offered.progress.recovered) == (State.COMPLETE, FILES - 1)
+            assert offered.message.endswith("; the rest is retried in the background")
+            assert offered.not_before > jobs.jobs.now() + 3_000
+            with zipfile.ZipFile(jobs.file(offered)) as packed:
+                assert len(set(packed.namelist()) - {MANIFEST}) == FILES - 1
+    finally:
+        for archive in lost.archives.values():
+            archive.fails = ""
+    with jobs.jobs.database.writing() as connection:
+        connection.execute(update(JOBS).values(not_before=1.0))
+    hold = Hold(lost, 1)
+    with jobs.worker("second"):
+        hold.wait()
+        retried = jobs.jobs.get(offered.number)
+        assert (retried.state, retried.is_offered) == (State.PROCESSING, True)
+        assert jobs.file(retried).exists()
+        hold.release()
+        check(jobs, jobs.ended(offered))
 
 
 @pytest.mark.parametrize("url", ["sqlite"], indirect=True)

@@ -174,7 +174,7 @@ def test_limits_and_takedown(desk: Desk, browser: Browser) -> None:
     page, base = desk.page, desk.base
     log_in(page, base, ADMIN, ADMIN_PASSWORD)
     page.goto(f"{base}/admin/limits")
-    page.get_by_label("Orders for one mail address").fill("1")
+    page.get_by_label("Orders for one mail address in 24 hours").fill("1")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("status")).to_have_text("It is saved.")
     number = desk.order("http://sub.gone.example/page")
@@ -200,6 +200,6 @@ def test_limits_and_takedown(desk: Desk, browser: Browser) -> None:
     page.get_by_role("button", name="Allow again gone.example").click()
     expect(page.get_by_role("rowheader", name="gone.example")).to_have_count(0)
     page.goto(f"{base}/admin/limits")
-    page.get_by_label("Orders for one mail address").fill("0")
+    page.get_by_label("Orders for one mail address in 24 hours").fill("0")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("status")).to_have_text("It is saved.")

@@ -1,5 +1,6 @@
 """Everybody can use the pages: axe-core looks at each in both languages, light and dark; keys alone will do."""
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -41,10 +42,20 @@ def test_every_page(visitor: BrowserContext, place: Place, jobs: dict[str, str])
     """No page has anything that axe objects to."""
     base, done = place.service.base, jobs["complete"]
     mail = place.link("axe@example.org").removeprefix(base)
-    paths = ["/recover", "/privacy", "/", "/about", f"/jobs/{done}", f"/jobs/{jobs['pending']}", f"/jobs/{done}/delete"]
+    stop = re.findall(r"/mail/stop/\S+", place.letter("axe@example.org", "Confirm"))
+    paths = [
+        *stop,
+        "/recover",
+        "/privacy",
+        "/",
+        "/about",
+        f"/jobs/{done}",
+        f"/jobs/{jobs['pending']}",
+        f"/jobs/{done}/delete",
+    ]
     paths += [f"/jobs/{done}/preview", f"/jobs/{done}/report", f"/recover/sent/{jobs['pending']}", mail, "/jobs/1-x"]
     admin = ("", "?state=complete", "?state=pending", "/workers", "/archives", "/mail", "/history", "/statistics")
-    paths += [f"/admin{each}" for each in (*admin, "/limits", "/domains", f"/jobs/{done.partition('-')[0]}")]
+    paths += [f"/admin{each}" for each in (*admin, "/limits", "/domains", "/clock", f"/jobs/{done.partition('-')[0]}")]
     page = visitor.new_page()
     found = {}
     for path in paths:

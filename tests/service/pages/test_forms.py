@@ -2,6 +2,7 @@
 
 import random
 import string
+from dataclasses import fields
 from urllib.parse import urlsplit
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from tests.service.jobs.serving import ORDER, Service
 from tests.service.pages.place import ADMIN, ADMIN_PASSWORD, Place
 from tests.service.pages.visits import Visitor, log_in
+from unlost.service.jobs.rules import Limits
 
 EVIL = "\"'><script>document.title='owned'</script><img src=x onerror=alert(1)>{{7*7}}"
 
@@ -37,7 +39,14 @@ def admin_forms(key: str) -> list[str]:
     """Return where forms of administrators are sent."""
     one = f"/admin/jobs/{key.partition('-')[0]}"
     actions = ("pause", "resume", "cancel", "retry", "confirm", "remind", "move", "assign", "delete")
-    rest = ["/admin/limits", "/admin/domains", "/admin/takedown", "/admin/logout"]
+    rest = [
+        "/admin/limits",
+        "/admin/domains",
+        "/admin/takedown",
+        "/admin/clock",
+        "/admin/pending/delete",
+        "/admin/logout",
+    ]
     return [*(f"{one}/{action}" for action in actions), *rest]
 
 
@@ -157,8 +166,7 @@ def test_fuzz(place: Place, key: str, admin: Visitor) -> None:
         assert "x" not in visitor.cookies
         assert b"<script>document" not in answer.body
     admin.get("/admin/limits")
-    limits = {"per_mail": "10", "per_client": "50", "per_address": "10", "megabytes": "20000", "hours": "72"}
-    assert admin.post("/admin/limits", dict.fromkeys(limits, "0")).status == 200
+    assert admin.post("/admin/limits", {each.name: "0" for each in fields(Limits)}).status == 200
     for domain in ("a", "b", "lost.example", "evil.example", "1", "0"):
         admin.post("/admin/domains", {"what": "unblock", "domain": domain})
     assert "a fault of ours" not in "".join(place.service.lines).lower()

@@ -68,7 +68,8 @@ class Job:
     """One job. Times are seconds since 1970, None where something has not happened.
 
     turn: its place in the order of the queue: the lowest goes first, of equal ones the lowest number.
-    not_before: when it may be begun: archives have daily limits, and may want to be left alone.
+    not_before: when it may be begun: archives have daily limits, and may want to be left alone. Of a job that is
+        complete, when what failed is retried in the background; 0 if it is not.
     generation: of its lease: it counts how often the job was given to a worker, and fences off all earlier ones.
     worker, lease_until: who has it, and until when that is certain. for_worker: who alone may begin it.
     crashes: how many workers were lost with it since it last got on. rounds: of recovering that brought nothing new.
@@ -99,3 +100,13 @@ class Job:
     message: str = ""
     packages: tuple[Package, ...] = ()
     figures: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def is_retried(self) -> bool:
+        """Whether what failed is retried in the background, while the packages of an earlier round are offered."""
+        return bool(self.packages and self.figures) and self.state in UNFINISHED
+
+    @property
+    def is_offered(self) -> bool:
+        """Whether its packages can be picked up."""
+        return bool(self.packages) and (self.state is State.COMPLETE or self.is_retried)

@@ -48,6 +48,16 @@ class Keys:
         """Return the number of the job whose preview a key opens; None if it is none."""
         return self._read("preview", key)
 
+    def unsubscribing(self, customer: str) -> str:
+        """Return the code by which a mail address is unsubscribed. customer: its hash."""
+        return f"{customer}-{self.digest('unsubscribe', customer)}"
+
+    def unsubscribed(self, code: str) -> str | None:
+        """Return the hash of the mail address that a code unsubscribes; None if it is invalid."""
+        customer = code.partition("-")[0]
+        is_valid = hmac.compare_digest(self.unsubscribing(customer).encode(), code.encode("utf-8", "surrogatepass"))
+        return customer if is_valid else None
+
     def digest(self, purpose: str, text: str) -> str:
         """Return 256 bits that only who has the secret can make of a text. purpose: of no other use."""
         found = hmac.digest(self._secret, f"{purpose} of {text}".encode("utf-8", "surrogatepass"), sha256)

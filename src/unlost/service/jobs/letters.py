@@ -1,25 +1,28 @@
 """Letters to owners that are still to be sent: written with the change they are about, so that none is forgotten."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import and_, func, select, update
+from sqlalchemy import Select, and_, func, or_, select, update
 
+from unlost.service.jobs import unsubscribed
 from unlost.service.jobs.database import Database
 from unlost.service.jobs.job import Job, State
 from unlost.service.jobs.retention import Letter
-from unlost.service.jobs.rows import job_of
+from unlost.service.jobs.rows import customer_of, job_of
 from unlost.service.jobs.tables import JOBS, LETTERS
 
 _AT_ONCE = 8  # letters that are taken together
-_LEASE_SECONDS = 900.0  # for which whoever took some is thought to be at it: longer than so many conversations
+_LEASE_SECONDS = 60.0  # for which a claim holds; the process that claimed it renews it
+RENEW_SECONDS = 20.0
+"""Between two renewals of claims."""
+_FAIR_SECONDS = 3_600.0  # for which an email that was sent counts against the share of its key
 _FIRST_PAUSE, _LAST_PAUSE = 60.0, 14_400.0  # before it is tried again: doubled each time
 _MAX_TRIES = 20  # about two days
 
 # Letters about what is no longer so are not sent: the state that each is about.
 _ABOUT = {
     Letter.CONFIRM: State.PENDING,
-    Letter.CONFIRM_REMINDER: State.PENDING,
     Letter.COMPLETE: State.COMPLETE,
     Letter.PICK_UP_REMINDER: State.COMPLETE,
     Letter.FAILED: State.FAILED,
@@ -59,28 +62,45 @@ class Letters:
         self._database = database
 
     def take(self, limit: int = _AT_ONCE) -> list[Due]:
-        """Return the next letters to send, if any. Who dies with them leaves them to others, later."""
+        """Claim the next emails to send, if any, and return them.
+
+        Every key of the fair queue gets an equal share: the first email of each key goes before the second of any.
+        Claims of a process that was killed end after a minute, unless `renew` is called.
+        """
         with self._database.reading() as connection:
             now = self._database.now(connection)
             if connection.execute(select(LETTERS.c.number).where(LETTERS.c.due <= now).limit(1)).first() is None:
                 return []
         found = []
         with self._database.writing() as connection:
+            self._database.alone(connection, "letters")
             now = self._database.now(connection)
-            due = select(LETTERS).where(LETTERS.c.due <= now).order_by(LETTERS.c.due, LETTERS.c.number).limit(limit)
+            numbers = connection.execute(_next(now).limit(limit)).scalars().all()
+            due = select(LETTERS).where(LETTERS.c.number.in_(numbers), LETTERS.c.due <= now)
             rows = connection.execute(due.with_for_update(skip_locked=True)).all()
+            rows = sorted(rows, key=lambda row: numbers.index(row.number))
             about = connection.execute(select(JOBS).where(JOBS.c.number.in_({row.job for row in rows}))).all()
             jobs = {job.number: job for job in map(job_of, about)}
             for row in rows:
                 job, kind = jobs.get(row.job), Letter(row.kind)
-                if job is not None and job.order.mail and job.state is _ABOUT[kind]:
+                if job is None or not job.order.mail or job.state is not _ABOUT.get(kind):
+                    continue
+                if not unsubscribed.contains(connection, customer_of(job.order.mail)):
                     found.append(Due(row.number, kind, job, row.tries + 1))
             taken = {letter.number for letter in found}
             mine = update(LETTERS).where(LETTERS.c.number.in_(taken))
             connection.execute(mine.values(due=now + _LEASE_SECONDS, tries=LETTERS.c.tries + 1))
             others = update(LETTERS).where(LETTERS.c.number.in_({row.number for row in rows} - taken))
-            connection.execute(others.values(due=None, message="no longer so"))
+            connection.execute(others.values(due=None, message="no longer so, or not wanted"))
         return found
+
+    def renew(self, numbers: Collection[int]) -> None:
+        """Renew claims. numbers: of emails that are being sent."""
+        if numbers:
+            with self._database.writing() as connection:
+                until = self._database.now(connection) + _LEASE_SECONDS
+                is_mine = and_(LETTERS.c.number.in_(numbers), LETTERS.c.due.is_not(None))
+                connection.execute(update(LETTERS).where(is_mine).values(due=until))
 
     def sent(self, letters: Sequence[Due]) -> None:
         """Note that letters were sent."""
@@ -120,3 +140,15 @@ class Letters:
         with self._database.reading() as connection:
             chosen = select(func.count()).select_from(LETTERS).where(LETTERS.c.due.is_not(None))
             return int(connection.execute(chosen).scalar_one())
+
+
+def _next(now: float) -> Select[tuple[int]]:
+    """Return the numbers of emails that are due, in the order of the fair queue.
+
+    Emails that were sent lately, are claimed or wait for another attempt count against the share of their key.
+    """
+    counts = or_(LETTERS.c.due.is_not(None), LETTERS.c.sent >= now - _FAIR_SECONDS)
+    place = func.row_number().over(partition_by=LETTERS.c.fair_key, order_by=LETTERS.c.number).label("place")
+    ranked = select(LETTERS.c.number, LETTERS.c.due, place).where(counts).subquery()
+    chosen = select(ranked.c.number).where(ranked.c.due <= now)
+    return chosen.order_by(ranked.c.place, ranked.c.due, ranked.c.number)

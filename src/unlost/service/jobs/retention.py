@@ -14,6 +14,7 @@ class Letter(StrEnum):
 
     CONFIRM = "confirm"
     CONFIRM_REMINDER = "confirm-reminder"
+    """No longer sent; logs of earlier versions have it."""
     COMPLETE = "complete"
     PICK_UP_REMINDER = "pick-up-reminder"
     FAILED = "failed"
@@ -23,12 +24,11 @@ class Letter(StrEnum):
 class Terms:
     """In days. pending, ended: for how long a job is kept that is not confirmed, or that has ended.
 
-    confirm_reminders, pick_up_reminders: after how many days each reminder goes out, in order.
+    pick_up_reminders: after how many days each reminder goes out, in order. Unconfirmed orders get none.
     """
 
-    pending: float = 10.0
+    pending: float = 2.0
     ended: float = 28.0
-    confirm_reminders: tuple[float, ...] = (3.0, 8.0)
     pick_up_reminders: tuple[float, ...] = (7.0, 21.0)
 
     def until(self, job: Job) -> float | None:
@@ -43,8 +43,8 @@ class Terms:
         return min(times, default=None)
 
     def _reminder(self, job: Job) -> float | None:
-        days = {State.PENDING: self.confirm_reminders, State.COMPLETE: self.pick_up_reminders}.get(job.state, ())
-        if job.reminders >= len(days) or (job.state is State.COMPLETE and job.picked_up is not None):
+        days = self.pick_up_reminders
+        if job.state is not State.COMPLETE or job.picked_up is not None or job.reminders >= len(days):
             return None
         return job.changed + days[job.reminders] * _DAY
 
@@ -58,7 +58,7 @@ class Terms:
             return expire(job, now), None
         letter = None
         while (reminder := self._reminder(job)) is not None and reminder <= now:
-            letter = Letter.CONFIRM_REMINDER if job.state is State.PENDING else Letter.PICK_UP_REMINDER
+            letter = Letter.PICK_UP_REMINDER
             job = replace(job, reminders=job.reminders + 1)
         return job, letter
 
@@ -67,6 +67,9 @@ def letter_for(before: Job | None, after: Job) -> Letter | None:
     """Return what the owner is written when a job changes so."""
     if before is not None and before.state is after.state:
         return None
+    if before is not None and before.is_retried and after.state is State.COMPLETE:
+        # Who has picked it up already is told if there is more now; others get it anyway.
+        return Letter.COMPLETE if before.picked_up is not None and after.picked_up is None else None
     return {State.PENDING: Letter.CONFIRM, State.COMPLETE: Letter.COMPLETE, State.FAILED: Letter.FAILED}.get(
         after.state
     )  # fmt: skip

@@ -30,6 +30,9 @@ class Limits:
 
     per_mail, per_client, per_address: orders in 24 hours for one mail address, from one network address, for one host.
     megabytes: of one recovery, as it is stored. hours: that workers go on with one, all together.
+    pending_per_mail, pending_per_network, pending_per_wide_network, pending_per_mail_domain: unconfirmed orders for one
+        mail address, from one IPv4 /24 or IPv6 /56, from one IPv6 /40, and for one mail domain that is not a large
+        provider's. pending_total: unconfirmed orders in all, shared fairly between networks.
     """
 
     per_mail: int = 10
@@ -37,6 +40,11 @@ class Limits:
     per_address: int = 10
     megabytes: int = 20_000
     hours: int = 72
+    pending_per_mail: int = 10
+    pending_per_network: int = 20
+    pending_per_wide_network: int = 100
+    pending_per_mail_domain: int = 200
+    pending_total: int = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +89,11 @@ class Rules:
     def limits(self) -> Limits:
         """Return how much may be ordered."""
         with self._database.reading() as connection:
-            return _limits(connection)
+            return self.limits_in(connection)
+
+    def limits_in(self, connection: Connection) -> Limits:
+        """Return how much may be ordered, in a transaction that is open."""
+        return _limits(connection)
 
     def set_limits(self, limits: Limits) -> None:
         """Have other limits from now on. Raises UsageError for what is none."""
@@ -100,7 +112,7 @@ class Rules:
         """
         host = host_of(order.url)
         self.check_host(connection, host)
-        limits = _limits(connection)
+        limits = self.limits_in(connection)
         counted = {
             "mail": (customer_of(order.mail), limits.per_mail),
             "client": (client, limits.per_client),

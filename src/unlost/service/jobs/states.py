@@ -7,6 +7,7 @@
        └──expire──► removed                      └──fail, cancel──► failed, cancelled
 
     queued, processing ──pause──► paused ──resume──► queued
+    complete ──claim──► processing ──finish, give_back, fail, cancel──► complete, while what failed is retried
 
 A worker's word counts only with the generation of its lease. Whoever claims a job makes a new one, so at any time there
 is at most one generation whose word counts, whatever earlier workers still believe.
@@ -36,6 +37,8 @@ def is_free(job: Job, worker: str, now: float) -> bool:
     """Return whether a worker may claim a job: it waits, or the lease of whoever had it is over."""
     if job.state is State.PROCESSING:
         return job.lease_until is not None and job.lease_until <= now
+    if job.state is State.COMPLETE:
+        return 0 < job.not_before <= now
     return job.state is State.QUEUED and job.not_before <= now and job.for_worker in (None, worker)
 
 
@@ -44,12 +47,14 @@ def claim(job: Job, worker: str, now: float, seconds: float) -> Job:
     if not is_free(job, worker, now):
         raise JobError("it is not free")
     if job.state is State.PROCESSING and job.crashes + 1 >= MAX_CRASHES:
+        if job.is_retried:
+            return _offered(job, now)
         message = f"{MAX_CRASHES} workers were lost with it, one after the other"
         return replace(_without_lease(_in_state(job, State.FAILED, now)), message=message, ended=now)
     return replace(
         job,
         state=State.PROCESSING,
-        changed=now if job.state is State.QUEUED else job.changed,
+        changed=job.changed if job.state is State.PROCESSING else now,
         begun=now if job.begun is None else job.begun,
         crashes=job.crashes + (job.state is State.PROCESSING),
         generation=job.generation + 1,
@@ -83,6 +88,8 @@ def give_back(
 ) -> Job:
     """Put a job back into the queue, at its old place: its worker ends, or archives want to be left alone."""
     check_lease(job, generation)
+    if job.is_retried:
+        return _offered(job, now, not_before or now, rounds)
     back = _without_lease(_in_state(job, State.QUEUED, now))
     return replace(back, not_before=not_before, rounds=rounds, crashes=0, progress=progress or job.progress)
 
@@ -95,19 +102,29 @@ def finish(
     figures: Mapping[str, object],
     message: str = "",
     progress: Progress | None = None,
+    retry_at: float = 0.0,
+    rounds: int = 0,
 ) -> Job:
-    """End a job well. progress: how far it is, where that is known better than at the last beat."""
+    """End a job well. progress: how far it is, where that is known better than at the last beat.
+
+    retry_at: when what failed is retried in the background; 0 if it is not. rounds: that brought nothing new.
+    """
     check_lease(job, generation)
     done = _without_lease(_in_state(job, State.COMPLETE, now))
     ended = replace(
-        done, ended=now, packages=packages, figures=figures, message=message, progress=progress or job.progress
-    )
-    return replace(ended, crashes=0, rounds=0, picked_up=None)
+        done, packages=packages, figures=figures, message=message, progress=progress or job.progress,
+        ended=job.ended if job.is_retried else now,
+    )  # fmt: skip
+    has_more = not job.is_retried or _recovered(figures) > _recovered(job.figures)
+    picked_up = None if has_more else job.picked_up
+    return replace(ended, crashes=0, rounds=rounds, not_before=retry_at, picked_up=picked_up)
 
 
 def fail(job: Job, generation: int, now: float, message: str) -> Job:
     """End a job that cannot be done."""
     check_lease(job, generation)
+    if job.is_retried:
+        return _offered(job, now)
     return replace(_without_lease(_in_state(job, State.FAILED, now)), ended=now, message=message)
 
 
@@ -117,6 +134,8 @@ def cancel(job: Job, now: float) -> Job:
         return job
     if job.state not in UNFINISHED:
         raise JobError(f"it is {job.state}: only what has not ended can be cancelled")
+    if job.is_retried:
+        return _offered(job, now)
     return replace(_without_lease(_in_state(job, State.CANCELLED, now)), ended=now, message="cancelled")
 
 
@@ -178,6 +197,17 @@ def expire(job: Job, now: float) -> Job:
     message = job.message if job.state in ENDED else "not confirmed"
     forgotten = replace(job.order, mail="", name="")
     return replace(_in_state(job, State.REMOVED, now), order=forgotten, packages=(), message=message)
+
+
+def _offered(job: Job, now: float, retry_at: float = 0.0, rounds: int = 0) -> Job:
+    """Return a job that is complete as it was before the last round in the background."""
+    done = _without_lease(_in_state(job, State.COMPLETE, now))
+    return replace(done, not_before=retry_at, rounds=rounds, crashes=0)
+
+
+def _recovered(figures: Mapping[str, object]) -> int:
+    resources = figures.get("resources")
+    return int(resources["recovered"]) if isinstance(resources, Mapping) else 0
 
 
 def _in_state(job: Job, state: State, now: float) -> Job:

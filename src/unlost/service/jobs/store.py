@@ -8,11 +8,12 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, and_, func, inser
 
 from unlost._core import VERSION
 from unlost.errors import BusyError, JobError, UsageError
-from unlost.service.jobs import states
+from unlost.service.jobs import states, unsubscribed
 from unlost.service.jobs.database import Database
 from unlost.service.jobs.job import UNFINISHED, Job, Progress, State
 from unlost.service.jobs.log import note_change
 from unlost.service.jobs.order import Order
+from unlost.service.jobs.pending import Origin, PendingOrders
 from unlost.service.jobs.retention import Letter, Terms, letter_for
 from unlost.service.jobs.rows import customer_of, job_of, values_of
 from unlost.service.jobs.rules import Rules, host_of, is_below
@@ -21,7 +22,6 @@ from unlost.service.jobs.tables import JOBS, LETTERS, WORKERS
 _GAP = 1 << 20
 """Between the turns of two jobs that follow each other: so many can be put in between before all get new ones."""
 _MAX_UNFINISHED = 20  # orders of one mail address: more are no lost sites of one person
-_MAX_PENDING = 10_000  # that nobody confirmed: strangers must not fill the disk
 _WAIT_SECONDS = 3_600.0
 _PART = 500  # rows that are read at once
 
@@ -49,6 +49,7 @@ class Jobs:
         self.database = database
         self.terms = terms or Terms()
         self.rules = Rules(database)
+        self._pending = PendingOrders()
         self._max_unfinished = max_unfinished
 
     def now(self) -> float:
@@ -63,33 +64,88 @@ class Jobs:
 
     # Orders
 
-    def submit(self, order: Order, *, is_confirmed: bool = False, client: str = "") -> Job:
-        """Take an order. is_confirmed: it goes into the queue at once. client: a hash of whence it comes.
+    def submit(self, order: Order, *, is_confirmed: bool = False, origin: Origin | None = None) -> Job:
+        """Take an order. is_confirmed: it goes into the queue at once. origin: where it comes from.
 
-        Raises BusyError if its customer has too many, or if too many wait to be confirmed, and as `Rules.take` does.
+        Raises BusyError if its customer has too many, UsageError if its customer wants no email, and as `Rules.take`
+        and `PendingOrders.admit` do.
         """
+        origin = origin or Origin()
         with self.database.writing() as connection:
             now = self.database.now(connection)
             if is_confirmed:
                 self.rules.check_host(connection, host_of(order.url))
             else:
+                self.database.alone(connection, "pending")
                 self._check_room(connection, order)
-                self.rules.take(connection, order, client, now)
+                self.rules.take(connection, order, origin.client, now)
+                self._admit(connection, order, origin, now)
             job = Job(0, order, State.PENDING, now, now)
             if is_confirmed:
                 job = states.confirm(job, now, self._last_turn(connection) + _GAP)
             number = connection.execute(insert(JOBS).values(values_of(job, self.terms))).inserted_primary_key
             taken = _numbered(job, number[0] if number else 0)
-            self._write_letter(connection, letter_for(None, taken), taken, now)
+            if not is_confirmed:
+                self._pending.add(connection, taken.number, order, origin)
+            self._write_letter(connection, letter_for(None, taken), taken, now, fair_key=origin.network)
             note_change(connection, None, taken, now)
             return taken
+
+    def _admit(self, connection: Connection, order: Order, origin: Origin, now: float) -> None:
+        if unsubscribed.contains(connection, customer_of(order.mail)):
+            raise UsageError("mail: this mail address wants no email from this service")
+        crowded_out = self._pending.admit(connection, order, origin, self.rules.limits_in(connection))
+        if crowded_out is not None:
+            self._remove(connection, crowded_out, now)
+
+    def remove_pending(self, *, mail_domain: str = "", like: int | None = None) -> int:
+        """Remove unconfirmed orders; return how many.
+
+        Args:
+            mail_domain: Only those with mail addresses at this domain.
+            like: Only those from the same network as this job.
+        """
+        with self.database.reading() as connection:
+            numbers = self._pending.jobs(connection, mail_domain=mail_domain, like=like)
+        count = 0
+        for begin in range(0, len(numbers), _PART):  # a part at a time, so that orders do not wait for all of it
+            with self.database.writing() as connection:
+                count += self._remove_all(connection, numbers[begin : begin + _PART])
+        return count
+
+    def unsubscribe(self, customer: str) -> None:
+        """Send no email to a mail address any more, and remove its unconfirmed orders. customer: its hash."""
+        with self.database.writing() as connection:
+            self.database.alone(connection, "pending")
+            unsubscribed.add(connection, customer, self.database.now(connection))
+            self._remove_all(connection, self._pending.jobs(connection, customer=customer))
+
+    def resubscribe(self, customer: str) -> None:
+        """Send email to a mail address again. customer: its hash."""
+        with self.database.writing() as connection:
+            unsubscribed.remove(connection, customer)
+
+    def is_unsubscribed(self, customer: str) -> bool:
+        """Return whether no email is sent to a mail address. customer: its hash."""
+        with self.database.reading() as connection:
+            return unsubscribed.contains(connection, customer)
+
+    def _remove_all(self, connection: Connection, numbers: Sequence[int]) -> int:
+        now = self.database.now(connection)
+        return sum(self._remove(connection, number, now) for number in numbers)
+
+    def _remove(self, connection: Connection, number: int, now: float) -> bool:
+        """Remove an unconfirmed order; return False if it was confirmed or removed meanwhile."""
+        job = _job(connection, number, is_locked=True)
+        is_pending = job.state is State.PENDING
+        if is_pending:
+            self._keep(connection, job, states.remove(job, now), now)
+        return is_pending
 
     def _check_room(self, connection: Connection, order: Order) -> None:
         of_customer = and_(JOBS.c.customer == customer_of(order.mail), JOBS.c.state.in_(UNFINISHED))
         if _count(connection, of_customer) >= self._max_unfinished:
             raise BusyError(f"{self._max_unfinished} orders for this mail address have not ended yet", _WAIT_SECONDS)
-        if _count(connection, JOBS.c.state == State.PENDING.value) >= _MAX_PENDING:
-            raise BusyError("too many orders wait to be confirmed", _WAIT_SECONDS)
 
     def get(self, number: int) -> Job:
         """Return a job."""
@@ -127,14 +183,19 @@ class Jobs:
             connection.execute(update(JOBS).where(JOBS.c.number == before.number).values(values))
             self._write_letter(connection, letter_for(before, after), after, now)
             note_change(connection, before, after, now)
+            if before.state is State.PENDING and after.state is not State.PENDING:
+                self._pending.remove(connection, before.number)
             if after.state is State.REMOVED:
                 # What mail servers say of an address has it in it.
                 connection.execute(update(LETTERS).where(LETTERS.c.job == after.number).values(due=None, message=""))
         return after
 
-    def _write_letter(self, connection: Connection, letter: Letter | None, job: Job, now: float) -> None:
+    def _write_letter(
+        self, connection: Connection, letter: Letter | None, job: Job, now: float, fair_key: str = ""
+    ) -> None:
         if letter is not None and job.order.mail:
-            connection.execute(insert(LETTERS).values(job=job.number, kind=letter.value, due=now))
+            fair_key = fair_key or customer_of(job.order.mail)
+            connection.execute(insert(LETTERS).values(job=job.number, kind=letter.value, due=now, fair_key=fair_key))
 
     # The queue
 
@@ -158,13 +219,12 @@ class Jobs:
         return connection.execute(select(func.max(JOBS.c.turn)).where(waiting)).scalar_one() or 0
 
     def remind(self, number: int) -> Job:
-        """Write to the owner again: to confirm an order, or to pick up what is complete."""
-        kinds = {State.PENDING: Letter.CONFIRM_REMINDER, State.COMPLETE: Letter.PICK_UP_REMINDER}
+        """Remind the owner to pick up what is complete. Unconfirmed orders get no reminders."""
         with self.database.writing() as connection:
             job = _job(connection, number, is_locked=True)
-            if job.state not in kinds:
+            if job.state is not State.COMPLETE:
                 raise JobError(f"it is {job.state}: there is nothing to remind its owner of")
-            self._write_letter(connection, kinds[job.state], job, self.database.now(connection))
+            self._write_letter(connection, Letter.PICK_UP_REMINDER, job, self.database.now(connection))
             return job
 
     def place(self, job: Job) -> int | None:
@@ -325,11 +385,16 @@ def _job(connection: Connection, number: int, *, is_locked: bool = False) -> Job
     return job_of(row)
 
 
-def _free(worker: str, now: float) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
-    """Return what may be claimed: first what was begun, since its owner waits longest; each has its index."""
+def _free(worker: str, now: float) -> tuple[ColumnElement[bool], ...]:
+    """Return what may be claimed: first what was begun, since its owner waits longest; each has its index.
+
+    What is retried in the background comes last: its owner has something already.
+    """
     is_lost = and_(JOBS.c.state == State.PROCESSING.value, JOBS.c.lease_until <= now)
     is_mine = or_(JOBS.c.for_worker.is_(None), JOBS.c.for_worker == worker)
-    return is_lost, and_(JOBS.c.state == State.QUEUED.value, JOBS.c.not_before <= now, is_mine)
+    is_queued = and_(JOBS.c.state == State.QUEUED.value, JOBS.c.not_before <= now, is_mine)
+    is_retried = and_(JOBS.c.state == State.COMPLETE.value, JOBS.c.not_before > 0, JOBS.c.not_before <= now)
+    return is_lost, is_queued, is_retried
 
 
 def _next(connection: Connection, condition: ColumnElement[bool]) -> Row[Any] | None:

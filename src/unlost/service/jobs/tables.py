@@ -40,6 +40,7 @@ JOBS = Table(
     Index("job_turn", "state", "turn", "number"),
     Index("job_due", "due"),
     Index("job_customer", "customer", "state"),
+    Index("job_not_before", "state", "not_before"),
 )
 WORKERS = Table(
     "worker",
@@ -65,8 +66,32 @@ LETTERS = Table(
     Column("tries", Integer, nullable=False, server_default=text("0")),
     Column("sent", Float),
     Column("message", Text, nullable=False, server_default=text("''")),
+    Column(
+        "fair_key",
+        String(64),
+        nullable=False,
+        server_default=text("''"),
+        comment="a hash; every key gets an equal share of what is sent",
+    ),
     Index("letter_due", "due"),
     Index("letter_job", "job"),
+    Index("letter_sent", "sent"),
+)
+PENDING_ORDERS = Table(
+    "pending_order",
+    METADATA,
+    Column("job", BigInteger, primary_key=True, autoincrement=False),
+    Column("customer", String(64), nullable=False, comment="a hash of the mail address"),
+    Column("mail_domain", String(64), nullable=False, comment="a hash"),
+    Column("network", String(64), nullable=False, comment="a hash of the IPv4 /24 or IPv6 /56"),
+    Column("wide_network", String(64), nullable=False, comment="a hash of the IPv6 /40; empty for IPv4"),
+    *(Index(f"pending_order_{name}", name) for name in ("customer", "mail_domain", "network", "wide_network")),
+)
+UNSUBSCRIBED = Table(
+    "unsubscribed",
+    METADATA,
+    Column("customer", String(64), primary_key=True, comment="a hash of the mail address"),
+    Column("since", Float, nullable=False),
 )
 TOKENS = Table(
     "token",

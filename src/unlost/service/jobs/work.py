@@ -40,6 +40,8 @@ _log = logging.getLogger(__name__)
 _CHECKPOINT_SECONDS = 15.0
 """Between two checkpoints: what is lost beyond one is lists and questions, since copies are found in the WARCs."""
 _PATIENCE_SECONDS = 900.0  # for which a question is kept waiting by rates; quotas and blocks end a round at once
+_MAX_LEFT = 0.1  # of all resources: with more to come, a job goes back into the queue
+_RETRIED = "the rest is retried in the background"
 _MAX_ROUNDS = 3  # without anything new, after which a job is complete although some archive still fails
 
 
@@ -58,6 +60,10 @@ class Tools:
     clock: Clock
     lease: float = 60.0
     pause: float = 600.0
+
+
+class _UnknownArchiveError(UsageError):
+    """An archive that was ordered is not in the registry."""
 
 
 class Work:
@@ -102,7 +108,9 @@ class Work:
             later = self._tools.clock.now() + self._tools.pause
             await self._told(partial(self._given_back, later, self._job.rounds))
         except (InputError, UsageError) as error:
-            message = str(error)
+            # Only the log says what exactly: the message may have paths of files.
+            _log.error("job %s: %s", self._job.number, error, extra=self._about())
+            message = str(error) if isinstance(error, _UnknownArchiveError) else "it cannot be recovered as it is"
             await self._told(lambda job, now: states.fail(job, self._job.generation, now, message))
 
     async def _ending(self, keeper: LeaseKeeper) -> Ending:
@@ -110,20 +118,25 @@ class Work:
         job = self._job
         generation = job.generation
         folder = await asyncio.to_thread(self._tools.folders.begin, job.number, generation)
-        message = ""
+        message, retry_at, rounds = "", 0.0, 0
         if job.progress.stage is Stage.RECOVERING or not (folder / NAME).exists():
             result = await self._recovered(folder, keeper)
             await asyncio.to_thread(checkpoint, folder)
             again, rounds = self._when_again(result), self._rounds()
-            if again is not None:
+            if again is not None and not self._is_enough_to_offer(result):
                 return partial(self._given_back, again, rounds)
-            message = "; ".join(part for part in (remark(result), self._stopped()) if part)
+            # What is there is offered; what failed is retried in the background.
+            parts = (remark(result), self._stopped(), "" if again is None else _RETRIED)
+            message = "; ".join(part for part in parts if part)
+            retry_at, rounds = (0.0, 0) if again is None else (again, rounds)
             # It is told with the next beat: whoever takes over before that has little to do again.
             keeper.progress = replace(self._progress, stage=Stage.PACKING)
         packages = await asyncio.to_thread(pack, folder, windows=job.order.windows)
         figures = await asyncio.to_thread(_figures, folder)
         progress = self._progress
-        return lambda found, now: states.finish(found, generation, now, packages, figures, message, progress)
+        return lambda found, now: states.finish(
+            found, generation, now, packages, figures, message, progress, retry_at, rounds
+        )
 
     def _given_back(self, again: float, rounds: int, job: Job, now: float) -> Job:
         return states.give_back(job, self._job.generation, now, again, rounds, self._progress)
@@ -165,7 +178,7 @@ class Work:
     def _archives(self) -> dict[str, Archive]:
         known, wanted = self._tools.archives, self._job.order.archives
         if missing := [name for name in wanted if name not in known]:
-            raise UsageError(f"no archive `{missing[0]}` in the registry of this worker")
+            raise _UnknownArchiveError(f"no archive `{missing[0]}` in the registry of this worker")
         if wanted:
             return {name: replace(known[name], enabled=True) for name in wanted}
         return {name: each for name, each in known.items() if each.enabled}
@@ -177,6 +190,12 @@ class Work:
     def _rounds(self) -> int:
         """Return how many rounds brought nothing new, with this one."""
         return 0 if self._progress.recovered > self._job.progress.recovered else self._job.rounds + 1
+
+    def _is_enough_to_offer(self, result: Result) -> bool:
+        """Return whether something came back, and little is left that did not fail but could not be requested yet."""
+        progress = self._progress
+        left = max(0, progress.queued - result.failed)
+        return progress.recovered > 0 and left <= _MAX_LEFT * (progress.recovered + progress.missing + progress.queued)
 
     def _when_again(self, result: Result) -> float | None:
         """Return when to go on; None if what there is, is all that there will be."""

@@ -48,6 +48,7 @@ class AdminJobs:
         only = sessions.only
         self.routes = [
             Route("/admin", only(self._list), methods=["GET"]),
+            Route("/admin/pending/delete", only(self._delete_pending), methods=["POST"]),
             Route("/admin/history", only(self._history), methods=["GET"]),
             Route("/admin/jobs/{number:int}", only(self._job), methods=["GET"]),
             Route("/admin/jobs/{number:int}/delete", only(self._delete), methods=["GET", "POST"]),
@@ -111,6 +112,15 @@ class AdminJobs:
         await self._forms.read(request, session.secret)
         await self._desk.remove(job.number)
         return RedirectResponse("/admin", 303, HEADERS)
+
+    async def _delete_pending(self, request: Request, session: Session) -> Response:
+        values = await self._forms.read(request, session.secret)
+        text, domain = values.text("like"), values.text("mail_domain")
+        like = _number(text, 1, _MAX_NUMBER, 0) if text else None
+        if like == 0:
+            raise UsageError("like: expected the number of a job")
+        await self._desk.do(partial(self._desk.jobs.remove_pending, mail_domain=domain, like=like))
+        return RedirectResponse("/admin?state=pending", 303, HEADERS)
 
     def _move(self, number: int, values: Values) -> Job:
         place = _number(values.text("place"), 1, _MAX_PLACE, 0)

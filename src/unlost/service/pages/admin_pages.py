@@ -42,6 +42,7 @@ class AdminPages:
             Route("/admin/statistics", only(self._statistics), methods=["GET"]),
             Route("/admin/limits", only(self._limits), methods=["GET", "POST"]),
             Route("/admin/domains", only(self._domains), methods=["GET", "POST"]),
+            Route("/admin/clock", only(self._clock_page), methods=["GET", "POST"]),
             Route("/admin/takedown", only(self._takedown), methods=["POST"]),
         ]
 
@@ -91,6 +92,15 @@ class AdminPages:
         limits = replace(limits, **{name: int(text) for name, text in given.items()})
         await self._desk.do(rules.set_limits, limits)
         return self._page(request, session, "limits", limits=limits, names=_LIMITS, said=t("admin.saved"))
+
+    async def _clock_page(self, request: Request, session: Session) -> Response:
+        desk = self._desk
+        if request.method == "POST":
+            await self._forms.read(request, session.secret)
+            await desk.do(desk.clock_guard.confirm)
+            return RedirectResponse("/admin/clock", 303, HEADERS)
+        now = await desk.do(desk.jobs.now)
+        return self._page(request, session, "clock", now=now, jumped=await desk.do(desk.clock_guard.reason))
 
     async def _domains(self, request: Request, session: Session) -> Response:
         if request.method == "POST":

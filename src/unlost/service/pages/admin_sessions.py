@@ -1,6 +1,5 @@
 """Who is logged in: administrators come by a name and a password, and stay by a cookie for these pages alone."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
@@ -39,7 +38,6 @@ class AdminSessions:
         self._looks = looks
         self._forms = forms
         self._admins = Admins(desk.jobs.database)
-        self._trying = asyncio.Lock()
         self.routes = [
             Route(_LOGIN, self._log_in, methods=["GET", "POST"]),
             Route("/admin/logout", self.only(self._log_out), methods=["POST"]),
@@ -64,9 +62,7 @@ class AdminSessions:
         client = self._desk.clients.code(request)
         name, password = values.text("name"), values.get("password", "")
         try:
-            # One at a time, since each takes 128 MB, and beside all others, so that they do not wait for it.
-            async with self._trying:
-                secret = await asyncio.to_thread(self._admins.log_in, name, password, client)
+            secret = await self._desk.logins.run(self._admins.log_in, name, password, client)
         except BusyError as error:
             t = strings_for(request)
             problem = t("problem.throttled", span=t.span(error.seconds))

@@ -13,6 +13,7 @@ from unlost.archives.spelling import asked
 from unlost.errors import BusyError, InputError, NotKeptError, UsageError
 from unlost.service.address import page_in
 from unlost.service.jobs.order import FORMS, order_of
+from unlost.service.jobs.rows import customer_of
 from unlost.service.jobs_desk import Desk
 from unlost.service.pages.catalogue import strings_for
 from unlost.service.pages.forms import Forms, Values
@@ -98,8 +99,8 @@ class Ordering:
         if faults:
             return self._form(request, shown, archives, faults=faults, status=400)
         order = order_of(sent, self._desk.archives)
-        client = self._desk.clients.code(request)
-        job = await self._desk.take(self._desk.jobs.submit, order, client=client)
+        origin = self._desk.clients.origin(request)
+        job = await self._desk.take(self._desk.jobs.submit, order, origin=origin)
         # Reloading what comes now must not order it twice.
         return RedirectResponse(f"/recover/sent/{self._desk.keys.owner(job.number)}", 303, HEADERS)
 
@@ -125,6 +126,9 @@ class Ordering:
         faults = faults_of(sent, self._desk.archives)
         if "url" not in faults and await self._desk.do(self._desk.jobs.rules.is_blocked, asked(str(sent["url"]))):
             faults["url"] = "blocked"
+        customer = customer_of(str(sent["mail"]))
+        if "mail" not in faults and await self._desk.do(self._desk.jobs.is_unsubscribed, customer):
+            faults["mail"] = "stopped"
         return faults
 
     async def _look(self, request: Request, address: str) -> Holdings | str:

@@ -1,6 +1,7 @@
 """The pages that private links open: an order is confirmed, followed, looked at, picked up and deleted there."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from starlette.requests import Request
@@ -87,7 +88,9 @@ class Owner:
             # Those that were killed never said that they end.
             living = sum(now - each.seen <= _LIVING_SECONDS for each in workers)
             begin = until_begun(place, counts[State.PROCESSING], living, durations)
-        if job.state is State.PROCESSING:
+        if job.is_offered:
+            found = found_in(job.figures)
+        elif job.state is State.PROCESSING:
             now = await desk.do(desk.jobs.now)
             done = until_done(now - job.changed, job.progress.share)
             folder = desk.folders.generation(job.number, job.generation)
@@ -106,9 +109,15 @@ class Owner:
             "link": f"/jobs/{key}",
             "api": f"/api/jobs/{key}",
             "packages": list(dict.fromkeys(wanted)),
-            "until": desk.jobs.terms.until(job),
+            "until": desk.jobs.terms.until(replace(job, state=State.COMPLETE) if job.is_offered else job),
             "is_live": job.state in UNFINISHED,
-            "step": _STEPS.index(job.state) if job.state in _STEPS else 1 if job.state is State.PAUSED else None,
+            "step": _STEPS.index(State.COMPLETE)
+            if job.is_offered
+            else _STEPS.index(job.state)
+            if job.state in _STEPS
+            else 1
+            if job.state is State.PAUSED
+            else None,
         }
 
     def _to(self, job: Job) -> Response:
@@ -145,7 +154,7 @@ class Owner:
         job = await self._complete(request)
         if job is None:
             return self._looks.problem(request, "job", 404)
-        folder = self._desk.folders.generation(job.number, job.generation)
+        folder = self._desk.offered_folder(job)
         language = strings_for(request).language
 
         def written() -> str:
@@ -171,7 +180,7 @@ class Owner:
 
     async def _complete(self, request: Request) -> Job | None:
         job = await self._desk.owned(request.path_params["key"])
-        return job if job is not None and job.state is State.COMPLETE else None
+        return job if job is not None and (job.state is State.COMPLETE or job.is_offered) else None
 
 
 def found_in(figures: Mapping[str, object]) -> FoundSoFar:

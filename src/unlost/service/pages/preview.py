@@ -19,7 +19,6 @@ from starlette.routing import Route
 
 from unlost.aggregate.places import Places
 from unlost.service.asked import terms_of
-from unlost.service.jobs.job import State
 from unlost.service.jobs_desk import Desk
 from unlost.service.pages.catalogue import strings_for
 from unlost.service.pages.looks import Looks
@@ -80,7 +79,7 @@ class Preview:
         key, path = request.path_params["key"], request.path_params["path"]
         job = await self._desk.found(self._desk.keys.previewed(key))
         package = None
-        if job is not None and job.state is State.COMPLETE:
+        if job is not None and job.is_offered:
             package = next((each for each in job.packages if each.form == "zip"), None)
         if job is None or package is None:
             return self._gone(request)

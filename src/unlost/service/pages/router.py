@@ -28,6 +28,7 @@ from unlost.service.pages.looks import Looks
 from unlost.service.pages.ordering import Ordering
 from unlost.service.pages.owner import Owner
 from unlost.service.pages.preview import Preview
+from unlost.service.pages.unsubscribe import Unsubscribe
 from unlost.service.parts import Parts
 
 _log = logging.getLogger(__name__)
@@ -55,6 +56,7 @@ class PagesRouter:
         routes = [
             *Ordering(desk, parts.finds, self._looks, forms, LookLimit(desk.jobs.database)).routes,
             *owner.routes,
+            *Unsubscribe(desk, self._looks, forms).routes,
             *Preview(desk, self._looks, places).routes,
             *sessions.routes,
             *AdminJobs(desk, self._looks, forms, sessions).routes,

@@ -1,0 +1,82 @@
+"""A clock that jumped removes nothing until an operator confirms the time."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.virtual_clock import VirtualClock
+from unlost.service.jobs.clock_guard import ClockGuard
+from unlost.service.jobs.database import Database
+
+DAY = 86_400.0
+
+
+class Machine:
+    """A machine with a wall clock that may jump, and one that may not."""
+
+    def __init__(self, url: str) -> None:
+        self.wall, self.monotonic = VirtualClock(), 100.0
+        self.database = Database(url, self.wall)
+        self.database.prepare()
+        self.guard = self.started()
+
+    def started(self) -> ClockGuard:
+        """Start the service, after others that ended."""
+        self.guard = ClockGuard(self.database, lambda: self.monotonic)
+        return self.guard
+
+    def run(self, seconds: float, jump: float = 0.0) -> str:
+        """Let time pass, and the wall clock jump; return what a check says then."""
+        self.monotonic += seconds
+        self.wall.advance(seconds + jump)
+        return self.guard.check()
+
+
+@pytest.fixture
+def machine(url: str) -> Iterator[Machine]:
+    """Have a machine."""
+    found = Machine(url)
+    yield found
+    found.database.close()
+
+
+def test_time_that_passes_is_no_jump(machine: Machine) -> None:
+    """Neither do small differences matter, nor a service that did not run for some days."""
+    assert machine.guard.check() == ""
+    assert machine.run(60) == machine.run(3 * DAY) == machine.run(60, 30) == machine.run(60, -30) == ""
+    machine.started()
+    assert machine.run(6 * DAY) == ""
+    assert machine.guard.reason() == ""
+
+
+def restarted_in_the_past(machine: Machine) -> str:
+    """Start with a clock that is behind."""
+    machine.started()
+    return machine.run(0, -400)
+
+
+def restarted_after_a_week(machine: Machine) -> str:
+    """Start with a clock that is ahead, or after a long time: nothing tells which."""
+    machine.started()
+    return machine.run(0, 7 * DAY + 1)
+
+
+@pytest.mark.parametrize(
+    ("jump", "reason"),
+    [
+        (lambda machine: machine.run(60, DAY), "jumped by +86400 s"),
+        (lambda machine: machine.run(60, -DAY), "jumped by -86400 s"),
+        (restarted_in_the_past, "400 s in the future"),
+        (restarted_after_a_week, "7 days ago"),
+    ],
+)
+def test_a_jump_holds_until_it_is_confirmed(machine: Machine, jump: Callable[[Machine], str], reason: str) -> None:
+    """Also after the clock was set right, in other processes, and after a restart."""
+    assert machine.guard.check() == ""
+    assert reason in jump(machine)
+    assert reason in machine.run(60)
+    assert reason in ClockGuard(machine.database, lambda: 0.0).reason()
+    machine.started()
+    assert reason in machine.run(60)
+    machine.guard.confirm()
+    assert machine.guard.reason() == machine.run(60) == ""

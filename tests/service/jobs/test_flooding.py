@@ -1,0 +1,157 @@
+"""Floods of orders: unconfirmed ones are bounded, networks share the places, and email goes out by a fair queue."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+
+from tests.service.jobs.shelf import ORDER
+from tests.virtual_clock import VirtualClock
+from unlost.errors import BusyError, LimitError, UsageError
+from unlost.service.jobs import states
+from unlost.service.jobs.database import Database
+from unlost.service.jobs.job import Job, State
+from unlost.service.jobs.letters import Letters
+from unlost.service.jobs.pending import Origin
+from unlost.service.jobs.rows import customer_of
+from unlost.service.jobs.rules import Limits
+from unlost.service.jobs.store import Jobs
+
+FREE = {"per_mail": 0, "per_client": 0, "per_address": 0}
+
+
+@pytest.fixture
+def clock() -> VirtualClock:
+    """Have a clock on which no time passes by itself."""
+    return VirtualClock()
+
+
+@pytest.fixture
+def jobs(url: str, clock: VirtualClock) -> Iterator[Jobs]:
+    """Have jobs without daily limits."""
+    database = Database(url, clock)
+    database.prepare()
+    found = Jobs(database, max_unfinished=10_000)
+    found.rules.set_limits(Limits(**FREE))
+    yield found
+    database.close()
+
+
+def ordered(jobs: Jobs, mail: str, network: str = "", wide: str = "") -> Job:
+    """Order something, unconfirmed."""
+    return jobs.submit(replace(ORDER, mail=mail), origin=Origin("", network, wide))
+
+
+def test_bounds_on_unconfirmed_orders(jobs: Jobs) -> None:
+    """By default 10 per mail address, 20 per network, 100 per IPv6 /40, 200 per mail domain; none on confirmed ones."""
+    cases: dict[str, tuple[int, Callable[[int], Job]]] = {
+        "pending_mail": (10, lambda n: ordered(jobs, f"me+{n}@mail.example", f"a{n}")),
+        "pending_network": (20, lambda n: ordered(jobs, f"b{n}@gmail.com", "b")),
+        "pending_domain": (200, lambda n: ordered(jobs, f"c{n}@s{n}.flood.example", f"c{n}")),
+    }
+    for kind, (most, order) in cases.items():
+        first = order(0)
+        for number in range(1, most):
+            order(number)
+        with pytest.raises(LimitError) as refused:
+            order(most)
+        assert refused.value.kind == kind
+        jobs.confirm(first.number)
+        order(most)
+    for number in range(100):
+        ordered(jobs, f"d{number}@gmail.com", f"d{number // 20}", "wide")
+    with pytest.raises(LimitError) as refused:
+        ordered(jobs, "d@gmail.com", "d-other", "wide")
+    assert refused.value.kind == "pending_network"
+    for number in range(201):
+        ordered(jobs, f"e{number}@gmail.com", f"e{number}")  # a large provider's domain has no bound
+
+
+def test_bounds_are_settings(jobs: Jobs) -> None:
+    """Other numbers hold at once; 0 is no bound."""
+    jobs.rules.set_limits(Limits(**FREE, pending_per_mail=1, pending_per_network=0))
+    ordered(jobs, "me@mail.example", "a")
+    with pytest.raises(LimitError):
+        ordered(jobs, "me@mail.example", "b")
+    for number in range(30):
+        ordered(jobs, f"{number}@gmail.com", "a")
+
+
+def test_networks_share_all_places(jobs: Jobs) -> None:
+    """With all places taken, a network with few orders gets one of the network with the most; that one gets none."""
+    jobs.rules.set_limits(Limits(**FREE, pending_total=10))
+    flood = [ordered(jobs, f"{n}@gmail.com", "flood").number for n in range(9)]
+    other = ordered(jobs, "o@gmail.com", "other").number
+    mine = [ordered(jobs, f"m{n}@gmail.com", "mine").number for n in range(4)]
+    found = {number: jobs.get(number).state for number in (*flood, other, *mine)}
+    assert [number for number in flood if found[number] is State.PENDING] == flood[:5]
+    assert all(found[number] is State.PENDING for number in (other, *mine))
+    with pytest.raises(BusyError):
+        ordered(jobs, "f@gmail.com", "flood")
+    assert jobs.counts()[State.PENDING] == 10
+
+
+def test_unconfirmed_orders_are_deleted_in_bulk(jobs: Jobs) -> None:
+    """All, those of a mail domain, or those from the network of a job; confirmed ones stay."""
+    a = [ordered(jobs, f"{n}@x.evil.example", f"a{n}").number for n in range(3)]
+    b = [ordered(jobs, f"{n}@gmail.com", "b").number for n in range(3)]
+    c = [ordered(jobs, f"c{n}@gmail.com", f"c{n}").number for n in range(3)]
+    jobs.confirm(c[0])
+    jobs.confirm(a[0])
+    assert jobs.remove_pending(mail_domain="evil.example") == 2
+    assert jobs.remove_pending(like=b[0]) == 3
+    assert jobs.remove_pending() == 2
+    assert [jobs.get(number).state.value for number in (*a, *b, *c)] == (
+        ["queued", "removed", "removed"] + ["removed"] * 3 + ["queued", "removed", "removed"]
+    )
+    assert Letters(jobs.database).take() == []
+
+
+def test_email_goes_out_by_a_fair_queue(jobs: Jobs, clock: VirtualClock) -> None:
+    """However many one network ordered, and however long before, others are next; also after some were sent."""
+    letters = Letters(jobs.database)
+    for network in ("x", "y"):
+        for number in range(20):
+            ordered(jobs, f"{network}{number}@gmail.com", network)
+    clock.advance(10)
+    first = letters.take(4)
+    letters.sent(first)
+    assert {letter.job.order.mail[0] for letter in first} == {"x", "y"}
+    ordered(jobs, "me@gmail.com", "mine")
+    assert letters.take(4)[0].job.order.mail == "me@gmail.com"
+
+
+def test_what_a_killed_process_claimed_goes_out_within_two_minutes(jobs: Jobs, clock: VirtualClock) -> None:
+    """What a living one claims stays with it, for as long as that takes."""
+    letters = Letters(jobs.database)
+    ordered(jobs, "me@gmail.com")
+    ordered(jobs, "you@gmail.com")
+    (mine,) = letters.take(1)
+    (lost,) = letters.take(1)
+    for _ in range(5):
+        clock.advance(20)
+        letters.renew({mine.number})
+    assert [letter.number for letter in letters.take()] == [lost.number]
+    letters.sent([mine])
+    letters.renew({mine.number})
+    clock.advance(1_000)
+    assert [letter.number for letter in letters.take()] == [lost.number]
+
+
+def test_who_unsubscribed_gets_no_email(jobs: Jobs) -> None:
+    """Nothing that waits and nothing new is sent, orders are refused, until it is undone."""
+    letters = Letters(jobs.database)
+    pending = ordered(jobs, "me@mail.example").number
+    jobs.submit(replace(ORDER, mail="me@mail.example"), is_confirmed=True)
+    claimed = jobs.claim("w", 60)
+    assert claimed is not None
+    jobs.unsubscribe(customer_of("Me+x@mail.example"))
+    jobs.unsubscribe(customer_of("me@mail.example"))
+    assert jobs.get(pending).state is State.REMOVED
+    jobs.change(claimed.number, lambda job, now: states.finish(job, 1, now, (), {}))
+    assert letters.take() == []
+    with pytest.raises(UsageError, match="wants no email"):
+        ordered(jobs, "me@mail.example")
+    jobs.resubscribe(customer_of("me@mail.example"))
+    ordered(jobs, "me@mail.example")
+    assert len(letters.take()) == 1
