@@ -6,6 +6,7 @@ import http.client
 import io
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -85,6 +86,29 @@ def test_from_order_to_pick_up(service: Service) -> None:
     wait_until(lambda: service.status(key)["picked_up"] is not None)
     assert service.ask("HEAD", f"/api/jobs/{key}/package/wacz").headers["content-type"] == "application/wacz"
     assert service.ask("GET", f"/api/jobs/{key}/package/rar").status == 404
+
+
+@pytest.mark.parametrize(
+    ("tail", "start", "added"), [("3.html", "3.html", "index.html"), ("", "index.html", None)]
+)  # fmt: skip
+def test_everything_begins_at_the_page_that_was_ordered(
+    service: Service, tail: str, start: str, added: str | None
+) -> None:  # fmt: skip
+    """The preview, the instructions and the zip, which always has a start page."""
+    order = {**ORDER, "url": ORDER["url"] + tail, "page": True}
+    key = service.ask("POST", "/api/jobs", order, is_admin=True).json["key"]
+    assert service.ended(key)["state"] == "complete"
+    page = service.ask("GET", f"/jobs/{key}").body.decode()
+    assert f'open <code class="uri"><bdi>{start}</bdi></code> in it' in page
+    frame = re.search(r'src="(/preview/[^"]+)"', service.ask("GET", f"/jobs/{key}/preview").body.decode())
+    assert frame is not None
+    begun = service.ask("GET", frame[1])
+    assert (begun.status, begun.headers["location"]) == (307, f"{frame[1]}{start}")
+    shown = service.ask("GET", begun.headers["location"])
+    assert (shown.status, b"words" in shown.body) == (200, bool(tail))
+    with zipfile.ZipFile(io.BytesIO(service.ask("GET", f"/api/jobs/{key}/package/zip").body)) as packed:
+        assert "index.html" in packed.namelist()
+        assert added is None or f"url={start}".encode() in packed.read(added)
 
 
 def test_progress_is_streamed(service: Service) -> None:

@@ -18,10 +18,11 @@ MEDIA_TYPES = {"zip": "application/zip", "tar.gz": "application/gzip", "wacz": "
 _FOLDER = "packages"
 
 
-def pack(recovery: Path, *, windows: bool) -> tuple[Package, ...]:
+def pack(recovery: Path, *, windows: bool, language: str) -> tuple[Package, ...]:
     """Write all packages of a recovery beside it, and return them; none if nothing came back.
 
-    windows: whether the names of files are such as Windows takes. What an earlier attempt left is written anew.
+    windows: whether the names of files are such as Windows takes. language: of the start page, where one is added.
+    What an earlier attempt left is overwritten.
     Raises OSError for a full disk.
     """
     folder = recovery / _FOLDER
@@ -31,19 +32,21 @@ def pack(recovery: Path, *, windows: bool) -> tuple[Package, ...]:
     for form in FORMS:
         file = folder / f"site.{form}"
         try:
-            _write(recovery, file, windows=windows)
+            start = _write(recovery, file, windows=windows, language=language)
         except InputError:  # nothing has come back
             continue
-        found.append(Package(form, f"{recovery.name}/{_FOLDER}/{file.name}", file.stat().st_size, _digest(file)))
+        size = file.stat().st_size
+        found.append(Package(form, f"{recovery.name}/{_FOLDER}/{file.name}", size, _digest(file), start))
     return tuple(found)
 
 
-def _write(recovery: Path, file: Path, *, windows: bool) -> None:
+def _write(recovery: Path, file: Path, *, windows: bool, language: str) -> str:
+    """Write a package; return the path of its start page, which is empty for a WACZ."""
     if file.name.endswith(".wacz"):
         write_wacz(recovery, file)
-        return
+        return ""
     with open_target(file) as target:
-        export_site(recovery, target, Wanted(windows=windows))
+        return export_site(recovery, target, Wanted(windows=windows, start_page=language)).start or ""
 
 
 def _digest(file: Path) -> str:

@@ -120,7 +120,7 @@ class Work:
             message = "; ".join(part for part in (remark(result), self._stopped()) if part)
             # It is told with the next beat: whoever takes over before that has little to do again.
             keeper.progress = replace(self._progress, stage=Stage.PACKING)
-        packages = await asyncio.to_thread(pack, folder, windows=job.order.windows)
+        packages = await asyncio.to_thread(pack, folder, windows=job.order.windows, language=job.order.language)
         figures = await asyncio.to_thread(_figures, folder)
         progress = self._progress
         return lambda found, now: states.finish(found, generation, now, packages, figures, message, progress)
