@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING
 import click
 
 from unlost.cli.asking import contact_option
-from unlost.cli.jobs_options import database_option, jobs_option, limit_store, open_database
+from unlost.cli.jobs_options import (
+    database_option,
+    jobs_option,
+    limit_store,
+    max_jobs_size_option,
+    min_free_space_option,
+    open_database,
+)
 from unlost.cli.messages import say
 from unlost.cli.registry_options import archives_option, only_option, registry
 from unlost.errors import UsageError
@@ -62,6 +69,8 @@ _NICENESS = 10  # whoever waits for an answer of the service on the same machine
     metavar="N",
     help="By how much to lower its own priority; 0 on a machine that does nothing else.",
 )
+@min_free_space_option
+@max_jobs_size_option
 @click.option("--with-parent", is_flag=True, hidden=True, help="End when standard input does.")
 @archives_option
 @only_option
@@ -75,6 +84,8 @@ def command(
     pause: float,
     connections: int,
     nice: int,
+    min_free_space: int,
+    max_jobs_size: int,
     with_parent: bool,
     archives: Path | None,
     only: tuple[str, ...],
@@ -88,6 +99,7 @@ def command(
     import uvloop  # noqa: PLC0415  only who works pays for it
 
     from unlost.cli.logs import log_to_stderr  # noqa: PLC0415
+    from unlost.service.jobs.disk_space import DiskSpace, SpaceLimits  # noqa: PLC0415
     from unlost.service.worker import name_of_worker  # noqa: PLC0415
 
     if jobs is None:
@@ -97,7 +109,8 @@ def command(
     try:
         known = _archives(archives, only)
         tools = _tools(jobs, found, known, contact, connections)
-        tools = replace(tools, lease=lease, pause=pause)
+        space = DiskSpace(tools.folders, SpaceLimits.of_megabytes(min_free_space, max_jobs_size))
+        tools = replace(tools, lease=lease, pause=pause, space=space)
         ended_by = uvloop.run(_work(tools, name or name_of_worker(), at_once, with_parent=with_parent))
     finally:
         found.close()

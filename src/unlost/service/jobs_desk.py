@@ -12,6 +12,7 @@ from unlost.clock import Clock
 from unlost.errors import DatabaseError, UsageError
 from unlost.service.clients import Clients, Proxies
 from unlost.service.jobs import states
+from unlost.service.jobs.disk_space import DiskSpace, SpaceLimits
 from unlost.service.jobs.folders import JobFolders
 from unlost.service.jobs.following import Following
 from unlost.service.jobs.job import Job
@@ -37,6 +38,7 @@ class Desk:
 
     archives: ids of those that may be ordered from. clients: knows whence requests come. sends_mail: whether letters
     go out. contact: whom visitors can ask.
+    space: of the disk that the folders are on.
     room: for those who ask for something. orders: threads for those who order: they do not wait behind the others.
     """
 
@@ -52,6 +54,7 @@ class Desk:
     clients: Clients
     sends_mail: bool
     contact: str
+    space: DiskSpace
 
     @classmethod
     def of(
@@ -65,6 +68,7 @@ class Desk:
         proxies: Proxies = (),
         sends_mail: bool = False,
         contact: str = "",
+        space: SpaceLimits | None = None,
     ) -> "Desk":
         """Return one, in the event loop that it is used in."""
         tokens, room = Tokens(jobs.database), asyncio.Semaphore(_AT_ONCE)
@@ -72,7 +76,8 @@ class Desk:
         clients = Clients(keys, proxies=proxies)
         following = Following(jobs)
         return cls(
-            jobs, folders, keys, tokens, letters, following, archives, room, orders, clients, sends_mail, contact
+            jobs, folders, keys, tokens, letters, following, archives, room, orders, clients, sends_mail, contact,
+            DiskSpace(folders, space),
         )  # fmt: skip
 
     async def owned(self, key: str) -> Job | None:
@@ -112,11 +117,21 @@ class Desk:
         counts = await self.do(self.jobs.counts)
         workers = await self.do(self.jobs.workers)
         letters = await self.do(self.letters.waiting)
+        shortage, usage = await self.do(self.space.count), await self.do(self.space.usage)
+        limits = self.space.limits
         return {
             **{f"unlost_jobs_{state.value}": (f"Jobs that are {state.value}.", n) for state, n in counts.items()},
             "unlost_workers": ("Workers that have not said that they end.", len(workers)),
             "unlost_letters_waiting": ("Letters to owners that are still to be sent.", letters),
             "unlost_job_watchers": ("How many watch how a job gets on.", self.following.watchers),
+            "unlost_job_files_bytes": ("Size of the files of all jobs.", usage.used),
+            "unlost_job_files_max_bytes": (
+                "Size at which no job starts or continues; 0 for no limit.",
+                limits.max_total,
+            ),
+            "unlost_disk_free_bytes": ("Free space on the disk of the jobs.", usage.free),
+            "unlost_disk_min_free_bytes": ("Free space below which no job starts or continues.", limits.min_free),
+            "unlost_disk_shortage": ("Whether jobs wait for disk space: 1 if they do.", int(bool(shortage))),
         }
 
     async def look_after(self, clock: Clock) -> None:

@@ -117,6 +117,9 @@ class Others:
                 await self._parts.desk.do(self._parts.desk.jobs.check)
             except DatabaseError:
                 found, status = {"status": "the database of jobs cannot be reached"}, 503
+            else:
+                if shortage := await self._parts.desk.do(self._parts.desk.space.count):
+                    found = {"status": shortage}  # everything but jobs works, so there is no reason for a restart
         return JSONResponse(found, status, {"cache-control": "no-store"})
 
     async def _metrics(self, _: Request) -> Response:
@@ -126,7 +129,7 @@ class Others:
             "unlost_monitor_lost_total": ("Events that readers were too slow for.", monitor.lost),
         }
         if self._parts.desk is not None:
-            with suppress(DatabaseError):  # the other numbers are wanted all the more then
+            with suppress(DatabaseError, OSError):  # the other numbers are wanted all the more then
                 gauges |= await self._parts.desk.gauges()
         text = self._parts.metrics.text(self._parts.stands.standings(), gauges)
         return Response(text, headers={"content-type": metrics.MEDIA_TYPE, "cache-control": "no-store"})

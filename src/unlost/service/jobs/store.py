@@ -10,6 +10,7 @@ from unlost._core import VERSION
 from unlost.errors import BusyError, JobError, UsageError
 from unlost.service.jobs import states
 from unlost.service.jobs.database import Database
+from unlost.service.jobs.disk_space import SHORTAGES
 from unlost.service.jobs.job import UNFINISHED, Job, Progress, State
 from unlost.service.jobs.log import note_change
 from unlost.service.jobs.order import Order
@@ -298,6 +299,16 @@ class Jobs:
         with self.database.reading() as connection:
             found = connection.execute(select(JOBS.c.state, func.count()).group_by(JOBS.c.state)).all()
         return dict.fromkeys(State, 0) | {State(name): int(count) for name, count in found}
+
+    def note_shortage(self, shortage: str) -> None:
+        """Set the message of all queued jobs while there is too little disk space; remove it when there is enough."""
+        messages = ("", *SHORTAGES) if shortage else SHORTAGES
+        waiting = and_(JOBS.c.state == State.QUEUED.value, JOBS.c.message.in_(messages), JOBS.c.message != shortage)
+        with self.database.reading() as connection:  # workers call it often, and must not delay writers
+            if connection.execute(select(JOBS.c.number).where(waiting).limit(1)).first() is None:
+                return
+        with self.database.writing() as connection:
+            connection.execute(update(JOBS).where(waiting).values(message=shortage))
 
     # What time does to jobs
 
