@@ -91,6 +91,11 @@ _OPTIONS = (
         metavar="DAYS",
         help="How long what was recovered can be picked up.",
     ),
+    click.option(
+        "--allow-private-hosts",
+        is_flag=True,
+        help="Take orders for sites of loopback and private hosts, too: for tests.",
+    ),
     min_free_space_option,
     max_jobs_size_option,
 )
@@ -110,6 +115,7 @@ class Taking:
     behind_proxy: bool
     proxies: "Proxies"
     keep_jobs: float
+    allow_private_hosts: bool
     min_free_space: int
     max_jobs_size: int
 
@@ -165,6 +171,7 @@ class Orders:
         jobs = JobsOptions(
             folder, self._database, archives, root, tell, self._mail, terms,
             proxies=taking.proxies if taking.behind_proxy else (), contact=self.options.contact or "",
+            allows_private=taking.allow_private_hosts,
             space=SpaceLimits.of_megabytes(taking.min_free_space, taking.max_jobs_size),
         )  # fmt: skip
         if self._mail is None:

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,13 +21,16 @@ from unlost.cli.jobs_options import (
 )
 from unlost.cli.messages import say
 from unlost.cli.registry_options import archives_option, only_option, registry
-from unlost.errors import UsageError
+from unlost.errors import DatabaseError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from unlost.archives.archive import Archive
     from unlost.service.jobs.database import Database
     from unlost.service.jobs.work import Tools
 
+_WAIT_SECONDS = 5.0  # between two attempts to reach the database at start
 _NICENESS = 10  # whoever waits for an answer of the service on the same machine goes first
 
 
@@ -105,7 +109,9 @@ def command(
     if jobs is None:
         raise UsageError("--jobs is missing: the folder that `unlost serve --jobs` has")
     log_to_stderr()
-    found = open_database(jobs, database, is_durable=False)
+    found = _waited_for(partial(open_database, jobs, database, is_durable=False), with_parent=with_parent)
+    if found is None:
+        return
     try:
         known = _archives(archives, only)
         tools = _tools(jobs, found, known, contact, connections)
@@ -116,6 +122,22 @@ def command(
         found.close()
     if ended_by == signal.SIGINT:
         raise KeyboardInterrupt
+
+
+def _waited_for(open_: "Callable[[], Database]", *, with_parent: bool) -> "Database | None":
+    """Return the database once it can be reached; None if the parent process ended before that."""
+    import select  # noqa: PLC0415  start-up
+    import sys  # noqa: PLC0415
+
+    while True:
+        try:
+            return open_()
+        except DatabaseError as error:
+            say(f"waiting for the database: {error}", level="warning")
+        if not with_parent:
+            time.sleep(_WAIT_SECONDS)
+        elif select.select([sys.stdin], [], [], _WAIT_SECONDS)[0]:  # nothing is ever sent: it was closed
+            return None
 
 
 def _archives(file: Path | None, only: tuple[str, ...]) -> "dict[str, Archive]":

@@ -81,7 +81,7 @@ class Others:
             except (InputError, UsageError, NotKeptError, BusyError) as error:
                 problem, status = str(error), refusal(error).status
         choice = page.Choice(options["archive"], options["year"])
-        text = await self._page.home(options, found, problem, choice, strings_for(request))
+        text = await self._page.home(options, found, problem, choice, strings_for(request), request.url.query)
         return _remembered(request, _html(text, status))
 
     async def _look(self, address: str, options: Mapping[str, str]) -> Found:
@@ -107,7 +107,10 @@ class Others:
         told = about(self._parts.stands.standings(), self._parts.clock)
         wants = request.query_params.get("format") or _preferred_type(request.headers.get("accept", ""))
         if wants == "html":
-            return _remembered(request, _html(self._page.about(told, strings_for(request)), headers={"vary": "accept"}))
+            return _remembered(
+                request,
+                _html(self._page.about(told, strings_for(request), request.url.query), headers={"vary": "accept"}),
+            )
         return JSONResponse(told, headers={"vary": "accept", "cache-control": "no-store"})
 
     async def _health(self, _: Request) -> Response:

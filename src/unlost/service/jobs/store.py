@@ -42,14 +42,22 @@ class Jobs:
     """All jobs. Each method is one transaction; several processes may use the same database.
 
     terms: for how long jobs are kept. max_unfinished: orders of one mail address that have not ended.
+    allows_private: whether sites of loopback and private hosts may be ordered.
 
     Raises UsageError for a job that does not exist, JobError for what cannot be done with it, and as `Database` does.
     """
 
-    def __init__(self, database: Database, terms: Terms | None = None, max_unfinished: int = _MAX_UNFINISHED) -> None:
+    def __init__(
+        self,
+        database: Database,
+        terms: Terms | None = None,
+        max_unfinished: int = _MAX_UNFINISHED,
+        *,
+        allows_private: bool = False,
+    ) -> None:
         self.database = database
         self.terms = terms or Terms()
-        self.rules = Rules(database)
+        self.rules = Rules(database, allows_private=allows_private)
         self._max_unfinished = max_unfinished
 
     def now(self) -> float:
