@@ -113,6 +113,10 @@ class UnwrittenError(InputError):
     """A file of a recovery or crawl cannot be written: nothing that was kept is lost. Make room, and go on."""
 
 
+class SpaceError(UnwrittenError):
+    """A job may not use more disk space now. The message is shown to its owner."""
+
+
 class UnsortedError(InputError):
     """An index whose lines are not in the order that was promised or is needed: sort it, or do without."""
 

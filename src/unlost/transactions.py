@@ -1,8 +1,13 @@
 """Changes to a database that are there all together or not at all."""
 
+import fcntl
 import sqlite3
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+_LOCK_SECONDS = 10.0
 
 
 @contextmanager
@@ -23,3 +28,24 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
             connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")
+
+
+@contextmanager
+def locked_file(file: Path) -> Iterator[None]:
+    """Lock a file, which is created, while the block runs; the lock ends with the process.
+
+    SQLite does not wait for locks while a file changes to WAL, so processes have to open it one after the other.
+
+    Raises OSError if another process has the lock for long.
+    """
+    with closing(file.open("ab")) as opened:
+        deadline = time.monotonic() + _LOCK_SECONDS
+        while True:
+            try:
+                fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
+        yield

@@ -1,7 +1,9 @@
 """Requests that nobody should send: nothing gets out of its header, its line or its page, and nothing breaks."""
 
+import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 
@@ -74,6 +76,10 @@ def test_archives_get_nothing_into_headers(service: Client) -> None:
         (b"GET /" + b"x" * 3_000_000, b"400"),
         (b"GET / HTTP/1.1\r\nHost: a\r\n" + b"X: y\r\n" * 100_000, b"400"),
         (b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"y" * 3_000_000, b"400"),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nX: " + b"y" * 49_152 + b"\r\n\r\n", b"400"),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n" + b"X: y\r\n" * 300 + b"\r\n", b"400"),
+        (b"GET /health HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\n" + b"X: y\r\n" * 300 + b"\r\n", b"400"),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n" + b"X: y\r\n" * 200 + b"\r\n", b"200"),
         ("GET /timemap/link/http://a/ü HTTP/1.1\r\nHost: a\r\n\r\n".encode(), b"400"),
         (b"GET /timemap/link/http://a/ b HTTP/1.1\r\nHost: a\r\n\r\n", b"400"),
         (b"\x00\xff\r\n\r\n", b"400"),
@@ -82,7 +88,9 @@ def test_archives_get_nothing_into_headers(service: Client) -> None:
         (b"GET /openapi.json HTTP/1.1\r\nHost: a\r\nHost: b\r\nConnection: close\r\n\r\n", b"400"),
         (b"GET /openapi.json HTTP/1.1\r\nHost: " + b"a" * 300 + b"\r\nConnection: close\r\n\r\n", b"400"),
     ],
-    ids=["long", "endless line", "many headers", "endless header", "not ascii", "space", "rubbish", "host", "host 2",
+    ids=["long", "endless line", "many headers", "endless header",
+         "one large header", "small headers", "a second request", "some headers",
+         "not ascii", "space", "rubbish", "host", "host 2",
          "two hosts", "long host"],
 )  # fmt: skip
 def test_requests_have_bounds(service: Client, request_: bytes, status: bytes) -> None:
@@ -95,6 +103,26 @@ def test_requests_have_bounds(service: Client, request_: bytes, status: bytes) -
     assert time.monotonic() - begin < HEAD_SECONDS - 1, "it was closed by its bytes, not by the clock"
     assert raw == b"" or raw.split()[1] == status
     assert service.ask("/health").status == 200
+
+
+@pytest.mark.parametrize("size", [7, 1_000])
+@pytest.mark.parametrize("head", [b"X: " + b"y" * 49_152, b"X: y\r\n" * 300], ids=["large", "many"])
+def test_headers_have_bounds_however_they_arrive(service: Client, head: bytes, size: int) -> None:
+    """In few packets or in many, as headers or as trailers after the body."""
+    begin = b"POST / HTTP/1.1\r\nHost: a\r\n"
+    for before in (begin, begin + b"Transfer-Encoding: chunked\r\n\r\n0\r\n"):
+        with socket.create_connection(("127.0.0.1", service.port), 30) as connection:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            answer = b""
+            with suppress(ConnectionError):  # it closed before everything was sent
+                connection.sendall(before)
+                for place in range(0, len(head), size):
+                    connection.sendall(head[place : place + size])
+                connection.sendall(b"\r\n\r\n")
+            with suppress(ConnectionError):
+                while piece := connection.recv(1 << 16):
+                    answer += piece
+        assert answer == b"" or b"expected at most" in answer
 
 
 def test_requests_come_within_a_time(service: Client) -> None:

@@ -1,17 +1,15 @@
 """The file of kept answers: an SQLite database that processes share, that heals, and that has a size."""
 
-import fcntl
 import os
 import sqlite3
-import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from unlost.errors import InputError
-from unlost.transactions import transaction
+from unlost.transactions import locked_file, transaction
 
 T = TypeVar("T")
 
@@ -20,7 +18,6 @@ _APPLICATION = 0x756E6C73  # "unls", by which the file is known to be ours
 _PAGE = 4096
 _SMALL = 1024  # bytes; larger entries get pages of their own
 _BESIDE = 150  # bytes of an entry besides its contents: key, numbers, two indexes
-_LOCK_SECONDS = 10.0
 _FREED = 0.9  # of the limit is left when room is made, so that it is not made for each entry
 _EVICTED = 64  # entries at a time
 
@@ -159,7 +156,7 @@ class AnswerFile:
         connection = sqlite3.connect(self._file, timeout=5.0, isolation_level=None, check_same_thread=False)
         try:
             # SQLite does not wait for locks while a file changes to WAL, so processes open it one after the other.
-            with _locked(self._lock_file):
+            with locked_file(self._lock_file):
                 _prepare(connection, self._file)
         except BaseException:
             connection.close()
@@ -170,7 +167,7 @@ class AnswerFile:
     def _set_aside(self, error: sqlite3.DatabaseError) -> None:
         """Put a damaged file out of the way, unless another process was faster."""
         self.close()
-        with _locked(self._lock_file):
+        with locked_file(self._lock_file):
             if _inode(self._file) != self._inode:
                 return
             aside = self._file.with_name(self._file.name + ".damaged")
@@ -219,22 +216,6 @@ def _is_known(connection: sqlite3.Connection, file: Path) -> bool:
     if application or version or tables:
         raise InputError(f"{file}: a database of something else: choose another file")
     return False
-
-
-@contextmanager
-def _locked(file: Path) -> Iterator[None]:
-    """Hold a lock that goes with the process. Raises OSError if another holds it for long."""
-    with closing(file.open("ab")) as opened:
-        deadline = time.monotonic() + _LOCK_SECONDS
-        while True:
-            try:
-                fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(0.01)
-        yield
 
 
 def _inode(file: Path) -> int | None:

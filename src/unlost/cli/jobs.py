@@ -42,7 +42,7 @@ def command() -> None:
 @only_option
 @click.option("--from", metavar="DATE", help="No captures before.")
 @click.option("--to", metavar="DATE", help="No captures after.")
-@click.option("--windows", is_flag=True, help="Names of files that Windows takes.")
+@click.option("--windows/--no-windows", default=True, show_default=True, help="Names of files that Windows takes.")
 @click.option("--policy", type=click.Choice([each.value for each in Policy]), help="How to find pages.  [default: all]")
 @_token
 @_json

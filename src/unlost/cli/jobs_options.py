@@ -34,6 +34,27 @@ database_option = click.option(
     f"better as {DATABASE} than on a command line.",
 )
 
+min_free_space_option = click.option(
+    "--min-free-space",
+    cls=CommonOption,
+    type=click.IntRange(0, 10**9),
+    default=1_000,
+    show_default=True,
+    metavar="MB",
+    help="No job starts or continues while less than this is free on the disk of --jobs; 0 for no limit. "
+    "For all commands: UNLOST_MIN_FREE_SPACE.",
+)
+max_jobs_size_option = click.option(
+    "--max-jobs-size",
+    cls=CommonOption,
+    type=click.IntRange(0, 10**9),
+    default=200_000,
+    show_default=True,
+    metavar="MB",
+    help="No job starts or continues while all jobs together take more than this; 0 for no limit. "
+    "For all commands: UNLOST_MAX_JOBS_SIZE.",
+)
+
 
 def open_database(folder: Path, url: str | None, *, is_durable: bool = True) -> "Database":
     """Return the database of jobs, with its tables in the newest form. Raises as `Database` does, and OSError."""

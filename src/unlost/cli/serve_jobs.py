@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from unlost.cli import readable
-from unlost.cli.jobs_options import database_option, environment, jobs_option, limit_store, open_database
+from unlost.cli.jobs_options import (
+    database_option,
+    environment,
+    jobs_option,
+    limit_store,
+    max_jobs_size_option,
+    min_free_space_option,
+    open_database,
+)
 from unlost.cli.messages import say
 from unlost.errors import UsageError
 
@@ -84,6 +92,13 @@ _OPTIONS = (
         metavar="DAYS",
         help="How long what was recovered can be picked up.",
     ),
+    click.option(
+        "--allow-private-hosts",
+        is_flag=True,
+        help="Take orders for sites of loopback and private hosts, too: for tests.",
+    ),
+    min_free_space_option,
+    max_jobs_size_option,
 )
 
 
@@ -101,6 +116,9 @@ class Taking:
     behind_proxy: bool
     proxies: "Proxies"
     keep_jobs: float
+    allow_private_hosts: bool
+    min_free_space: int
+    max_jobs_size: int
 
 
 def jobs_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -136,6 +154,7 @@ class Orders:
         if self._database is None or self._taking.jobs is None:
             yield None
             return
+        from unlost.service.jobs.disk_space import SpaceLimits  # noqa: PLC0415
         from unlost.service.jobs.retention import Terms  # noqa: PLC0415  start-up
         from unlost.service.jobs_assembly import JobsOptions, opened_desk  # noqa: PLC0415
         from unlost.service.worker_processes import running_workers  # noqa: PLC0415
@@ -153,6 +172,8 @@ class Orders:
         jobs = JobsOptions(
             folder, self._database, archives, root, tell, self._mail, terms,
             proxies=taking.proxies if taking.behind_proxy else (), contact=self.options.contact or "",
+            allows_private=taking.allow_private_hosts,
+            space=SpaceLimits.of_megabytes(taking.min_free_space, taking.max_jobs_size),
         )  # fmt: skip
         if self._mail is None:
             tell("no --smtp: links to confirm orders and to pick them up are shown here, to be passed on")
@@ -217,6 +238,7 @@ def _worker() -> list[str]:
     root = context.find_root()
     given = context.params
     words = ["--log", str(root.params.get("log") or "text"), "worker", "--with-parent"]
+    words += ["--min-free-space", str(given["min_free_space"]), "--max-jobs-size", str(given["max_jobs_size"])]
     if given.get("archives") is not None:
         words += ["--archives", str(given["archives"])]
     if given.get("only"):

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,16 +11,26 @@ from typing import TYPE_CHECKING
 import click
 
 from unlost.cli.asking import contact_option
-from unlost.cli.jobs_options import database_option, jobs_option, limit_store, open_database
+from unlost.cli.jobs_options import (
+    database_option,
+    jobs_option,
+    limit_store,
+    max_jobs_size_option,
+    min_free_space_option,
+    open_database,
+)
 from unlost.cli.messages import say
 from unlost.cli.registry_options import archives_option, only_option, registry
-from unlost.errors import UsageError
+from unlost.errors import DatabaseError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from unlost.archives.archive import Archive
     from unlost.service.jobs.database import Database
     from unlost.service.jobs.work import Tools
 
+_WAIT_SECONDS = 5.0  # between two attempts to reach the database at start
 _NICENESS = 10  # whoever waits for an answer of the service on the same machine goes first
 
 
@@ -62,6 +73,8 @@ _NICENESS = 10  # whoever waits for an answer of the service on the same machine
     metavar="N",
     help="By how much to lower its own priority; 0 on a machine that does nothing else.",
 )
+@min_free_space_option
+@max_jobs_size_option
 @click.option("--with-parent", is_flag=True, hidden=True, help="End when standard input does.")
 @archives_option
 @only_option
@@ -75,6 +88,8 @@ def command(
     pause: float,
     connections: int,
     nice: int,
+    min_free_space: int,
+    max_jobs_size: int,
     with_parent: bool,
     archives: Path | None,
     only: tuple[str, ...],
@@ -88,21 +103,41 @@ def command(
     import uvloop  # noqa: PLC0415  only who works pays for it
 
     from unlost.cli.logs import log_to_stderr  # noqa: PLC0415
+    from unlost.service.jobs.disk_space import DiskSpace, SpaceLimits  # noqa: PLC0415
     from unlost.service.worker import name_of_worker  # noqa: PLC0415
 
     if jobs is None:
         raise UsageError("--jobs is missing: the folder that `unlost serve --jobs` has")
     log_to_stderr()
-    found = open_database(jobs, database, is_durable=False)
+    found = _waited_for(partial(open_database, jobs, database, is_durable=False), with_parent=with_parent)
+    if found is None:
+        return
     try:
         known = _archives(archives, only)
         tools = _tools(jobs, found, known, contact, connections)
-        tools = replace(tools, lease=lease, pause=pause)
+        space = DiskSpace(tools.folders, SpaceLimits.of_megabytes(min_free_space, max_jobs_size))
+        tools = replace(tools, lease=lease, pause=pause, space=space)
         ended_by = uvloop.run(_work(tools, name or name_of_worker(), at_once, with_parent=with_parent))
     finally:
         found.close()
     if ended_by == signal.SIGINT:
         raise KeyboardInterrupt
+
+
+def _waited_for(open_: "Callable[[], Database]", *, with_parent: bool) -> "Database | None":
+    """Return the database once it can be reached; None if the parent process ended before that."""
+    import select  # noqa: PLC0415  start-up
+    import sys  # noqa: PLC0415
+
+    while True:
+        try:
+            return open_()
+        except DatabaseError as error:
+            say(f"waiting for the database: {error}", level="warning")
+        if not with_parent:
+            time.sleep(_WAIT_SECONDS)
+        elif select.select([sys.stdin], [], [], _WAIT_SECONDS)[0]:  # nothing is ever sent: it was closed
+            return None
 
 
 def _archives(file: Path | None, only: tuple[str, ...]) -> "dict[str, Archive]":

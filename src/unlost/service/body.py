@@ -3,7 +3,7 @@
 import asyncio
 
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
 MAX_BYTES = 1 << 16
 """Of an order or a form: the largest has a few thousand."""
@@ -12,7 +12,7 @@ _SECONDS = 20.0  # from the end of the headers to that of the body: as long as f
 
 
 async def body_of(request: Request) -> bytes:
-    """Return the body of a request. Raises 408 and 413."""
+    """Return the body of a request. Raises 400 if the client went away meanwhile, 408 and 413."""
     data = bytearray()
     try:
         async with asyncio.timeout(_SECONDS):
@@ -20,6 +20,8 @@ async def body_of(request: Request) -> bytes:
                 data += piece
                 if len(data) > MAX_BYTES:
                     raise HTTPException(413, f"expected at most {MAX_BYTES} bytes")
+    except ClientDisconnect:
+        raise HTTPException(400, "the body ended early") from None
     except TimeoutError:
         raise HTTPException(408, f"expected the body within {_SECONDS:g} s", {"connection": "close"}) from None
     return bytes(data)

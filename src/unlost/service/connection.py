@@ -2,13 +2,16 @@
 
 import asyncio
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn._types import ASGI3Application
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from unlost.service.address import MAX_TARGET_BYTES
 
-_MAX_HEAD = MAX_TARGET_BYTES + (1 << 15)  # bytes of request line and headers, roughly: whole pieces are counted
+_MAX_HEAD = MAX_TARGET_BYTES + (1 << 15)  # bytes of request line, headers and trailers
+_MAX_HEADERS = 256  # each takes more memory than its bytes; browsers and proxies send a few dozen
 _HEAD_SECONDS = 20.0  # from connecting, or from the first byte of a request, to the end of its headers
 _STALLED_SECONDS = 60.0  # for which a client may take nothing of an answer; what waits for it takes memory
+_TOO_LARGE = f"expected at most {_MAX_HEAD} bytes and {_MAX_HEADERS} fields of request line and headers"
 
 
 class BoundedConnection(HttpToolsProtocol):
@@ -18,7 +21,11 @@ class BoundedConnection(HttpToolsProtocol):
     _unsent = 0
     _timer: asyncio.TimerHandle | None = None
     _head_bytes = 0
-    _is_in_head = False
+    _headers = 0
+    _unparsed_bytes = 0  # received since the parser last completed something
+    _has_progress = False
+    _refusal = ""
+    _running: RequestResponseCycle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """Begin to wait for a request."""
@@ -29,15 +36,60 @@ class BoundedConnection(HttpToolsProtocol):
         """Wait no more."""
         self._end()
         self._go_on()
+        self._disconnect()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes; if they do not come to the end of the headers, they must not be too many."""
+        """Parse bytes. The parser buffers a header until it is complete, so bytes without a result are bounded, too."""
+        self._has_progress = False
         super().data_received(data)
-        if self._is_in_head:
-            self._head_bytes += len(data)
-            if self._head_bytes > _MAX_HEAD and not self.transport.is_closing():
-                self.send_400_response(f"expected at most {_MAX_HEAD} bytes of request line and headers")
+        self._unparsed_bytes = 0 if self._has_progress else self._unparsed_bytes + len(data)
+        if self._unparsed_bytes > _MAX_HEAD and not self.transport.is_closing():
+            self.send_400_response(_TOO_LARGE)
+
+    def on_url(self, url: bytes) -> None:
+        """Count a part of the request line."""
+        super().on_url(url)
+        self._count(len(url))
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Count a header, or a trailer after the body."""
+        super().on_header(name, value)
+        self._headers += 1
+        self._count(len(name) + len(value) + 4)
+
+    def on_body(self, body: bytes) -> None:
+        """Pass on a part of the body."""
+        self._has_progress = True
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """End a request."""
+        self._has_progress = True
+        super().on_message_complete()
+
+    def _count(self, count: int) -> None:
+        """Raise ValueError, which ends the parser, if a request has too many headers or bytes of them."""
+        self._has_progress = True
+        self._head_bytes += count
+        if self._headers > _MAX_HEADERS or self._head_bytes > _MAX_HEAD:
+            self._refusal = _TOO_LARGE
+            raise ValueError(_TOO_LARGE)
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is not valid HTTP, and end the connection. Responses in progress are not sent any more."""
+        super().send_400_response(self._refusal or msg)
+        self._disconnect()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def _disconnect(self) -> None:
+        """Have the application stop writing: uvicorn does so only for the last one of several pipelined requests."""
+        if self._running is not None and not self._running.response_complete:
+            self._running.disconnected = True
+            self._running.message_event.set()
 
     def on_message_begin(self) -> None:
         """Begin to wait for the end of the headers."""
@@ -47,6 +99,7 @@ class BoundedConnection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Have the request answered."""
         self._end()
+        self._has_progress = True
         super().on_headers_complete()
 
     def pause_writing(self) -> None:
@@ -76,11 +129,10 @@ class BoundedConnection(HttpToolsProtocol):
 
     def _begin(self) -> None:
         self._end()
-        self._head_bytes, self._is_in_head = 0, True
+        self._head_bytes = self._headers = self._unparsed_bytes = 0
         self._timer = self.loop.call_later(_HEAD_SECONDS, self.transport.close)
 
     def _end(self) -> None:
-        self._is_in_head = False
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -12,6 +12,7 @@ from unlost.clock import Clock
 from unlost.service.clients import Proxies
 from unlost.service.going_on import going_on
 from unlost.service.jobs.database import Database
+from unlost.service.jobs.disk_space import SpaceLimits
 from unlost.service.jobs.folders import JobFolders
 from unlost.service.jobs.keys import Keys, kept_secret
 from unlost.service.jobs.letters import Letters
@@ -38,6 +39,8 @@ class JobsOptions:
     folder: of jobs. archives: ids of those that may be ordered from. root: our own address, for links in letters.
     mail: where letters are handed over; None to show their links. terms: for how long jobs are kept.
     proxies: whose word is taken for whom they ask for; none if there is no proxy. contact: whom visitors can ask.
+    allows_private: whether sites of loopback and private hosts may be ordered.
+    space: limits of the disk space that jobs use.
     """
 
     folder: Path
@@ -49,6 +52,8 @@ class JobsOptions:
     terms: Terms = field(default_factory=Terms)
     proxies: Proxies = ()
     contact: str = ""
+    allows_private: bool = False
+    space: SpaceLimits = field(default_factory=SpaceLimits)
 
 
 @asynccontextmanager
@@ -57,11 +62,12 @@ async def opened_desk(options: JobsOptions, clock: Clock) -> AsyncIterator[Desk]
     sys.setswitchinterval(_SWITCH_SECONDS)
     keys = Keys(kept_secret(options.folder / "secret"))
     _make_first_token(Tokens(options.database), options)
-    jobs = Jobs(options.database, options.terms)
+    jobs = Jobs(options.database, options.terms, allows_private=options.allows_private)
     letters = Letters(options.database)
     desk = Desk.of(
         jobs, JobFolders(options.folder / WORK), keys, letters, options.archives,
         proxies=options.proxies, sends_mail=options.mail is not None, contact=options.contact,
+        space=options.space,
     )  # fmt: skip
     texts = LetterTexts(keys, options.terms, options.root)
     async with AsyncExitStack() as stack:

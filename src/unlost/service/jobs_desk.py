@@ -15,6 +15,7 @@ from unlost.service.bounded_pool import BoundedPool
 from unlost.service.clients import Clients, Proxies
 from unlost.service.jobs import states
 from unlost.service.jobs.clock_guard import ClockGuard
+from unlost.service.jobs.disk_space import DiskSpace, SpaceLimits
 from unlost.service.jobs.folders import JobFolders
 from unlost.service.jobs.following import Following
 from unlost.service.jobs.job import Job
@@ -41,8 +42,8 @@ class Desk:
 
     archives: ids of those that may be ordered from. clients: knows whence requests come. sends_mail: whether letters
     go out. contact: whom visitors can ask.
-    logins: hashes passwords. room: for those who ask for something. orders: threads for those who order: they do not
-    wait behind the others.
+    logins: hashes passwords. space: of the disk that the folders are on. room: for those who ask for something.
+    orders: threads for those who order: they do not wait behind the others.
     """
 
     jobs: Jobs
@@ -59,6 +60,7 @@ class Desk:
     clients: Clients
     sends_mail: bool
     contact: str
+    space: DiskSpace
 
     @classmethod
     def of(
@@ -72,6 +74,7 @@ class Desk:
         proxies: Proxies = (),
         sends_mail: bool = False,
         contact: str = "",
+        space: SpaceLimits | None = None,
     ) -> "Desk":
         """Return one, in the event loop that it is used in."""
         tokens, room = Tokens(jobs.database), asyncio.Semaphore(_AT_ONCE)
@@ -82,6 +85,7 @@ class Desk:
         return cls(
             jobs, folders, keys, tokens, letters, following, clock_guard, archives, room, orders, logins, clients,
             sends_mail, contact,
+            DiskSpace(folders, space),
         )  # fmt: skip
 
     async def admin(self, authorization: str) -> str | None:
@@ -135,12 +139,22 @@ class Desk:
         workers = await self.do(self.jobs.workers)
         letters = await self.do(self.letters.waiting)
         jumped = await self.do(self.clock_guard.reason)
+        shortage, usage = await self.do(self.space.count), await self.do(self.space.usage)
+        limits = self.space.limits
         return {
             **{f"unlost_jobs_{state.value}": (f"Jobs that are {state.value}.", n) for state, n in counts.items()},
             "unlost_workers": ("Workers that have not said that they end.", len(workers)),
             "unlost_letters_waiting": ("Letters to owners that are still to be sent.", letters),
             "unlost_clock_jumped": ("1 while nothing is removed, since the clock jumped.", 1.0 if jumped else 0.0),
             "unlost_job_watchers": ("How many watch how a job gets on.", self.following.watchers),
+            "unlost_job_files_bytes": ("Size of the files of all jobs.", usage.used),
+            "unlost_job_files_max_bytes": (
+                "Size at which no job starts or continues; 0 for no limit.",
+                limits.max_total,
+            ),
+            "unlost_disk_free_bytes": ("Free space on the disk of the jobs.", usage.free),
+            "unlost_disk_min_free_bytes": ("Free space below which no job starts or continues.", limits.min_free),
+            "unlost_disk_shortage": ("Whether jobs wait for disk space: 1 if they do.", int(bool(shortage))),
         }
 
     async def look_after(self, clock: Clock) -> None:

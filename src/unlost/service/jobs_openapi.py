@@ -55,7 +55,7 @@ def _schemas() -> _Object:
             "to": _DATE,
             "format": {"type": "string", "enum": list(FORMS), "description": "Which package is wanted; all are made"},
             "language": {"type": "string", "enum": list(LANGUAGES), "description": "Of letters"},
-            "windows": {**_SWITCH, "description": "Names of files that Windows takes"},
+            "windows": {**_SWITCH, "default": True, "description": "Names of files that Windows takes"},
             "policy": {"type": "string", "enum": [each.value for each in Policy]},
         },
     }

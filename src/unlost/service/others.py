@@ -82,7 +82,7 @@ class Others:
                 refused = refusal(error)
                 problem, status = refused.body.decode().strip(), refused.status
         choice = page.Choice(options["archive"], options["year"])
-        text = await self._page.home(options, found, problem, choice, strings_for(request))
+        text = await self._page.home(options, found, problem, choice, strings_for(request), request.url.query)
         return _remembered(request, _html(text, status))
 
     async def _look(self, address: str, options: Mapping[str, str]) -> Found:
@@ -108,7 +108,10 @@ class Others:
         told = about(self._parts.stands.standings(), self._parts.clock, is_public=True)
         wants = request.query_params.get("format") or _preferred_type(request.headers.get("accept", ""))
         if wants == "html":
-            return _remembered(request, _html(self._page.about(told, strings_for(request)), headers={"vary": "accept"}))
+            return _remembered(
+                request,
+                _html(self._page.about(told, strings_for(request), request.url.query), headers={"vary": "accept"}),
+            )
         return JSONResponse(told, headers={"vary": "accept", "cache-control": "no-store"})
 
     async def _health(self, _: Request) -> Response:
@@ -118,6 +121,9 @@ class Others:
                 await self._parts.desk.do(self._parts.desk.jobs.check)
             except DatabaseError:
                 found, status = {"status": "the database of jobs cannot be reached"}, 503
+            else:
+                if shortage := await self._parts.desk.do(self._parts.desk.space.count):
+                    found = {"status": shortage}  # everything but jobs works, so there is no reason for a restart
         return JSONResponse(found, status, {"cache-control": "no-store"})
 
     async def _metrics(self, _: Request) -> Response:
@@ -127,7 +133,7 @@ class Others:
             "unlost_monitor_lost_total": ("Events that readers were too slow for.", monitor.lost),
         }
         if self._parts.desk is not None:
-            with suppress(DatabaseError):  # the other numbers are wanted all the more then
+            with suppress(DatabaseError, OSError):  # the other numbers are wanted all the more then
                 gauges |= await self._parts.desk.gauges()
         text = self._parts.metrics.text(self._parts.stands.standings(), gauges)
         return Response(text, headers={"content-type": metrics.MEDIA_TYPE, "cache-control": "no-store"})

@@ -66,16 +66,23 @@ class Page:
         problem: str = "",
         choice: Choice = Choice(),  # noqa: B008
         strings: Strings | None = None,
+        query: str = "",
     ) -> str:
         """Return the page with the search box, and below it what was found, or what is wrong."""
         # Of a page with very many copies it takes long, and others want to be answered meanwhile.
-        return await asyncio.to_thread(self._home, options, found, problem, choice, strings)
+        return await asyncio.to_thread(self._home, options, found, problem, choice, strings, query)
 
     def _home(
-        self, options: Mapping[str, str], found: Found | None, problem: str, choice: Choice, strings: Strings | None
+        self,
+        options: Mapping[str, str],
+        found: Found | None,
+        problem: str,
+        choice: Choice,
+        strings: Strings | None,
+        query: str,
     ) -> str:
         context: dict[str, object] = {"options": options, "found": found, "problem": problem, "choice": choice}
-        context |= frame("/", strings)
+        context |= frame("/", strings, query)
         if found is not None:
             counts = found.mementos.by_archive_and_year()
             context |= self._line(counts, options)
@@ -102,14 +109,20 @@ class Page:
         kept = {name: value for name, value in options.items() if value and name not in ("archive", "year")}
         return f"{self._base}/?{urlencode({**kept, **more})}#copies"
 
-    def about(self, told: Mapping[str, object], strings: Strings | None = None) -> str:
+    def about(self, told: Mapping[str, object], strings: Strings | None = None, query: str = "") -> str:
         """Return the page about archives. told: as `service.about` tells it."""
-        return self._templates.get_template("about.html").render(told=told, **frame("/about", strings))
+        return self._templates.get_template("about.html").render(told=told, **frame("/about", strings, query))
 
 
-def frame(here: str, strings: Strings | None = None) -> dict[str, object]:
-    """Return what the template around all pages wants. here: the path of the page."""
-    known = [(each, strings_of(each)("language.name")) for each in LANGUAGES]
+def frame(here: str, strings: Strings | None = None, query: str = "") -> dict[str, object]:
+    """Return what the template around all pages wants. here: the path of the page. query: of its URL.
+
+    languages: code, name, and the URL of this page in that language, which has the same query.
+    """
+    others = [part for part in query.split("&") if part and part.partition("=")[0] != "lang"]
+    known = [
+        (each, strings_of(each)("language.name"), f"{here}?{'&'.join([*others, f'lang={each}'])}") for each in LANGUAGES
+    ]
     return {"t": strings or strings_of(LANGUAGES[0]), "here": here, "languages": known}
 
 

@@ -15,6 +15,7 @@ from unlost.service.jobs.work import Tools, Work
 _log = logging.getLogger(__name__)
 _LOOK_SECONDS = 1.0  # between two looks for a job, while there is none
 _GREET_SECONDS = 20.0
+_SPACE_SECONDS = 1.0  # between two checks of the disk space
 _AGAIN_SECONDS = 5.0  # after the database was out of reach
 
 
@@ -36,6 +37,7 @@ class Worker:
         self._at_once = at_once
         self._look = look
         self._stopping = asyncio.Event()
+        self._shortage: str | None = None  # not known yet
 
     def stop(self) -> None:
         """Take no more jobs, and give back those that are being done; to be called in the event loop."""
@@ -44,11 +46,11 @@ class Worker:
     async def run(self) -> None:
         """Work until `stop`. Jobs that are given back then go on elsewhere from where they are."""
         tasks = [asyncio.create_task(self._take()) for _ in range(self._at_once)]
-        greeting = asyncio.create_task(self._greet())
+        others = [asyncio.create_task(self._greet()), asyncio.create_task(self._watch_space())]
         await self._stopping.wait()
-        for task in (greeting, *tasks):
+        for task in (*others, *tasks):
             task.cancel()
-        await asyncio.gather(greeting, *tasks, return_exceptions=True)
+        await asyncio.gather(*others, *tasks, return_exceptions=True)
         with suppress(DatabaseError):
             await asyncio.to_thread(self._tools.jobs.leave, self._name)
 
@@ -59,6 +61,20 @@ class Worker:
             except DatabaseError as error:
                 _log.warning("%s", error, extra={"worker": self._name})
             await asyncio.sleep(_GREET_SECONDS)
+
+    async def _watch_space(self) -> None:
+        """Check the disk space, and have all queued jobs say so while there is too little."""
+        space = self._tools.space
+        while space is not None:
+            try:
+                shortage = await asyncio.to_thread(space.count)
+                if shortage != (self._shortage or ""):
+                    _log.warning("%s", shortage or "there is enough disk space again", extra={"worker": self._name})
+                self._shortage = shortage
+                await asyncio.to_thread(self._tools.jobs.note_shortage, shortage)
+            except DatabaseError as error:
+                _log.warning("%s", error, extra={"worker": self._name})
+            await asyncio.sleep(_SPACE_SECONDS)
 
     async def _take(self) -> None:
         """Do one job after the other."""
@@ -74,7 +90,9 @@ class Worker:
                 await asyncio.sleep(self._look)
 
     async def _take_one(self) -> bool:
-        """Do the next job, if there is one; return whether there was."""
+        """Do the next job, if there is one and disk space for it; return whether there was."""
+        if self._tools.space is not None and (self._shortage is None or self._tools.space.shortage()):
+            return False
         claiming = asyncio.ensure_future(asyncio.to_thread(self._tools.jobs.claim, self._name, self._tools.lease))
         try:
             job = await asyncio.shield(claiming)

@@ -11,6 +11,8 @@ from tests.waiting import wait_until
 
 NO_ROOM = r"(No space left|no room on the disk|disk is full)"
 IMPATIENT = {"UNLOST_WORKER_PAUSE": "0.5", "UNLOST_WORKER_LEASE": "3", "UNLOST_WORKER_CONNECTIONS": "2"}
+# A job begins although there is little room, and then there is none.
+IMPATIENT |= {"UNLOST_MIN_FREE_SPACE": "0"}
 
 
 def order(service: Service) -> str:

@@ -4,6 +4,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from unlost.errors import DatabaseError
 from unlost.service.jobs import database as module
 from unlost.service.jobs import states
 from unlost.service.jobs.database import Database, file_url
-from unlost.service.jobs.job import Job
+from unlost.service.jobs.job import Job, State
 from unlost.service.jobs.store import Jobs
 
 
@@ -40,6 +41,27 @@ def submit(database: Database) -> threading.Thread:
     thread = threading.Thread(target=lambda: Jobs(database).submit(ORDER))
     thread.start()
     return thread
+
+
+def test_new_files_opened_at_the_same_moment_are_never_locked(tmp_path: Path) -> None:
+    """Several processes that start together create one file, and none fails, whichever is the first."""
+    processes, files = 6, 20
+    barrier = threading.Barrier(processes)
+
+    def start(_: int) -> None:
+        for number in range(files):
+            barrier.wait(timeout=60)
+            found = Database(file_url(tmp_path / f"{number}.sqlite"))
+            found.prepare()
+            Jobs(found).submit(ORDER, is_confirmed=True)
+            found.close()
+
+    with ThreadPoolExecutor(processes) as pool:
+        list(pool.map(start, range(processes)))
+    for number in range(files):
+        found = Database(file_url(tmp_path / f"{number}.sqlite"))
+        assert Jobs(found).counts()[State.QUEUED] == processes
+        found.close()
 
 
 def test_whoever_waits_is_next(file: Path, database: Database, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from unlost.service.jobs.job import State
 from unlost.service.jobs.log import events_of, seconds_worked
 from unlost.service.jobs.order import order_of
 from unlost.service.jobs.pending import Origin
-from unlost.service.jobs.rules import Limits, Rules, domain_of, is_below
+from unlost.service.jobs.rules import Limits, Rules, domain_of, is_below, is_private
 from unlost.service.jobs.store import Jobs
 
 DAY = 86_400.0
@@ -47,6 +47,64 @@ def test_limits_of_a_day(url: str, kind: str) -> None:
     submit(4)
     jobs.submit(replace(ORDER, mail="me@example.org"), is_confirmed=True, origin=Origin("x"))  # an administrator's
     database.close()
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "localhost", "http://localhost:8080/x", "http://LOCALHOST./", "http://a.localhost/", "http://intranet/",
+        "http://nas.local/", "http://www.box.lan/", "http://router.home.arpa/", "http://db.internal/",
+        "http://127.0.0.1/", "http://127.1/", "http://2130706433/", "http://0x7f.1/", "http://0177.0.0.1/",
+        "http://0.0.0.0/", "http://10.1.2.3/", "http://172.16.0.1/", "http://192.168.0.1:81/", "http://169.254.169.254/",
+        "http://100.64.0.1/", "http://224.0.0.1/", "http://[::1]/", "http://[::]/", "http://[fe80::1]/",
+        "http://[fd00::1]/", "http://[::ffff:10.0.0.1]/", "http://[2002:7f00:1::]/",
+    ],
+)  # fmt: skip
+def test_private_hosts_are_refused(tmp_path: Path, address: str) -> None:
+    """Also to administrators, unless a setting allows them."""
+    database = Database(file_url(tmp_path / "jobs.sqlite"))
+    database.prepare()
+    order = order_of({"url": address, "mail": "me@example.org"}, ())
+    for is_confirmed in (False, True):
+        with pytest.raises(BlockedError, match="url: expected a public site"):
+            Jobs(database).submit(order, is_confirmed=is_confirmed)
+    assert Jobs(database, allows_private=True).submit(order).number == 1
+    database.close()
+
+
+@pytest.mark.parametrize("host", ["lost.example", "local.lost.example", "8.8.8.8", "[2606:4700::1111]", "home.page"])
+def test_public_hosts_are_not_private(host: str) -> None:
+    """Names that look alike, and public addresses."""
+    assert not is_private(host)
+
+
+@pytest.mark.parametrize(
+    ("mail", "stored"),
+    [
+        ("me@bücher.example", "me@xn--bcher-kva.example"),
+        ("Me+x@BÜCHER.Example", "Me+x@xn--bcher-kva.example"),
+        ("me@www.例え.jp", "me@www.xn--r8jz45g.jp"),
+        ("me@हिन्दी.example", "me@xn--j2bd4cyac6f.example"),
+        ("me@xn--bcher-kva.example", "me@xn--bcher-kva.example"),
+        ("Me@Example.org", "Me@Example.org"),
+    ],
+)
+def test_mail_addresses_of_international_domains(mail: str, stored: str) -> None:
+    """Their domain is stored as ASCII, which every mail server takes."""
+    assert order_of({"url": "lost.example", "mail": mail}, ()).mail == stored
+
+
+@pytest.mark.parametrize("mail", ["mé@example.org", "me@bü cher.de", "me@bü:80", "me@ü@b", "me@ü/x", "me@" + "ü" * 254])
+def test_what_is_no_mail_address(mail: str) -> None:
+    """Nor is it one after its domain was converted."""
+    with pytest.raises(UsageError, match="mail: expected"):
+        order_of({"url": "lost.example", "mail": mail}, ())
+
+
+def test_names_of_files_are_those_of_windows_by_default() -> None:
+    """Unless the order says otherwise."""
+    order = {"url": "lost.example", "mail": "me@example.org"}
+    assert [order_of({**order, **more}, ()).windows for more in ({}, {"windows": False})] == [True, False]
 
 
 def test_blocked_sites(url: str) -> None:

@@ -6,8 +6,10 @@ import http.client
 import io
 import json
 import os
+import re
 import signal
 import socket
+import struct
 import subprocess
 import time
 import zipfile
@@ -85,6 +87,65 @@ def test_from_order_to_pick_up(service: Service) -> None:
     wait_until(lambda: service.status(key)["picked_up"] is not None)
     assert service.ask("HEAD", f"/api/jobs/{key}/package/wacz").headers["content-type"] == "application/wacz"
     assert service.ask("GET", f"/api/jobs/{key}/package/rar").status == 404
+
+
+@pytest.mark.parametrize(
+    ("tail", "start", "added"), [("3.html", "3.html", "index.html"), ("", "index.html", None)]
+)  # fmt: skip
+def test_everything_begins_at_the_page_that_was_ordered(
+    service: Service, tail: str, start: str, added: str | None
+) -> None:  # fmt: skip
+    """The preview, the instructions and the zip, which always has a start page."""
+    order = {**ORDER, "url": ORDER["url"] + tail, "page": True}
+    key = service.ask("POST", "/api/jobs", order, is_admin=True).json["key"]
+    assert service.ended(key)["state"] == "complete"
+    page = service.ask("GET", f"/jobs/{key}").body.decode()
+    assert f'open <code class="uri"><bdi>{start}</bdi></code> in it' in page
+    frame = re.search(r'src="(/preview/[^"]+)"', service.ask("GET", f"/jobs/{key}/preview").body.decode())
+    assert frame is not None
+    begun = service.ask("GET", frame[1])
+    assert (begun.status, begun.headers["location"]) == (307, f"{frame[1]}{start}")
+    shown = service.ask("GET", begun.headers["location"])
+    assert (shown.status, b"words" in shown.body) == (200, bool(tail))
+    with zipfile.ZipFile(io.BytesIO(service.ask("GET", f"/api/jobs/{key}/package/zip").body)) as packed:
+        assert "index.html" in packed.namelist()
+        assert added is None or f"url={start}".encode() in packed.read(added)
+
+
+def test_malformed_http_leaves_no_traceback(lost: Village, tmp_path: Path) -> None:
+    """Nor do clients that go away in the middle of a body, or of several pipelined requests."""
+    with serving(tmp_path, lost.registry(tmp_path), "--workers", "0") as service:
+
+        def send(data: bytes, *, is_reset: bool) -> None:
+            with socket.create_connection(("127.0.0.1", service.port), 30) as opened:
+                opened.sendall(data)
+                if is_reset:
+                    opened.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                    return
+                opened.shutdown(socket.SHUT_WR)
+                while opened.recv(1 << 16):
+                    pass
+
+        get = b"GET /about HTTP/1.1\r\nHost: a\r\n\r\n"
+        types = (b"application/json", b"application/x-www-form-urlencoded")
+        heads = [
+            b"POST %b HTTP/1.1\r\nHost: a\r\nContent-Type: %b\r\n" % (path, type_)
+            for path in (b"/api/jobs", b"/recover", b"/recover/check", b"/admin/login")
+            for type_ in types
+        ]
+        ends = [
+            b"Content-Length: 9\r\n\r\nabc", b"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nzz\r\n",
+            b"Expect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n\0\0",
+        ]  # fmt: skip
+        broken = [head + end for head in heads for end in ends]
+        broken += [get + b"\0\0", get * 3 + b"\0\0", b"\0\0", b"GET http://[ HTTP/1.1\r\nHost: a\r\n\r\n", get * 3]
+        for data in broken:
+            for is_reset in (False, True):
+                send(data, is_reset=is_reset)
+        assert service.ask("GET", "/health").status == 200
+        service.process.terminate()
+        service.process.wait(30)
+    assert not [line for line in service.lines if "Traceback" in line or "rror" in line or "fault" in line]
 
 
 def test_progress_is_streamed(service: Service) -> None:

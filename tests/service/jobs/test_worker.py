@@ -26,7 +26,7 @@ from unlost.archives.manners.admission import SHARE
 from unlost.errors import DatabaseError
 from unlost.recover.export.manifest import MANIFEST
 from unlost.service.jobs import states
-from unlost.service.jobs.database import Database
+from unlost.service.jobs.database import Database, file_url
 from unlost.service.jobs.job import Job, State
 from unlost.service.jobs.rules import Limits
 from unlost.service.jobs.tables import EVENTS, JOBS
@@ -285,6 +285,26 @@ def test_cut_off_from_the_database(server: Postgresql, lost: Village, tmp_path: 
             assert jobs.jobs.get(job.number) == done
             check(jobs, jobs.ended(jobs.order()))
             check(jobs, done)
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+def test_a_worker_waits_for_its_database(jobs: Place, tmp_path: Path) -> None:
+    """A worker that starts before its database says so, and does its jobs when it is there."""
+    folder = tmp_path / "later"
+    url = file_url(folder / "jobs.sqlite")
+    with jobs.worker("early", url=url, ready="waiting for the database") as worker:
+        assert worker.process.poll() is None, worker.lines
+        folder.mkdir()
+        with place(tmp_path, url, jobs.registry) as later:
+            check(later, later.ended(later.order()))
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+def test_a_worker_that_waits_ends_with_its_parent(jobs: Place, tmp_path: Path) -> None:
+    """It ends although it has not found its database, once the process that started it is gone."""
+    nowhere = file_url(tmp_path / "nowhere" / "jobs.sqlite")
+    with jobs.worker("orphan", "--with-parent", url=nowhere, ready="waiting for the database") as worker:
+        assert worker.process.wait(20) == 0
 
 
 @pytest.mark.parametrize("url", ON_POSTGRESQL, indirect=True)

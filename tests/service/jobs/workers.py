@@ -54,9 +54,9 @@ class Place:
 
     @contextmanager
     def worker(
-        self, name: str, *more: str, url: str | None = None, on: Sequence[str] = ()
+        self, name: str, *more: str, url: str | None = None, on: Sequence[str] = (), ready: str = "waits for jobs"
     ) -> Iterator[Started]:  # fmt: skip
-        """Run a worker, which is ready. on: what runs a command on another host."""
+        """Run a worker, which is ready. on: what runs a command on another host. ready: what it logs then."""
         environment = {key: value for key, value in os.environ.items() if not key.startswith(("UNLOST_", "XDG_"))}
         environment |= {
             "UNLOST_HOME": str(self.folder / "home"), "UNLOST_CONTACT": "me@example.org",
@@ -65,12 +65,14 @@ class Place:
         command: list[str | Path] = [*on, UNLOST, "worker", "--name", name, "--lease", str(LEASE), "--pause", "0.5"]
         # Beside other tests, whoever steps back gets hardly anything of the machine.
         command += ["--archives", self.registry, "--connections", "2", "--nice", "0", *more]
-        process = subprocess.Popen(command, stderr=subprocess.PIPE, env=environment, start_new_session=True)
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment, start_new_session=True
+        )
         started = Started(process)
         reading = threading.Thread(target=started.read)
         reading.start()
         try:
-            wait_until(lambda: started.says("waits for jobs") or process.poll() is not None)
+            wait_until(lambda: started.says(ready) or process.poll() is not None)
             yield started
         finally:
             if process.poll() is None:

@@ -94,6 +94,27 @@ def test_languages(place: Place) -> None:
     )
 
 
+def test_the_link_to_another_language_keeps_the_query(place: Place) -> None:
+    """What was looked for, or is about to be ordered, is the same in the other language."""
+    visitor = Visitor(place.service)
+    for path in ("/recover?url=a%26b", "/?uri=http://lost.example/&year=2011", "/about?format=html"):
+        begin, _, query = path.partition("?")
+        page = visitor.get(f"{begin}?lang=de&{query}", Accept_Language="en").body.decode()
+        assert f'<a href="{begin}?{query.replace("&", "&amp;")}&amp;lang=en" lang="en"' in page
+    assert '<a href="/privacy?lang=en"' in visitor.get("/privacy").body.decode()
+
+
+def test_private_hosts_are_refused(place: Place) -> None:
+    """By the form, which says why, and by the API."""
+    visitor = Visitor(place.service)
+    visitor.get("/recover?lang=en")
+    form = {"url": "http://192.168.0.1/", "mail": "me@example.org", "what": "site", "when": "newest"}
+    page = visitor.post("/recover", form)
+    assert (page.status, b"a host of a private network" in page.body) == (400, True)
+    answer = place.service.ask("POST", "/api/jobs", {**ORDER, "url": "http://localhost/"})
+    assert (answer.status, "public site" in answer.json["error"]) == (400, True)
+
+
 def test_a_report_in_the_language_of_its_visitor(place: Place) -> None:
     """The browser's, or the one that was chosen, also by the report's own address; what programs get has none."""
     service = place.service

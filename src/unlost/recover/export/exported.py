@@ -16,7 +16,7 @@ class Exported:
     renamed: how many files are not called what their addresses say, by the reason; one may have several.
     changed: what else was done to how many files: a `charset` declared, `unpacked`, `transcoded` …
     problems: copies that could not be read; they have no file.
-    start: the path of the page to begin from; None if it was not recovered.
+    start: the path of the page to begin from; None if it was not recovered, and no start page was added.
     hosting: the names of the files for servers.
     """
 

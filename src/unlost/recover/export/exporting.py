@@ -23,6 +23,7 @@ from unlost.recover.export.manifest import MANIFEST, ManifestEntry, ManifestHead
 from unlost.recover.export.placed import Placed
 from unlost.recover.export.placing.style import Style
 from unlost.recover.export.site_map import Kind, SiteMap
+from unlost.recover.export.start_page import NAMES, FileList, start_page
 from unlost.recover.export.targets.target import Target
 from unlost.recover.kept_copies import open_copy
 from unlost.uri.naming import address_of
@@ -37,12 +38,15 @@ class Wanted:
     rewrite: whether links lead to files; if not, all bytes are as they were, and names are what addresses are.
     windows: whether names are such as Windows takes. external: what becomes of links that lead away.
     hosting: whether redirects for servers are written, too.
+    start_page: the language of a start page, which is added to the top folder unless its `index.html` is the page that
+        was ordered; None for no start page.
     """
 
     rewrite: bool = True
     windows: bool = False
     external: External = External.KEEP
     hosting: bool = False
+    start_page: str | None = None
 
 
 class Listener:
@@ -82,6 +86,7 @@ class _Export:
         self._links = SiteLinks(self._site, wanted.external)
         self._manifest = ManifestWriter()
         self._placed: list[Placed] = []
+        self._added: list[str] = []  # paths of files that are no part of the site
         self._unread: set[str] = set()  # paths that stay without a file
         self._done = Exported(renamed=dict(sorted(self._site.renamed.items())), redirects=len(contents.redirects))
 
@@ -93,13 +98,24 @@ class _Export:
             raise nothing_readable(self._done.problems)
         if self._wanted.hosting:
             self._write_hosting()
-        self._write_manifest()
         plan = self._contents.plan
         if plan is not None:
             start = self._site.destination(plan.url, Use.PAGE)
             is_there = start.kind is Kind.FILE and start.path not in self._unread
             self._done.start = start.path if is_there else None
+            if self._wanted.start_page is not None and self._done.start != NAMES[0]:
+                self._write_start_page(plan.url, self._wanted.start_page)
+        self._write_manifest()
         return self._done
+
+    def _write_start_page(self, url: str, language: str) -> None:
+        found = ((self._site.paths[each.name], each.mime) for each in self._contents.files)
+        files = FileList((path, mime) for path, mime in found if path not in self._unread)
+        path = self._site.free_path(NAMES)
+        content = start_page(url, self._done.start, files, language)
+        self._target.add(path, io.BytesIO(content), _FIRST)
+        self._added.append(path)
+        self._done.start = self._done.start or path
 
     def _write(self, entry: Entry) -> None:
         record, path = entry.record, self._site.paths[entry.name]
@@ -155,6 +171,7 @@ class _Export:
         for name, content in sorted(files.items()):
             self._target.add(name, io.BytesIO(content), _FIRST)
             self._done.hosting.append(name)
+            self._added.append(name)
 
     @cached_property
     def _uris(self) -> dict[str, str]:
@@ -173,7 +190,7 @@ class _Export:
     def _write_manifest(self) -> None:
         home = None if self._contents.plan is None else urlsplit(self._contents.plan.url)
         base = f"{home.scheme}://{home.netloc}/" if home is not None and self._wanted.rewrite else None
-        header = ManifestHeader(base, tuple(self._done.hosting), dict(self._contents.substitutes))
+        header = ManifestHeader(base, tuple(self._added), dict(self._contents.substitutes))
         with self._manifest.finish(header) as body:
             self._target.add(MANIFEST, body, _FIRST)
 

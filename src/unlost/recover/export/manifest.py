@@ -54,8 +54,9 @@ class ManifestEntry:
 class ManifestHeader:
     """What a manifest says of the whole export.
 
-    base: the URL of its top folder; None if there is a folder for each host. hosting: files for web servers, which are
-    no part of the site. substitutes: URLs that no archive has, and those with another query whose captures are used.
+    base: the URL of its top folder; None if there is a folder for each host. hosting: files for web servers, and a
+    start page that was added, which are no part of the site. substitutes: URLs that no archive has, and those with
+    another query whose captures are used.
     """
 
     base: str | None

@@ -82,6 +82,10 @@ class SiteMap:
             self.renamed.update(wish.reasons)
         return wishes
 
+    def free_path(self, names: tuple[str, ...]) -> str:
+        """Return the first of several paths that no file or folder of the site has; a variation if all are taken."""
+        return self._places.would_be(Wish("", names, names[0]))
+
     def destination(self, uri: str, use: Use) -> Destination:
         """Return where a link leads: through redirects and other spellings, to a file if there is one.
 

@@ -16,6 +16,7 @@ from sqlalchemy.engine import URL, make_url
 from unlost.clock import Clock, SystemClock
 from unlost.errors import DatabaseError, InputError, UsageError
 from unlost.service.jobs import migrations
+from unlost.transactions import locked_file
 
 T = TypeVar("T")
 
@@ -192,7 +193,12 @@ def _sqlite(address: URL, retry: float, *, is_durable: bool) -> Engine:
     def prepared(connection: sqlite3.Connection, _: Any) -> None:  # noqa: ANN401  what SQLAlchemy passes
         # Python would begin transactions by itself, later than they must, and of the wrong kind.
         connection.isolation_level = None
-        connection.execute("PRAGMA journal_mode = WAL")
+        try:
+            # SQLite does not wait for locks while a file changes to WAL, so processes open it one after the other.
+            with locked_file(Path(f"{address.database}.lock")):
+                connection.execute("PRAGMA journal_mode = WAL")
+        except OSError as error:
+            raise sqlite3.OperationalError(error.strerror) from error
         connection.execute("PRAGMA secure_delete = ON")  # names and mail addresses that are removed are no more
         connection.execute(f"PRAGMA synchronous = {'FULL' if is_durable else 'NORMAL'}")
         if is_durable:

@@ -12,7 +12,6 @@ import re
 import secrets
 import shutil
 import sqlite3
-import time
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,6 @@ CHECKPOINT = "checkpoint.sqlite"
 _WARCS = "warc"
 _NUMBER = re.compile(r"[0-9]{8,18}", re.ASCII)
 _GENERATION = re.compile(r"g([0-9]+)", re.ASCII)
-_USAGE_SECONDS = 60.0  # for which it is not counted again: there may be very many files
 _TRIES = 5  # files of a worker that still lives may get other names while they are copied
 
 
@@ -42,7 +40,6 @@ class JobFolders:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._usage: tuple[float, Usage] | None = None
 
     def of(self, number: int) -> Path:
         """Return the folder of a job."""
@@ -95,14 +92,15 @@ class JobFolders:
         """Return how many bytes the files of a job take; what has two names counts once."""
         return _size(self.of(number))
 
-    def usage(self) -> Usage:
-        """Return what the files of all jobs take, and how much room is left; as it was a minute ago at most."""
-        now = time.monotonic()
-        if self._usage is None or now - self._usage[0] > _USAGE_SECONDS:
-            self._root.mkdir(parents=True, exist_ok=True)
-            room = shutil.disk_usage(self._root)
-            self._usage = now, Usage(_size(self._root), room.free, room.total)
-        return self._usage[1]
+    def total_size(self) -> int:
+        """Return how many bytes the files of all jobs take."""
+        return _size(self._root)
+
+    def usage(self, used: int) -> Usage:
+        """Return the usage of the disk now. used: bytes of all jobs, as counted last."""
+        self._root.mkdir(parents=True, exist_ok=True)
+        room = shutil.disk_usage(self._root)
+        return Usage(used, room.free, room.total)
 
     def remove(self, number: int) -> None:
         """Remove everything of a job."""

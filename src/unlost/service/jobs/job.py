@@ -55,12 +55,16 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A file to pick up. form: `zip`, `tar.gz` or `wacz`. file: below the job's folder. sha256: in hex."""
+    """A file to pick up. form: `zip`, `tar.gz` or `wacz`. file: below the job's folder. sha256: in hex.
+
+    start: the path in it that shows the page that was ordered; empty for a WACZ, and for packages of earlier versions.
+    """
 
     form: str
     file: str
     size: int
     sha256: str
+    start: str = ""
 
 
 @dataclass(frozen=True, slots=True)

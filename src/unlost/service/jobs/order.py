@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
+from unicodedata import category
 
 from unlost import dates
 from unlost.archives.spelling import asked
@@ -11,6 +12,7 @@ from unlost.errors import DateError, UriError, UsageError
 from unlost.recover.plan import Plan, Policy
 from unlost.recover.scope import Scope
 from unlost.shown.language import LANGUAGES
+from unlost.uri.naming import name_of
 
 FORMS = ("zip", "tar.gz", "wacz")
 """What can be picked up; the first is that of people who say nothing."""
@@ -22,7 +24,8 @@ MAX_MAIL = 254
 """Characters of a mail address: what RFC 5321 leaves for it."""
 
 _MAX_ARCHIVES = 100
-# Narrower than what mail allows, on purpose: no quotes, comments, letters beyond ASCII, or anything a header acts on.
+# Narrower than what mail allows, on purpose: no quotes, comments, letters beyond ASCII before the @, or anything a
+# header acts on.
 _MAIL = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 _FIELDS = ("url", "mail", "name", "page", "archives", "at", "from", "to", "windows", "policy", "format", "language")
 
@@ -46,7 +49,7 @@ class Order:
     archives: tuple[str, ...] = ()
     first: str | None = None
     last: str | None = None
-    windows: bool = False
+    windows: bool = True
     policy: Policy = Policy.COMPLETE
     at: str | None = None
     form: str = "zip"
@@ -91,7 +94,7 @@ def order_of(values: object, known: Collection[str]) -> Order:
         _archives(values, known),
         first,
         last,
-        _switch(values, "windows"),
+        _switch(values, "windows", default=True),
         _policy(values, default),
         _date(values, "at", up=False),
         _choice(values, "format", FORMS),
@@ -126,14 +129,31 @@ def _url(values: Mapping[str, object]) -> str:
 
 
 def _mail(values: Mapping[str, object]) -> str:
-    mail = _text(values, "mail", MAX_MAIL)
+    mail = _ascii_mail(_text(values, "mail", MAX_MAIL))
     if not _MAIL.fullmatch(mail) or ".." in mail:
         raise UsageError("mail: expected your mail address, such as you@example.org")
     return mail
 
 
-def _switch(values: Mapping[str, object], name: str) -> bool:
-    found = values.get(name, False)
+def _ascii_mail(mail: str) -> str:
+    """Return a mail address with an international domain as ASCII, which every mail server takes.
+
+    >>> _ascii_mail("me@bücher.example"), _ascii_mail("me@b:ü"), _ascii_mail("mé@example.org")
+    ('me@xn--bcher-kva.example', 'me@b:ü', 'mé@example.org')
+    """
+    user, _, domain = mail.rpartition("@")
+    if domain.isascii() or not all(char in "-." or category(char)[0] in "LMN" for char in domain):
+        return mail
+    try:
+        # The first label keeps the name from losing a `www`.
+        name = name_of(f"http://mail.{domain}/")
+    except UriError:
+        return mail
+    return f"{user}@{name.partition('/')[0].removeprefix('mail.')}"
+
+
+def _switch(values: Mapping[str, object], name: str, *, default: bool = False) -> bool:
+    found = values.get(name, default)
     if not isinstance(found, bool):
         raise UsageError(f"{name}: expected true or false")
     return found

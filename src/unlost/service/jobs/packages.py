@@ -2,11 +2,12 @@
 
 import hashlib
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
-from unlost.errors import InputError
+from unlost.errors import InputError, SpaceError
 from unlost.recover.export.archive_files.wacz_target import write_wacz
-from unlost.recover.export.exporting import Wanted, export_site
+from unlost.recover.export.exporting import Listener, Wanted, export_site
 from unlost.recover.export.targets.opening import open_target
 from unlost.service.jobs.job import Package
 from unlost.service.jobs.order import FORMS
@@ -18,11 +19,12 @@ MEDIA_TYPES = {"zip": "application/zip", "tar.gz": "application/gzip", "wacz": "
 _FOLDER = "packages"
 
 
-def pack(recovery: Path, *, windows: bool) -> tuple[Package, ...]:
+def pack(recovery: Path, *, windows: bool, language: str, check: Callable[[], None]) -> tuple[Package, ...]:
     """Write all packages of a recovery beside it, and return them; none if nothing came back.
 
-    windows: whether the names of files are such as Windows takes. What an earlier attempt left is written anew.
-    Raises OSError for a full disk.
+    windows: whether the names of files are such as Windows takes. language: of the start page, where one is added.
+    What an earlier attempt left is overwritten. check: is called for each file, and raises SpaceError to end it.
+    Raises OSError for a full disk, SpaceError if `check` did; then no package is left.
     """
     folder = recovery / _FOLDER
     shutil.rmtree(folder, ignore_errors=True)
@@ -31,19 +33,34 @@ def pack(recovery: Path, *, windows: bool) -> tuple[Package, ...]:
     for form in FORMS:
         file = folder / f"site.{form}"
         try:
-            _write(recovery, file, windows=windows)
+            start = _write(recovery, file, check, windows=windows, language=language)
+        except SpaceError:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
         except InputError:  # nothing has come back
             continue
-        found.append(Package(form, f"{recovery.name}/{_FOLDER}/{file.name}", file.stat().st_size, _digest(file)))
+        size = file.stat().st_size
+        found.append(Package(form, f"{recovery.name}/{_FOLDER}/{file.name}", size, _digest(file), start))
     return tuple(found)
 
 
-def _write(recovery: Path, file: Path, *, windows: bool) -> None:
+class _Checked(Listener):
+    """Calls `check` for each file."""
+
+    def __init__(self, check: Callable[[], None]) -> None:
+        self._check = check
+
+    def on_file(self) -> None:
+        self._check()
+
+
+def _write(recovery: Path, file: Path, check: Callable[[], None], *, windows: bool, language: str) -> str:
+    """Write a package; return the path of its start page, which is empty for a WACZ."""
     if file.name.endswith(".wacz"):
-        write_wacz(recovery, file)
-        return
+        write_wacz(recovery, file, on_progress=lambda *_: check())
+        return ""
     with open_target(file) as target:
-        export_site(recovery, target, Wanted(windows=windows))
+        return export_site(recovery, target, Wanted(windows=windows, start_page=language), _Checked(check)).start or ""
 
 
 def _digest(file: Path) -> str:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from hashlib import sha256
+from ipaddress import IPv6Address, ip_address
 from typing import Any
 
 from sqlalchemy import Connection, and_, delete, func, insert, or_, select
@@ -20,6 +21,9 @@ KNOWN, KNOWN_SECONDS = "login-known", 90 * _DAY
 """The kind of a note that an administrator's password was right from somewhere, and for how long that is remembered."""
 _NAME = "limits"
 _MOST = 1 << 40  # of anything
+_PRIVATE = (
+    ".localhost", ".local", ".localdomain", ".internal", ".intranet", ".private", ".corp", ".home", ".lan", ".home.arpa"
+)  # fmt: skip
 _PORT = re.compile(r":[0-9]+$", re.ASCII)
 _DOMAIN = re.compile(r"(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?", re.ASCII)
 
@@ -80,11 +84,32 @@ def host_of(url: str) -> str:
         return ""
 
 
-class Rules:
-    """The rules in a database. They hold for all who take orders there, and all who do them."""
+def is_private(host: str) -> bool:
+    """Return whether a host, as `host_of` has it, is loopback or of a private network: no archive has its site.
 
-    def __init__(self, database: Database) -> None:
+    >>> [is_private(host) for host in ("localhost", "nas.local", "10.1.2.3", "[::1]", "[::ffff:127.0.0.1]")]
+    [True, True, True, True, True]
+    >>> [is_private(host) for host in ("example.com", "local.example.com", "93.184.216.34")]
+    [False, False, False]
+    """
+    try:
+        ip = ip_address(host.strip("[]"))
+    except ValueError:
+        return "." not in host or host.endswith(_PRIVATE)
+    inner = (ip.ipv4_mapped or ip.sixtofour) if isinstance(ip, IPv6Address) else None
+    found = inner or ip
+    return not found.is_global or found.is_multicast
+
+
+class Rules:
+    """The rules in a database. They hold for all who take orders there, and all who do them.
+
+    allows_private: whether sites of loopback and private hosts may be ordered.
+    """
+
+    def __init__(self, database: Database, *, allows_private: bool = False) -> None:
         self._database = database
+        self._allows_private = allows_private
 
     def limits(self) -> Limits:
         """Return how much may be ordered."""
@@ -135,10 +160,16 @@ class Rules:
 
     def check_host(self, connection: Connection, host: str) -> None:
         """Raise BlockedError for the host of a site that is not recovered."""
+        if self.refuses_private(host):
+            raise BlockedError("url: expected a public site, not a loopback or private host")
         parts = host.split(".")
         above = [".".join(parts[index:]) for index in range(len(parts))]
         if connection.execute(select(BLOCKED.c.domain).where(BLOCKED.c.domain.in_(above)).limit(1)).first():
             raise BlockedError("url: this site is not recovered here")
+
+    def refuses_private(self, host: str) -> bool:
+        """Return whether a host is private, and such hosts are refused."""
+        return not self._allows_private and is_private(host)
 
     def is_blocked(self, url: str) -> bool:
         """Return whether the site of an address is not recovered here."""

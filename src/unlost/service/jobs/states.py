@@ -61,6 +61,7 @@ def claim(job: Job, worker: str, now: float, seconds: float) -> Job:
         worker=worker,
         lease_until=now + seconds,
         for_worker=None,
+        message="",
     )
 
 
@@ -84,14 +85,24 @@ def beat(job: Job, generation: int, now: float, seconds: float, progress: Progre
 
 
 def give_back(
-    job: Job, generation: int, now: float, not_before: float = 0.0, rounds: int = 0, progress: Progress | None = None
+    job: Job,
+    generation: int,
+    now: float,
+    not_before: float = 0.0,
+    rounds: int = 0,
+    progress: Progress | None = None,
+    message: str = "",
 ) -> Job:
-    """Put a job back into the queue, at its old place: its worker ends, or archives want to be left alone."""
+    """Put a job back into the queue, at its old place: its worker ends, or archives want to be left alone.
+
+    message: why the job waits, for its owner.
+    """
     check_lease(job, generation)
     if job.is_retried:
         return _offered(job, now, not_before or now, rounds)
     back = _without_lease(_in_state(job, State.QUEUED, now))
-    return replace(back, not_before=not_before, rounds=rounds, crashes=0, progress=progress or job.progress)
+    progress = progress or job.progress
+    return replace(back, not_before=not_before, rounds=rounds, crashes=0, progress=progress, message=message)
 
 
 def finish(

@@ -10,6 +10,7 @@ from unlost._core import VERSION
 from unlost.errors import BusyError, JobError, UsageError
 from unlost.service.jobs import states, unsubscribed
 from unlost.service.jobs.database import Database
+from unlost.service.jobs.disk_space import SHORTAGES
 from unlost.service.jobs.job import UNFINISHED, Job, Progress, State
 from unlost.service.jobs.log import note_change
 from unlost.service.jobs.order import Order
@@ -41,14 +42,22 @@ class Jobs:
     """All jobs. Each method is one transaction; several processes may use the same database.
 
     terms: for how long jobs are kept. max_unfinished: orders of one mail address that have not ended.
+    allows_private: whether sites of loopback and private hosts may be ordered.
 
     Raises UsageError for a job that does not exist, JobError for what cannot be done with it, and as `Database` does.
     """
 
-    def __init__(self, database: Database, terms: Terms | None = None, max_unfinished: int = _MAX_UNFINISHED) -> None:
+    def __init__(
+        self,
+        database: Database,
+        terms: Terms | None = None,
+        max_unfinished: int = _MAX_UNFINISHED,
+        *,
+        allows_private: bool = False,
+    ) -> None:
         self.database = database
         self.terms = terms or Terms()
-        self.rules = Rules(database)
+        self.rules = Rules(database, allows_private=allows_private)
         self._pending = PendingOrders()
         self._max_unfinished = max_unfinished
 
@@ -358,6 +367,16 @@ class Jobs:
         with self.database.reading() as connection:
             found = connection.execute(select(JOBS.c.state, func.count()).group_by(JOBS.c.state)).all()
         return dict.fromkeys(State, 0) | {State(name): int(count) for name, count in found}
+
+    def note_shortage(self, shortage: str) -> None:
+        """Set the message of all queued jobs while there is too little disk space; remove it when there is enough."""
+        messages = ("", *SHORTAGES) if shortage else SHORTAGES
+        waiting = and_(JOBS.c.state == State.QUEUED.value, JOBS.c.message.in_(messages), JOBS.c.message != shortage)
+        with self.database.reading() as connection:  # workers call it often, and must not delay writers
+            if connection.execute(select(JOBS.c.number).where(waiting).limit(1)).first() is None:
+                return
+        with self.database.writing() as connection:
+            connection.execute(update(JOBS).where(waiting).values(message=shortage))
 
     # What time does to jobs
 

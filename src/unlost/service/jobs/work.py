@@ -15,7 +15,7 @@ from unlost.archives.archive import Archive
 from unlost.archives.asking.courier import Courier
 from unlost.archives.opening import open_repository
 from unlost.clock import Clock
-from unlost.errors import InputError, LeaseLostError, UnwrittenError, UsageError
+from unlost.errors import InputError, LeaseLostError, SpaceError, UnwrittenError, UsageError
 from unlost.recover.recovery import Recovery
 from unlost.recover.report.figures import figures_of
 from unlost.recover.report.objects import summary_object
@@ -25,6 +25,7 @@ from unlost.recover.state.state import State as RecoveryState
 from unlost.recover.warcs import Warcs
 from unlost.service.jobs import states
 from unlost.service.jobs.bound import Bound
+from unlost.service.jobs.disk_space import DiskSpace
 from unlost.service.jobs.folders import JobFolders, checkpoint
 from unlost.service.jobs.job import Job, Progress, Stage
 from unlost.service.jobs.keeping import LeaseKeeper
@@ -50,7 +51,8 @@ class Tools:
     """What jobs are done with.
 
     archives: those that are on, or may be named, by id. courier: makes one that keeps the limits of all workers.
-    lease: seconds. pause: seconds between two rounds of a recovery, where archives failed.
+    lease: seconds. pause: seconds between two rounds of a recovery, where archives failed. space: of the disk that the
+        folders are on; None if it is unlimited.
     """
 
     jobs: Jobs
@@ -60,6 +62,7 @@ class Tools:
     clock: Clock
     lease: float = 60.0
     pause: float = 600.0
+    space: DiskSpace | None = None
 
 
 class _UnknownArchiveError(UsageError):
@@ -106,7 +109,8 @@ class Work:
             # A full disk is not the job's fault: it waits for its turn again, and for room.
             _log.error("job %s: %s", self._job.number, error, extra=self._about())
             later = self._tools.clock.now() + self._tools.pause
-            await self._told(partial(self._given_back, later, self._job.rounds))
+            message = str(error) if isinstance(error, SpaceError) else ""
+            await self._told(partial(self._given_back, later, self._job.rounds, message=message))
         except (InputError, UsageError) as error:
             # Only the log says what exactly: the message may have paths of files.
             _log.error("job %s: %s", self._job.number, error, extra=self._about())
@@ -117,11 +121,14 @@ class Work:
         """Work; return what is to become of the job."""
         job = self._job
         generation = job.generation
+        self._check_space()
         folder = await asyncio.to_thread(self._tools.folders.begin, job.number, generation)
         message, retry_at, rounds = "", 0.0, 0
         if job.progress.stage is Stage.RECOVERING or not (folder / NAME).exists():
             result = await self._recovered(folder, keeper)
             await asyncio.to_thread(checkpoint, folder)
+            if self._bound is not None and self._bound.shortage:
+                raise SpaceError(self._bound.shortage)
             again, rounds = self._when_again(result), self._rounds()
             if again is not None and not self._is_enough_to_offer(result):
                 return partial(self._given_back, again, rounds)
@@ -131,21 +138,28 @@ class Work:
             retry_at, rounds = (0.0, 0) if again is None else (again, rounds)
             # It is told with the next beat: whoever takes over before that has little to do again.
             keeper.progress = replace(self._progress, stage=Stage.PACKING)
-        packages = await asyncio.to_thread(pack, folder, windows=job.order.windows)
+        packages = await asyncio.to_thread(
+            pack, folder, windows=job.order.windows, language=job.order.language, check=self._check_space
+        )
         figures = await asyncio.to_thread(_figures, folder)
         progress = self._progress
         return lambda found, now: states.finish(
             found, generation, now, packages, figures, message, progress, retry_at, rounds
         )
 
-    def _given_back(self, again: float, rounds: int, job: Job, now: float) -> Job:
-        return states.give_back(job, self._job.generation, now, again, rounds, self._progress)
+    def _given_back(self, again: float, rounds: int, job: Job, now: float, *, message: str = "") -> Job:
+        return states.give_back(job, self._job.generation, now, again, rounds, self._progress, message)
+
+    def _check_space(self) -> None:
+        """Raise SpaceError if there is too little disk space to start or continue."""
+        if self._tools.space is not None and (shortage := self._tools.space.shortage()):
+            raise SpaceError(shortage)
 
     async def _recovered(self, folder: Path, keeper: LeaseKeeper) -> Result:
         tools, order = self._tools, self._job.order
         limits = await asyncio.to_thread(tools.jobs.rules.limits)
         worked = await asyncio.to_thread(seconds_worked, tools.jobs.database, self._job.number)
-        self._bound = bound = Bound(folder / "warc", limits, worked)
+        self._bound = bound = Bound(folder / "warc", limits, worked, tools.space)
         with (
             RecoveryState(folder) as state,
             closing(Warcs(folder / "warc", tools.clock, f"unlost/{VERSION}")) as warcs,

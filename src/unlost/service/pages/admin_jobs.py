@@ -70,7 +70,7 @@ class AdminJobs:
             found = await desk.do(desk.jobs.listed, each, _SHOWN, after)
             lists.append((each, found, _next(found, each, after)))
         workers = await desk.do(desk.jobs.workers)
-        usage = await desk.do(desk.folders.usage)
+        usage = await desk.do(desk.space.usage)
         return self._looks.page(
             request, "admin/jobs.html", session=session.secret, who=session.name, tab="jobs", counts=counts,
             lists=lists, workers=workers, usage=usage, asked=asked, after=after,

@@ -51,7 +51,7 @@ class Looks:
         t = strings_for(request)
         visitor, is_new = self._forms.visitor(request)
         text = self._templates.get_template(template).render(
-            **page.frame(request.url.path, t),
+            **page.frame(request.url.path, t, request.url.query),
             token=self._forms.token(visitor, session),
             is_admin=bool(session),
             **context,

@@ -14,6 +14,7 @@ from unlost.errors import BusyError, InputError, NotKeptError, UsageError
 from unlost.service.address import page_in
 from unlost.service.jobs.order import FORMS, order_of
 from unlost.service.jobs.rows import customer_of
+from unlost.service.jobs.rules import host_of
 from unlost.service.jobs_desk import Desk
 from unlost.service.pages.catalogue import strings_for
 from unlost.service.pages.forms import Forms, Values
@@ -124,8 +125,12 @@ class Ordering:
     async def _faults(self, sent: Mapping[str, object]) -> dict[str, str]:
         """Return what is wrong, by field, as the names of texts."""
         faults = faults_of(sent, self._desk.archives)
-        if "url" not in faults and await self._desk.do(self._desk.jobs.rules.is_blocked, asked(str(sent["url"]))):
-            faults["url"] = "blocked"
+        if "url" not in faults:
+            rules, url = self._desk.jobs.rules, asked(str(sent["url"]))
+            if rules.refuses_private(host_of(url)):
+                faults["url"] = "private"
+            elif await self._desk.do(rules.is_blocked, url):
+                faults["url"] = "blocked"
         customer = customer_of(str(sent["mail"]))
         if "mail" not in faults and await self._desk.do(self._desk.jobs.is_unsubscribed, customer):
             faults["mail"] = "stopped"

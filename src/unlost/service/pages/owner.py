@@ -13,6 +13,7 @@ from unlost.recover.report.figures import figures_of
 from unlost.recover.report.page import report_page
 from unlost.recover.state.reading import StateReading
 from unlost.service.jobs import states
+from unlost.service.jobs.disk_space import FULL, LOW_SPACE
 from unlost.service.jobs.job import UNFINISHED, Job, State
 from unlost.service.jobs.packages import FORMS
 from unlost.service.jobs.rules import host_of
@@ -29,6 +30,7 @@ _REPORT_POLICY = (
 )
 """Of the report, which has its style in itself, and no script."""
 _LIVING_SECONDS = 120.0  # since a worker was last heard of; they say three times a minute that they are there
+_SHORTAGES = {LOW_SPACE: "low_space", FULL: "full"}  # the names of texts
 _STEPS = (State.PENDING, State.QUEUED, State.PROCESSING, State.COMPLETE)
 
 
@@ -110,6 +112,7 @@ class Owner:
             "api": f"/api/jobs/{key}",
             "packages": list(dict.fromkeys(wanted)),
             "until": desk.jobs.terms.until(replace(job, state=State.COMPLETE) if job.is_offered else job),
+            "shortage": _SHORTAGES.get(job.message),
             "is_live": job.state in UNFINISHED,
             "step": _STEPS.index(State.COMPLETE)
             if job.is_offered

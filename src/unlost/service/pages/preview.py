@@ -18,6 +18,7 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from unlost.aggregate.places import Places
+from unlost.recover.export.local_address import address_of
 from unlost.service.asked import terms_of
 from unlost.service.jobs_desk import Desk
 from unlost.service.pages.catalogue import strings_for
@@ -86,13 +87,17 @@ class Preview:
         place = (
             f"{terms_of(request.scope, self._places).places.base}/preview/{key}/"  # a key that is one: plain letters
         )
+        if not path and package.start:
+            return RedirectResponse(f"/preview/{key}/{address_of(package.start)}", 307, self._headers(place))
         file = self._desk.folders.of(job.number) / package.file
         found = await self._desk.do(self._packages.entry, file, path)
         if found is None:
             return self._gone(request)
         name, entry = found
         if name != path and path and not path.endswith("/"):
-            return RedirectResponse(f"/preview/{key}/{name}", 307, self._headers(place))  # so that links fit
+            return RedirectResponse(
+                f"/preview/{key}/{address_of(name)}", 307, self._headers(place)
+            )  # so that links fit
         kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
         headers = {**self._headers(place), "content-type": kind, "content-length": str(entry.file_size)}
         return StreamingResponse(iterate_in_threadpool(pieces(file, entry)), headers=headers)

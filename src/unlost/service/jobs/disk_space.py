@@ -1,0 +1,69 @@
+"""The disk space that jobs may use: a floor of free space, and a bound on the size of all jobs together."""
+
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+
+from unlost.service.jobs.folders import JobFolders, Usage
+
+LOW_SPACE = "too little disk space is free on this service: the job waits until there is more"
+FULL = "all jobs together have reached the size limit of this service: the job waits until others are removed"
+SHORTAGES = (LOW_SPACE, FULL)
+"""Messages of jobs that wait for disk space."""
+
+_MEGABYTE = 1_000_000
+_PAUSE_RATIO = 50  # pause between two counts, as a multiple of the time that a count took
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceLimits:
+    """Limits in bytes; 0 disables a limit.
+
+    min_free: below this much free space, no job starts or continues. max_total: size of all jobs together.
+    """
+
+    min_free: int = 1_000 * _MEGABYTE
+    max_total: int = 200_000 * _MEGABYTE
+
+    @classmethod
+    def of_megabytes(cls, min_free: int, max_total: int) -> "SpaceLimits":
+        """Return limits that are given in megabytes."""
+        return cls(min_free * _MEGABYTE, max_total * _MEGABYTE)
+
+
+class DiskSpace:
+    """Compares the disk of the job folders with the limits. Threads may share it."""
+
+    def __init__(self, folders: JobFolders, limits: SpaceLimits | None = None) -> None:
+        self._folders = folders
+        self.limits = limits or SpaceLimits()
+        self._used = 0
+        self._next_count = float("-inf")
+
+    def usage(self) -> Usage:
+        """Return how much is used and free. Reads all folders, unless they were read a short time ago."""
+        begun = time.monotonic()
+        if begun >= self._next_count:
+            self._used = self._folders.total_size()
+            ended = time.monotonic()
+            self._next_count = ended + _PAUSE_RATIO * (ended - begun)
+        return self._folders.usage(self._used)
+
+    def count(self) -> str:
+        """Read the size of all jobs, then return as `shortage` does."""
+        with suppress(OSError):
+            self.usage()
+        return self.shortage()
+
+    def shortage(self) -> str:
+        """Return why no job may start or continue, one of `SHORTAGES`; empty if jobs may.
+
+        Fast: takes the size of all jobs as it was counted last. A disk that cannot be read counts as large enough,
+        since an attempt to write to it reports the cause.
+        """
+        if self.limits.max_total and self._used >= self.limits.max_total:
+            return FULL
+        with suppress(OSError):
+            if self.limits.min_free and self._folders.usage(self._used).free < self.limits.min_free:
+                return LOW_SPACE
+        return ""

@@ -1,0 +1,145 @@
+"""No job starts or continues without disk space for it: it waits, says so, and continues when there is enough."""
+
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.recover.export.made import ROOT, Copy, recovered
+from tests.recover.village import Village, running, village
+from tests.service.jobs.serving import ORDER, serving
+from tests.service.jobs.workers import Hold, Place, check, place
+from tests.service.test_metrics import samples
+from tests.waiting import wait_until
+from unlost.errors import SpaceError
+from unlost.service.jobs.bound import Bound
+from unlost.service.jobs.disk_space import FULL, LOW_SPACE, DiskSpace, SpaceLimits
+from unlost.service.jobs.folders import JobFolders
+from unlost.service.jobs.job import State
+from unlost.service.jobs.packages import pack
+from unlost.service.jobs.rules import Limits
+
+TOO_MUCH = 10**9  # megabytes that no disk has
+BALLAST = b"\0" * 2_000_000
+
+
+@pytest.fixture(scope="module")
+def lost() -> Iterator[Village]:
+    """Run the archives of a small site."""
+    with running(village()) as found:
+        yield found
+
+
+@pytest.fixture
+def jobs(url: str, lost: Village, tmp_path: Path) -> Iterator[Place]:
+    """Have a place for jobs."""
+    lost.watch = None
+    with place(tmp_path, url, lost.registry(tmp_path)) as found:
+        yield found
+
+
+def space_of(folder: Path, min_free: int = 0, max_total: int = 0) -> DiskSpace:
+    """Return the disk space of a folder, with limits in megabytes."""
+    return DiskSpace(JobFolders(folder), SpaceLimits.of_megabytes(min_free, max_total))
+
+
+def test_limits(tmp_path: Path) -> None:
+    """Free space below the floor and a total above the bound are a shortage; 0 is no limit."""
+    (tmp_path / "00000001").mkdir()
+    (tmp_path / "00000001" / "ballast").write_bytes(BALLAST)
+    assert space_of(tmp_path).count() == ""
+    assert space_of(tmp_path, min_free=1, max_total=3).count() == ""
+    assert space_of(tmp_path, min_free=TOO_MUCH).shortage() == LOW_SPACE
+    full = space_of(tmp_path, max_total=2)
+    assert full.count() == full.shortage() == FULL
+    assert full.usage().used == len(BALLAST)
+    assert space_of(tmp_path / "new", min_free=1).count() == ""
+
+
+def test_a_recovery_stops(tmp_path: Path) -> None:
+    """A shortage ends it as a limit does, but is not the end of the job."""
+    bound = Bound(tmp_path, Limits(), space=space_of(tmp_path, min_free=TOO_MUCH))
+    assert (bound.is_over(), bound.shortage, bound.reached) == (True, LOW_SPACE, "")
+    assert not Bound(tmp_path, Limits(), space=space_of(tmp_path)).is_over()
+
+
+@pytest.mark.parametrize("allowed", range(3))
+def test_packing_stops(tmp_path: Path, allowed: int) -> None:
+    """No package is left, since each takes space; the next attempt makes all of them."""
+    folder = recovered(tmp_path / "g1", [Copy(ROOT, b"home"), Copy(f"{ROOT}a", b"a")])
+
+    def check_at(count: int) -> Callable[[], None]:
+        left = iter(range(count))
+
+        def check() -> None:
+            if next(left, None) is None:
+                raise SpaceError(LOW_SPACE)
+
+        return check
+
+    with pytest.raises(SpaceError):
+        pack(folder, windows=True, language="en", check=check_at(2 * allowed + 1))
+    assert not (folder / "packages").exists()
+    made = pack(folder, windows=True, language="en", check=check_at(1_000))
+    assert [each.form for each in made] == ["zip", "tar.gz", "wacz"]
+
+
+@pytest.mark.parametrize("url", ["sqlite", pytest.param("postgresql", marks=pytest.mark.long)], indirect=True)
+def test_no_job_starts(jobs: Place) -> None:
+    """Queued jobs say why they wait, also those that are ordered meanwhile, until there is space again."""
+    first = jobs.order()
+    with jobs.worker("cramped", "--min-free-space", str(TOO_MUCH)) as worker:
+        wait_until(lambda: jobs.jobs.get(first.number).message == LOW_SPACE)
+        second = jobs.order()
+        wait_until(lambda: jobs.jobs.get(second.number).message == LOW_SPACE)
+        assert {each.state for each in jobs.jobs.listed()} == {State.QUEUED}
+        assert sum(LOW_SPACE in line for line in worker.lines) == 1, "it is logged once"
+    with jobs.worker("spacious"):
+        for job in (first, second):
+            done = jobs.ended(job)
+            check(jobs, done)
+            assert (done.generation, done.message) == (1, "")
+
+
+@pytest.mark.parametrize("url", ["sqlite", pytest.param("postgresql", marks=pytest.mark.long)], indirect=True)
+def test_a_job_does_not_continue(jobs: Place, lost: Village) -> None:
+    """What is in progress when all jobs together are too large goes back into the queue, and nothing is lost."""
+    hold = Hold(lost, 6)
+    ballast = jobs.folder / "jobs" / "work" / "99999999"
+    with jobs.worker("worker", "--max-jobs-size", "2") as worker:
+        job = jobs.order()
+        hold.wait()
+        ballast.mkdir()
+        (ballast / "file").write_bytes(BALLAST)
+        wait_until(lambda: worker.says(FULL))
+        hold.release()
+        wait_until(lambda: jobs.jobs.get(job.number).state is State.QUEUED)
+        waiting = jobs.jobs.get(job.number)
+        assert (waiting.message, waiting.generation) == (FULL, 1)
+        (ballast / "file").unlink()
+        done = jobs.ended(job)
+        check(jobs, done)
+        assert (done.generation, done.message) == (2, "")
+
+
+def test_the_service_says_so(lost: Village, tmp_path: Path) -> None:
+    """In the health check, the metrics, and the page of the job in the language of its visitor."""
+    with serving(tmp_path, lost.registry(tmp_path), "--min-free-space", str(TOO_MUCH)) as service:
+        key = service.ask("POST", "/api/jobs", ORDER, is_admin=True).json["key"]
+        wait_until(lambda: service.status(key)["message"] == LOW_SPACE)
+        health = service.ask("GET", "/health")
+        assert (health.status, health.json) == (200, {"status": LOW_SPACE})
+        found = samples(service.ask("GET", "/metrics").body.decode())
+        assert found["unlost_disk_shortage"] == 1
+        assert found["unlost_disk_min_free_bytes"] == TOO_MUCH * 1_000_000
+        assert 0 < found["unlost_disk_free_bytes"] < TOO_MUCH * 1_000_000
+        assert found["unlost_job_files_max_bytes"] == 200_000_000_000
+        assert "too little disk space here" in service.ask("GET", f"/jobs/{key}").body.decode()
+        assert "zu wenig Speicherplatz" in service.ask("GET", f"/jobs/{key}?lang=de").body.decode()
+    with serving(tmp_path, lost.registry(tmp_path)) as service:
+        assert service.ended(key)["state"] == "complete"
+        assert service.ask("GET", "/health").json == {"status": "ok"}
+        packed = tmp_path / "site.zip"
+        packed.write_bytes(service.ask("GET", f"/api/jobs/{key}/package/zip").body)
+        assert zipfile.is_zipfile(packed)
