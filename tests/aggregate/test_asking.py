@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.aggregate.stubs import Archives, an_archive, copies, hang, outcomes, timemap, until
+from tests.aggregate.stubs import Archives, aggregator, an_archive, copies, hang, outcomes, timemap, until
 from tests.archives.asking.asking import HASTY
 from tests.archives.clients.sites import response
 from tests.archives.collected import a_courier
+from tests.archives.stubs import reply
 from tests.neighbours import common_crawl, pywb
 from tests.neighbours.faults import Talk, faulty
 from tests.virtual_clock import VirtualClock
@@ -23,7 +24,7 @@ from unlost.aggregate.wish import Wish
 from unlost.archives.archive import Archive, Kind
 from unlost.archives.asking.addresses import AddressInfo
 from unlost.archives.asking.pool import NoConnectionError
-from unlost.archives.asking.question import Asks, Question
+from unlost.archives.asking.question import Asks, Question, Reply
 from unlost.errors import FailedError, InputError, UnsupportedError, UsageError
 from unlost.formats.capture import Capture
 
@@ -192,6 +193,50 @@ def test_what_cannot_be_read_is_told() -> None:
         assert found.report.message.startswith("2 parts of its list could not be read (")
         clean = await asked(an_archive("a"), Archives(a=DATES))
         assert clean.report.message == ""
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"\n",
+        b"Not found",
+        b'<http://a.example/license>; rel="license"',
+        f'<{PAGE}>; rel="original",\n<http://a.example/1>; rel="memento"; datetime="soon"'.encode(),
+        f'<{PAGE}>; rel="original",\n<http://a.example/20140210000001/>; rel="memento; datetime="x"'.encode(),
+        f'<{PAGE}>; rel="original",\n<javascript:x>; rel="memento"; datetime="2014-02-10T00:00:01Z"'.encode(),
+    ],
+)
+def test_a_timemap_of_which_nothing_can_be_read_is_malformed(body: bytes) -> None:
+    """The archive failed: it is not a miss, and no result without mementos is cached."""
+
+    async def work() -> None:
+        async with aggregator(Archives(a=body)) as it:
+            found = await it.find(PAGE)
+            assert outcomes(found) == {"a": "malformed"}
+            assert "link-format" in found.reports[0].message
+            assert it.kept(PAGE) is None
+            assert it.breakers.conditions()["a"].failures == 1
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        reply("http://a.example/", f'<{PAGE}>; rel="original"'.encode()),
+        reply("http://a.example/", b"", Content_Type="application/link-format; charset=utf-8"),
+        reply("http://a.example/", b"", 404),
+    ],
+)
+def test_a_timemap_without_mementos_is_a_miss(answer: Reply) -> None:
+    """Also an empty body, if it is declared as link-format."""
+
+    async def work() -> None:
+        found = await asked(an_archive("a"), Archives(a=answer))
+        assert (found.report.outcome, found.report.message) == ("miss", "")
 
     asyncio.run(work())
 

@@ -8,7 +8,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from unlost import uri as addresses
 from unlost.archives.archive import Archive, Work
-from unlost.archives.asking.question import Asks, Question
+from unlost.archives.asking.question import Asks, Question, Reply
 from unlost.archives.clients.cdx_query import ROWS_AT_ONCE
 from unlost.archives.clients.recent import Recent
 from unlost.archives.clients.statuses import holds_something, names_exclusion
@@ -55,7 +55,7 @@ class TimeMaps:
         """Yield the captures of a page, each once.
 
         first: the address of the TimeMap, if it is not the one of the registry.
-        Raises FailedError of kind `malformed` for what is no TimeMap, ListCutError at the end if pages were left out.
+        Raises FailedError of kind `malformed` if none can be read, ListCutError at the end if pages were left out.
         """
 
         def read(body: bytes, _: str, found: Problems, name: str) -> TimeMap:
@@ -81,7 +81,7 @@ class TimeMaps:
 
         Whatever is raised, now or by whoever cancels this, does not touch what was yielded: those copies are there.
         first: the address of the TimeMap, if it is not the one of the registry.
-        Raises FailedError of kind `malformed` for what is no TimeMap, ListCutError at the end if pages were left out,
+        Raises FailedError of kind `malformed` if none can be read, ListCutError at the end if pages were left out,
         or copies that are more than `MAX_BYTES`.
         """
 
@@ -126,12 +126,10 @@ class TimeMaps:
                 told = read(reply.body.read(), reply.url, found, name)
             else:
                 told = await asyncio.to_thread(lambda: read(reply.body.read(), reply.url, found, name))
-            tells_something = told.original or told.itself or told.timegate or told.timemaps or told.mementos
-            if not tells_something and names_exclusion(reply):
+            if not _is_timemap(told) and names_exclusion(reply):
                 raise ExcludedError(f"{self.archive.name} does not show it", self.archive.id)
-        if found.counts.get("html") or (found.total and not tells_something):
-            said = "HTML" if found.counts.get("html") else "other text"
-            raise FailedError(f"expected a TimeMap in link-format, found {said}", self.archive.id, "malformed")
+        if reason := _unreadable(reply, told, found):
+            raise FailedError(f"expected a TimeMap in link-format, found {reason}", self.archive.id, "malformed")
         for kind, first in found.first.items():
             self.problems.add(first, found.counts[kind])
         return _Page(reply.url, told, is_cut="too-large" in found.counts)
@@ -205,6 +203,30 @@ def _further(told: TimeMap | Listing) -> list[ListLink]:
         and (link.start, link.until) != own
         and (link.type or MEDIA_TYPE).partition(";")[0].strip().lower() == MEDIA_TYPE
     ]
+
+
+def _is_timemap(told: TimeMap | Listing) -> bool:
+    """Return whether any link of a TimeMap was read."""
+    return bool(told.original or told.itself or told.timegate or told.timemaps or told.mementos)
+
+
+def _unreadable(reply: Reply, told: TimeMap | Listing, found: Problems) -> str:
+    """Return why no list of mementos could be read; nothing if one was.
+
+    A TimeMap without mementos is readable: the archive has none. It is not if entries were left out, which may have
+    been mementos. An empty body is a TimeMap only if the archive declares it as one.
+    """
+    if "html" in found.counts:
+        return "HTML"
+    if told.mementos or _further(told):
+        return ""
+    if found.total:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in found.counts.items())
+        return f"no readable memento ({kinds})" if _is_timemap(told) else "other text"
+    if _is_timemap(told):
+        return ""
+    declared = (reply.header("content-type") or "").partition(";")[0].strip().lower()
+    return "" if declared == MEDIA_TYPE and not told.others else "no link of a TimeMap"
 
 
 def _place(address: str) -> str:
