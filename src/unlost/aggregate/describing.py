@@ -56,7 +56,7 @@ def _relations(found: Found, place: int) -> dict[int, list[str]]:
     count = len(found.mementos)
     if not 0 <= place < count:
         raise IndexError("no copy at that place")
-    told = {"first": 0, "last": count - 1, "closest": place, "next": place + 1, "prev": place - 1}
+    told = {"first": 0, "last": found.last_place, "closest": place, "next": place + 1, "prev": place - 1}
     there = {word: each for word, each in told.items() if 0 <= each < count}
     order = dict.fromkeys([place, *there.values()])
     return {each: [word for word, at in there.items() if at == each] for each in order}

@@ -5,9 +5,12 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Protocol
 
+from unlost import dates
 from unlost.aggregate.report import Report
 from unlost.aggregate.wish import Freshness, Wish
 from unlost.formats.mementos import Mementos
+
+_FUTURE_SECONDS = 86_400.0  # after the archives were queried: clocks and time zones of archives differ
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,7 @@ class Found:
     until: float
     from_cache: bool = False
     _digest: str | None = field(default=None, init=False, repr=False, compare=False)
+    _present: tuple[int, str] | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def digest(self) -> str:
@@ -42,6 +46,34 @@ class Found:
             # It is found out once, for an answer that is kept is given often.
             object.__setattr__(self, "_digest", sha256(text + b"\n" + self.mementos.packed()).hexdigest()[:32])
         return self._digest or ""
+
+    @property
+    def last_place(self) -> int:
+        """The index of the last memento; -1 without mementos.
+
+        Mementos dated more than a day in the future do not count, unless there are no others: their dates are wrong.
+        """
+        present, _ = self._present_mementos()
+        return (present or len(self.mementos)) - 1
+
+    def closest(self, date: str | None) -> int | None:
+        """Return the index of the memento closest to a date; without a date, of the last. None without mementos.
+
+        date: 14 digits. A memento dated in the future is returned only if the date is in the future, too.
+        """
+        if not date or not len(self.mementos):
+            return self.last_place if len(self.mementos) else None
+        place = self.mementos.closest(date)
+        if place is not None and place > self.last_place and date <= self._present_mementos()[1]:
+            return self.last_place
+        return place
+
+    def _present_mementos(self) -> tuple[int, str]:
+        """Return how many mementos are not dated in the future, and when the future begins."""
+        if self._present is None:
+            future = dates.from_epoch(str(int(self.made + _FUTURE_SECONDS)))
+            object.__setattr__(self, "_present", (self.mementos.until(future), future))
+        return self._present or (0, "")
 
     @property
     def failures(self) -> tuple[Report, ...]:

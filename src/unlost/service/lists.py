@@ -95,7 +95,7 @@ class Lists:
         return self._body(form, terms, found, lambda: summary_json(found, terms.places))
 
     def _memento(self, asked: Asked, terms: Terms, found: Found) -> Answer:
-        place = found.mementos.closest(asked.date)
+        place = found.closest(asked.date)
         if place is None:
             return self.missing(found)
         if not asked.form:
@@ -104,8 +104,8 @@ class Lists:
         return self._body(form, terms, found, lambda: description(found, place, terms.places, _format(asked)))
 
     def _timegate(self, asked: Asked, terms: Terms, found: Found) -> Answer:
-        place = found.mementos.closest(asked.date) if asked.date else len(found.mementos) - 1
-        if place is None or place < 0:
+        place = found.closest(asked.date)
+        if place is None:
             return self.missing(found, VARY)
         return self._redirect(place, terms, found, VARY)
 
