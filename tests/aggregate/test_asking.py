@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import zlib
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -237,6 +238,71 @@ def test_a_timemap_without_mementos_is_a_miss(answer: Reply) -> None:
     async def work() -> None:
         found = await asked(an_archive("a"), Archives(a=answer))
         assert (found.report.outcome, found.report.message) == ("miss", "")
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize(
+    ("end", "ended"),
+    [
+        ("reset", "reset"),
+        ("close", "reset"),
+        ("hang", "timeout"),
+        ("large", "too-large"),
+        ("damaged", "malformed"),
+        ("coded", "reset"),
+    ],
+)
+def test_what_was_received_of_a_broken_timemap_is_listed(end: str, ended: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All mementos before the break are there, none is made up from half an entry, and the list is incomplete."""
+    moments = [f"{year}0210000001" for year in range(1996, 2016)]
+    body = timemap("a", moments)
+    cut = body.index(b"/20150210000001/") + 12
+    monkeypatch.setattr("unlost.archives.clients.timemaps.MAX_PAGE_BYTES", cut if end == "large" else 1 << 20)
+
+    async def broken(talk: Talk) -> None:
+        sent, coding = body[:cut], ""
+        if end in ("damaged", "coded"):
+            sent, coding = zlib.compress(body, wbits=31)[:-40], "content-encoding: gzip\r\n"
+        elif end == "large":
+            sent = body
+        length = {"large": len(body), "damaged": len(sent)}.get(end, 100_000)
+        await talk.say(f"HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n{coding}\r\n".encode(), sent)
+        if end == "hang":
+            await talk.gone()
+        elif end == "reset":
+            await asyncio.sleep(0.05)  # a reset discards what is not yet read
+            await talk.reset()
+        elif end != "large":
+            talk.writer.close()
+
+    async def work() -> None:
+        async with a_courier(retries=0) as courier, faulty(broken) as server:
+            found = await asked(an_archive("a", timemap=f"{server.url}/"), courier, 0.5 if end == "hang" else 10.0)
+        listed = [row.datetime for row in found.mementos]
+        assert listed == moments[: len(listed)]
+        assert len(listed) >= (5 if end in ("damaged", "coded") else 19)
+        assert len(listed) < len(moments)
+        assert (found.report.outcome, found.ended) == ("incomplete", ended)
+        assert found.report.message
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("end", ["reset", "hang"])
+def test_a_broken_body_without_a_memento_is_what_broke_it(end: str) -> None:
+    """It is neither a miss nor malformed."""
+
+    async def broken(talk: Talk) -> None:
+        await talk.say(b'HTTP/1.1 200 OK\r\ncontent-length: 9999\r\n\r\n<http://example.com/>; rel="original",\n<htt')
+        if end == "hang":
+            await talk.gone()
+        talk.writer.close()
+
+    async def work() -> None:
+        async with a_courier(retries=0) as courier, faulty(broken) as server:
+            found = await asked(an_archive("a", timemap=f"{server.url}/"), courier, 0.5 if end == "hang" else 10.0)
+        assert found.report.outcome == found.ended == {"hang": "timeout"}.get(end, end)
 
     asyncio.run(work())
 
