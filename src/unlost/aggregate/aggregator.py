@@ -104,7 +104,10 @@ class Aggregator:
 
         With a disk it is None, too, where nobody has looked there for `SEEN` seconds.
         """
-        return self.memory.get(uri, wish, math.inf if self.disk is None else SEEN)
+        unseen = math.inf if self.disk is None else SEEN
+        if wish.selects is None:
+            return self.memory.get(uri, wish, unseen)
+        return self.memory.get(uri, wish.for_all, unseen) or self.memory.get(uri, wish)
 
     async def find(self, uri: str, wish: Wish = Wish(), freshness: Freshness = Freshness()) -> Found:  # noqa: B008
         """Return the copies of a page, and what came of every archive, within the deadline.
@@ -138,18 +141,23 @@ class Aggregator:
         try:
             run.is_begun = True
             route = self._router.route(uri, wish)
-            found, is_whole = await self._rounds.ask(uri, route, until)
+            found, is_whole = await self._rounds.ask(uri, route, until, wish.selects)
         finally:
             self._places.release()
         lifetime = self._lifetimes.of(found, is_whole=is_whole)
         found = replace(found, until=found.made + lifetime)
-        if self.memory.put(wish, found) and self.disk is not None and lifetime >= _ON_DISK:
+        if not found.is_selection:
+            wish = wish.for_all
+        is_kept = self.memory.put(wish, found)
+        if is_kept and not found.is_selection and self.disk is not None and lifetime >= _ON_DISK:
             self.disk.put(wish, found)
         self._listeners.found(found)
         return found
 
     async def _newest(self, uri: str, wish: Wish) -> Found | None:
-        """Return what is kept, in memory or on disk."""
+        """Return what is kept, in memory or on disk; all mementos where one is to be selected."""
+        if wish.selects is not None:
+            return await self._newest(uri, wish.for_all) or self.memory.get(uri, wish)
         found = None if self.disk is None else await self.disk.get(uri, wish)
         own = self.memory.get(uri, wish)
         if found is not None and (own is None or own.made < found.made):

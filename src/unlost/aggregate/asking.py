@@ -8,10 +8,13 @@ from urllib.parse import quote
 
 from unlost.aggregate.report import Outcome, Report
 from unlost.aggregate.route import Choice
+from unlost.aggregate.wish import LAST
 from unlost.archives.archive import Archive, Kind
 from unlost.archives.asking.pool import NoConnectionError
 from unlost.archives.asking.question import Asks
+from unlost.archives.clients import timegates
 from unlost.archives.clients.timemaps import TimeMaps
+from unlost.archives.clients.urims import host_of
 from unlost.archives.opening import open_repository
 from unlost.clock import Clock
 from unlost.errors import (
@@ -65,11 +68,15 @@ _OUTCOMES: dict[str, upstream.Outcome] = {
 }
 
 
+_UNREACHED = ("refused", "dns", "unreachable", "proxy", "tls")
+
+
 class Asked(NamedTuple):
     """What came of asking one archive for one page.
 
     choice: why it was asked. time: when the answer, or the failure, was there, in seconds since 1970.
     endpoint: what was asked. mementos: the copies that it listed. report: the same in numbers and words.
+    known_ends: whether the first and the last of the mementos are the first and the last that it has.
     ended: the outcome, but where a list broke off (`incomplete`) what broke it off; `hit` for a list that the archive
         itself cuts, or of which it has no more to tell.
     """
@@ -81,6 +88,7 @@ class Asked(NamedTuple):
     mementos: Mementos
     report: Report
     ended: Outcome
+    known_ends: tuple[bool, bool] = (True, True)
 
 
 class Asker:
@@ -94,11 +102,12 @@ class Asker:
         self._clock = clock
         self._repositories: dict[str, Repository] = {}
 
-    async def ask(self, uri: str, choice: Choice, until: float) -> Asked:
+    async def ask(self, uri: str, choice: Choice, until: float, selects: str | None = None) -> Asked:
         """Return what an archive lists of a page, and what came of it. Raises nothing of what an archive can do.
 
         until: the deadline, by the time of the event loop. Whoever waits ends it then by cancelling its task, which is
             answered: one timer does for all archives. Cancelled earlier, it is cancelled.
+        selects: as in `Wish`. A TimeGate is queried for half of the time at most; if it fails, so is the TimeMap.
         What was listed before the deadline, or before a failure, is kept.
         """
         loop = asyncio.get_running_loop()
@@ -108,8 +117,12 @@ class Asker:
         ended: Outcome
         word: Outcome | None = None
         message = ""
+        known_ends: tuple[bool, bool] | None = None
         try:
-            await self._list(uri, choice.archive, heap)
+            if selects is not None and _has_timegate(choice.archive):
+                known_ends = await self._select(uri, choice.archive, selects, until, heap)
+            if known_ends is None:
+                await self._list(uri, choice.archive, heap)
         except (ArchiveError, InputError, OSError, UsageError) as error:
             word, message = outcome_of(error), str(error)[:_MESSAGE]
         except asyncio.CancelledError:
@@ -130,7 +143,28 @@ class Asker:
             message = "; ".join(filter(None, [message, *heap.left_out()]))
         took = round(1000 * (loop.time() - begun), 3)
         report = Report(choice.archive.id, choice.reason, outcome, count, took, message)
-        return Asked(uri, choice, self._clock.now(), endpoint_of(choice.archive), mementos, report, ended)
+        endpoint = endpoint_of(choice.archive) if known_ends is None else "timegate"
+        ends = known_ends or (True, True)
+        return Asked(uri, choice, self._clock.now(), endpoint, mementos, report, ended, ends)
+
+    async def _select(
+        self, uri: str, archive: Archive, selects: str, until: float, heap: "_Heap"
+    ) -> tuple[bool, bool] | None:
+        """Put what a TimeGate names on a heap; return which ends are among it. None if the TimeGate failed."""
+        now = asyncio.get_running_loop().time()
+        try:
+            async with asyncio.timeout_at(now + (until - now) / 2):
+                found = await timegates.select(archive, self._courier, uri, None if selects == LAST else selects)
+        except TimeoutError:
+            return None
+        except FailedError as error:
+            if error.kind in _UNREACHED and host_of(archive.timegate or "") == host_of(archive.timemap or ""):
+                raise  # nor would its TimeMap be
+            return None
+        if found is None:
+            return True, True
+        heap.take(found.mementos, found.mementos.size)
+        return found.knows_first, found.knows_last
 
     async def _list(self, uri: str, archive: Archive, heap: "_Heap") -> None:
         """Put everything that an archive lists of a page on a heap. Raises whatever keeps it from listing more."""
@@ -145,6 +179,11 @@ class Asker:
             repository = self._repositories[archive.id] = open_repository(archive, self._courier)
         captures = repository.captures(uri)
         await _listed(archive, cast("AsyncGenerator[Capture, None]", captures), heap)  # as all clients are
+
+
+def _has_timegate(archive: Archive) -> bool:
+    """Return whether the TimeGate of an archive is queried; that of archive.today is behind captchas."""
+    return archive.timegate is not None and archive.timemap is not None and archive.kind is not Kind.ARCHIVE_TODAY
 
 
 def endpoint_of(archive: Archive) -> upstream.Endpoint:

@@ -22,6 +22,8 @@ class Found:
         not, since their maps or hit rates say that they have nothing.
     made: when the archives had been asked, in seconds since 1970. until: until when it may be kept, the same.
     from_cache: whether nobody had to be asked.
+    is_selection: whether TimeGates were queried: then only those mementos are known that they named.
+    known_ends: whether the first and the last of `mementos` are the first and the last that the archives have.
     """
 
     uri: str
@@ -31,6 +33,8 @@ class Found:
     made: float
     until: float
     from_cache: bool = False
+    is_selection: bool = False
+    known_ends: tuple[bool, bool] = (True, True)
     _digest: str | None = field(default=None, init=False, repr=False, compare=False)
     _present: tuple[int, str] | None = field(default=None, init=False, repr=False, compare=False)
 

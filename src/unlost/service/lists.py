@@ -63,7 +63,8 @@ class Lists:
 
     def _lasting(self, found: Found, links: str = "") -> list[Header]:
         """Return the headers that are the same for as long as what was found is kept."""
-        headers: list[Header] = [(b"x-memento-count", b"%d" % len(found.mementos))]
+        is_counted = not found.is_selection or not len(found.mementos)  # a TimeGate does not say how many there are
+        headers: list[Header] = [(b"x-memento-count", b"%d" % len(found.mementos))] if is_counted else []
         if failed := found.failures:
             named = ", ".join(f"{report.archive}={report.outcome}" for report in failed[:_MAX_FAILED])
             headers.append((b"x-archives-failed", field_value(named)))
@@ -116,7 +117,8 @@ class Lists:
             answer = text_answer(302, target, (b"location", field_value(target)), *self._lasting(found, links))
             return answer.body, answer.headers
 
-        rendered = self._kept.rendered(found, terms.wish, f"{place} to", terms.places.base, render)
+        form = f"{place} to {found.mementos[place].datetime}" if found.is_selection else f"{place} to"
+        rendered = self._kept.rendered(found, terms.wish, form, terms.places.base, render)
         return Answer(302, rendered.body, [*rendered.headers, *self._passing(found), vary])
 
     def _body(self, form: str, terms: Terms, found: Found, render: Callable[[], bytes]) -> Answer:
