@@ -27,6 +27,7 @@ may not be asked now is told from one that is slow."""
 
 _TO_ANSWER = 0.03  # the share of a deadline that is left for merging and writing, so that the answer itself is in time
 _ON_DISK = 300.0  # seconds; what is kept for less is not worth writing
+_ON_DISK_MEMENTOS = 100_000  # of a page with more, writing would take several times the memory of the mementos
 
 SEEN = 60.0
 """Seconds for which an answer in memory is given before it is looked whether another process left a newer one on disk:
@@ -148,8 +149,8 @@ class Aggregator:
         found = replace(found, until=found.made + lifetime)
         if not found.is_selection:
             wish = wish.for_all
-        is_kept = self.memory.put(wish, found)
-        if is_kept and not found.is_selection and self.disk is not None and lifetime >= _ON_DISK:
+        is_for_disk = not found.is_selection and lifetime >= _ON_DISK and len(found.mementos) <= _ON_DISK_MEMENTOS
+        if self.memory.put(wish, found) and is_for_disk and self.disk is not None:
             self.disk.put(wish, found)
         self._listeners.found(found)
         return found

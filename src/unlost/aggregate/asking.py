@@ -35,9 +35,9 @@ from unlost.formats.problems import Problems
 if TYPE_CHECKING:
     from unlost.archives.repository import Repository
 
-MAX_BYTES = 1 << 26
-"""How much one archive may list of one page, by the characters of its addresses. The longest lists that are known, of a
-million copies, have some more than that; what is beyond is left out, and said to be."""
+MAX_BYTES = 1 << 27
+"""How much one archive may list of one page, by the memory that it takes: more than a million mementos. What is beyond
+is left out, and said to be."""
 
 NOTHING = Mementos()
 """No copies."""

@@ -10,6 +10,7 @@ from unlost.aggregate.report import Report
 from unlost.aggregate.wish import Freshness, Wish
 from unlost.formats.mementos import Mementos
 
+_PIECE_MEMENTOS = 20_000  # whose bytes are in memory at a time
 _FUTURE_SECONDS = 86_400.0  # after the archives were queried: clocks and time zones of archives differ
 
 
@@ -47,8 +48,11 @@ class Found:
         if self._digest is None:
             said = [[each.archive, each.reason, each.outcome, each.mementos, each.message] for each in self.reports]
             text = json.dumps([self.uri, said, self.passed_over]).encode()
+            digest = sha256(text + b"\n")
+            for begin in range(0, max(1, len(self.mementos)), _PIECE_MEMENTOS):
+                digest.update(self.mementos[begin : begin + _PIECE_MEMENTOS].packed())
             # It is found out once, for an answer that is kept is given often.
-            object.__setattr__(self, "_digest", sha256(text + b"\n" + self.mementos.packed()).hexdigest()[:32])
+            object.__setattr__(self, "_digest", digest.hexdigest()[:32])
         return self._digest or ""
 
     @property
