@@ -26,8 +26,8 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.001)
 
 
-Behaviour = Sequence[str] | Exception | bytes | Callable[[Question], Any]
-"""What an archive does: lists copies of these dates, raises, says these bytes, or does whatever a function does."""
+Behaviour = Sequence[str] | Exception | bytes | Reply | Callable[[Question], Any]
+"""What an archive does: lists copies of these dates, raises, responds with bytes or a response, or calls a function."""
 
 
 def an_archive(name: str, **fields: Any) -> Archive:  # noqa: ANN401  those of Archive
@@ -78,6 +78,8 @@ class Archives:
                 does = await does(question)
             if isinstance(does, Exception):
                 raise does
+            if isinstance(does, Reply):
+                return does
             if isinstance(does, bytes):
                 return reply(question.url, does)
             if not does:

@@ -2,16 +2,18 @@
 
 import asyncio
 import socket
+import zlib
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.aggregate.stubs import Archives, an_archive, copies, hang, outcomes, timemap, until
+from tests.aggregate.stubs import Archives, aggregator, an_archive, copies, hang, outcomes, timemap, until
 from tests.archives.asking.asking import HASTY
 from tests.archives.clients.sites import response
 from tests.archives.collected import a_courier
+from tests.archives.stubs import reply
 from tests.neighbours import common_crawl, pywb
 from tests.neighbours.faults import Talk, faulty
 from tests.virtual_clock import VirtualClock
@@ -23,7 +25,7 @@ from unlost.aggregate.wish import Wish
 from unlost.archives.archive import Archive, Kind
 from unlost.archives.asking.addresses import AddressInfo
 from unlost.archives.asking.pool import NoConnectionError
-from unlost.archives.asking.question import Asks, Question
+from unlost.archives.asking.question import Asks, Question, Reply
 from unlost.errors import FailedError, InputError, UnsupportedError, UsageError
 from unlost.formats.capture import Capture
 
@@ -192,6 +194,115 @@ def test_what_cannot_be_read_is_told() -> None:
         assert found.report.message.startswith("2 parts of its list could not be read (")
         clean = await asked(an_archive("a"), Archives(a=DATES))
         assert clean.report.message == ""
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"\n",
+        b"Not found",
+        b'<http://a.example/license>; rel="license"',
+        f'<{PAGE}>; rel="original",\n<http://a.example/1>; rel="memento"; datetime="soon"'.encode(),
+        f'<{PAGE}>; rel="original",\n<http://a.example/20140210000001/>; rel="memento; datetime="x"'.encode(),
+        f'<{PAGE}>; rel="original",\n<javascript:x>; rel="memento"; datetime="2014-02-10T00:00:01Z"'.encode(),
+    ],
+)
+def test_a_timemap_of_which_nothing_can_be_read_is_malformed(body: bytes) -> None:
+    """The archive failed: it is not a miss, and no result without mementos is cached."""
+
+    async def work() -> None:
+        async with aggregator(Archives(a=body)) as it:
+            found = await it.find(PAGE)
+            assert outcomes(found) == {"a": "malformed"}
+            assert "link-format" in found.reports[0].message
+            assert it.kept(PAGE) is None
+            assert it.breakers.conditions()["a"].failures == 1
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        reply("http://a.example/", f'<{PAGE}>; rel="original"'.encode()),
+        reply("http://a.example/", b"", Content_Type="application/link-format; charset=utf-8"),
+        reply("http://a.example/", b"", 404),
+    ],
+)
+def test_a_timemap_without_mementos_is_a_miss(answer: Reply) -> None:
+    """Also an empty body, if it is declared as link-format."""
+
+    async def work() -> None:
+        found = await asked(an_archive("a"), Archives(a=answer))
+        assert (found.report.outcome, found.report.message) == ("miss", "")
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize(
+    ("end", "ended"),
+    [
+        ("reset", "reset"),
+        ("close", "reset"),
+        ("hang", "timeout"),
+        ("large", "too-large"),
+        ("damaged", "malformed"),
+        ("coded", "reset"),
+    ],
+)
+def test_what_was_received_of_a_broken_timemap_is_listed(end: str, ended: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All mementos before the break are there, none is made up from half an entry, and the list is incomplete."""
+    moments = [f"{year}0210000001" for year in range(1996, 2016)]
+    body = timemap("a", moments)
+    cut = body.index(b"/20150210000001/") + 12
+    monkeypatch.setattr("unlost.archives.clients.timemaps.MAX_PAGE_BYTES", cut if end == "large" else 1 << 20)
+
+    async def broken(talk: Talk) -> None:
+        sent, coding = body[:cut], ""
+        if end in ("damaged", "coded"):
+            sent, coding = zlib.compress(body, wbits=31)[:-40], "content-encoding: gzip\r\n"
+        elif end == "large":
+            sent = body
+        length = {"large": len(body), "damaged": len(sent)}.get(end, 100_000)
+        await talk.say(f"HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n{coding}\r\n".encode(), sent)
+        if end == "hang":
+            await talk.gone()
+        elif end == "reset":
+            await asyncio.sleep(0.05)  # a reset discards what is not yet read
+            await talk.reset()
+        elif end != "large":
+            talk.writer.close()
+
+    async def work() -> None:
+        async with a_courier(retries=0) as courier, faulty(broken) as server:
+            found = await asked(an_archive("a", timemap=f"{server.url}/"), courier, 0.5 if end == "hang" else 10.0)
+        listed = [row.datetime for row in found.mementos]
+        assert listed == moments[: len(listed)]
+        assert len(listed) >= (5 if end in ("damaged", "coded") else 19)
+        assert len(listed) < len(moments)
+        assert (found.report.outcome, found.ended) == ("incomplete", ended)
+        assert found.report.message
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("end", ["reset", "hang"])
+def test_a_broken_body_without_a_memento_is_what_broke_it(end: str) -> None:
+    """It is neither a miss nor malformed."""
+
+    async def broken(talk: Talk) -> None:
+        await talk.say(b'HTTP/1.1 200 OK\r\ncontent-length: 9999\r\n\r\n<http://example.com/>; rel="original",\n<htt')
+        if end == "hang":
+            await talk.gone()
+        talk.writer.close()
+
+    async def work() -> None:
+        async with a_courier(retries=0) as courier, faulty(broken) as server:
+            found = await asked(an_archive("a", timemap=f"{server.url}/"), courier, 0.5 if end == "hang" else 10.0)
+        assert found.report.outcome == found.ended == {"hang": "timeout"}.get(end, end)
 
     asyncio.run(work())
 

@@ -127,11 +127,11 @@ def test_too_many_at_once_are_counted_and_not_kept(tmp_path: Path) -> None:
     async def work() -> None:
         large = an_answer(PAGE, 20_000)
         async with a_disk(tmp_path) as disk:
-            for number in range(20):
+            for number in range(100):
                 disk.put(Wish(top_k=number), large)
             assert disk.unwritten > 0
             await disk.flush()
-            assert disk.written + disk.unwritten == 20
+            assert disk.written + disk.unwritten == 100
             assert disk.written > 0
 
     asyncio.run(work())

@@ -69,6 +69,12 @@ def archives(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Arc
         yield {name: each.archive(name, Kind.MEMENTO) for name, each in zip(HOLDINGS, servers, strict=True)}
 
 
+@pytest.fixture(autouse=True)
+def _smaller_timemaps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let endless bodies reach the limit before the deadline."""
+    monkeypatch.setattr("unlost.archives.clients.timemaps.MAX_PAGE_BYTES", 1 << 26)
+
+
 @dataclass
 class Setting:
     """An aggregator before the archives, each behind a proxy, but for those that refuse or have a bad certificate."""

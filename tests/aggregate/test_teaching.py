@@ -28,15 +28,16 @@ MORE = b'<http://b.example/2>; rel="timemap"; from="Mon, 10 Feb 2014 00:00:01 GM
 BEHAVIOURS = {
     "held": timemap("a", ["20140210000001"], "http://a.com/held"),
     "partly": timemap("a", ["20140210000001"], "http://a.com/partly") + b",\n" + MORE,
-    "missed": b"",
+    "missed": timemap("a", [], "http://a.com/missed"),
     "excluded": ExcludedError("it does not show it", "a"),
     "cut": MORE,
+    "unreadable": timemap("a", ["20140210000001"], "http://a.com/x").replace(b"GMT", b"???").replace(b"/2014", b"/x"),
     "failed": FailedError("status 500", "a", "status"),
     "later": NotNowError("its rate is used up", "a", 0.0, "rate"),
 }
 LOGGED = {
-    "held": "hit", "partly": "hit", "missed": "miss", "excluded": "miss", "cut": "too-large", "failed": "http-5xx",
-    "later": "limited",
+    "held": "hit", "partly": "hit", "missed": "miss", "excluded": "miss", "cut": "too-large",
+    "unreadable": "malformed", "failed": "http-5xx", "later": "limited",
 }  # fmt: skip
 
 

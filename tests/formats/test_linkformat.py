@@ -73,6 +73,12 @@ def test_the_example_of_the_standard() -> None:
         '<http://w/1>; rel="memento"; datetime="10 Feb 2014 01:00:01 +0100"',
         '<http://w/1>; rel="memento"; datetime="20140210000001"; embargo="<none>"',
         f',,\n, <http://w/1>; rel="memento"; datetime="{GMT}";,',
+        '<http://w/1>; rel="memento"; datetime="2014-02-10T00:00:01Z"',
+        "<http://w/1>; rel=memento; datetime=2014-02-10T00:00:01Z,",
+        "<http://w/1>;rel=first memento;datetime=2014-02-10 01:00:01.25+01:00;license=x",
+        f'<http://w/1>; title="a, <b>; c"; rel="memento"; datetime="{GMT}"',
+        f'<http://w/1>; rel="memento"; datetime="{GMT}"; title="one,\n<two>; rel=\\"memento\\", <three"',
+        f'<http://w/1>; a=\', <\'; b=", <"; rel=\'memento\'; datetime="{GMT}"; c="\n<x>; y=z",\n',
     ],
 )
 def test_spellings_that_archives_have(entry: str) -> None:
@@ -126,6 +132,16 @@ def test_a_bad_entry_loses_itself_only(kind: str, bad: str, between: str) -> Non
     assert (first.file, first.offset, first.message) == ("a.link", len(good + between), KINDS[kind])
 
 
+def test_a_quoted_value_may_contain_what_begins_an_entry() -> None:
+    """The entries after it are read; an open quote that closes nowhere, or wrongly, extends no entry."""
+    good = f'rel="memento"; datetime="{GMT}"'
+    assert uris(f'<a>; {good}; title="x, <y>", <b>; title=", <z>"; {good},\n<c>; {good}') == ["a", "b", "c"]
+    for bad in ('title="x', "title='x", 'title="x, <y>; z="w"', 'title="x, <y>"; u="v'):
+        found, problems = read(f'<a>; {good}; {bad},\n<b>; {good},\n<c>; {good}; title="1, <2>"')
+        assert [memento.uri for memento in found.mementos][-2:] == ["b", "c"], bad
+        assert problems["bad-quote"] == 1, bad
+
+
 @pytest.mark.parametrize("page", ["<!DOCTYPE html><p>", "\n <HTML lang=en>", '<?xml version="1.0"?>', "<!-- x -->"])
 def test_a_page_in_place_of_a_list_is_known_for_what_it_is(page: str) -> None:
     """HTML is one problem of its own kind, not a thousand bad entries."""
@@ -152,7 +168,21 @@ def test_lists_of_lists_and_other_relations() -> None:
 
 
 @pytest.mark.parametrize(
-    "unit", [b",<", b"<", b"<a> ", b',<a>;x="', b",<a>;x='\"", b";", b'\\"', b"/20140101000000", b" "]
+    "unit",
+    [
+        b",<",
+        b"<",
+        b"<a> ",
+        b',<a>;x="',
+        b",<a>;x='\"",
+        b";",
+        b'",<a>";x=',
+        b';,<a>;x="',
+        b"\n<a>;x=\"',",
+        b'\\"',
+        b"/20140101000000",
+        b" ",
+    ],
 )
 def test_hostile_repetition_takes_linear_time(unit: bytes) -> None:
     """Two megabytes of anything are read in a moment."""
@@ -177,6 +207,7 @@ PIECES = st.sampled_from(
         *["timegate", "http://w/", "/20140210000001/", "20141310000001", GMT, "1 Mar 2012 00:00:60 +0130", "\0", "é"],
         *['<http://w/1>; rel="memento"', "; datetime=", "<a>", ',\n<b>; rel="', "31 Dec 9999 23:59:59 -0001", "<html"],
         *["Sat, 1-Feb-2013 1:00:00", "02 February 2013 00:00:00 UT", "GMT", "ut", "+00:59", "2", "0"],
+        *["2014-02-10T00:00:01Z", "2013-12-31 23:59", ":60.25", "-00:30", "2014-02-30", '; title="', ", <c>", '";'],
     ]
 )
 BODIES = st.one_of(

@@ -11,6 +11,11 @@ DATE = re.compile(
     rf"([0-9]{{2}}):([0-9]{{2}}):([0-9]{{2}}){BLANK}*(GMT|UTC|UT|Z|[+-][0-9]{{2}}:?[0-9]{{2}})?",
     re.IGNORECASE,
 )
+ISO_DATE = re.compile(
+    rf"([0-9]{{4}})-([0-9]{{2}})-([0-9]{{2}})(?:[Tt ]([0-9]{{2}}):([0-9]{{2}})(?::([0-9]{{2}})(?:\.[0-9]{{1,9}})?)?"
+    rf"{BLANK}*(GMT|UTC|UT|Z|[+-][0-9]{{2}}:?[0-9]{{2}})?)?",
+    re.IGNORECASE,
+)
 
 Found = dict[str, object]
 
@@ -36,27 +41,60 @@ def read(body: bytes) -> Found:
     rubbish = re.search(r"[^ \t\n\f\r,]", text[: starts[0] if starts else None])
     if rubbish:
         count("no-link", start + rubbish.start())
+    covered = extensible_from = 0
     for at, end in itertools.pairwise([*starts, len(text)]):
-        fault = add(found, text[at:end])
+        if at < covered:
+            continue  # within a quoted value of an entry before
+        whole = end
+        if at >= extensible_from:
+            whole, is_valid = extended(text, at, end, starts)
+            if not is_valid:
+                whole, extensible_from = end, whole
+        fault = add(found, text[at:end], text[at:whole])
         if fault:
             count(fault, start + at)
+        covered = whole
     return found
 
 
-def add(found: Found, piece: str) -> str | None:
-    """Add an entry to what was found, or return what is wrong with it."""
-    piece = piece.rstrip(" \t\n\f\r,")
-    split = re.match(rf"<(.*?)>{BLANK}*(;.*|\Z)", piece, re.DOTALL)
-    uri = split[1].strip(" \t\n\f\r") if split else ""
-    if not split or not uri or re.search(r"[\x00-\x1f\x7f<]", uri):
+def extended(text: str, at: int, end: int, starts: list[int]) -> tuple[int, bool]:
+    """Return where an entry ends whose quoted values may contain the beginnings of others, and whether it is valid."""
+    first = end
+    uri = split_uri(text[at:end])
+    if not uri:
+        return end, True
+    behind = at + uri.end()
+    while True:
+        opened = read_parameters(text[behind:end].rstrip(" \t\n\f\r,"))
+        if not isinstance(opened, int):
+            return end, end == first or not isinstance(opened, str)
+        closed = re.compile(r"(?s)\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'").match(text, behind + opened)
+        if not closed:
+            return end, end == first
+        end = min([begin for begin in starts if begin >= closed.end()], default=len(text))
+
+
+def split_uri(piece: str) -> re.Match[str] | None:
+    """Match the address of an entry; None if it is not one."""
+    split = re.match(rf"<{BLANK}*(.*?){BLANK}*>{BLANK}*(?=;|\Z)", piece.rstrip(" \t\n\f\r,"), re.DOTALL)
+    return None if not split or not split[1] or re.search(r"[\x00-\x1f\x7f<]", split[1]) else split
+
+
+def add(found: Found, piece: str, whole: str) -> str | None:
+    """Add an entry to what was found, or return what is wrong with it.
+
+    piece: up to the next `<` that may begin an entry. whole: up to the one that does.
+    """
+    split = split_uri(piece)
+    if not split:
         return "bad-uri"
-    parameters = read_parameters(split[2])
-    if isinstance(parameters, str):
-        return parameters
+    parameters = read_parameters(whole[split.end() :].rstrip(" \t\n\f\r,"))
+    if not isinstance(parameters, dict):
+        return "bad-quote" if isinstance(parameters, int) else parameters
     if "rel" not in parameters:
         return "no-rel"
     rel = set(re.split(BLANK, re.sub("[A-Z]", lambda letter: letter[0].lower(), parameters["rel"])))
-    uri = readable(uri)
+    uri = readable(split[1])
     used = False
     if "memento" in rel:
         given = read_date(parameters.get("datetime", ""))
@@ -101,9 +139,10 @@ def append(found: Found, name: str, item: object) -> None:
     items.append(item)
 
 
-def read_parameters(rest: str) -> dict[str, str] | str:
-    """Return the first value of each name, or what is wrong."""
+def read_parameters(rest: str) -> dict[str, str] | str | int:
+    """Return the first value of each name, or what is wrong: a word, or where a quote is open at the end."""
     found: dict[str, str] = {}
+    length = len(rest)
     while rest:
         name, equals, after = re.match(r"(?s);([^=;]*)(=?)(.*)", rest).groups()  # type: ignore[union-attr]
         name = name.strip(" \t\n\f\r").lower()
@@ -116,6 +155,8 @@ def read_parameters(rest: str) -> dict[str, str] | str:
             plain = re.match(r"(?s)([^;\"]*)(;.*|\Z)", after)
             if quoted:
                 value, after = re.sub(r"(?s)\\(.)", r"\1", quoted[1] or quoted[2] or ""), quoted[3]
+            elif re.fullmatch(r"(?s)\"(?:[^\"\\]|\\.)*\\?|'(?:[^'\\]|\\.)*\\?", after):
+                return length - len(after)
             elif after[:1] in ("'", '"') or not plain:
                 return "bad-quote"
             else:
@@ -138,10 +179,15 @@ def read_date(text: str) -> str | None:
     text = text.strip(" \t\n\f\r")
     if re.fullmatch("[0-9]{14}", text):
         return moment(*(int(text[a:b]) for a, b in ((0, 4), (4, 6), (6, 8), (8, 10), (10, 12), (12, 14))), offset=0)
-    matched = DATE.fullmatch(text)
-    if not matched or matched[2][:3].lower() not in MONTHS:
+    if iso := ISO_DATE.fullmatch(text):
+        year, month, day, hour, minute, second, zone = iso.groups("0")
+        month = MONTHS[int(month) - 1] if 1 <= int(month) <= 12 else ""
+    elif matched := DATE.fullmatch(text):
+        day, month, year, hour, minute, second, zone = matched.groups()
+    else:
         return None
-    day, month, year, hour, minute, second, zone = matched.groups()
+    if month[:3].lower() not in MONTHS:
+        return None
     offset = 0
     if zone and zone[0] in "+-":
         hours, minutes = int(zone[1:3]), int(zone[-2:])

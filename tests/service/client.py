@@ -15,11 +15,15 @@ ROOT = Path(__file__).parents[2]
 
 
 class Answer(NamedTuple):
-    """An answer. headers: names in lower case; those that came more than once are joined by a comma."""
+    """An answer. headers: names in lower case; those that came more than once are joined by a comma.
+
+    names: the names of the headers as they were sent.
+    """
 
     status: int
     headers: dict[str, str]
     body: bytes
+    names: frozenset[str] = frozenset()
 
     @property
     def text(self) -> str:
@@ -46,7 +50,7 @@ class Client:
             found: dict[str, str] = {}
             for name, value in answer.getheaders():
                 found[name.lower()] = f"{found[name.lower()]}, {value}" if name.lower() in found else value
-            return Answer(answer.status, found, answer.read())
+            return Answer(answer.status, found, answer.read(), frozenset(name for name, _ in answer.getheaders()))
         finally:
             connection.close()
 

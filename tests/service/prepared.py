@@ -83,6 +83,13 @@ PAGES: dict[str, tuple[tuple[Memento, ...], tuple[Report, ...]]] = {
         ),
         (HIT,),
     ),
+    "http://future.example/": (
+        tuple(
+            Memento(date, "a.org", f"http://a.org/web/{date}/http://future.example/")
+            for date in ("20140210000001", "20201231235959", "20990101000000", "99991231235959")
+        ),
+        (HIT,),
+    ),
     "http://many.example/": (
         tuple(
             Memento(f"20{n // 12 % 20:02d}{n % 12 + 1:02d}{n // 240 % 28 + 1:02d}000000", "a.org", f"http://a.org/{n}")

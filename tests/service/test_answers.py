@@ -127,7 +127,7 @@ def test_fields_that_come_twice_are_one(service: Client) -> None:
     """Nothing of what a request says is passed over, since something else is said behind it."""
     more = "Cache-Control: no-cache\r\nCache-Control: max-age=0\r\nPrefer: archives=a.org\r\nPrefer: top-k=3\r\n"
     raw = service.raw(f"GET /timemap/text/{PAGE} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{more}\r\n".encode())
-    assert b"x-memento-count: 2\r\n" in raw
+    assert b"X-Memento-Count: 2\r\n" in raw
     only = "Cache-Control: only-if-cached\r\nCache-Control: no-transform\r\n"
     request = f"GET /timemap/text/twice.example HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{only}\r\n"
     assert service.raw(request.encode()).startswith(b"HTTP/1.1 504 ")

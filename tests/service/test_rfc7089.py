@@ -60,7 +60,8 @@ def test_timegate_links(service: Client) -> None:
     "asked",
     [
         "yesterday",
-        "",
+        "Mon, 01 Jan 1899 00:00:00 GMT",
+        "Mon, 01 Jan 0001 00:00:00 GMT",
         "2014-02-10T00:00:01Z",
         "20140210000001",
         "Mon, 10 Feb 2014 00:00:01 +0100",

@@ -186,7 +186,7 @@ def test_answers_in_progress_end_first() -> None:
                 answer += piece
         assert process.wait(20) == 0
         assert answer.startswith(b"HTTP/1.1 200")
-        assert b"x-memento-count: 4" in answer
+        assert b"X-Memento-Count: 4" in answer
         assert answer.endswith(b'rel="timegate"\n')
         with pytest.raises(ConnectionRefusedError):
             client.ask("/health")

@@ -27,6 +27,7 @@ may not be asked now is told from one that is slow."""
 
 _TO_ANSWER = 0.03  # the share of a deadline that is left for merging and writing, so that the answer itself is in time
 _ON_DISK = 300.0  # seconds; what is kept for less is not worth writing
+_ON_DISK_MEMENTOS = 100_000  # of a page with more, writing would take several times the memory of the mementos
 
 SEEN = 60.0
 """Seconds for which an answer in memory is given before it is looked whether another process left a newer one on disk:
@@ -104,7 +105,10 @@ class Aggregator:
 
         With a disk it is None, too, where nobody has looked there for `SEEN` seconds.
         """
-        return self.memory.get(uri, wish, math.inf if self.disk is None else SEEN)
+        unseen = math.inf if self.disk is None else SEEN
+        if wish.selects is None:
+            return self.memory.get(uri, wish, unseen)
+        return self.memory.get(uri, wish.for_all, unseen) or self.memory.get(uri, wish)
 
     async def find(self, uri: str, wish: Wish = Wish(), freshness: Freshness = Freshness()) -> Found:  # noqa: B008
         """Return the copies of a page, and what came of every archive, within the deadline.
@@ -138,18 +142,23 @@ class Aggregator:
         try:
             run.is_begun = True
             route = self._router.route(uri, wish)
-            found, is_whole = await self._rounds.ask(uri, route, until)
+            found, is_whole = await self._rounds.ask(uri, route, until, wish.selects)
         finally:
             self._places.release()
         lifetime = self._lifetimes.of(found, is_whole=is_whole)
         found = replace(found, until=found.made + lifetime)
-        if self.memory.put(wish, found) and self.disk is not None and lifetime >= _ON_DISK:
+        if not found.is_selection:
+            wish = wish.for_all
+        is_for_disk = not found.is_selection and lifetime >= _ON_DISK and len(found.mementos) <= _ON_DISK_MEMENTOS
+        if self.memory.put(wish, found) and is_for_disk and self.disk is not None:
             self.disk.put(wish, found)
         self._listeners.found(found)
         return found
 
     async def _newest(self, uri: str, wish: Wish) -> Found | None:
-        """Return what is kept, in memory or on disk."""
+        """Return what is kept, in memory or on disk; all mementos where one is to be selected."""
+        if wish.selects is not None:
+            return await self._newest(uri, wish.for_all) or self.memory.get(uri, wish)
         found = None if self.disk is None else await self.disk.get(uri, wish)
         own = self.memory.get(uri, wish)
         if found is not None and (own is None or own.made < found.made):

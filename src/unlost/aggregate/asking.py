@@ -8,10 +8,13 @@ from urllib.parse import quote
 
 from unlost.aggregate.report import Outcome, Report
 from unlost.aggregate.route import Choice
+from unlost.aggregate.wish import LAST
 from unlost.archives.archive import Archive, Kind
 from unlost.archives.asking.pool import NoConnectionError
 from unlost.archives.asking.question import Asks
+from unlost.archives.clients import timegates
 from unlost.archives.clients.timemaps import TimeMaps
+from unlost.archives.clients.urims import host_of
 from unlost.archives.manners.waiting import UNSENT
 from unlost.archives.opening import open_repository
 from unlost.clock import Clock
@@ -33,9 +36,9 @@ from unlost.formats.problems import Problems
 if TYPE_CHECKING:
     from unlost.archives.repository import Repository
 
-MAX_BYTES = 1 << 26
-"""How much one archive may list of one page, by the characters of its addresses. The longest lists that are known, of a
-million copies, have some more than that; what is beyond is left out, and said to be."""
+MAX_BYTES = 1 << 27
+"""How much one archive may list of one page, by the memory that it takes: more than a million mementos. What is beyond
+is left out, and said to be."""
 
 NOTHING = Mementos()
 """No copies."""
@@ -66,11 +69,15 @@ _OUTCOMES: dict[str, upstream.Outcome] = {
 }
 
 
+_UNREACHED = ("refused", "dns", "unreachable", "proxy", "tls")
+
+
 class Asked(NamedTuple):
     """What came of asking one archive for one page.
 
     choice: why it was asked. time: when the answer, or the failure, was there, in seconds since 1970.
     endpoint: what was asked. mementos: the copies that it listed. report: the same in numbers and words.
+    known_ends: whether the first and the last of the mementos are the first and the last that it has.
     ended: the outcome, but where a list broke off (`incomplete`) what broke it off; `hit` for a list that the archive
         itself cuts, or of which it has no more to tell.
     retry_at: when its rate limit or block admits requests again, in seconds since 1970; None if none holds them back.
@@ -83,6 +90,7 @@ class Asked(NamedTuple):
     mementos: Mementos
     report: Report
     ended: Outcome
+    known_ends: tuple[bool, bool] = (True, True)
     retry_at: float | None = None
 
 
@@ -97,11 +105,12 @@ class Asker:
         self._clock = clock
         self._repositories: dict[str, Repository] = {}
 
-    async def ask(self, uri: str, choice: Choice, until: float) -> Asked:
+    async def ask(self, uri: str, choice: Choice, until: float, selects: str | None = None) -> Asked:
         """Return what an archive lists of a page, and what came of it. Raises nothing of what an archive can do.
 
         until: the deadline, by the time of the event loop. Whoever waits ends it then by cancelling its task, which is
             answered: one timer does for all archives. Cancelled earlier, it is cancelled.
+        selects: as in `Wish`. A TimeGate is queried for half of the time at most; if it fails, so is the TimeMap.
         What was listed before the deadline, or before a failure, is kept.
         """
         loop = asyncio.get_running_loop()
@@ -112,8 +121,12 @@ class Asker:
         word: Outcome | None = None
         message = ""
         retry_at: float | None = None
+        known_ends: tuple[bool, bool] | None = None
         try:
-            await self._list(uri, choice.archive, heap)
+            if selects is not None and _has_timegate(choice.archive):
+                known_ends = await self._select(uri, choice.archive, selects, until, heap)
+            if known_ends is None:
+                await self._list(uri, choice.archive, heap)
         except (ArchiveError, InputError, OSError, UsageError) as error:
             word, message = outcome_of(error), str(error)[:_MESSAGE]
             if isinstance(error, NotNowError) and error.reason != "busy":
@@ -122,11 +135,7 @@ class Asker:
             if loop.time() < until - EARLY:
                 raise
             _answer_cancellation()
-            waited = f"{loop.time() - begun:.3g} s"
-            if UNSENT in error.args:
-                word, message = "not-now", f"no request was sent within {waited}: earlier ones are not answered"
-            else:
-                word, message = "timeout", f"not answered within {waited}"
+            word, message = _late(error, loop.time() - begun)
         mementos = await merged(heap.parts) if heap.parts else NOTHING
         count = len(mementos)
         if word is None and not count and heap.nameless:
@@ -140,8 +149,28 @@ class Asker:
             message = "; ".join(filter(None, [message, *heap.left_out()]))
         took = round(1000 * (loop.time() - begun), 3)
         report = Report(choice.archive.id, choice.reason, outcome, count, took, message)
-        endpoint = endpoint_of(choice.archive)
-        return Asked(uri, choice, self._clock.now(), endpoint, mementos, report, ended, retry_at=retry_at)
+        endpoint = endpoint_of(choice.archive) if known_ends is None else "timegate"
+        ends = known_ends or (True, True)
+        return Asked(uri, choice, self._clock.now(), endpoint, mementos, report, ended, ends, retry_at)
+
+    async def _select(
+        self, uri: str, archive: Archive, selects: str, until: float, heap: "_Heap"
+    ) -> tuple[bool, bool] | None:
+        """Put what a TimeGate names on a heap; return which ends are among it. None if the TimeGate failed."""
+        now = asyncio.get_running_loop().time()
+        try:
+            async with asyncio.timeout_at(now + (until - now) / 2):
+                found = await timegates.select(archive, self._courier, uri, None if selects == LAST else selects)
+        except TimeoutError:
+            return None
+        except FailedError as error:
+            if error.kind in _UNREACHED and host_of(archive.timegate or "") == host_of(archive.timemap or ""):
+                raise  # nor would its TimeMap be
+            return None
+        if found is None:
+            return True, True
+        heap.take(found.mementos, found.mementos.size)
+        return found.knows_first, found.knows_last
 
     async def _list(self, uri: str, archive: Archive, heap: "_Heap") -> None:
         """Put everything that an archive lists of a page on a heap. Raises whatever keeps it from listing more."""
@@ -156,6 +185,18 @@ class Asker:
             repository = self._repositories[archive.id] = open_repository(archive, self._courier)
         captures = repository.captures(uri)
         await _listed(archive, cast("AsyncGenerator[Capture, None]", captures), heap)  # as all clients are
+
+
+def _late(error: asyncio.CancelledError, seconds: float) -> tuple[Outcome, str]:
+    """Return the outcome of a request that was cancelled at the deadline, and a message."""
+    if UNSENT in error.args:
+        return "not-now", f"no request was sent within {seconds:.3g} s: earlier ones are not answered"
+    return "timeout", f"not answered within {seconds:.3g} s"
+
+
+def _has_timegate(archive: Archive) -> bool:
+    """Return whether the TimeGate of an archive is queried; that of archive.today is behind captchas."""
+    return archive.timegate is not None and archive.timemap is not None and archive.kind is not Kind.ARCHIVE_TODAY
 
 
 def endpoint_of(archive: Archive) -> upstream.Endpoint:

@@ -37,10 +37,11 @@ def link_header(found: Found, place: int, places: Places) -> str:
     """Return the value of the `Link` header of an answer that leads to the copy at a place, or is that copy.
 
     It has the page, its TimeMap with the time that it covers, its TimeGate, copies: this one, the first, the last,
-    the one before and the next; then its TimeMap in the other formats. What would make it longer than `MAX_LINK_BYTES`
-    is left out; the TimeMap has it all. Raises IndexError for a place where none is.
+    the one before and the next; then its TimeMap in the other formats. Of a selection, only relations that are known
+    are listed. What would make it longer than `MAX_LINK_BYTES` is left out; the TimeMap has it all. Raises IndexError
+    for a place where none is.
     """
-    span = forms.covered(found.mementos)
+    span = forms.covered(found.mementos) if all(found.known_ends) else None
     relations = _relations(found, place)
     entries = [
         forms.link_entry(harmless(found.uri), "original"),
@@ -61,7 +62,10 @@ def _relations(found: Found, place: int) -> dict[int, list[str]]:
     count = len(found.mementos)
     if not 0 <= place < count:
         raise IndexError("no copy at that place")
-    told = {"first": 0, "last": count - 1, "closest": place, "next": place + 1, "prev": place - 1}
+    told = {"first": 0, "last": found.last_place, "closest": place, "next": place + 1, "prev": place - 1}
+    if found.is_selection:  # what is between mementos that TimeGates named is not known
+        known = dict(zip(("first", "last"), found.known_ends, strict=True)) | {"closest": True}
+        told = {word: each for word, each in told.items() if known.get(word)}
     there = {word: each for word, each in told.items() if 0 <= each < count}
     order = dict.fromkeys([place, *there.values()])
     return {each: [word for word, at in there.items() if at == each] for each in order}

@@ -5,9 +5,13 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Protocol
 
+from unlost import dates
 from unlost.aggregate.report import Report
 from unlost.aggregate.wish import Freshness, Wish
 from unlost.formats.mementos import Mementos
+
+_PIECE_MEMENTOS = 20_000  # whose bytes are in memory at a time
+_FUTURE_SECONDS = 86_400.0  # after the archives were queried: clocks and time zones of archives differ
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +25,8 @@ class Found:
     from_cache: whether nobody had to be asked.
     retry_at: when the first rate limit or circuit breaker of an archive that did not answer admits requests again, in
         seconds since 1970; None if that is not known.
+    is_selection: whether TimeGates were queried: then only those mementos are known that they named.
+    known_ends: whether the first and the last of `mementos` are the first and the last that the archives have.
     """
 
     uri: str
@@ -31,7 +37,10 @@ class Found:
     until: float
     from_cache: bool = False
     retry_at: float | None = None
+    is_selection: bool = False
+    known_ends: tuple[bool, bool] = (True, True)
     _digest: str | None = field(default=None, init=False, repr=False, compare=False)
+    _present: tuple[int, str] | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def digest(self) -> str:
@@ -42,9 +51,40 @@ class Found:
         if self._digest is None:
             said = [[each.archive, each.reason, each.outcome, each.mementos, each.message] for each in self.reports]
             text = json.dumps([self.uri, said, self.passed_over]).encode()
+            digest = sha256(text + b"\n")
+            for begin in range(0, max(1, len(self.mementos)), _PIECE_MEMENTOS):
+                digest.update(self.mementos[begin : begin + _PIECE_MEMENTOS].packed())
             # It is found out once, for an answer that is kept is given often.
-            object.__setattr__(self, "_digest", sha256(text + b"\n" + self.mementos.packed()).hexdigest()[:32])
+            object.__setattr__(self, "_digest", digest.hexdigest()[:32])
         return self._digest or ""
+
+    @property
+    def last_place(self) -> int:
+        """The index of the last memento; -1 without mementos.
+
+        Mementos dated more than a day in the future do not count, unless there are no others: their dates are wrong.
+        """
+        present, _ = self._present_mementos()
+        return (present or len(self.mementos)) - 1
+
+    def closest(self, date: str | None) -> int | None:
+        """Return the index of the memento closest to a date; without a date, of the last. None without mementos.
+
+        date: 14 digits. A memento dated in the future is returned only if the date is in the future, too.
+        """
+        if not date or not len(self.mementos):
+            return self.last_place if len(self.mementos) else None
+        place = self.mementos.closest(date)
+        if place is not None and place > self.last_place and date <= self._present_mementos()[1]:
+            return self.last_place
+        return place
+
+    def _present_mementos(self) -> tuple[int, str]:
+        """Return how many mementos are not dated in the future, and when the future begins."""
+        if self._present is None:
+            future = dates.from_epoch(str(int(self.made + _FUTURE_SECONDS)))
+            object.__setattr__(self, "_present", (self.mementos.until(future), future))
+        return self._present or (0, "")
 
     @property
     def failures(self) -> tuple[Report, ...]:

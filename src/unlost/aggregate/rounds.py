@@ -39,10 +39,10 @@ class Rounds:
         self._listeners = listeners
         self._unattended: set[asyncio.Task[Asked]] = set()
 
-    async def ask(self, uri: str, route: Route, until: float) -> tuple[Found, bool]:
+    async def ask(self, uri: str, route: Route, until: float, selects: str | None = None) -> tuple[Found, bool]:
         """Return what was found, and whether no archive failed; one that always lists a part, and did, has not.
 
-        until: the deadline, by the time of the event loop. Cancelled, it leaves nothing behind.
+        until: the deadline, by the time of the event loop. Cancelled, it leaves nothing behind. selects: as in `Wish`.
         """
         going: list[_Going] = []
         reports: list[Report] = []
@@ -52,7 +52,7 @@ class Rounds:
                 if entry is None:
                     reports.append(_unasked(choice, _DORMANT))
                 else:
-                    task = asyncio.create_task(self._ask(uri, choice, entry, until))
+                    task = asyncio.create_task(self._ask(uri, choice, entry, until, selects))
                     going.append(_Going(choice, entry.is_trial, task))
             await _wait(going, until)
         except BaseException:
@@ -65,7 +65,12 @@ class Rounds:
         reports.sort(key=attrgetter("archive"))
         mementos = await merged([each.mementos for each in answers])
         made = self._clock.now()
-        found = Found(uri, mementos, tuple(reports), tuple(sorted(route.passed_over)), made, made)
+        is_selection = selects is not None and any(each.endpoint == "timegate" for each in answers)
+        ends = all(each.known_ends[0] for each in answers), all(each.known_ends[1] for each in answers)
+        passed_over = tuple(sorted(route.passed_over))
+        found = Found(
+            uri, mementos, tuple(reports), passed_over, made, made, is_selection=is_selection, known_ends=ends
+        )
         return replace(found, retry_at=self._retry_at(found, answers)), is_whole
 
     def _retry_at(self, found: Found, answers: list[Asked]) -> float | None:
@@ -92,13 +97,13 @@ class Rounds:
         going.task.add_done_callback(lambda _: timer.cancel())
         return _unasked(going.choice, _TRIED)
 
-    async def _ask(self, uri: str, choice: Choice, entry: Entry, until: float) -> Asked:
+    async def _ask(self, uri: str, choice: Choice, entry: Entry, until: float, selects: str | None) -> Asked:
         """Ask one archive, and tell everybody. Raises nothing but CancelledError."""
         archive = choice.archive
         ended: str | None = None
         message = ""
         try:
-            asked = await self._asker.ask(uri, choice, until)
+            asked = await self._asker.ask(uri, choice, until, selects)
             ended, message = asked.ended, asked.report.message
         except asyncio.CancelledError:
             ended = "timeout" if asyncio.get_running_loop().time() >= until - EARLY else None

@@ -10,12 +10,12 @@ from unlost.aggregate.places import Places, harmless
 def summary_json(found: Found, places: Places) -> bytes:
     """Return how many copies each archive has of each year, how many all have, and what came of every archive."""
     counts = found.mementos.by_archive_and_year()
-    ends = {"first": found.mementos.first, "last": found.mementos.last}
+    ends = {"first": found.mementos[0], "last": found.mementos[found.last_place]} if found.mementos else {}
     archives = {archive: {"mementos": sum(years.values()), "years": years} for archive, years in counts.items()}
     return forms.json_object({
         "original_uri": harmless(found.uri),
         "mementos": len(found.mementos),
-        **{name: forms.memento_members(copy) for name, copy in ends.items() if copy},
+        **{name: forms.memento_members(copy) for name, copy in ends.items()},
         "archives": archives,
         "years": _by_year(counts),
         **forms.json_end(found, places),

@@ -1,6 +1,10 @@
 """Which archives somebody wants to be asked, and how fresh the answer must be."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
+
+LAST = "last"
+"""What `Wish.selects` is for the last memento."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +17,8 @@ class Wish:
     min_probability: how likely an archive must have the page to be asked, 0 to 1. Above 0, pages are missed that are
         held: it buys precision with recall.
     prefers: ids of archives that are asked and no others, if any of them may have the page; for a first try.
+    selects: only the memento closest to this date is needed, 14 digits, or the last one (`LAST`); None for all
+        mementos. Archives that have a TimeGate are queried by it then.
     """
 
     archives: frozenset[str] | None = None
@@ -20,6 +26,12 @@ class Wish:
     top_k: int | None = None
     min_probability: float = 0.0
     prefers: frozenset[str] | None = None
+    selects: str | None = None
+
+    @property
+    def for_all(self) -> Self:
+        """The same wish for all mementos."""
+        return self if self.selects is None else replace(self, selects=None)
 
     @property
     def is_choosy(self) -> bool:

@@ -69,13 +69,10 @@ class TimeMap(Sequence[Memento]):
     def closest(self, when: When | None = None) -> Memento | None:
         """Return the copy that is closest to a moment, without one the last; None if there are no copies.
 
+        A copy dated in the future is returned only for a moment in the future, or if there are no others.
         Raises DateError.
         """
-        if not len(self):
-            return None
-        if when is None:
-            return self[-1]
-        place = self._found.mementos.closest(dates.pad(digits_of(when)))
+        place = self._found.closest(None if when is None else dates.pad(digits_of(when)))
         return None if place is None else self[place]
 
     def rendered(self, form: Literal["link", "json", "cdxj", "text"] = "link", base: str = _BASE) -> bytes:

@@ -31,8 +31,8 @@ def command(
     """
     moment = None if date is None else meant(date, dates.from_people, "DATE")
     found = asyncio.run(find(uri, options_of(asking, stays=False)))
-    place = len(found.mementos) - 1 if moment is None else found.mementos.closest(moment)
-    memento = found.mementos[place] if place is not None and place >= 0 else None
+    place = found.closest(moment)
+    memento = None if place is None else found.mementos[place]
     if json:
         fields: dict[str, object] = {"original_uri": found.uri, "mementos": len(found.mementos), "closest": None}
         if memento:

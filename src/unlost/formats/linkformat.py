@@ -1,7 +1,7 @@
 """Link-format TimeMaps (RFC 6690, RFC 7089): the copies of one page that an archive lists, and where else to ask.
 
 Archives write them with every flaw there can be. An entry begins at a `<` that is first on its line or follows a comma,
-whatever came before; so a bad entry is lost alone.
+unless it is within a quoted value of a valid entry; so a bad entry is lost alone.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,7 +1,8 @@
 """Whole answers to requests, and the headers that all of them have."""
 
+import asyncio
 import re
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
@@ -48,11 +49,15 @@ _PRINTABLE = "".join(map(chr, range(0x20, 0x7F)))
 
 @dataclass(slots=True)
 class Answer:
-    """One answer. headers: beside those that all have and the length of the body."""
+    """One answer. headers: beside those that all have and the length of the body.
+
+    pieces: a long body, rendered while it is sent; its length is not known before.
+    """
 
     status: int
     body: bytes = b""
     headers: list[Header] = field(default_factory=list)
+    pieces: Iterator[bytes] | None = None
 
 
 def text_answer(status: int, message: str, *headers: Header) -> Answer:
@@ -91,9 +96,13 @@ def is_known(etag: bytes, if_none_match: bytes) -> bool:
 async def deliver(answer: Answer, method: str, send: Send, common: tuple[Header, ...] = COMMON) -> None:
     """Send an answer; to HEAD all but its body. common: headers in addition to those of the answer."""
     headers = [*common, *answer.headers]
-    if answer.status != 304:
+    if answer.status != 304 and answer.pieces is None:
         headers.append((b"content-length", b"%d" % len(answer.body)))
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    for piece in answer.pieces or () if method != "HEAD" else ():
+        # Each waits until the client has taken enough of those before it.
+        await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await asyncio.sleep(0)
     await send({"type": "http.response.body", "body": b"" if method == "HEAD" else answer.body})
 
 

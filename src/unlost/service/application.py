@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 from unlost.aggregate.found import Found
 from unlost.aggregate.places import Places
-from unlost.aggregate.wish import Wish
+from unlost.aggregate.wish import LAST, Wish
 from unlost.errors import BusyError, DatabaseError, InputError, NotKeptError, UsageError
 from unlost.service.address import MAX_TARGET_BYTES
 from unlost.service.answers import (
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _BEARER: Header = (b"www-authenticate", b"Bearer")
+_REDIRECTS = ("timegate", "memento")  # to one memento, so that not all have to be known
 _ENDPOINTS = {name.encode(): name for name in SHAPES}
 
 
@@ -167,6 +168,8 @@ class Application:
     async def _found_by(self, asked: Asked, terms: Terms, wish: Wish) -> Found:
         found = self._kept(asked.uri, wish) if terms.freshness is FRESH_ENOUGH else None
         if found is None:
+            if asked.endpoint in _REDIRECTS and not asked.form:
+                wish = replace(wish, selects=asked.date or LAST)
             found = await self._finds.find(asked.uri, wish, terms.freshness)
             self._metrics.found(found.from_cache)
         else:

@@ -109,7 +109,7 @@ def terms_of(scope: Scope, places: Places | None, wish: Wish = ANY) -> Terms:
         elif name == b"if-none-match":
             terms.if_none_match = value
         elif name == b"accept-datetime":
-            terms.accept_datetime = value.decode("latin-1")
+            terms.accept_datetime = value.decode("latin-1").strip() or None  # an empty one counts as absent
         elif name == b"prefer":
             said += b"," + value  # fields that come more than once are one, with commas between
         elif name == b"cache-control":

@@ -2,17 +2,17 @@
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import cast
 
 from unlost.aggregate.describing import description, link_header
 from unlost.aggregate.forms import MEDIA_TYPES, Format
 from unlost.aggregate.found import Found
 from unlost.aggregate.places import Places, Span
-from unlost.aggregate.rendering import timemap
+from unlost.aggregate.rendering import PIECE_MEMENTOS, timemap, timemap_pieces
 from unlost.aggregate.summary import summary_json, summary_text
 from unlost.clock import Clock
-from unlost.service.answers import NO_STORE, Answer, Header, field_value, is_known, text_answer
+from unlost.service.answers import NO_STORE, Answer, Header, etag_of, field_value, is_known, text_answer
 from unlost.service.asked import Asked, Terms
 from unlost.service.kept_answers import KeptAnswers
 
@@ -79,7 +79,8 @@ class Lists:
 
     def _lasting(self, found: Found, links: str = "") -> list[Header]:
         """Return the headers that are the same for as long as what was found is kept."""
-        headers: list[Header] = [(b"x-memento-count", b"%d" % len(found.mementos))]
+        is_counted = not found.is_selection or not len(found.mementos)  # a TimeGate does not say how many there are
+        headers: list[Header] = [(b"x-memento-count", b"%d" % len(found.mementos))] if is_counted else []
         if failed := found.failures:
             named = ", ".join(f"{report.archive}={report.outcome}" for report in failed[:_MAX_FAILED])
             headers.append((b"x-archives-failed", field_value(named)))
@@ -97,6 +98,8 @@ class Lists:
             return self.missing(found)
         form = f"{'-'.join(span)} {asked.form}" if span else asked.form
         wanted = Span(*span) if span else None
+        if len(found.mementos) > PIECE_MEMENTOS:
+            return self._long(form, terms, found, timemap_pieces(found, terms.places, _format(asked), wanted))
         return self._body(form, terms, found, lambda: timemap(found, terms.places, _format(asked), wanted))
 
     def _summary(self, asked: Asked, terms: Terms, found: Found) -> Answer:
@@ -108,7 +111,7 @@ class Lists:
         return self._body(form, terms, found, lambda: summary_json(found, terms.places))
 
     def _memento(self, asked: Asked, terms: Terms, found: Found) -> Answer:
-        place = found.mementos.closest(asked.date)
+        place = found.closest(asked.date)
         if place is None:
             return self.missing(found)
         if not asked.form:
@@ -117,8 +120,8 @@ class Lists:
         return self._body(form, terms, found, lambda: description(found, place, terms.places, _format(asked)))
 
     def _timegate(self, asked: Asked, terms: Terms, found: Found) -> Answer:
-        place = found.mementos.closest(asked.date) if asked.date else len(found.mementos) - 1
-        if place is None or place < 0:
+        place = found.closest(asked.date)
+        if place is None:
             return self.missing(found, VARY)
         return self._redirect(place, terms, found, VARY)
 
@@ -129,8 +132,18 @@ class Lists:
             answer = text_answer(302, target, (b"location", field_value(target)), *self._lasting(found, links))
             return answer.body, answer.headers
 
-        rendered = self._kept.rendered(found, terms.wish, f"{place} to", terms.places.base, render)
+        form = f"{place} to {found.mementos[place].datetime}" if found.is_selection else f"{place} to"
+        rendered = self._kept.rendered(found, terms.wish, form, terms.places.base, render)
         return Answer(302, rendered.body, [*rendered.headers, *self._passing(found), vary])
+
+    def _long(self, form: str, terms: Terms, found: Found, pieces: Iterator[bytes]) -> Answer:
+        """Return a TimeMap that is rendered while it is sent."""
+        etag = b"W/" + etag_of(f"{found.digest} {form} {terms.places.base}".encode())
+        headers = [*self._lasting(found), *self._passing(found), _PREFER, (b"etag", etag)]
+        if terms.if_none_match is not None and is_known(etag, terms.if_none_match):
+            return Answer(304, b"", headers)
+        headers.append((b"content-type", _TYPES[form.rpartition(" ")[2]]))
+        return Answer(200, b"", headers, pieces)
 
     def _body(self, form: str, terms: Terms, found: Found, render: Callable[[], bytes]) -> Answer:
         def whole() -> tuple[bytes, list[Header]]:

@@ -7,7 +7,7 @@ from importlib.resources import files
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
@@ -190,6 +190,10 @@ def _html(text: str, status: int = 200, headers: Mapping[str, str] | None = None
 
 
 def _response(answer: Answer) -> Response:
+    if answer.pieces is not None:
+        long = StreamingResponse(answer.pieces, answer.status)
+        long.raw_headers = list(answer.headers)
+        return long
     response = Response(answer.body, answer.status)
     length = [] if answer.status == 304 else [(b"content-length", b"%d" % len(answer.body))]
     response.raw_headers = [*answer.headers, *length]

@@ -15,10 +15,11 @@ _MAX_TOP_K = 1_000
 _PREFERENCE = re.compile(
     r'\s*([!#$%&\'*+.^_`|~0-9a-z-]+)(?:\s*=\s*(?:"([^"]*)"|([^\s,;"]+)))?\s*(?:[,;]|$)', re.IGNORECASE
 )
+_FIRST_YEAR = "1900"  # no memento is older: dates of earlier years are errors of a client
 _PROBABILITY = re.compile(r"0?\.\d{1,9}|0|1|[01]\.0{1,9}", re.ASCII)
 _DIGITS = re.compile(r"\d{4}(?:\d\d){0,5}", re.ASCII)
 _HTTP_DATE = re.compile(
-    r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d? (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d{4} "
+    r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d? (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) (\d{4}) "
     r"\d\d:\d\d:\d\d GMT",
     re.ASCII,
 )
@@ -87,14 +88,23 @@ def freshness_of(cache_control: str) -> Freshness:
 
 
 def date_of(digits: str) -> str:
-    """Return the first moment of a date of 4, 6, … or 14 digits. Raises DateError."""
+    """Return the first moment of a date of 4, 6, … or 14 digits, from 1900 on. Raises DateError."""
     if not _DIGITS.fullmatch(digits):
         raise DateError(f"expected a date as YYYY[MM[DD[hh[mm[ss]]]]], found `{digits[:40]}`")
+    _check_year(digits[:4])
     return dates.pad(digits)
 
 
 def accepted_date(header: str) -> str:
-    """Return the 14 digits of an Accept-Datetime: only GMT, as RFC 7089 has it. Raises DateError."""
-    if not _HTTP_DATE.fullmatch(header.strip()):
+    """Return the 14 digits of an Accept-Datetime: only GMT, as RFC 7089 has it, from 1900 on. Raises DateError."""
+    found = _HTTP_DATE.fullmatch(header.strip())
+    if found is None:
         raise DateError(f"expected a date such as Mon, 10 Feb 2014 00:00:01 GMT, found `{header[:40]}`")
+    _check_year(found[1])  # before the date is read: a year such as 0099 would become 1999
     return dates.from_http(header.strip())
+
+
+def _check_year(year: str) -> None:
+    """Raise DateError if a year of four digits is invalid."""
+    if year < _FIRST_YEAR:
+        raise DateError(f"expected a date of {_FIRST_YEAR} or later, in GMT, found year {year}")

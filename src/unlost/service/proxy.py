@@ -34,7 +34,7 @@ class Proxy:
 
     async def serve(self, asked: Asked, terms: Terms, found: Found, method: str, send: Send) -> int:
         """Send the copy that is closest to the date; return the status."""
-        place = found.mementos.closest(asked.date)
+        place = found.closest(asked.date)
         if place is None:
             return await _sent(self._lists.missing(found), method, send)
         memento = found.mementos[place]

@@ -59,7 +59,7 @@ def preferring(asked: Asked, terms: Terms, referer: bytes, kept: Callable[[str, 
     found = None if page is None or page == asked.uri else kept(page, wish)
     if found is None:
         return None
-    place = found.mementos.closest(asked.date) if asked.date else len(found.mementos) - 1
-    if place is None or place < 0:
+    place = found.closest(asked.date)
+    if place is None:
         return None
     return replace(wish, prefers=frozenset({found.mementos[place].archive}))

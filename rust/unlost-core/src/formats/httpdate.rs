@@ -51,6 +51,48 @@ pub fn read(text: &[u8]) -> Option<Digits> {
         .map(Moment::digits)
 }
 
+/// Reads a date of ISO 8601: `2014-02-10T00:00:01Z`. A space may replace the `T`. Seconds may have a fraction, which is
+/// dropped. Seconds, the time of day and the zone (UTC) may be missing; the zone may be an offset.
+#[must_use]
+pub fn read_iso(text: &[u8]) -> Option<Digits> {
+    let mut rest = text.trim_ascii();
+    let year = number(take_while(&mut rest, u8::is_ascii_digit), 4, 4)?;
+    let month = two_digits(b'-', &mut rest)?;
+    let day = two_digits(b'-', &mut rest)?;
+    let (mut hour, mut minute, mut second) = (0, 0, 0);
+    let mut zone = 0;
+    if let Some((b'T' | b't' | b' ', time)) = rest.split_first() {
+        rest = time;
+        hour = number(take_while(&mut rest, u8::is_ascii_digit), 2, 2)?;
+        minute = two_digits(b':', &mut rest)?;
+        if rest.starts_with(b":") {
+            second = two_digits(b':', &mut rest)?;
+            if let Some(fraction) = rest.strip_prefix(b".") {
+                rest = fraction;
+                number(take_while(&mut rest, u8::is_ascii_digit), 1, 9)?;
+            }
+        }
+        zone = offset(rest.trim_ascii_start())?;
+    } else if !rest.is_empty() {
+        return None;
+    }
+    let moment = Moment {
+        year,
+        month,
+        day,
+        hour,
+        minute,
+        second,
+    };
+    moment.checked()?.minus_minutes(zone).map(Moment::digits)
+}
+
+/// Two digits after a separator.
+fn two_digits(separator: u8, rest: &mut &[u8]) -> Option<u32> {
+    *rest = rest.strip_prefix(&[separator])?;
+    number(take_while(rest, u8::is_ascii_digit), 2, 2)
+}
+
 /// Reads a date as the standard has it, which almost all are, in a quarter of the time; None for all others.
 fn read_plain(text: &[u8]) -> Option<Digits> {
     let text: &[u8; 29] = text.try_into().ok()?;
@@ -313,6 +355,35 @@ mod tests {
             "20140210000001",
         ] {
             assert_eq!(read_text(text).as_deref(), Some("20140210000001"), "{text}");
+        }
+    }
+
+    #[test]
+    fn iso_dates_are_read() {
+        for text in [
+            "2014-02-10T00:00:01Z",
+            " 2014-02-10 00:00:01 ",
+            "2014-02-10T00:00:01.123456789Z",
+            "2014-02-10T01:00:01+01:00",
+            "2014-02-09t23:30:01.0-0030",
+        ] {
+            let digits = read_iso(text.as_bytes());
+            assert_eq!(digits.as_ref(), Some(b"20140210000001"), "{text}");
+        }
+        assert_eq!(read_iso(b"2014-02-10").as_ref(), Some(b"20140210000000"));
+        assert_eq!(
+            read_iso(b"2014-02-10T07:08Z").as_ref(),
+            Some(b"20140210070800")
+        );
+        for text in [
+            "2014-02",
+            "2014-2-10",
+            "2014-02-30",
+            "2014-02-10T",
+            "2014-02-10T00:00:01.",
+            "2014-02-10x",
+        ] {
+            assert_eq!(read_iso(text.as_bytes()), None, "{text}");
         }
     }
 

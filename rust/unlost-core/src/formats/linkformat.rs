@@ -1,16 +1,18 @@
 //! Link-format `TimeMap`s (RFC 6690, RFC 7089), read leniently: a bad entry loses itself and nothing else.
 //!
 //! The text is first cut where an entry must begin: at a `<` that is first on its line or follows a comma. Only then is
-//! each piece looked at. So no missing quote or bracket can reach into the next entry, commas need no care within one,
-//! and the whole is linear whatever the input.
+//! each piece looked at. So no missing quote or bracket can reach into the next entry, and commas need no care within
+//! one. A quoted value may contain such a `<`: an entry whose last quote is open extends to the piece in which the quote
+//! closes, if the longer entry is valid. Entries within a longer entry that is not valid are never extended, so that the
+//! whole is linear whatever the input.
 
 mod entry;
 
 use std::borrow::Cow;
 
-use memchr::memchr_iter;
+use memchr::{memchr, memchr_iter};
 
-use self::entry::{Parameters, Relations, split_uri};
+use self::entry::{Entry, Piece, Relations};
 use super::httpdate::{self, Digits};
 
 /// What an entry, or the text as a whole, can be bad for.
@@ -150,17 +152,29 @@ pub fn read_into<'a, M: TakesMementos<'a>>(text: &'a [u8], mementos: M) -> TimeM
         found.count(Fault::Html, start);
         return found;
     }
-    let mut starts = memchr_iter(b'<', text)
-        .filter(|&at| begins_entry(&text[start..], at - start))
-        .peekable();
-    let before = &text[start..starts.peek().copied().unwrap_or(text.len())];
+    let text = &text[start..];
+    let mut next = next_entry(text, 0);
+    let before = &text[..next.unwrap_or(text.len())];
     if let Some(at) = before.iter().position(|&byte| !is_filling(byte)) {
         found.count(Fault::NoLink, start + at);
     }
-    while let Some(at) = starts.next() {
-        let end = starts.peek().copied().unwrap_or(text.len());
-        if let Err(fault) = found.add_entry(&text[at..end]) {
-            found.count(fault, at);
+    let mut extensible_from = 0;
+    while let Some(at) = next {
+        next = next_entry(text, at + 1);
+        let mut piece = Piece::new(text, at, next);
+        let entry = match Entry::read(&mut piece, at >= extensible_from) {
+            Ok(entry) => {
+                next = piece.next;
+                Ok(entry)
+            }
+            Err(fault) if piece.is_extended => {
+                extensible_from = piece.next.unwrap_or(text.len());
+                Err(fault)
+            }
+            Err(fault) => Err(fault),
+        };
+        if let Err(fault) = entry.and_then(|entry| found.add(entry)) {
+            found.count(fault, start + at);
         }
     }
     found
@@ -184,8 +198,14 @@ fn is_html(text: &[u8]) -> bool {
 
 /// Whether what begins like a tag is an address with parameters: `<html5.org>; rel="original"`.
 fn is_entry(text: &[u8]) -> bool {
-    memchr::memchr(b'>', text)
-        .is_some_and(|end| text[end + 1..].trim_ascii_start().starts_with(b";"))
+    memchr(b'>', text).is_some_and(|end| text[end + 1..].trim_ascii_start().starts_with(b";"))
+}
+
+/// Where the first entry begins that does not begin before this place.
+fn next_entry(text: &[u8], from: usize) -> Option<usize> {
+    memchr_iter(b'<', &text[from..])
+        .map(|at| from + at)
+        .find(|&at| begins_entry(text, at))
 }
 
 /// Whether the `<` at this place comes first on its line, or after a comma.
@@ -213,11 +233,8 @@ impl<'a, M: TakesMementos<'a>> TimeMap<'a, M> {
         *times += 1;
     }
 
-    fn add_entry(&mut self, piece: &'a [u8]) -> Result<(), Fault> {
-        let end = piece.iter().rposition(|&byte| !is_filling(byte));
-        let piece = &piece[..=end.unwrap_or(0)];
-        let (uri, rest) = split_uri(piece)?;
-        let parameters = Parameters::read(rest)?;
+    fn add(&mut self, entry: Entry<'a>) -> Result<(), Fault> {
+        let Entry { uri, parameters } = entry;
         let rel = Relations::of(&parameters.rel.ok_or(Fault::NoRel)?);
         let uri = readable(uri);
         let mut used = false;
@@ -235,8 +252,7 @@ impl<'a, M: TakesMementos<'a>> TimeMap<'a, M> {
             used = true;
         }
         if (rel.itself && self.itself.is_none()) || (rel.timemap && !rel.itself) {
-            let date =
-                |value: Option<Cow<'_, [u8]>>| value.and_then(|value| httpdate::read(&value));
+            let date = |value: Option<Cow<'_, [u8]>>| value.and_then(|value| read_date(&value));
             let link = ListLink {
                 uri,
                 media_type: parameters
@@ -262,7 +278,7 @@ fn memento<'a>(
     rel: &Relations,
     datetime: Option<&[u8]>,
 ) -> Result<Memento<'a>, Fault> {
-    let given = datetime.and_then(httpdate::read);
+    let given = datetime.and_then(read_date);
     let datetime = given
         .or_else(|| date_in_uri(uri.as_bytes()))
         .ok_or(Fault::NoDate)?;
@@ -273,6 +289,10 @@ fn memento<'a>(
         last: rel.last,
         dated_by_uri: given.is_none(),
     })
+}
+
+fn read_date(text: &[u8]) -> Option<Digits> {
+    httpdate::read(text).or_else(|| httpdate::read_iso(text))
 }
 
 /// Bytes that are not UTF-8 stand for themselves, escaped, as in every address.
@@ -318,6 +338,16 @@ mod tests {
         assert_eq!(found.mementos.len(), 1);
         assert_eq!(found.mementos[0].uri, "http://a/20150101000000/x,y;z");
         assert!(found.mementos[0].dated_by_uri);
+    }
+
+    #[test]
+    fn a_quoted_value_may_contain_what_begins_an_entry() {
+        let text = b"<a>; title=\"x, <y>; rel=\\\"self\\\"\n<z\"; rel=original, <b>; title=\", <\"; rel=timegate";
+        let found = read(text);
+        assert_eq!(found.original.as_deref(), Some("a"));
+        assert_eq!(found.timegate.as_deref(), Some("b"));
+        assert_eq!(found.itself, None);
+        assert_eq!(found.faults, [(0, 0); Fault::ALL.len()]);
     }
 
     #[test]

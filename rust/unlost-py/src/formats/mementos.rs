@@ -28,7 +28,7 @@ fn memento<'py>(py: Python<'py>, copy: &Copy<'_>) -> PyResult<Bound<'py, PyAny>>
         .call1((
             std::str::from_utf8(&copy.datetime).unwrap_or_default(),
             copy.archive,
-            copy.uri,
+            &*copy.uri,
         ))
 }
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from hashlib import sha1
-from typing import Self
+from typing import BinaryIO, Self
 from weakref import WeakValueDictionary
 
 from unlost.archives.archive import Archive, Kind, Work
@@ -320,13 +320,29 @@ class Courier:
             return location
         # Of a redirect that was captured the head says all: archives send captured lengths, which may be wrong.
         is_told = is_capture and head.status in _REDIRECTS and location
-        read = head.read_if_it_comes if is_told else head.read
-        body, size = await read(question.max_bytes, archive.id)
+        if is_told:
+            body, size = await head.read_if_it_comes(question.max_bytes, archive.id)
+        else:
+            body, size = await head.read(question.max_bytes, archive.id, _partial_store(head, question))
         if self.network.is_doubtful(archive.id):
             self.network.read_page(archive.id, sha1(body.read(_READ_OF_PAGE), usedforsecurity=False).hexdigest())
             body.seek(0)
             self.network.check()
         return Reply(head.url, head.status, head.headers, body, size)
+
+
+def _partial_store(head: Head, question: Question) -> Callable[[BinaryIO, int], None] | None:
+    """Return what stores a body that is not whole; None if it is of no use."""
+    partly = question.partial
+    if partly is None:
+        return None
+
+    def store(body: BinaryIO, size: int) -> None:
+        # Of several attempts, the one that received most.
+        if partly.reply is None or partly.reply.size < size:
+            partly.reply = Reply(head.url, head.status, head.headers, body, size)
+
+    return store
 
 
 def _is_unreadable(archive: Archive, question: Question, head: Head) -> bool:

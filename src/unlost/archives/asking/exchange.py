@@ -3,7 +3,7 @@
 import asyncio
 import errno
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from io import BytesIO
@@ -87,12 +87,19 @@ class Head:
             return []
         return [value for each, value in self.headers if each.lower() == name]
 
-    async def read(self, max_bytes: int, archive: str) -> tuple[BinaryIO, int]:
-        """Return the whole body, decoded and at its beginning, and its size. Raises FailedError, TimeoutError."""
-        return await self._whole(max_bytes, archive, self._until)
+    async def read(
+        self, max_bytes: int, archive: str, broken: Callable[[BinaryIO, int], None] | None = None
+    ) -> tuple[BinaryIO, int]:
+        """Return the whole body, decoded and at its beginning, and its size. Raises FailedError, TimeoutError.
 
-    async def _whole(self, max_bytes: int, archive: str, until: float) -> tuple[BinaryIO, int]:
-        if int(self.header("content-length") or 0) > max_bytes:
+        broken: gets what was received, and its size, before anything is raised.
+        """
+        return await self._whole(max_bytes, archive, self._until, broken)
+
+    async def _whole(
+        self, max_bytes: int, archive: str, until: float, broken: Callable[[BinaryIO, int], None] | None = None
+    ) -> tuple[BinaryIO, int]:
+        if broken is None and int(self.header("content-length") or 0) > max_bytes:
             raise _too_large(max_bytes, archive)
         codings = self._codings()
         if not codings and (small := await self._small(until)) is not None and len(small) <= max_bytes:
@@ -101,7 +108,12 @@ class Head:
         try:
             size = await self._read(body, codings, max_bytes, archive, until)
         except BaseException:
-            body.close()
+            received = body.tell()
+            if broken is not None and received:
+                body.seek(0)
+                broken(body, received)
+            else:
+                body.close()
             raise
         body.seek(0)
         return body, size
@@ -137,14 +149,21 @@ class Head:
         """
         return self._decoded(self._codings(), max_bytes, archive, self._until)
 
-    async def _decoded(self, codings: list[str], max_bytes: int, archive: str, until: float) -> AsyncIterator[bytes]:
+    async def _decoded(  # noqa: C901  one branch for each way in which a body ends
+        self, codings: list[str], max_bytes: int, archive: str, until: float
+    ) -> AsyncIterator[bytes]:
         raw = size = 0
         pause = _YIELD_EACH
         try:
             decoder = Decoder(codings)
             data = b"-"
             while data:
-                data = await self._piece(until)
+                try:
+                    data = await self._piece(until)
+                except BaseException:
+                    for piece in _left_in(decoder, max_bytes - size):
+                        yield piece
+                    raise
                 room, raw = max_bytes - raw, raw + len(data)
                 if raw > max_bytes:
                     data = data[:room]
@@ -189,6 +208,16 @@ class Head:
 
     def _soon(self) -> float:
         return min(self._loop.time() + min(self._idle, _DRAIN_SECONDS), self._until)
+
+
+def _left_in(decoder: Decoder, max_bytes: int) -> Iterator[bytes]:
+    """Yield what a decoder still holds of a body that breaks off, at most `max_bytes`."""
+    with suppress(UndecodableError):
+        for piece in decoder.end():
+            yield piece[:max_bytes]
+            max_bytes -= len(piece)
+            if max_bytes <= 0:
+                return
 
 
 def request_text(method: str, target: str, host: str, fields: str) -> bytes:

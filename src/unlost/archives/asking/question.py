@@ -7,6 +7,16 @@ from typing import BinaryIO, Protocol
 from unlost.archives.archive import Archive, Work
 
 
+@dataclass(slots=True)
+class Partial:
+    """What was received of a response whose body broke off, was late or too large, or was cancelled.
+
+    reply: the response with the beginning of its body; None if nothing of a body was received.
+    """
+
+    reply: "Reply | None" = None
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """One request.
@@ -16,6 +26,7 @@ class Question:
     max_bytes: the largest answer, uncompressed, that is of any use.
     redirects: how many redirects may be followed; with 0 the redirect itself is the answer.
     to_end: whether the body is all that comes until the connection closes, whatever length is told.
+    partial: takes what was received of a body that is not whole, before the error is raised.
     """
 
     url: str
@@ -24,6 +35,7 @@ class Question:
     max_bytes: int = 1 << 26
     redirects: int = 5
     to_end: bool = False
+    partial: Partial | None = None
 
 
 @dataclass(frozen=True, slots=True)

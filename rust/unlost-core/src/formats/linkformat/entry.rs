@@ -4,7 +4,75 @@ use std::borrow::Cow;
 
 use memchr::{memchr, memchr_iter, memchr2};
 
-use super::Fault;
+use super::{Fault, is_filling, next_entry};
+
+/// The text from the beginning of an entry to where the next one begins.
+pub(super) struct Piece<'a> {
+    text: &'a [u8],
+    begin: usize,
+    end: usize,
+    /// Where the next entry begins.
+    pub(super) next: Option<usize>,
+    /// Whether it includes the beginnings of entries, within quotes.
+    pub(super) is_extended: bool,
+}
+
+impl<'a> Piece<'a> {
+    pub(super) fn new(text: &'a [u8], begin: usize, next: Option<usize>) -> Self {
+        let mut piece = Self {
+            text,
+            begin,
+            end: begin,
+            next,
+            is_extended: false,
+        };
+        piece.reach(begin, next);
+        piece
+    }
+
+    /// Ends before the next entry, without what is between them. `from`: a place before which it does not end.
+    fn reach(&mut self, from: usize, next: Option<usize>) {
+        let part = &self.text[from..next.unwrap_or(self.text.len())];
+        let last = part.iter().rposition(|&byte| !is_filling(byte));
+        self.next = next;
+        self.end = from + last.unwrap_or(0) + 1;
+    }
+
+    /// Extends the piece if the value at its end has an open quote that closes later. Returns the value and what follows
+    /// it.
+    fn extend(&mut self, value: &[u8]) -> Option<&'a [u8]> {
+        let begin = self.end - value.len();
+        let value = &self.text[begin..];
+        let close = begin + closing_quote(value)?;
+        if close < self.end {
+            return None; // the quote is not open: what follows it is wrong
+        }
+        self.is_extended = true;
+        self.reach(close, next_entry(self.text, close));
+        Some(&self.text[begin..self.end])
+    }
+}
+
+/// An address and its parameters.
+pub(super) struct Entry<'a> {
+    pub(super) uri: &'a [u8],
+    pub(super) parameters: Parameters<'a>,
+}
+
+impl<'a> Entry<'a> {
+    /// Reads an entry. The piece is extended where that is allowed and a quote is open at its end.
+    pub(super) fn read(piece: &mut Piece<'a>, may_extend: bool) -> Result<Self, Fault> {
+        let (uri, rest) = split_uri(&piece.text[piece.begin..piece.end])?;
+        let parameters = Parameters::read(rest, |value| {
+            may_extend.then(|| piece.extend(value)).flatten()
+        });
+        match parameters {
+            Ok(parameters) => Ok(Self { uri, parameters }),
+            Err(_) if piece.is_extended => Err(Fault::BadQuote),
+            Err(fault) => Err(fault),
+        }
+    }
+}
 
 /// The address ends at the first `>` behind which parameters begin, or nothing more comes: a `>` may be part of it.
 pub(super) fn split_uri(piece: &[u8]) -> Result<(&[u8], &[u8]), Fault> {
@@ -38,7 +106,12 @@ pub(super) struct Parameters<'a> {
 }
 
 impl<'a> Parameters<'a> {
-    pub(super) fn read(mut rest: &'a [u8]) -> Result<Self, Fault> {
+    /// `extended` gets a value in quotes that is not valid, with all that follows it; it returns more of the text, if
+    /// there is more.
+    fn read(
+        mut rest: &'a [u8],
+        mut extended: impl FnMut(&'a [u8]) -> Option<&'a [u8]>,
+    ) -> Result<Self, Fault> {
         let mut found = Self::default();
         // Each round begins at a semicolon.
         while let Some(after) = rest.strip_prefix(b";") {
@@ -49,7 +122,13 @@ impl<'a> Parameters<'a> {
             let value = match rest.strip_prefix(b"=") {
                 None => Cow::Borrowed(&b""[..]),
                 Some(_) if name.is_empty() => return Err(Fault::BadParameter),
-                Some(after) => split_value(after.trim_ascii_start(), &mut rest)?,
+                Some(after) => {
+                    let after = after.trim_ascii_start();
+                    match split_value(after, &mut rest) {
+                        Err(fault) => split_value(extended(after).ok_or(fault)?, &mut rest)?,
+                        Ok(value) => value,
+                    }
+                }
             };
             let place = match name {
                 _ if name.eq_ignore_ascii_case(b"rel") => &mut found.rel,
@@ -67,28 +146,37 @@ impl<'a> Parameters<'a> {
 
 /// Cuts a value, in quotes or not, from what follows: a semicolon or nothing.
 fn split_value<'a>(text: &'a [u8], rest: &mut &'a [u8]) -> Result<Cow<'a, [u8]>, Fault> {
-    let Some(&quote) = text.first().filter(|&&byte| byte == b'"' || byte == b'\'') else {
+    if !is_quoted(text) {
         let end = memchr(b';', text).unwrap_or(text.len());
         *rest = &text[end..];
         return match memchr(b'"', &text[..end]) {
             Some(_) => Err(Fault::BadQuote),
             None => Ok(Cow::Borrowed(text[..end].trim_ascii_end())),
         };
-    };
-    let mut end = 1;
-    loop {
-        end += memchr2(quote, b'\\', text.get(end..).ok_or(Fault::BadQuote)?)
-            .ok_or(Fault::BadQuote)?;
-        if text[end] == quote {
-            break;
-        }
-        end += 2;
     }
+    let end = closing_quote(text).ok_or(Fault::BadQuote)?;
     *rest = text[end + 1..].trim_ascii_start();
     if rest.first().is_some_and(|&next| next != b';') {
         return Err(Fault::BadQuote);
     }
     Ok(unescape(&text[1..end]))
+}
+
+fn is_quoted(text: &[u8]) -> bool {
+    matches!(text.first(), Some(b'"' | b'\''))
+}
+
+/// Where the quote closes with which a text begins.
+fn closing_quote(text: &[u8]) -> Option<usize> {
+    let quote = *text.first().filter(|_| is_quoted(text))?;
+    let mut end = 1;
+    loop {
+        end += memchr2(quote, b'\\', text.get(end..)?)?;
+        if text[end] == quote {
+            return Some(end);
+        }
+        end += 2;
+    }
 }
 
 fn unescape(text: &[u8]) -> Cow<'_, [u8]> {

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::fmt;
 
 use super::address::{harmless, without_scheme};
+use super::patterns::Collector;
 use super::{Digits, Mementos, Row, number};
 
 /// More text than places in it can be told: four gigabytes.
@@ -73,21 +74,6 @@ impl<'a> Draft<'a> {
         self.add_row(number(date), archive, harmless(address))
     }
 
-    /// Adds all copies of a list.
-    pub(super) fn add_all(&mut self, other: &'a Mementos) -> Result<(), TooLarge> {
-        let ids: Vec<u32> = other
-            .archives
-            .iter()
-            .map(|name| self.archive(name))
-            .collect();
-        self.rows.reserve(other.rows.len());
-        for (place, row) in other.rows.iter().enumerate() {
-            let address = Cow::Borrowed(other.address(place));
-            self.add_row(row.date, ids[row.archive as usize], address)?;
-        }
-        Ok(())
-    }
-
     fn add_row(&mut self, date: u64, archive: u32, address: Cow<'a, str>) -> Result<(), TooLarge> {
         let total = self.text_bytes + address.len();
         u32::try_from(total).map_err(|_| TooLarge)?;
@@ -120,18 +106,13 @@ impl<'a> Draft<'a> {
         self.rows.dedup_by(|later, kept| {
             later.date == kept.date && later.without_scheme() == kept.without_scheme()
         });
-        let total = self.rows.iter().map(|row| row.address.len()).sum();
-        let mut text = String::with_capacity(total);
-        let mut rows = Vec::with_capacity(self.rows.len());
-        for row in &self.rows {
-            text.push_str(&row.address);
-            rows.push(Row {
-                date: row.date,
-                // No more than was added, which fits.
-                end: u32::try_from(text.len()).unwrap_or(u32::MAX),
-                archive: row.archive,
-            });
-        }
-        Mementos::canonical(text, rows, archives)
+        let mut collector = Collector::default();
+        let rows = self.rows.iter().map(|row| Row {
+            date: row.date,
+            pattern: collector.add_url(&row.address, row.date),
+            archive: row.archive,
+        });
+        let rows = rows.collect();
+        Mementos::canonical(collector.finish(), rows, archives)
     }
 }

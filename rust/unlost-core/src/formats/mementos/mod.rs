@@ -1,13 +1,14 @@
 //! The copies of a page that archives list: by date, each once, in little memory.
 //!
-//! All addresses are in one text, one behind the other, in visible ASCII without `<`, `>` and `"`: what an archive
-//! lists is escaped when it comes in, so that whoever writes it out can neither be made to write entries or headers of
+//! Addresses that differ only in their dates are stored once, as a pattern; a copy takes 16 bytes then. They are in
+//! visible ASCII without `<`, `>` and `"`: what an archive lists is escaped when it comes in, so that whoever writes it out can neither be made to write entries or headers of
 //! somebody else's, nor has to look at it again.
 
 mod address;
 mod draft;
 mod listing;
 mod packing;
+mod patterns;
 mod rendering;
 mod seen;
 
@@ -17,12 +18,18 @@ pub use packing::{Unreadable, unpacked};
 pub use rendering::{Ends, Length, Room, Text};
 pub use seen::Seen;
 
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use self::address::without_scheme;
+use self::patterns::{Collector, Patterns, Url};
 use super::httpdate::{self, Digits};
 
 /// Copies, sorted by date, address without its scheme, address and archive; no two have the first two in common.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Mementos {
-    text: String,
+    patterns: Patterns,
     rows: Vec<Row>,
     /// Sorted, without those that list nothing, so that equal copies are equal.
     archives: Vec<Box<str>>,
@@ -32,20 +39,20 @@ pub struct Mementos {
 struct Row {
     /// 14 digits as a number.
     date: u64,
-    /// Where its address ends; it begins where the one before ends.
-    end: u32,
+    /// The pattern of its address.
+    pattern: u32,
     archive: u32,
 }
 
 /// One copy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Copy<'a> {
     /// When it was captured.
     pub datetime: Digits,
     /// The archive that lists it.
     pub archive: &'a str,
     /// Its address.
-    pub uri: &'a str,
+    pub uri: Cow<'a, str>,
 }
 
 impl Mementos {
@@ -65,7 +72,7 @@ impl Mementos {
     #[must_use]
     pub fn size(&self) -> usize {
         let names: usize = self.archives.iter().map(|name| name.len() + 16).sum();
-        size_of::<Self>() + self.text.capacity() + self.rows.capacity() * size_of::<Row>() + names
+        size_of::<Self>() + self.patterns.size() + self.rows.capacity() * size_of::<Row>() + names
     }
 
     /// The copy at a place.
@@ -75,7 +82,7 @@ impl Mementos {
         Some(Copy {
             datetime: digits(row.date),
             archive: &self.archives[row.archive as usize],
-            uri: self.address(place),
+            uri: self.url(row).text(),
         })
     }
 
@@ -122,14 +129,13 @@ impl Mementos {
     /// The copies at some places, which must be there.
     #[must_use]
     pub fn slice(&self, places: std::ops::Range<usize>) -> Self {
-        let begin = self.start(places.start);
-        let rows = &self.rows[places.clone()];
-        let text = &self.text[begin..self.start(places.end)];
-        let rows = rows.iter().map(|row| Row {
-            end: row.end - u32::try_from(begin).unwrap_or(0),
+        let mut collector = Collector::default();
+        let rows = self.rows[places].iter().map(|row| Row {
+            pattern: collector.add(self.patterns.get(row.pattern)),
             ..*row
         });
-        Self::canonical(text.to_owned(), rows.collect(), &self.archives)
+        let rows = rows.collect();
+        Self::canonical(collector.finish(), rows, &self.archives)
     }
 
     /// How many copies each archive has of each year, both in order.
@@ -153,11 +159,43 @@ impl Mementos {
 
     /// All copies of several lists.
     pub fn merged<'a>(parts: impl IntoIterator<Item = &'a Self>) -> Result<Self, TooLarge> {
-        let mut draft = Draft::default();
-        for part in parts {
-            draft.add_all(part)?;
+        let mut heads: Vec<Head<'_>> = Vec::new();
+        let mut archives: Vec<Box<str>> = Vec::new();
+        let (mut total, mut bytes) = (0, 0);
+        for part in parts.into_iter().filter(|part| !part.is_empty()) {
+            total += part.len();
+            bytes += part.patterns.size();
+            heads.push(Head::new(part, &mut archives));
         }
-        Ok(draft.finish())
+        u32::try_from(bytes).map_err(|_| TooLarge)?;
+        let places = heads.iter().map(Head::date).zip(0..);
+        let mut queue: BinaryHeap<Reverse<(u64, usize)>> = places.map(Reverse).collect();
+        let mut collector = Collector::default();
+        let mut rows = Vec::with_capacity(total);
+        let mut same: Vec<(usize, Row)> = Vec::new();
+        while let Some(&Reverse((date, _))) = queue.peek() {
+            // Of each list, those of the earliest date, which are few.
+            while let Some(&Reverse((_, place))) = queue.peek().filter(|next| next.0.0 == date) {
+                queue.pop();
+                let head = &mut heads[place];
+                while let Some(row) = head.next_of(date) {
+                    same.push((place, row));
+                }
+                if head.place < head.part.len() {
+                    queue.push(Reverse((head.date(), place)));
+                }
+            }
+            if same.len() > 1 {
+                sort_and_dedup(&mut same, &heads, &archives);
+            }
+            for (place, row) in same.drain(..) {
+                rows.push(Row {
+                    pattern: heads[place].add_pattern(row.pattern, &mut collector),
+                    ..row
+                });
+            }
+        }
+        Ok(Self::canonical(collector.finish(), rows, &archives))
     }
 
     /// How many copies are earlier than a date.
@@ -165,19 +203,12 @@ impl Mementos {
         self.rows.partition_point(|row| row.date < date)
     }
 
-    /// Where the address of a copy begins.
-    fn start(&self, place: usize) -> usize {
-        place
-            .checked_sub(1)
-            .map_or(0, |before| self.rows[before].end as usize)
-    }
-
-    fn address(&self, place: usize) -> &str {
-        &self.text[self.start(place)..self.rows[place].end as usize]
+    fn url(&self, row: &Row) -> Url<'_> {
+        self.patterns.url(row.pattern, row.date)
     }
 
     /// Of rows in order, whose archives may be in any, with others that list nothing.
-    fn canonical(mut text: String, mut rows: Vec<Row>, archives: &[Box<str>]) -> Self {
+    fn canonical(patterns: Patterns, mut rows: Vec<Row>, archives: &[Box<str>]) -> Self {
         let mut is_used = vec![false; archives.len()];
         for row in &rows {
             is_used[row.archive as usize] = true;
@@ -193,15 +224,86 @@ impl Mementos {
                 row.archive = places[row.archive as usize];
             }
         }
-        text.shrink_to_fit();
         rows.shrink_to_fit();
         let archives = order.iter().map(|&id| archives[id].clone()).collect();
         Self {
-            text,
+            patterns,
             rows,
             archives,
         }
     }
+}
+
+/// How far a list is merged.
+struct Head<'a> {
+    part: &'a Mementos,
+    place: usize,
+    /// The numbers that its archives have in what is made.
+    archives: Vec<u32>,
+    /// The number of the last pattern that was added, here and in what is made.
+    last: Option<(u32, u32)>,
+}
+
+impl<'a> Head<'a> {
+    fn new(part: &'a Mementos, all: &mut Vec<Box<str>>) -> Self {
+        let mut number = |name: &str| {
+            let place = all.iter().position(|known| **known == *name);
+            let place = place.unwrap_or_else(|| {
+                all.push(name.into());
+                all.len() - 1
+            });
+            u32::try_from(place).unwrap_or(u32::MAX)
+        };
+        Self {
+            part,
+            place: 0,
+            archives: part.archives.iter().map(|name| number(name)).collect(),
+            last: None,
+        }
+    }
+
+    fn date(&self) -> u64 {
+        self.part.rows[self.place].date
+    }
+
+    /// The next copy, if it is of this date.
+    fn next_of(&mut self, date: u64) -> Option<Row> {
+        let row = self.part.rows.get(self.place)?;
+        if row.date != date {
+            return None;
+        }
+        self.place += 1;
+        let archive = self.archives[row.archive as usize];
+        Some(Row { archive, ..*row })
+    }
+
+    fn add_pattern(&mut self, pattern: u32, collector: &mut Collector) -> u32 {
+        if let Some((_, known)) = self.last.filter(|last| last.0 == pattern) {
+            return known;
+        }
+        let added = collector.add(self.part.patterns.get(pattern));
+        if collector.is_shared(added) {
+            self.last = Some((pattern, added));
+        }
+        added
+    }
+}
+
+/// Brings copies of one date in order, each once.
+fn sort_and_dedup(same: &mut Vec<(usize, Row)>, heads: &[Head<'_>], archives: &[Box<str>]) {
+    let mut keyed: Vec<(Cow<'_, str>, (usize, Row))> = same
+        .drain(..)
+        .map(|(place, row)| (heads[place].part.url(&row).text(), (place, row)))
+        .collect();
+    keyed.sort_by(|(one, (_, row)), (other, (_, other_row))| {
+        let name = |row: &Row| &archives[row.archive as usize];
+        without_scheme(one)
+            .cmp(without_scheme(other))
+            .then_with(|| one.cmp(other))
+            .then_with(|| name(row).cmp(name(other_row)))
+    });
+    keyed.dedup_by(|later, before| without_scheme(&later.0) == without_scheme(&before.0));
+    same.extend(keyed.into_iter().map(|(_, copy)| copy));
 }
 
 fn number(digits: &Digits) -> u64 {
@@ -239,12 +341,49 @@ mod tests {
             (b"20140101000000", "b", "https://a/1"),
             (b"20140101000000", "c", "http://a/1"),
         ]);
-        let found: Vec<_> = copies.iter().map(|copy| (copy.archive, copy.uri)).collect();
-        assert_eq!(found, [("c", "http://a/1"), ("z", "http://z/2")]);
+        let found: Vec<_> = copies
+            .iter()
+            .map(|copy| (copy.archive, copy.uri.into_owned()))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("c", "http://a/1".to_owned()),
+                ("z", "http://z/2".to_owned())
+            ]
+        );
         assert_eq!(
             copies.slice(1..2),
             list(&[(b"20150101000000", "z", "http://z/2")])
         );
+    }
+
+    #[test]
+    fn addresses_that_differ_in_their_dates_are_stored_once() {
+        let urls: Vec<_> = (0..100)
+            .map(|day| {
+                let date = format!("201401{:02}0000{:02}", day % 28 + 1, day);
+                (date.clone(), format!("http://a/{date}/http://b/"))
+            })
+            .collect();
+        let mut draft = Draft::default();
+        let archive = draft.archive("a");
+        for (date, url) in &urls {
+            let date: &Digits = date.as_bytes().try_into().unwrap();
+            let _ = draft.add(date, archive, url.as_bytes().into());
+        }
+        let copies = draft.finish();
+        assert!(copies.patterns.size() < 40);
+        assert_eq!(
+            Mementos::merged([&copies.slice(40..100), &copies.slice(0..60)]),
+            Ok(copies.clone())
+        );
+        for copy in copies.iter() {
+            assert!(urls.contains(&(
+                String::from_utf8_lossy(&copy.datetime).into_owned(),
+                copy.uri.into_owned()
+            )));
+        }
     }
 
     #[test]

@@ -39,10 +39,11 @@ impl Mementos {
         let ids: Vec<String> = (0..self.archives.len())
             .map(|id| format!(" {id} "))
             .collect();
-        for (place, row) in self.rows.iter().enumerate() {
+        for row in &self.rows {
             out.add(&super::digits(row.date));
             out.add(ids[row.archive as usize].as_bytes());
-            out.add(self.address(place).as_bytes());
+            self.url(row)
+                .write(out, |out, part| out.add(part.as_bytes()));
             out.add(b"\n");
         }
     }

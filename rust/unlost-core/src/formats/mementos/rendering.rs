@@ -1,7 +1,8 @@
 //! Copies in the formats of `TimeMap`s, appended to a text: only the part that there is one of for each copy.
 
-use super::{Copy, Mementos};
-use crate::formats::httpdate;
+use super::patterns::Url;
+use super::{Mementos, digits};
+use crate::formats::httpdate::{self, Digits};
 
 /// What can be written to. Long texts are measured before they are written, so that nothing is moved afterwards.
 pub trait Text {
@@ -41,12 +42,19 @@ pub struct Ends {
     pub last: bool,
 }
 
+/// One copy, as it is written.
+struct Entry<'a> {
+    datetime: Digits,
+    archive: &'a str,
+    url: Url<'a>,
+}
+
 impl Mementos {
     /// Entries in link-format, each with a comma and a newline behind it.
     pub fn link_entries(&self, out: &mut impl Text, ends: Ends) {
         self.write(out, |out, place, copy| {
             out.add(b"<");
-            out.add(copy.uri.as_bytes());
+            copy.url.write(out, |out, part| out.add(part.as_bytes()));
             out.add(b">; rel=\"");
             out.add(self.relation(place, ends));
             out.add(b"\"; datetime=\"");
@@ -63,7 +71,7 @@ impl Mementos {
             out.add(b"      {\n        \"datetime\": \"");
             out.add(&httpdate::to_iso(&copy.datetime));
             out.add(b"\",\n        \"uri\": \"");
-            push_json(out, copy.uri);
+            copy.url.write(out, push_json);
             out.add(b"\"\n      }");
         });
     }
@@ -73,7 +81,7 @@ impl Mementos {
         self.write(out, |out, place, copy| {
             out.add(&copy.datetime);
             out.add(b" {\"uri\": \"");
-            push_json(out, copy.uri);
+            copy.url.write(out, push_json);
             out.add(b"\", \"rel\": \"");
             out.add(self.relation(place, ends));
             out.add(b"\", \"datetime\": \"");
@@ -89,14 +97,19 @@ impl Mementos {
             out.add(b" ");
             out.add(copy.archive.as_bytes());
             out.add(b" ");
-            out.add(copy.uri.as_bytes());
+            copy.url.write(out, |out, part| out.add(part.as_bytes()));
             out.add(b"\n");
         });
     }
 
-    fn write<T: Text>(&self, out: &mut T, write: impl Fn(&mut T, usize, Copy<'_>)) {
-        for (place, copy) in self.iter().enumerate() {
-            write(out, place, copy);
+    fn write<T: Text>(&self, out: &mut T, write: impl Fn(&mut T, usize, Entry<'_>)) {
+        for (place, row) in self.rows.iter().enumerate() {
+            let entry = Entry {
+                datetime: digits(row.date),
+                archive: &self.archives[row.archive as usize],
+                url: self.url(row),
+            };
+            write(out, place, entry);
         }
     }
 
@@ -113,7 +126,7 @@ impl Mementos {
 }
 
 /// Addresses have no quotes and no control characters: of what JSON escapes, only the backslash is left.
-fn push_json(out: &mut impl Text, text: &str) {
+fn push_json<T: Text>(out: &mut T, text: &str) {
     for (place, part) in text.split('\\').enumerate() {
         if place > 0 {
             out.add(b"\\\\");

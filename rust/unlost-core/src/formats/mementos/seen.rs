@@ -17,8 +17,9 @@ impl Seen {
     /// Adds copies, and returns how many of them are new.
     pub fn add(&mut self, copies: &Mementos) -> usize {
         let before = self.marks.len();
-        for (place, row) in copies.rows.iter().enumerate() {
-            let key = (row.date, without_scheme(copies.address(place)));
+        for row in &copies.rows {
+            let url = copies.url(row).text();
+            let key = (row.date, without_scheme(&url));
             let mark = self.marks.hasher().hash_one(key);
             self.marks.insert(mark);
         }

@@ -1,0 +1,91 @@
+"""A million mementos in one TimeMap: `unlost serve` sends them all, and stays small."""
+
+import http.client
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from tests.cli.run import UNLOST
+from tests.service.servers import listening_at, started
+
+PAGE = "http://example.com/page"
+COUNT = 1_000_000
+GROWTH = 64 << 20
+
+
+def entries(base: str) -> Iterator[bytes]:
+    """Yield a TimeMap with a memento for each second of twelve days, an hour at a time."""
+    yield f'<{PAGE}>; rel="original",\n'.encode()
+    names = ("Wed", "Thu", "Fri", "Sat", "Sun", "Mon", "Tue")
+    for hour in range(-(-COUNT // 3600)):
+        day, clock = hour // 24 + 1, hour % 24
+        yield "".join(
+            f"<{base}/201401{day:02}{clock:02}{second // 60:02}{second % 60:02}/{PAGE}>; rel=memento; "
+            f'datetime="{names[(day - 1) % 7]}, {day:02} Jan 2014 {clock:02}:{second // 60:02}:{second % 60:02} GMT",\n'
+            for second in range(min(3600, COUNT - hour * 3600))
+        ).encode()
+
+
+def memory(pid: int, name: str) -> int:
+    """Return a figure of the memory of a process, in bytes."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{name}:"))
+
+
+@pytest.fixture
+def archive() -> Iterator[str]:
+    """Serve the TimeMap; it is rendered while it is sent, and ends with the connection."""
+
+    class Archive(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200 if self.path.endswith(PAGE) else 404)
+            self.send_header("Content-Type", "application/link-format")
+            self.end_headers()
+            for piece in entries("http://a.example/web") if self.path.endswith(PAGE) else ():
+                self.wfile.write(piece)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Archive)
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_all_are_served_in_little_memory(archive: str, tmp_path: Path) -> None:
+    """The process that serves grows by at most 64 MB, from before the request until after the response."""
+    registry = tmp_path / "archives.toml"
+    registry.write_text(
+        f'[[archive]]\nid = "a"\nname = "A"\nkind = "memento"\nlimits = []\ntimemap = "{archive}/map/"\n'
+    )
+    environment = {"UNLOST_HOME": str(tmp_path / "home"), "UNLOST_CONTACT": "me@example.org"}
+    command: list[str | Path] = [UNLOST, "serve", "--port", "0", "--archives", str(registry), "--deadline", "60"]
+    with started(command, environment) as process:
+        client = listening_at(process)
+        assert client.ask("/timemap/link/http://other.example/").status == 404  # all that is loaded late is loaded
+        before = memory(process.pid, "VmRSS")
+        Path(f"/proc/{process.pid}/clear_refs").write_text("5")  # the peak is that of the present
+        connection = http.client.HTTPConnection("127.0.0.1", client.port, timeout=60)
+        connection.request("GET", f"/timemap/link/{PAGE}")
+        answer = connection.getresponse()
+        found = mementos = 0
+        last = b""
+        while piece := answer.read(1 << 20):
+            text = last + piece
+            mementos += text.count(b"memento") - last.count(b"memento")
+            found += len(piece)
+            last = text[-64:]
+        connection.close()
+        grown = memory(process.pid, "VmHWM") - before
+    assert (answer.status, answer.getheader("X-Memento-Count")) == (200, str(COUNT))
+    assert answer.getheader("X-Archives-Failed") is None
+    assert mementos == COUNT
+    assert found > 110 * COUNT
+    assert grown <= GROWTH, f"{grown >> 20} MB"
