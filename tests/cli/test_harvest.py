@@ -31,7 +31,7 @@ def test_a_list_is_harvested_and_told(site: Living, tmp_path: Path) -> None:
     urls.write_text("# pages\n" + "".join(f"{site.url}{path}\n" for path in PAGES) + "mailto:a@b.example\n")
     folder, index = str(tmp_path / "kept"), tmp_path / "held.cdxj"
     done = unlost("harvest", "--urls", str(urls), "-o", folder, *POLITE, "--cdxj", str(index))
-    assert (done.returncode, done.stdout) == (3, b"4 new\n")
+    assert (done.returncode, done.stdout) == (5, b"4 new\n")
     assert b"bad-uri" in done.stderr
     assert len(index.read_text().splitlines()) == 4
     scheme = tmp_path / "scheme"

@@ -118,6 +118,8 @@ def build(
     parquet = parquet_columns(columns, cluster)
     if cluster is not None and (by or format != "cdxj"):
         raise UsageError("--engine spark writes plain lines: leave out --by and --format json")
+    if cluster is not None and (allow_partial or max_bad is not None):
+        raise UsageError("--allow-partial and --max-bad are for one machine: leave out --engine spark")
     if len(names) > 1 and is_standard_output(output):
         raise UsageError("several policies make several files: give a folder for them")
     is_made = _make_folder(output) if len(names) > 1 else False
@@ -285,12 +287,19 @@ def check(ctx: click.Context, file: Path, json: bool) -> None:
 )
 @_name
 @_id
-def to_map(profiles: tuple[Path, ...], output: Path, name: str | None, id: str | None) -> None:  # noqa: A002
+@force_option
+def to_map(
+    profiles: tuple[Path, ...],
+    output: Path,
+    name: str | None,
+    id: str | None,  # noqa: A002  options are named after their flags
+    force: bool,
+) -> None:
     """Make a MementoMap of profiles, of whatever policies, in which every page is held that was counted in one.
 
     Keys that stand for more than one page become wildcards; what they hold is added.
     """
-    with writable(output) as target, progress("mapping", size_of(profiles)) as bar:
+    with writable(output, profiles, force=force) as target, progress("mapping", size_of(profiles)) as bar:
         profile.profiles_to_map(profiles, target, name=name, id=id, watch=bar.at)
 
 

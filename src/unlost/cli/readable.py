@@ -116,7 +116,7 @@ class Readable(click.Path):
 
 
 class AnyInput(click.Path):
-    """The name of an input that is checked by whoever reads it; for `-`, that of standard input."""
+    """The name of an input, which the reader checks; for `-`, that of standard input."""
 
     def convert(self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the name."""

@@ -98,6 +98,8 @@ def index(
     parquet = parquet_columns(columns, cluster)
     if cluster is not None and estimate:
         raise UsageError("--estimate: a cluster counts exactly, whatever the order: leave it out")
+    if cluster is not None and (allow_partial or max_bad is not None):
+        raise UsageError("--allow-partial and --max-bad are for one machine: leave out --engine spark")
     excluded = frozenset(exclude.split(",")) if exclude else frozenset()
     if unknown := excluded - set(EXCLUDABLE):
         raise UsageError(f"{min(unknown)}: cannot be left out: expected {' or '.join(EXCLUDABLE)}")

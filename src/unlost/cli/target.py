@@ -22,7 +22,7 @@ def refuse_in_place(output: Path, inputs: Iterable[str | PathLike[str]], *, forc
         try:
             is_same = output.samefile(each)
         except (OSError, ValueError):
-            continue  # whoever reads it says what is wrong
+            continue  # the reader reports it
         if is_same:
             raise UsageError(f"{output}: would replace an input: give another name, or --force")
 

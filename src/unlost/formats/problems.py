@@ -23,7 +23,7 @@ DAMAGE = frozenset(
         "unreadable",
     }
 )
-"""The kinds of problems that mean a file is damaged: nobody knows how much is missing. The others cost one line."""
+"""The kinds of problems that mean a file is damaged: how much is missing is unknown. The others cost one line."""
 
 
 @dataclass(frozen=True, slots=True)

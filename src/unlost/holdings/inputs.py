@@ -51,7 +51,7 @@ def refuse_pipes(paths: Iterable[str | PathLike[str]]) -> None:
 def kind_of(path: str | PathLike[str], name: str | None = None) -> Kind:
     """Detect what a file is from its contents; a ZipNum by its ending `.idx`. name: for messages, if not the path.
 
-    A pipe is taken for an index, since what is read of it is gone; whoever counts it refuses what is not. Raises
+    A pipe is taken for an index, since what is read of it is gone; the core refuses other lines. Raises
     InputError if the file cannot be read, is in a format that is not read here, or has lines of no known kind, or of
     several.
     """

@@ -67,7 +67,7 @@ def test_headers_stay_and_rows_without_dates_are_counted(tmp_path: Path) -> None
     with pytest.raises(UsageError, match="expected 1 to 200"):
         slice_index([index], tmp_path, Problems(), parts=201)
     undated = tmp_path / "undated.cdx"
-    undated.write_text(row.format("-") + "\n")
+    undated.write_text(" CDX N b a m s k r M S V g\n" + row.format("-") + "\n")
     with pytest.raises(InputError, match="no row with a date"):
         slice_index([undated], tmp_path, Problems())
 

@@ -230,7 +230,7 @@ impl Layout {
             Self::Urls { .. } if is_index_row(line) => None,
             Self::Urls { column } => {
                 let url = match column {
-                    // Nobody has said which column of the table it is.
+                    // A table, of which no column was given.
                     None if memchr::memchr(b'\t', line.trim_ascii()).is_some() => return None,
                     None => line,
                     Some(column) => line.split(|&byte| byte == b'\t').nth(*column)?,
