@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -27,6 +28,12 @@ pytestmark = pytest.mark.spark
 ON_CLUSTER = ("--engine", "spark", "--master", MASTER)
 
 Run = Callable[..., Result]
+
+
+@pytest.fixture(autouse=True)
+def _day(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every file be made on the same day."""
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1704067200")
 
 
 @pytest.fixture
@@ -64,7 +71,9 @@ COMMANDS = {
 @pytest.mark.parametrize("name", list(COMMANDS))
 def test_files_are_the_same(run: Run, index: Path, folders: Path, tmp_path: Path, name: str) -> None:
     """A folder with folders, gzip and plain, gives the file that its indexes give, and the code of its bad line."""
-    here = run(*COMMANDS[name], *local_files(index), "-o", tmp_path / "here")
+    files = sorted(path for path in folders.rglob("*") if path.is_file())
+    assert len(files) == len(local_files(index))
+    here = run(*COMMANDS[name], *files, "-o", tmp_path / "here")
     there = run(*COMMANDS[name], folders, "-o", tmp_path / "there", there=True)
     assert (here.exit_code, there.exit_code) == (5, 5), (here.output, there.output)
     assert (tmp_path / "there").read_bytes() == (tmp_path / "here").read_bytes()
@@ -73,12 +82,19 @@ def test_files_are_the_same(run: Run, index: Path, folders: Path, tmp_path: Path
 
 
 def test_names_may_be_patterns_and_addresses(run: Run, index: Path, tmp_path: Path) -> None:
-    """`*`, `file://`, and a mount of another file system of Spark's: the map is that of the same files here."""
+    """`*`, `file://`, and a mount of another file system of Spark's: the map is that of the same files here.
+
+    Only digests are of files that can be read here: the header lacks them where one cannot.
+    """
     run("map", "build", *sorted(index.glob("part-*")), "-o", tmp_path / "here")
     for name in (f"{index}/part-*.cdxj", f"file://{index}/part-[0-3].cdxj", f"viewfs://store/all{index}/part-*.cdxj"):
         done = run("map", "build", name, "-o", tmp_path / "there", there=True)
         assert done.exit_code == 0, (name, done.output, done.exception)
-        assert (tmp_path / "there").read_bytes() == (tmp_path / "here").read_bytes(), name
+        made = (tmp_path / "here").read_bytes()
+        if name.startswith("viewfs:"):
+            made = re.sub(rb', "inputs": \[.*?\]', b"", made)
+            assert b"inputs" not in made
+        assert (tmp_path / "there").read_bytes() == made, name
 
 
 def test_addresses_that_spark_cannot_reach_are_told(run: Run, tmp_path: Path) -> None:

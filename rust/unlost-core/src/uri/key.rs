@@ -209,7 +209,7 @@ fn split_surt(text: &[u8]) -> Option<(&[u8], &[u8])> {
     is_surt.then(|| (host_and_port, &text[end + 1..]))
 }
 
-/// The port that OutbackCDX writes after the host's `)`, with its colon, and what follows it: `com,a):8080/x`.
+/// The port that `OutbackCDX` writes after the host's `)`, with its colon, and what follows it: `com,a):8080/x`.
 fn split_port(tail: &[u8]) -> (&[u8], &[u8]) {
     let Some(rest) = tail.strip_prefix(b":") else {
         return (&[], tail);
