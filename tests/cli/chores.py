@@ -27,11 +27,11 @@ class Chore:
 
 
 CHORES = {
-    "map build": Chore("map build {read}/index.cdxj -o {into}/map.ukvs", "map.ukvs"),
+    "map build": Chore("map build {read}/index.cdxj --date 2024-01-01 -o {into}/map.ukvs", "map.ukvs"),
     "map compact": Chore("map compact {read}/map.ukvs --no-paths -o {into}/small.ukvs", "small.ukvs"),
     "map compact by budget": Chore("map compact {read}/map.ukvs --budget 900 -o {into}/small.ukvs", "small.ukvs"),
     "profile build": Chore("profile build {read}/index.cdxj --policy H3P1 -o {into}/profile.ukvs", "profile.ukvs"),
-    "filter build": Chore("filter build {read}/index.cdxj -o {into}/held.filter", "held.filter"),
+    "filter build": Chore("filter build {read}/index.cdxj --date 2024-01-01 -o {into}/held.filter", "held.filter"),
     "index build": Chore("index build {read}/site.warc.gz -o {into}/index.cdxj", "index.cdxj"),
     "stats": Chore("stats {read}/index.cdxj -o {into}/report", "report/index.html"),
     "synth": Chore("synth index --lines 3000 -o {into}/made.cdxj", "made.cdxj"),
