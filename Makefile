@@ -114,6 +114,7 @@ bench: bytecode $(VENV)/.tools $(NEIGHBOURS) ## Speeds as ratios to a baseline o
 	LC_ALL=C $(BIN)/python -m bench.evaluate
 	LC_ALL=C $(BIN)/python -m bench.aggregate
 	LC_ALL=C $(BIN)/python -m bench.upstream
+	LC_ALL=C $(BIN)/python -m bench.large_timemap
 	LC_ALL=C $(BIN)/python -m bench.service
 	LC_ALL=C $(BIN)/python -m bench.recover
 	LC_ALL=C $(BIN)/python -m bench.jobs

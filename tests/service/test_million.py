@@ -2,11 +2,10 @@
 
 import http.client
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-
-import pytest
 
 from tests.cli.run import UNLOST
 from tests.service.servers import listening_at, started
@@ -35,9 +34,9 @@ def memory(pid: int, name: str) -> int:
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{name}:"))
 
 
-@pytest.fixture
-def archive() -> Iterator[str]:
-    """Serve the TimeMap; it is rendered while it is sent, and ends with the connection."""
+@contextmanager
+def serving_million() -> Iterator[str]:
+    """Serve the TimeMap, rendered while it is sent; yield the URL of the archive."""
 
     class Archive(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -59,15 +58,19 @@ def archive() -> Iterator[str]:
     server.server_close()
 
 
-def test_all_are_served_in_little_memory(archive: str, tmp_path: Path) -> None:
-    """The process that serves grows by at most 64 MB, from before the request until after the response."""
-    registry = tmp_path / "archives.toml"
+def serve_command(archive: str, folder: Path) -> tuple[list[str | Path], dict[str, str]]:
+    """Return the command that serves the archive, and its environment."""
+    registry = folder / "archives.toml"
     registry.write_text(
         f'[[archive]]\nid = "a"\nname = "A"\nkind = "memento"\nlimits = []\ntimemap = "{archive}/map/"\n'
     )
-    environment = {"UNLOST_HOME": str(tmp_path / "home"), "UNLOST_CONTACT": "me@example.org"}
-    command: list[str | Path] = [UNLOST, "serve", "--port", "0", "--archives", str(registry), "--deadline", "60"]
-    with started(command, environment) as process:
+    environment = {"UNLOST_HOME": str(folder / "home"), "UNLOST_CONTACT": "me@example.org"}
+    return [UNLOST, "serve", "--port", "0", "--archives", str(registry), "--deadline", "60"], environment
+
+
+def test_all_are_served_in_little_memory(tmp_path: Path) -> None:
+    """The process that serves grows by at most 64 MB, from before the request until after the response."""
+    with serving_million() as archive, started(*serve_command(archive, tmp_path)) as process:
         client = listening_at(process)
         assert client.ask("/timemap/link/http://other.example/").status == 404  # all that is loaded late is loaded
         before = memory(process.pid, "VmRSS")

@@ -1,5 +1,6 @@
 """The web application (ASGI): what is asked most is answered before any router, the rest by Starlette."""
 
+import asyncio
 import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -7,6 +8,7 @@ from urllib.parse import unquote
 
 from unlost.aggregate.found import Found
 from unlost.aggregate.places import Places
+from unlost.aggregate.rendering import PIECE_MEMENTOS
 from unlost.aggregate.wish import LAST, Wish
 from unlost.errors import BusyError, DatabaseError, InputError, NotKeptError, UsageError
 from unlost.service.address import MAX_TARGET_BYTES
@@ -145,6 +147,9 @@ class Application:
             if self._parts.by_page and endpoint in OF_ONE_COPY:
                 send, referer = _varying(send), referer_of(scope)
             found = await self._found(asked, terms, referer)
+            if len(found.mementos) > PIECE_MEMENTOS:
+                # The digest of a million mementos takes a tenth of a second, for which other requests would wait.
+                await asyncio.to_thread(getattr, found, "digest")
             if asked.form == "proxy":
                 return await self._proxy.serve(asked, terms, found, scope["method"], send)
             answer = self._lists.answer(asked, terms, found)

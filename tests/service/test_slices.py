@@ -1,0 +1,83 @@
+"""A long TimeMap is rendered in slices: the event loop serves other requests between them."""
+
+import asyncio
+import threading
+from itertools import pairwise
+from typing import Any, cast
+
+import pytest
+
+from unlost.aggregate.found import Found
+from unlost.aggregate.rendering import PIECE_MEMENTOS
+from unlost.aggregate.wish import Freshness, Wish
+from unlost.clock import SystemClock
+from unlost.formats.mementos import Memento, Mementos
+from unlost.service.application import Application
+from unlost.service.parts import Parts
+from unlost.service.standing import Standing
+
+PAGE = "http://a.example/"
+SLICES = 5
+
+
+class Long:
+    """Finds a page of which there are very many mementos."""
+
+    def __init__(self) -> None:
+        rows = (Memento("20140101000000", "a", f"http://x/{number}") for number in range(SLICES * PIECE_MEMENTOS))
+        self._found = Found(PAGE, Mementos(rows), (), (), 1.7e9, 1.7e9)
+
+    async def find(self, uri: str, wish: Wish = Wish(), freshness: Freshness = Freshness()) -> Found:  # noqa: ARG002, B008
+        """Return it."""
+        return self._found
+
+    def standings(self) -> list[Standing]:
+        """Return that no archive is known."""
+        return []
+
+
+@pytest.mark.parametrize("form", ["link", "json", "cdxj", "text"])
+def test_other_tasks_run_between_the_slices(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each slice is sent alone, another task runs after each, and the digest is computed in another thread."""
+    finder = Long()
+    turns = 0
+    turns_at_slice: list[int] = []
+    threads: set[int] = set()
+    packed = Mementos.packed
+
+    def noting(mementos: Mementos) -> bytes:
+        threads.add(threading.get_ident())
+        return packed(mementos)
+
+    monkeypatch.setattr(Mementos, "packed", noting)
+
+    async def send(message: Any) -> None:  # noqa: ANN401
+        if message.get("body"):
+            assert len(message["body"]) < 200 * PIECE_MEMENTOS
+            turns_at_slice.append(turns)
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async def request() -> None:
+        scope = {
+            "type": "http",
+            "method": "GET",
+            "raw_path": f"/timemap/{form}/{PAGE}".encode(),
+            "query_string": b"",
+            "headers": [(b"host", b"us.example")],
+            "scheme": "http",
+        }
+        parts = Parts(finder, cast("Any", None), finder, SystemClock())
+        other = asyncio.create_task(others())
+        await Application(parts)(cast("Any", scope), cast("Any", None), send)
+        other.cancel()
+
+    asyncio.run(request())
+    assert len(turns_at_slice) >= SLICES
+    assert all(before < after for before, after in pairwise(turns_at_slice))
+    assert threads
+    assert threading.get_ident() not in threads
