@@ -91,9 +91,9 @@ def test_killed_in_the_middle_another_goes_on(jobs: Place, lost: Village) -> Non
 def test_files_that_cannot_be_written_are_not_the_jobs_fault(jobs: Place, lost: Village) -> None:
     """Where a WARC may not grow the job waits for its turn again, and it is done when there is room."""
     lost.watch = None
+    jobs.jobs.database.tidy(is_emptied=True)  # its log must not be what reaches the limit
     with jobs.worker("cramped") as worker:
         most = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
-        jobs.jobs.database.tidy(is_emptied=True)  # its log must not be what reaches the limit
         resource.prlimit(worker.process.pid, resource.RLIMIT_FSIZE, (200_000, most))
         job = jobs.order()
         # Whichever is the first that may not grow: the WARC, or the state beside it.

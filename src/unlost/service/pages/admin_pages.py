@@ -85,7 +85,7 @@ class AdminPages:
             return self._page(request, session, "limits", limits=limits, names=_LIMITS, said="")
         values = await self._forms.read(request, session.secret)
         t = strings_for(request)
-        given = {name: values.text(name) for name in _LIMITS}
+        given = {name: values.text(name) for name in _LIMITS if name in values}
         if any(not (text.isascii() and text.isdigit() and len(text) < 12) for text in given.values()):
             said = t("admin.limits_wrong")
             return self._page(request, session, "limits", 400, limits=limits, names=_LIMITS, said=said)
