@@ -8,7 +8,7 @@ from unlost.cli.table import aligned
 from unlost.recover.report.figures import Figures
 from unlost.recover.report.kinds import ORDER
 from unlost.recover.report.retelling import retold
-from unlost.recover.report.wording import headline, list_words, remarks
+from unlost.recover.report.wording import headline, list_words, outcome_word, remarks
 from unlost.shown.catalogue import Strings
 from unlost.shown.words import printable
 
@@ -47,7 +47,9 @@ def print_summary(figures: Figures, t: Strings) -> None:
     """Print how much came back, by kind and by archive, and why the rest did not."""
     lines = [*([printable(figures.url)] if figures.url else []), headline(figures, t), *remarks(figures, t)]
     if figures.total:
-        outcomes = [(t.word("outcome", each), t.number(count)) for each, count in figures.outcomes() if count]
+        outcomes = [
+            (outcome_word(figures, t, "outcome", each), t.number(count)) for each, count in figures.outcomes() if count
+        ]
         lines += ["", *aligned((t("head.outcome"), t("head.files")), outcomes)]
         uses = [
             ("head.pages_row", figures.pages),
@@ -75,7 +77,7 @@ def print_summary(figures: Figures, t: Strings) -> None:
             ordered = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
             lines += ["", t(title)]
             for each, count in ordered:
-                words = t.word(part, each) if part else retold(each, t) or each
+                words = outcome_word(figures, t, part, each) if part else retold(each, t) or each
                 lines.append(f"{t.number(count):>7}  {printable(words)}")
     write([line + "\n" for line in lines])
 

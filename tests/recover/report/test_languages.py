@@ -133,8 +133,9 @@ def test_every_text_of_the_catalogue_is_said(folder: Path, tmp_path: Path) -> No
     texts = {re.sub(r"\.(one|other)$", "", name) for name in texts_of("en", "unlost.recover.report")}
     assert {name for name in texts if name.startswith(("report.", "head.", "note.", "time."))} == named
     pages = html_of(folder, "de") + html_of(rich(tmp_path / "few", (2010, 2010)), "de")
+    pages += html_of(make(tmp_path / "listed", [Made("m", reason="not-held")]), "de")
     words = texts_of("de", "unlost.recover.report")
-    parts = {name for name in words if name.startswith(("reason.", "verdict.", "kind."))}
+    parts = {name for name in words if name.startswith(("reason", "outcome_unlisted.", "verdict.", "kind."))}
     assert {name for name in parts if words[name] not in pages} == {"reason.failed"}, "which has a list of its own"
 
 

@@ -107,9 +107,9 @@ def test_the_link_to_another_language_keeps_the_query(place: Place) -> None:
 def test_private_hosts_are_refused(place: Place) -> None:
     """By the form, which says why, and by the API."""
     visitor = Visitor(place.service)
-    visitor.get("/recover?lang=en")
+    visitor.get("/recover")
     form = {"url": "http://192.168.0.1/", "mail": "me@example.org", "what": "site", "when": "newest"}
-    page = visitor.post("/recover", form)
+    page = visitor.post("/recover", form, Accept_Language="en")
     assert (page.status, b"a host of a private network" in page.body) == (400, True)
     answer = place.service.ask("POST", "/api/jobs", {**ORDER, "url": "http://localhost/"})
     assert (answer.status, "public site" in answer.json["error"]) == (400, True)

@@ -75,6 +75,7 @@ def _archive(figures: Figures, name: str) -> dict[str, object]:
         "rejected": figures.rejected_by[name],
         "requests": figures.asked.get(name, 0),
         "captures": figures.captures.get(name, 0),
+        "queries": dict(figures.queries.get(name, {})),
         "lists": dict(Counter(outcome for archive, outcome, _ in figures.lists if archive == name)),
     }
 

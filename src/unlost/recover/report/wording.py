@@ -6,6 +6,9 @@ from unlost.recover.report.figures import Figures
 from unlost.shown.catalogue import Strings
 from unlost.shown.words import printable
 
+INCOMPLETE = ("cut", "unsupported", "failed", "not-now", "excluded")
+"""Outcomes of listings after which an archive may have more than is known."""
+
 
 def headline(figures: Figures, t: Strings) -> str:
     """Return what everybody wants to know first.
@@ -65,6 +68,19 @@ def day(digits: str) -> str:
         return dates.to_iso(digits)[:10]
     except DateError:
         return digits
+
+
+def outcome_word(figures: Figures, t: Strings, part: str, key: str) -> str:
+    """Return the text for a reason or an outcome: of all archives only if all were listed.
+
+    >>> from unlost.recover.report.retelling import report_strings
+    >>> english, unlisted = report_strings("en"), Figures(lists=[("a", "failed", None)])
+    >>> outcome_word(Figures(), english, "reason", "not-held"), outcome_word(unlisted, english, "reason", "not-held")
+    ('no archive has it', 'no archive that was listed has it')
+    """
+    is_known = all(outcome not in INCOMPLETE for _, outcome, _ in figures.lists)
+    other = f"{part}_unlisted"
+    return t.word(part if is_known or not t.has(f"{other}.{key.replace('-', '_')}") else other, key)
 
 
 def list_words(figures: Figures, archive: str, t: Strings) -> str:

@@ -162,9 +162,7 @@ class Rules:
         """Raise BlockedError for the host of a site that is not recovered."""
         if self.refuses_private(host):
             raise BlockedError("url: expected a public site, not a loopback or private host")
-        parts = host.split(".")
-        above = [".".join(parts[index:]) for index in range(len(parts))]
-        if connection.execute(select(BLOCKED.c.domain).where(BLOCKED.c.domain.in_(above)).limit(1)).first():
+        if _is_blocked(connection, host):
             raise BlockedError("url: this site is not recovered here")
 
     def refuses_private(self, host: str) -> bool:
@@ -174,11 +172,7 @@ class Rules:
     def is_blocked(self, url: str) -> bool:
         """Return whether the site of an address is not recovered here."""
         with self._database.reading() as connection:
-            try:
-                self.check_host(connection, host_of(url))
-            except BlockedError:
-                return True
-            return False
+            return _is_blocked(connection, host_of(url))
 
     def blocked(self) -> list[Blocked]:
         """Return all domains that are not recovered, by name."""
@@ -213,6 +207,12 @@ def tallied(connection: Connection, kind: str, who: str, since: float) -> int:
 def is_below(url: str, domain: str) -> bool:
     """Return whether the host of an address is a domain's, or below it."""
     return f".{host_of(url)}".endswith(f".{domain}")
+
+
+def _is_blocked(connection: Connection, host: str) -> bool:
+    parts = host.split(".")
+    above = [".".join(parts[index:]) for index in range(len(parts))]
+    return connection.execute(select(BLOCKED.c.domain).where(BLOCKED.c.domain.in_(above)).limit(1)).first() is not None
 
 
 def _limits(connection: Connection) -> Limits:

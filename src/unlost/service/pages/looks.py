@@ -33,10 +33,14 @@ class Looks:
 
     def __init__(self, forms: Forms, names: Mapping[str, str], base: str = "") -> None:
         self._forms = forms
+        self.names = names
+        self.base = base
         self._templates = environment()
         self._templates.globals["takes_orders"] = True
         self._templates.globals["base"] = base
-        self._templates.globals["name_of"] = lambda archive: names.get(archive, archive)
+        self._templates.globals["name_of"] = self._templates.filters["name_of"] = lambda archive: names.get(
+            archive, archive
+        )
 
     def page(
         self,

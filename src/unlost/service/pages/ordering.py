@@ -54,7 +54,7 @@ class Holdings:
     first: str | None
     last: str | None
     rows: tuple[Row, ...]
-    failed: int
+    failed: tuple[str, ...]
 
 
 def holdings_of(found: Found) -> Holdings:
@@ -65,7 +65,7 @@ def holdings_of(found: Found) -> Holdings:
     rows.sort(key=lambda row: (-row.copies, row.archive))
     count = len(copies)
     first, last = (copies[0].datetime, copies[count - 1].datetime) if count else (None, None)
-    return Holdings(count, first, last, tuple(rows), len(found.failures))
+    return Holdings(count, first, last, tuple(rows), tuple(dict.fromkeys(each.archive for each in found.failures)))
 
 
 class Ordering:

@@ -2,15 +2,19 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from tempfile import TemporaryFile
+from typing import IO, Any
 
+from starlette.background import BackgroundTask
+from starlette.concurrency import iterate_in_threadpool
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from unlost.errors import JobError
 from unlost.recover.report.figures import figures_of
-from unlost.recover.report.page import report_page
+from unlost.recover.report.page import PageOptions, render_report
 from unlost.recover.state.reading import StateReading
 from unlost.service.jobs import states
 from unlost.service.jobs.disk_space import FULL, LOW_SPACE
@@ -29,6 +33,7 @@ _REPORT_POLICY = (
     "frame-ancestors 'none'"
 )
 """Of the report, which has its style in itself, and no script."""
+_PIECE = 1 << 16
 _LIVING_SECONDS = 120.0  # since a worker was last heard of; they say three times a minute that they are there
 _SHORTAGES = {LOW_SPACE: "low_space", FULL: "full"}  # the names of texts
 _STEPS = (State.PENDING, State.QUEUED, State.PROCESSING, State.COMPLETE)
@@ -112,6 +117,7 @@ class Owner:
             "api": f"/api/jobs/{key}",
             "packages": list(dict.fromkeys(wanted)),
             "until": desk.jobs.terms.until(replace(job, state=State.COMPLETE) if job.is_offered else job),
+            "unlisted": unlisted_in(job.figures),
             "shortage": _SHORTAGES.get(job.message),
             "is_live": job.state in UNFINISHED,
             "step": _STEPS.index(State.COMPLETE)
@@ -160,13 +166,28 @@ class Owner:
         folder = self._desk.offered_folder(job)
         language = strings_for(request).language
 
-        def written() -> str:
-            with StateReading(folder) as state:
-                return report_page(state, figures_of(state), has_files=False, language=language)
+        back = f"{self._looks.base}/jobs/{request.path_params['key']}"
+        options = PageOptions(language=language, names=self._looks.names, back=back, lists_all=True)
 
-        text = await self._desk.do(written)
+        def write(file: IO[bytes]) -> None:
+            with StateReading(folder) as state:
+                file.writelines(piece.encode() for piece in render_report(state, figures_of(state), options))
+            file.seek(0)
+
+        # A page of many files is written to disk: it takes no memory, and a slow client holds nothing open.
+        file = TemporaryFile()  # noqa: SIM115  closed after the response
+        try:
+            await self._desk.do(write, file)
+        except BaseException:
+            file.close()
+            raise
+        pieces = iter(partial(file.read, _PIECE), b"")
         headers = {**HEADERS, "content-security-policy": _REPORT_POLICY, "content-type": "text/html; charset=utf-8"}
-        answer = Response(text, headers={**headers, "content-language": language})
+        answer = StreamingResponse(
+            iterate_in_threadpool(pieces),
+            headers={**headers, "content-language": language},
+            background=BackgroundTask(file.close),
+        )
         self._looks.remember_language(request, answer)
         return answer
 
@@ -194,3 +215,19 @@ def found_in(figures: Mapping[str, object]) -> FoundSoFar:
     return FoundSoFar(
         found.get("kinds", {}), {name: n for name, n in archives.items() if n}, copies.get("first"), copies.get("last")
     )
+
+
+def unlisted_in(figures: Mapping[str, object]) -> dict[str, str]:
+    """Return the archives that may have more than is known, with the outcome of their listing, from a job's figures.
+
+    An archive that was queried for single URLs alone is among them if it answered no query.
+    """
+    found: Any = figures
+    unlisted: dict[str, str] = {}
+    for name, each in found.get("archives", {}).items():
+        outcomes = [outcome for outcome in each.get("lists", {}) if outcome != "done"]
+        if outcomes:
+            unlisted[name] = outcomes[0]
+        elif not each.get("lists") and "done" not in each.get("queries", {}):
+            unlisted[name] = "failed"
+    return unlisted

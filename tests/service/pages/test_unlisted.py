@@ -1,0 +1,103 @@
+"""That no archive has anything is said only if all archives were listed; otherwise, which could not be."""
+
+from collections.abc import Iterator, Mapping
+
+import pytest
+
+from tests.recover.site import ROOT
+from tests.recover.village import FILES, Village, running, village
+from tests.service.jobs.serving import ORDER, Service, serving
+from unlost.aggregate.found import Found
+from unlost.aggregate.report import Report
+from unlost.formats.mementos import Mementos
+from unlost.service.jobs import states
+from unlost.service.jobs.database import Database, file_url
+from unlost.service.jobs.store import Jobs
+from unlost.service.pages.looks import environment
+from unlost.service.pages.ordering import Holdings, holdings_of
+from unlost.service.pages.owner import unlisted_in
+from unlost.shown.catalogue import Strings
+
+
+@pytest.fixture(scope="module")
+def lost() -> Iterator[Village]:
+    """Run the archives of a small site."""
+    with running(village()) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def service(lost: Village, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """Run a service with one worker."""
+    folder = tmp_path_factory.mktemp("unlisted")
+    with serving(folder, lost.registry(folder)) as found:
+        yield found
+
+
+def finished(service: Service, archives: Mapping[str, object]) -> str:
+    """Return the page of a job of which nothing came back, with these figures of archives."""
+    database = Database(file_url(service.folder / "jobs" / "jobs.sqlite"))
+    jobs = Jobs(database)
+    key = service.ask("POST", "/api/jobs", {**ORDER, "url": "http://other.example/"}).json["key"]
+    number = int(key.partition("-")[0])
+    jobs.change(number, lambda job, now: states.confirm(job, now, 1))
+    jobs.change(number, lambda job, now: states.claim(job, "test", now, 60))
+    jobs.change(number, lambda job, now: states.finish(job, job.generation, now, (), {"archives": archives}))
+    database.close()
+    return service.ask("GET", f"/jobs/{key}").body.decode()
+
+
+def test_outcomes() -> None:
+    """Listed is what was listed whole, or was queried for single URLs and answered."""
+    archives = {
+        "whole": {"lists": {"done": 2}},
+        "cut": {"lists": {"done": 1, "cut": 1}},
+        "single": {"lists": {}, "queries": {"done": 1}},
+        "silent": {"lists": {}, "queries": {"failed": 1}},
+        "none": {"lists": {"unsupported": 1}, "queries": {"done": 1}},
+        "later": {"lists": {"not-now": 1}},
+    }
+    found = unlisted_in({"archives": archives})
+    assert found == {"cut": "cut", "silent": "failed", "none": "unsupported", "later": "not-now"}
+    assert unlisted_in({}) == {}
+
+
+def test_nothing_came_back(service: Service) -> None:
+    """The page of the job names the archives that could not be listed, and why."""
+    known = finished(service, {"a": {"lists": {"done": 1}}})
+    assert "No archive that we asked has anything of it." in known
+    assert "could not be listed" not in known
+    unknown = finished(service, {"a": {"lists": {"done": 1}}, "b": {"lists": {"not-now": 1}}})
+    assert "No archive that we asked has anything" not in unknown
+    assert "These could not be listed, and may have something:" in unknown
+    assert "b: not queried, since a rate limit or block is in force" in unknown
+
+
+def test_the_report_of_a_job(service: Service) -> None:
+    """It lists every file, and links back to the order."""
+    key = service.ask("POST", "/api/jobs", ORDER, is_admin=True).json["key"]
+    assert service.ended(key)["progress"]["recovered"] == FILES
+    answer = service.ask("GET", f"/jobs/{key}/report")
+    text = answer.body.decode()
+    assert (answer.status, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    for number in range((FILES - 1) // 2):
+        assert f"{ROOT}{number}.html<" in text
+        assert f"{ROOT}{number}.gif<" in text
+    assert f"{ROOT}nowhere.html<" in text
+    assert f'<a href="/jobs/{key}">Back to the order</a>' in text
+    assert text.rstrip().endswith("</html>")
+
+
+def test_what_archives_hold_of_a_page() -> None:
+    """Before an order: archives that did not answer are named, and nothing is said of them."""
+    reports = (Report("a", "routed", "miss"), Report("b", "routed", "timeout", 0, 10.0, "late"))
+    found = holdings_of(Found("http://x.example/", Mementos([]), reports, (), 0.0, 1.0))
+    assert found.failed == ("b",)
+    page = environment()
+    page.filters["name_of"] = page.globals["name_of"] = {"b": "Archive B"}.get
+    template = page.get_template("order/holdings.html")
+    t = Strings.of("en", "unlost.recover.report", "unlost.service.pages")
+    text = template.render(t=t, holdings=found)
+    assert "None of the archives that answered has a copy of this page." in text
+    assert "Archive B did not answer" in text
+    assert "No archive that we asked" in template.render(t=t, holdings=Holdings(0, None, None, (), ()))
