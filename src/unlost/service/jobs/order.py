@@ -129,16 +129,16 @@ def _url(values: Mapping[str, object]) -> str:
 
 
 def _mail(values: Mapping[str, object]) -> str:
-    mail = _ascii_mail(_text(values, "mail", MAX_MAIL))
+    mail = ascii_mail(_text(values, "mail", MAX_MAIL))
     if not _MAIL.fullmatch(mail) or ".." in mail:
         raise UsageError("mail: expected your mail address, such as you@example.org")
     return mail
 
 
-def _ascii_mail(mail: str) -> str:
+def ascii_mail(mail: str) -> str:
     """Return a mail address with an international domain as ASCII, which every mail server takes.
 
-    >>> _ascii_mail("me@bücher.example"), _ascii_mail("me@b:ü"), _ascii_mail("mé@example.org")
+    >>> ascii_mail("me@bücher.example"), ascii_mail("me@b:ü"), ascii_mail("mé@example.org")
     ('me@xn--bcher-kva.example', 'me@b:ü', 'mé@example.org')
     """
     user, _, domain = mail.rpartition("@")

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Row
 
 from unlost.service.jobs.job import Job, Package, Progress, Stage, State
-from unlost.service.jobs.order import kept_order
+from unlost.service.jobs.order import ascii_mail, kept_order
 from unlost.service.jobs.retention import Terms
 
 _PLAIN = (
@@ -21,8 +21,10 @@ def customer_of(mail: str) -> str:
 
     >>> customer_of("Me+lost@example.org") == customer_of("me@example.org")
     True
+    >>> customer_of("me@bücher.example") == customer_of("me@xn--bcher-kva.example")
+    True
     """
-    user, _, domain = mail.lower().rpartition("@")
+    user, _, domain = ascii_mail(mail).lower().rpartition("@")
     return sha256(f"{user.partition('+')[0] or user}@{domain}".encode()).hexdigest() if mail else ""
 
 

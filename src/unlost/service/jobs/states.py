@@ -61,7 +61,7 @@ def claim(job: Job, worker: str, now: float, seconds: float) -> Job:
         worker=worker,
         lease_until=now + seconds,
         for_worker=None,
-        message="",
+        message="" if job.state is State.QUEUED else job.message,
     )
 
 
