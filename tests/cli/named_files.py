@@ -105,7 +105,8 @@ READ = {
 WRITTEN = {
     "check": "html save", "compare": "html", "demo": "keep", "evaluate": "output", "export": "to",
     "filter add": "output", "filter build": "output", "filter compact": "output", "harvest": "cdxj output",
-    "index build": "output", "index convert": "output", "jobs token": "jobs", "map build": "output",
+    "index build": "output", "index convert": "output", "jobs clock": "jobs", "jobs token": "jobs",
+    "map build": "output",
     "map compact": "output trace with_filter", "map exclude": "output", "map merge": "output",
     "map sample": "log output state", "overlap": "html plot state svg", "profile build": "output",
     "profile merge": "output", "profile to-map": "output", "recover": "output stop_file summary",

@@ -210,7 +210,7 @@ def test_a_dash_is_standard_input(command: str, compress: Callable[[bytes], byte
     """A pipe as well as a file, detected as any other."""
     data = compress(PAGES.read_bytes())
     (tmp_path / "file").write_bytes(data)
-    environment = os.environ | {"PYTHONUTF8": "1", "TMPDIR": str(tmp_path)}
+    environment = os.environ | {"PYTHONUTF8": "1", "TMPDIR": str(tmp_path), "SOURCE_DATE_EPOCH": "1400000000"}
     results = []
     with (tmp_path / "file").open("rb") as file:
         for given in ({"input": data}, {"stdin": file}):

@@ -116,6 +116,8 @@ def test_addresses_for_keys_keep_their_paths(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
     rows = [line for line in new.read_text().splitlines() if not line.startswith(("!", "*"))]
     assert rows == ["com,a)/ 1", "org,example)/t/* 1", "org,example:8080)/r/s 1"]
-    assert again.read_bytes() == new.read_bytes()
+    assert [line for line in again.read_text().splitlines() if not line.startswith("!meta")] == [
+        line for line in new.read_text().splitlines() if not line.startswith("!meta")
+    ]  # the header has the digest of the input
     found = unlost("map", "lookup", str(new), "http://example.org:8080/r/s", "http://example.org/t/u")
     assert [line.split("\t")[1] for line in found.stdout.decode().splitlines()] == ["yes", "yes"]

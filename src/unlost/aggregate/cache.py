@@ -18,7 +18,7 @@ MAX_BYTES = 1 << 24
 CLOCKS = 60.0
 """Seconds that an answer may be from the future: clocks differ. What is later was kept by a clock that was wrong."""
 
-_ENTRY = 400  # bytes of an entry besides its texts: a place in the dictionary, a key, a Found and its numbers
+_ENTRY = 480  # bytes of an entry besides its texts: a place in the dictionary, a key, a Found and its numbers
 _REPORTS = 4096  # different reports that are remembered, so that equal ones are kept once
 
 

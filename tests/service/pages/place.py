@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,8 @@ from tests.recover.site import Site
 from tests.recover.village import Village, running, village
 from tests.service.jobs.serving import Service, serving
 from tests.waiting import wait_until
+from unlost.service.jobs.database import Database, file_url
+from unlost.service.jobs.rules import Limits, Rules
 
 ADMIN, ADMIN_PASSWORD = "operator", "a long enough password"
 
@@ -56,6 +58,8 @@ def running_place(folder: Path, site: Site | None = None, *more: str) -> Iterato
             "serve", "--set-admin", ADMIN, "--jobs", str(folder / "jobs"), env={"UNLOST_ADMIN_PASSWORD": ADMIN_PASSWORD}
         )
         assert done.returncode == 0, done.stderr
+        with closing(Database(file_url(folder / "jobs" / "jobs.sqlite"))) as database:
+            Rules(database).set_limits(Limits(pending_per_network=0))  # all tests of pages order from one network
         mail = ["--smtp", f"smtp://{USER}@127.0.0.1:{sink.port}", "--mail-from", "unlost@example.org"]
         mail += ["--smtp-ca", str(sink.ca)]
         registry = lost.registry(folder)
