@@ -1,7 +1,6 @@
 """Indexes of any text format: each line tells whether it is CDX or CDXJ."""
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
 from os import PathLike, fspath
 from pathlib import Path
 
@@ -61,7 +60,7 @@ def _rows(lines: Iterable[Line], name: str, problems: Problems) -> Iterator[Row]
             if (layout is None or layout.delimiter == " ") and has_object(line.text):
                 yield cdxj.row(line.text, line.number, line.offset)
             else:
-                yield (layout or _usual(line.text.count(b" ") + 1)).row(line.text, line.number, line.offset)
+                yield (layout or cdx).row(line.text, line.number, line.offset)
         except RowError as error:
             problems.add(Problem(error.kind, name, line.number, line.offset, str(error)))
 
@@ -78,12 +77,6 @@ def _lines(path: str | PathLike[str], problems: Problems, on_read: Callable[[int
                 number += 1
                 yield Line(number, offset, line.text)
                 offset += len(line.text) + 1
-
-
-@cache
-def _usual(count: int) -> Layout:
-    """Return the layout of rows without a header. Raises RowError of kind `bad-field-count`."""
-    return Layout.of_count(count)
 
 
 def _changed(layout: Layout | None, line: Line, name: str, problems: Problems) -> Layout:
