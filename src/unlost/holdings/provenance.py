@@ -61,13 +61,14 @@ def oldest_update(headers: Iterable[Header], made: str | None = None) -> str | N
 
 
 def captures_of(headers: Iterable[Header], captures: Captures | None = None) -> Captures | None:
-    """Return from when to when the captures of maps are, and others; None if none of them says so."""
+    """Return the range of the captures of maps, and of others; None if it is not known of one of the maps."""
     ranges = [captures] if captures else []
     for header in headers:
         value = header.meta.get("captures")
-        if isinstance(value, dict):
-            first, last = _digits(value.get("first")), _digits(value.get("last"))
-            ranges += [(first, last)] if first and last else []
+        first, last = (_digits(value.get(name)) if isinstance(value, dict) else None for name in ("first", "last"))
+        if first is None or last is None:
+            return None
+        ranges.append((first, last))
     return (min(first for first, _ in ranges), max(last for _, last in ranges)) if ranges else None
 
 
