@@ -1,7 +1,7 @@
 """Indexes of any text format: each line tells whether it is CDX or CDXJ."""
 
 from collections.abc import Callable, Iterable, Iterator
-from os import PathLike, fspath
+from os import SEEK_END, PathLike, fspath
 from pathlib import Path
 
 from unlost import uri
@@ -10,14 +10,16 @@ from unlost.formats import cdx, cdxj
 from unlost.formats.capture import Capture
 from unlost.formats.cdx import Layout
 from unlost.formats.detection import detect_lines, has_object, is_cdx_header, refuse_other_formats
-from unlost.formats.lines import Line
+from unlost.formats.lines import MAX_LINE_BYTES, Line
 from unlost.formats.problems import Problem, Problems
 from unlost.formats.row import Row, RowError
-from unlost.formats.textfile import read_lines
+from unlost.formats.textfile import is_compressed, read_lines
+from unlost.formats.unread import unread
 from unlost.formats.zipnum import ZipNum
 
 _FOUND = {"urls": "a list of URLs", "log": "an access log", "map": "a map"}
 _BOM = b"\xef\xbb\xbf"  # some editors put it before the first line
+_HEADER_BYTES = 1000  # longer than any CDX header
 
 
 def read_rows(
@@ -35,6 +37,28 @@ def read_rows(
         if (kind := detect_lines(path, unknown="index")) != "index":
             raise InputError(f"{fspath(path)}: expected CDX or CDXJ, found {_FOUND[kind]}")
     return _rows(_lines(path, problems, on_read), fspath(path), problems)
+
+
+def ends_within_row(path: str | PathLike[str]) -> bool:
+    """Return whether a plain text index breaks off: its last line has no line end and cannot be read.
+
+    Compressed files tell by themselves whether they are whole, and the end of a pipe cannot be read in advance. Raises
+    InputError if the file cannot be read.
+    """
+    if Path(path).suffix == ".idx" or not Path(path).is_file() or is_compressed(path):
+        return False
+    try:
+        with Path(path).open("rb") as file:
+            first = file.readline(_HEADER_BYTES).removeprefix(_BOM)
+            file.seek(max(0, file.seek(0, SEEK_END) - MAX_LINE_BYTES))
+            last = file.read().rpartition(b"\n")[2]
+    except OSError as error:
+        raise unread(path, error) from error
+    lines = [Line(1, 0, first.rstrip(b"\r\n")), Line(2, 0, last)] if is_cdx_header(first) else [Line(2, 0, last)]
+    problems = Problems()
+    for _ in _rows(lines, fspath(path), problems):
+        pass
+    return any(problem.line == 2 for problem in problems.first.values())
 
 
 def _rows(lines: Iterable[Line], name: str, problems: Problems) -> Iterator[Row]:

@@ -200,8 +200,8 @@ def _write(
                 allow_partial=wanted.allow_partial,
                 max_bad=wanted.max_bad,
             )
-            if base is None:
-                report.refuse_empty(inputs)
+            # Also where keys are added: a layer of nothing would make the filter look up to date.
+            report.refuse_empty(inputs)
             report.keys, report.bytes = finish(progress)
 
         def finish(progress: Progress) -> tuple[int, int]:
