@@ -152,6 +152,14 @@ def test_rows_of_an_index_are_never_urls(tmp_path: Path) -> None:
     assert rows(output) == ["* 1", "com,b)/ 1"]
 
 
+def test_a_byte_order_mark_is_no_part_of_the_first_url(tmp_path: Path) -> None:
+    """Editors put it there, and the first page must not be denied."""
+    file, output = tmp_path / "urls.txt", tmp_path / "output"
+    file.write_bytes(b"\xef\xbb\xbfhttp://a.com/x\nhttp://b.com/\n")
+    assert unlost("map", "build", str(file), "-o", str(output)).returncode == 0
+    assert rows(output) == ["* 2", "com,a)/x 1", "com,b)/ 1"]
+
+
 def test_a_table_needs_its_column(tmp_path: Path) -> None:
     """Without it, whole rows would become keys."""
     file, output = tmp_path / "table.tsv", tmp_path / "output"

@@ -23,6 +23,8 @@ FILES = {
     "CDX": [HEADER, *CDX],
     "CDX without header": CDX,
     "CDX of 9 fields": CDX9,
+    "a byte order mark before CDXJ": [f"\ufeff{CDXJ[0]}", *CDXJ[1:]],
+    "a byte order mark before a header": [f"\ufeff{HEADER}", *CDX],
     "a stray word": ["garbage", *CDXJ],
     "a stray URL": ["http://a.com/", *CDXJ],
     "stray words": ["a b c d e f g h i", *CDXJ],

@@ -9,7 +9,7 @@ from unlost.errors import InputError
 from unlost.formats import cdx, cdxj
 from unlost.formats.capture import Capture
 from unlost.formats.cdx import Layout
-from unlost.formats.detection import detect_lines, has_object, is_cdx_header, refuse_other_formats
+from unlost.formats.detection import BYTE_ORDER_MARK, detect_lines, has_object, is_cdx_header, refuse_other_formats
 from unlost.formats.lines import MAX_LINE_BYTES, Line
 from unlost.formats.problems import Problem, Problems
 from unlost.formats.row import Row, RowError
@@ -18,7 +18,6 @@ from unlost.formats.unread import unread
 from unlost.formats.zipnum import ZipNum
 
 _FOUND = {"urls": "a list of URLs", "log": "an access log", "map": "a map"}
-_BOM = b"\xef\xbb\xbf"  # some editors put it before the first line
 _HEADER_BYTES = 1000  # longer than any CDX header
 
 
@@ -49,7 +48,7 @@ def ends_within_row(path: str | PathLike[str]) -> bool:
         return False
     try:
         with Path(path).open("rb") as file:
-            first = file.readline(_HEADER_BYTES).removeprefix(_BOM)
+            first = file.readline(_HEADER_BYTES).removeprefix(BYTE_ORDER_MARK)
             file.seek(max(0, file.seek(0, SEEK_END) - MAX_LINE_BYTES))
             last = file.read().rpartition(b"\n")[2]
     except OSError as error:
@@ -65,7 +64,7 @@ def _rows(lines: Iterable[Line], name: str, problems: Problems) -> Iterator[Row]
     layout: Layout | None = None
     is_behind_rows = False
     for each in lines:
-        line = each._replace(text=each.text.removeprefix(_BOM)) if each.number == 1 else each
+        line = each._replace(text=each.text.removeprefix(BYTE_ORDER_MARK)) if each.number == 1 else each
         if not line.text.strip():
             continue
         if line.text[:1] in b"!@#":
