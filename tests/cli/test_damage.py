@@ -11,6 +11,8 @@ import pytest
 
 from tests.cli.maps import PAGES, build, rows
 from tests.cli.run import UNLOST, unlost
+from unlost.errors import InputError
+from unlost.holdings import build_filter, build_map
 
 LINES = b"".join(
     b'com,a)/%06d 20140102030405 {"url": "http://a.com/%06d", "mime": "text/html"}\n' % (n, n) for n in range(9000)
@@ -116,7 +118,8 @@ def test_max_bad_is_a_share_of_the_lines(command: str, tmp_path: Path) -> None:
     assert b"1000 of 10000 lines are bad" in refused.stderr
     assert unlost(*arguments, "--max-bad", "0.1").returncode == 5
     assert unlost(*arguments).returncode == 5
-    assert unlost(*arguments, "--max-bad", "1.5").returncode == 2
+    for share in ("1.5", "nan"):
+        assert unlost(*arguments, "--max-bad", share).returncode == 2
 
 
 def test_a_missing_input_is_skipped_only_if_allowed(tmp_path: Path) -> None:
@@ -129,6 +132,14 @@ def test_a_missing_input_is_skipped_only_if_allowed(tmp_path: Path) -> None:
     assert done.returncode == 5
     assert json.loads(done.stdout)["problems"] == {"unreadable": 1}
     assert rows(output) == rows(build(tmp_path))
+
+
+@pytest.mark.parametrize("build", [build_map, build_filter])
+def test_no_inputs_are_an_error(build: Callable[..., object], tmp_path: Path) -> None:
+    """Commands need one; a list that a program makes may be empty."""
+    with pytest.raises(InputError, match="no inputs: nothing was written"):
+        build([], tmp_path / "output")
+    assert not list(tmp_path.iterdir())
 
 
 def test_urls_next_to_an_index_are_refused(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ class Report:
         if not self.good:
             reasons = [str(problem) for problem in self.problems.first.values()]
             reasons += [f"{fspath(name)}: nothing in it" for name in inputs]
-            raise InputError(f"{reasons[0]}: nothing was written")
+            raise InputError(f"{next(iter(reasons), 'no inputs')}: nothing was written")
 
     def refuse_bad(self, max_bad: float | None) -> None:
         """Raise InputError if a larger share of the lines than `max_bad` was bad."""
