@@ -93,15 +93,15 @@ def test_digests_cover_the_ends_of_large_files(tmp_path: Path, monkeypatch: pyte
     large.write_bytes(b"begins- and this is not read -ends-at")
     of_small = {"bytes": 16, "sha256": hashlib.sha256(b"x" * 16).hexdigest()}
     of_large = {"bytes": 37, "sha256_of_ends": hashlib.sha256(b"begins- " + b"-ends-at").hexdigest()}
-    found = provenance.inputs_of([small, large, "/dev/null", tmp_path / "none"])
+    found = provenance.input_digests([small, large, "/dev/null", tmp_path / "none"])
     assert isinstance(found, list)
     assert sorted(map(json.dumps, found)) == sorted(map(json.dumps, [of_small, of_large]))
-    assert provenance.inputs_of([large, small]) == found
+    assert provenance.input_digests([large, small]) == found
     monkeypatch.setattr(provenance, "MAX_INPUTS", 1)
-    many = provenance.inputs_of([small, large])
+    many = provenance.input_digests([small, large])
     assert isinstance(many, dict)
     assert (many["files"], many["bytes"], len(str(many["sha256_of_digests"]))) == (2, 53, 64)
-    assert provenance.inputs_of([large, small]) == many
+    assert provenance.input_digests([large, small]) == many
 
 
 def test_merging_takes_the_oldest_date_and_all_captures(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def _rows(lines: Iterable[Line], name: str, problems: Problems) -> Iterator[Row]
             continue
         try:
             if is_cdx_header(line.text):
-                layout = _changed(layout, line, name, problems) if is_behind_rows else Layout.of_header(line.text)
+                layout = _late_layout(layout, line, name, problems) if is_behind_rows else Layout.of_header(line.text)
                 continue
             is_behind_rows = True
             if (layout is None or layout.delimiter == " ") and has_object(line.text):
@@ -102,7 +102,7 @@ def _lines(path: str | PathLike[str], problems: Problems, on_read: Callable[[int
                 offset += len(line.text) + 1
 
 
-def _changed(layout: Layout | None, line: Line, name: str, problems: Problems) -> Layout:
+def _late_layout(layout: Layout | None, line: Line, name: str, problems: Problems) -> Layout:
     """Return the layout from a header below rows on. One with other columns is a problem: maps are not built of it."""
     found = Layout.of_header(line.text)
     if found != (layout or cdx.CDX11):

@@ -75,7 +75,7 @@ def refuse_mixed_kinds(kinds: Mapping[str, Kind]) -> None:
     if lists and indexes:
         raise InputError(
             f"{lists[0]}: a list of URLs, but {indexes[0]} is an index: one of them may be a mistake: read them "
-            "apart, or give --input mixed"
+            "separately, or give --input mixed"
         )
 
 

@@ -216,7 +216,7 @@ impl Layout {
         url.starts_with(b"http:") || url.starts_with(b"https:")
     }
 
-    /// Reads a row; lines of CDX and of CDXJ may be mixed. `None` if it is none: more or fewer fields than it should
+    /// Reads a row; lines of CDX and of CDXJ may be mixed. `None` if the line is not a row: more or fewer fields than it should
     /// have, something else in place of the date, or an object that breaks off. A line with an object is never an address.
     #[must_use]
     pub fn row<'a>(&self, line: &'a [u8], shape: &mut RowShape) -> Option<Row<'a>> {
