@@ -187,6 +187,10 @@ def test_an_output_replaces_an_input_only_by_force(tmp_path: Path) -> None:
     before = map_file.read_bytes()
     link.symlink_to(map_file)
     index.write_bytes(PAGES.read_bytes())
+    policy, blocks = tmp_path / "profiles" / "H1P0.cdxj", tmp_path / "blocks.cdx.gz"
+    policy.parent.mkdir()
+    policy.write_bytes(PAGES.read_bytes())
+    blocks.write_bytes(gzip.compress(PAGES.read_bytes()))
     name = str(map_file)
     assert unlost("filter", "build", str(index), "-o", str(tmp_path / "filter")).returncode == 0
     commands = [
@@ -199,6 +203,10 @@ def test_an_output_replaces_an_input_only_by_force(tmp_path: Path) -> None:
         ["filter", "compact", str(tmp_path / "filter"), "--index", str(index), "-o", str(tmp_path / "filter")],
         ["index", "convert", str(index), "-o", str(index), "--sort"],
         ["profile", "build", "--policy", "H1P0", str(index), "-o", str(index)],
+        ["profile", "build", "--policy", "H1P0,H3P1", str(policy), "-o", str(policy.parent)],
+        ["index", "convert", str(blocks), "-o", str(tmp_path / "blocks.idx")],
+        ["map", "compact", name, "-o", str(tmp_path / "other"), "--budget", "900B", "--with-filter", name],
+        ["map", "compact", name, "-o", str(tmp_path / "other"), "--trace", str(link)],
     ]
     for command in commands:
         done = unlost(*command)
@@ -206,6 +214,7 @@ def test_an_output_replaces_an_input_only_by_force(tmp_path: Path) -> None:
         assert b"--force" in done.stderr
     assert map_file.read_bytes() == before
     for command in commands:
+        map_file.write_bytes(before)
         assert unlost(*command, "--force").returncode == 0, command
 
 

@@ -26,7 +26,7 @@ from unlost.formats.output import whole_file
 from unlost.formats.problems import Problem, Problems
 from unlost.formats.row import Row, RowError
 from unlost.formats.sorting import sorted_lines
-from unlost.formats.zipnum import write_zipnum
+from unlost.formats.zipnum import write_zipnum, zipnum_files
 from unlost.holdings.report import Report
 
 _Item = TypeVar("_Item")
@@ -64,7 +64,7 @@ def build(ctx: click.Context, files: tuple[str, ...], output: Path, allow_partia
     skipped, and the exit code is 5.
     """
     paths = [Path(file) for file in files]
-    refuse_in_place(output, paths, force=force)
+    refuse_in_place([output], paths, force=force)
     # Before hours of work, and all of them at once.
     problems = Problems()
     unreadable = {path: error for path in paths if (error := _unreadable(path))}
@@ -207,7 +207,7 @@ def convert(
     Keys and dates stay as they are. Lines that cannot be read are counted by kind, and the exit code is 5 then. If the
     file is damaged or has no good line, nothing is written, and the exit code is 3.
     """
-    refuse_in_place(output, [file], force=force)
+    refuse_in_place(zipnum_files(output) if output.suffix == ".idx" else [output], [file], force=force)
     problems = Problems()
     form = to or {".cdx": "cdx11", ".cdxj": "cdxj", ".idx": "zipnum"}.get(output.suffix)
     if form is None and is_standard_output(output):
