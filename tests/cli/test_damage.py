@@ -11,6 +11,8 @@ import pytest
 
 from tests.cli.maps import PAGES, build, rows
 from tests.cli.run import UNLOST, unlost
+from unlost.errors import InputError
+from unlost.holdings import build_filter, build_map
 
 LINES = b"".join(
     b'com,a)/%06d 20140102030405 {"url": "http://a.com/%06d", "mime": "text/html"}\n' % (n, n) for n in range(9000)
@@ -62,6 +64,25 @@ def test_damage_writes_nothing_unless_allowed(command: str, damage: Callable[[by
     assert output.read_bytes() != GOOD
 
 
+CDX = b"".join(b"com,a)/%06d 20140102030405 http://a.com/ text/html 200 A - 7 a.warc\n" % n for n in range(99))
+
+
+@pytest.mark.parametrize("command", BUILDERS)
+@pytest.mark.parametrize("text", [LINES, CDX, b" CDX N b a m s k r V g\n" + CDX], ids=["cdxj", "cdx", "header"])
+def test_text_that_ends_in_the_middle_of_a_row_is_damaged(command: str, text: bytes, tmp_path: Path) -> None:
+    """More rows may be missing. A last line without line end that can be read is sound."""
+    file, output = tmp_path / "file", tmp_path / "output"
+    output.write_bytes(GOOD)
+    file.write_bytes(text[:-20])
+    refused = unlost(*BUILDERS[command], str(file), "-o", str(output))
+    assert refused.returncode == 3, refused.stderr
+    assert b"file: the file ends in the middle of a row" in refused.stderr
+    assert output.read_bytes() == GOOD
+    assert unlost(*BUILDERS[command], str(file), "-o", str(output), "--allow-partial").returncode == 5
+    file.write_bytes(text[:-1])
+    assert unlost(*BUILDERS[command], str(file), "-o", str(output)).returncode == 0
+
+
 @pytest.mark.parametrize("command", BUILDERS)
 def test_a_file_without_a_good_line_is_always_an_error(command: str, tmp_path: Path) -> None:
     """Also where damage is allowed, and next to a good file."""
@@ -97,7 +118,8 @@ def test_max_bad_is_a_share_of_the_lines(command: str, tmp_path: Path) -> None:
     assert b"1000 of 10000 lines are bad" in refused.stderr
     assert unlost(*arguments, "--max-bad", "0.1").returncode == 5
     assert unlost(*arguments).returncode == 5
-    assert unlost(*arguments, "--max-bad", "1.5").returncode == 2
+    for share in ("1.5", "nan"):
+        assert unlost(*arguments, "--max-bad", share).returncode == 2
 
 
 def test_a_missing_input_is_skipped_only_if_allowed(tmp_path: Path) -> None:
@@ -110,6 +132,14 @@ def test_a_missing_input_is_skipped_only_if_allowed(tmp_path: Path) -> None:
     assert done.returncode == 5
     assert json.loads(done.stdout)["problems"] == {"unreadable": 1}
     assert rows(output) == rows(build(tmp_path))
+
+
+@pytest.mark.parametrize("build", [build_map, build_filter])
+def test_no_inputs_are_an_error(build: Callable[..., object], tmp_path: Path) -> None:
+    """Commands need one; a list that a program makes may be empty."""
+    with pytest.raises(InputError, match="no inputs: nothing was written"):
+        build([], tmp_path / "output")
+    assert not list(tmp_path.iterdir())
 
 
 def test_urls_next_to_an_index_are_refused(tmp_path: Path) -> None:
@@ -133,6 +163,14 @@ def test_rows_of_an_index_are_never_urls(tmp_path: Path) -> None:
     assert rows(output) == ["* 1", "com,b)/ 1"]
 
 
+def test_a_byte_order_mark_is_no_part_of_the_first_url(tmp_path: Path) -> None:
+    """Editors put it there, and the first page must not be denied."""
+    file, output = tmp_path / "urls.txt", tmp_path / "output"
+    file.write_bytes(b"\xef\xbb\xbfhttp://a.com/x\nhttp://b.com/\n")
+    assert unlost("map", "build", str(file), "-o", str(output)).returncode == 0
+    assert rows(output) == ["* 2", "com,a)/x 1", "com,b)/ 1"]
+
+
 def test_a_table_needs_its_column(tmp_path: Path) -> None:
     """Without it, whole rows would become keys."""
     file, output = tmp_path / "table.tsv", tmp_path / "output"
@@ -149,6 +187,10 @@ def test_an_output_replaces_an_input_only_by_force(tmp_path: Path) -> None:
     before = map_file.read_bytes()
     link.symlink_to(map_file)
     index.write_bytes(PAGES.read_bytes())
+    policy, blocks = tmp_path / "profiles" / "H1P0.cdxj", tmp_path / "blocks.cdx.gz"
+    policy.parent.mkdir()
+    policy.write_bytes(PAGES.read_bytes())
+    blocks.write_bytes(gzip.compress(PAGES.read_bytes()))
     name = str(map_file)
     assert unlost("filter", "build", str(index), "-o", str(tmp_path / "filter")).returncode == 0
     commands = [
@@ -161,6 +203,10 @@ def test_an_output_replaces_an_input_only_by_force(tmp_path: Path) -> None:
         ["filter", "compact", str(tmp_path / "filter"), "--index", str(index), "-o", str(tmp_path / "filter")],
         ["index", "convert", str(index), "-o", str(index), "--sort"],
         ["profile", "build", "--policy", "H1P0", str(index), "-o", str(index)],
+        ["profile", "build", "--policy", "H1P0,H3P1", str(policy), "-o", str(policy.parent)],
+        ["index", "convert", str(blocks), "-o", str(tmp_path / "blocks.idx")],
+        ["map", "compact", name, "-o", str(tmp_path / "other"), "--budget", "900B", "--with-filter", name],
+        ["map", "compact", name, "-o", str(tmp_path / "other"), "--trace", str(link)],
     ]
     for command in commands:
         done = unlost(*command)
@@ -168,17 +214,20 @@ def test_an_output_replaces_an_input_only_by_force(tmp_path: Path) -> None:
         assert b"--force" in done.stderr
     assert map_file.read_bytes() == before
     for command in commands:
+        map_file.write_bytes(before)
         assert unlost(*command, "--force").returncode == 0, command
+
+
+RECORD = (
+    b"WARC/1.0\r\nWARC-Type: resource\r\nWARC-Target-URI: http://a.com/\r\n"
+    b"WARC-Date: 2014-01-02T03:04:05Z\r\nContent-Length: 3\r\n\r\nabc\r\n\r\n"
+)
 
 
 def test_index_build_leaves_nothing_behind(tmp_path: Path) -> None:
     """Neither for a damaged WARC nor for a ZipNum of which one file cannot be written."""
     warc = tmp_path / "a.warc.gz"
-    record = (
-        b"WARC/1.0\r\nWARC-Type: resource\r\nWARC-Target-URI: http://a.com/\r\nContent-Length: 3\r\n\r\nabc\r\n\r\n"
-    )
-    dated = record.replace(b"\r\nContent-Length", b"\r\nWARC-Date: 2014-01-02T03:04:05Z\r\nContent-Length")
-    warc.write_bytes(gzip.compress(dated) + gzip.compress(dated)[:-20])
+    warc.write_bytes(gzip.compress(RECORD) + gzip.compress(RECORD)[:-20])
     for name in ("a.cdxj", "a.idx"):
         output = tmp_path / name
         done = unlost("index", "build", str(warc), "-o", str(output))
@@ -188,9 +237,21 @@ def test_index_build_leaves_nothing_behind(tmp_path: Path) -> None:
         for made in tmp_path.glob("a.[!w]*"):
             made.unlink()
     (tmp_path / "b.loc").mkdir()
-    warc.write_bytes(gzip.compress(dated))
+    warc.write_bytes(gzip.compress(RECORD))
     assert unlost("index", "build", str(warc), "-o", str(tmp_path / "b.idx")).returncode == 3
     assert sorted(each.name for each in tmp_path.iterdir()) == ["a.warc.gz", "b.loc"]
+
+
+def test_index_build_skips_what_cannot_be_read_only_if_allowed(tmp_path: Path) -> None:
+    """As `map build` does. If nothing can be read, nothing is written."""
+    warc, missing, output = tmp_path / "a.warc", tmp_path / "missing.warc", tmp_path / "a.cdxj"
+    warc.write_bytes(RECORD)
+    arguments = ["index", "build", str(missing), "-o", str(output), "--allow-partial"]
+    assert unlost(*arguments).returncode == 3
+    assert not output.exists()
+    done = unlost(*arguments, str(warc))
+    assert (done.returncode, len(output.read_bytes().splitlines())) == (5, 1), done.stderr
+    assert done.stderr.count(b"missing.warc") == 1
 
 
 COMMANDS = {
@@ -210,7 +271,7 @@ def test_a_dash_is_standard_input(command: str, compress: Callable[[bytes], byte
     """A pipe as well as a file, detected as any other."""
     data = compress(PAGES.read_bytes())
     (tmp_path / "file").write_bytes(data)
-    environment = os.environ | {"PYTHONUTF8": "1", "TMPDIR": str(tmp_path), "SOURCE_DATE_EPOCH": "1400000000"}
+    environment = os.environ | {"PYTHONUTF8": "1", "TMPDIR": str(tmp_path), "SOURCE_DATE_EPOCH": "0"}
     results = []
     with (tmp_path / "file").open("rb") as file:
         for given in ({"input": data}, {"stdin": file}):
@@ -231,8 +292,10 @@ def test_a_dash_is_standard_input(command: str, compress: Callable[[bytes], byte
 
 
 def test_standard_input_is_detected_and_read_once(tmp_path: Path) -> None:
-    """URLs need no --input; twice the same pipe is a mistake."""
+    """URLs need no --input; twice the same pipe is a mistake. Messages do not name the temporary file."""
     output = tmp_path / "output"
+    refused = unlost("map", "build", "-", "-o", str(output), stdin=truncated(LINES))
+    assert refused.stderr.startswith(b"unlost: standard input:"), refused.stderr
     assert unlost("map", "build", "-", "-o", str(output), stdin=b"http://a.com/\n").returncode == 0
     assert rows(output) == ["* 1", "com,a)/ 1"]
     assert unlost("map", "build", "-", "-", "-o", str(output), stdin=LINES).returncode == 2

@@ -2,11 +2,15 @@
 
 import gzip
 import json
+import random
 from pathlib import Path
 
 import pytest
 
 from tests.cli.run import unlost
+from unlost.formats.index import read_rows
+from unlost.formats.problems import Problems
+from unlost.holdings.build import MapOptions, build_map
 
 HEADER = " CDX N b a m s k r M S V g"
 CDXJ = [f'com,a)/{n:02} 20140102030405 {{"url": "http://a.com/{n:02}", "mime": "text/html"}}' for n in range(20)]
@@ -19,6 +23,8 @@ FILES = {
     "CDX": [HEADER, *CDX],
     "CDX without header": CDX,
     "CDX of 9 fields": CDX9,
+    "a byte order mark before CDXJ": [f"\ufeff{CDXJ[0]}", *CDXJ[1:]],
+    "a byte order mark before a header": [f"\ufeff{HEADER}", *CDX],
     "a stray word": ["garbage", *CDXJ],
     "a stray URL": ["http://a.com/", *CDXJ],
     "stray words": ["a b c d e f g h i", *CDXJ],
@@ -40,6 +46,11 @@ FILES = {
     "a space in a key": [*CDXJ, 'com,a)/x y 20140102030405 {"url": "http://a.com/x"}'],
     "CDX with a field too few": [HEADER, *CDX, f"{X} http://a.com/x"],
     "CDX with a field too many": [HEADER, *CDX, f"{X} http://a.com/x y text/html 200 AAAA - - 10 20 a.warc.gz"],
+    "spaces in a URL": [HEADER, *CDX, f"{X} http://a.com/x - y  z text/html 200 AAAA - - 10 20 a.warc.gz"],
+    "spaces in a URL without header": [*CDX9, f"{X} http://a.com/x y z text/html - AAAA - 20 a.warc.gz"],
+    "spaces in a media type": [HEADER, *CDX, f"{X} http://a.com/x text/html; a=b 200 AAAA - - 10 20 a.warc.gz"],
+    "two rows in a line": [HEADER, *CDX, f"{CDX[0]}{CDX[1]}"],
+    "half a row before another": [HEADER, *CDX, f"{X} http://a.com/x te{CDX[1]}"],
     "something that is not a page": ["dns:a.com 20140102030405 dns:a.com text/dns - A - - 1 2 a.warc.gz", *CDX],
 }
 
@@ -58,6 +69,36 @@ def test_both_read_the_same_rows(name: str, compress: type, tmp_path: Path) -> N
     assert sum(rows["problems"].values()) == sum(each["count"] for each in found["problems"].values())
     assert (built.returncode == 5) == bool(found["problems"])
     assert not any("{" in line or "http" in line for line in output.read_text().splitlines() if line[0] != "!")
+
+
+def test_rows_with_spaces_in_their_urls_count(tmp_path: Path) -> None:
+    """Their key and date are sound, and no page that went in may be denied."""
+    file, output = tmp_path / "file.cdx", tmp_path / "map"
+    file.write_text("\n".join(FILES["spaces in a URL"]) + "\n")
+    assert unlost("map", "build", str(file), "-o", str(output), "--status", "200").returncode == 0
+    assert b"\tyes\t" in unlost("map", "lookup", str(output), "com,a)/x").stdout
+    shown = unlost("index", "show", str(file), "--url", "http://a.com/x").stdout
+    assert json.loads(shown)["uri"] == "http://a.com/x - y  z"
+
+
+@pytest.mark.parametrize("header", ["", " CDX N b a m s k r V g", " CDX N b a m s k r M V g", HEADER])
+def test_both_join_the_same_urls(header: str, tmp_path: Path) -> None:
+    """Whatever the words in them are, and whatever follows."""
+    dice = random.Random(7)  # noqa: S311
+    words = ["a", "-", "200", "text/html", "b/c", "unk", "http://b.com/", "", "2014"]
+    rows = []
+    for n in range(2000):
+        url = " ".join(dice.choices(words, k=dice.randrange(4)))
+        tail = " ".join(dice.choices(["-", "7", "A", "text/html"], k=dice.randrange(3, 8)))
+        rows.append(f"com,a)/{n:04} 20140102030405 http://a.com/{url} text/html 200 {tail}\n")
+    for pieces in (rows[:1000], rows[1000:]):
+        file = tmp_path / "file"
+        file.write_text((header + "\n" if header else "") + "".join(pieces))
+        build_map([file], tmp_path / "map", MapOptions(kind="index", status=frozenset({"200"})))
+        read = [row.key for row in read_rows(file, Problems()) if row.fields.get("status") == "200"]
+        lines = [line for line in (tmp_path / "map").read_text().splitlines() if line.startswith("com")]
+        assert [line.split()[0] for line in lines] == read
+        assert 50 < len(read) < 1000
 
 
 REFUSED = {

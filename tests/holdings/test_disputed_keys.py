@@ -121,6 +121,16 @@ def test_the_aggregator_tries_both(tmp_path: Path) -> None:
     assert grounds.of("http://straßen.de/", {}) == {"map": Ground.DENIED, "filter": Ground.DENIED}
 
 
+def test_keys_with_a_default_port_are_found_as_the_index_has_them(tmp_path: Path) -> None:
+    """Although the map and the filter have them without it, as the URL says."""
+    index = write_index(tmp_path / "index", [("com,a:80)/x", "http://a.com:80/x"), ("com,b:443)/", "https://b.com/")])
+    build_map([index], tmp_path / "map")
+    build_filter([index], tmp_path / "filter", FilterOptions(bits=16))
+    keys = ["com,a:80)/x", "com,b:443)/", "com,a:81)/x"]
+    assert Map.open(tmp_path / "map").lookup_many(keys).held == [True, True, False]
+    assert Filter.open(tmp_path / "filter").lookup_many(keys) == [True, True, False]
+
+
 def test_the_count_is_reported(tmp_path: Path) -> None:
     """By `map build` and `filter build`, in words and as JSON."""
     index = write_index(tmp_path / "index", ROWS)

@@ -93,19 +93,19 @@ def test_digests_cover_the_ends_of_large_files(tmp_path: Path, monkeypatch: pyte
     large.write_bytes(b"begins- and this is not read -ends-at")
     of_small = {"bytes": 16, "sha256": hashlib.sha256(b"x" * 16).hexdigest()}
     of_large = {"bytes": 37, "sha256_of_ends": hashlib.sha256(b"begins- " + b"-ends-at").hexdigest()}
-    found = provenance.inputs_of([small, large, "/dev/null", tmp_path / "none"])
+    found = provenance.input_digests([small, large, "/dev/null", tmp_path / "none"])
     assert isinstance(found, list)
     assert sorted(map(json.dumps, found)) == sorted(map(json.dumps, [of_small, of_large]))
-    assert provenance.inputs_of([large, small]) == found
+    assert provenance.input_digests([large, small]) == found
     monkeypatch.setattr(provenance, "MAX_INPUTS", 1)
-    many = provenance.inputs_of([small, large])
+    many = provenance.input_digests([small, large])
     assert isinstance(many, dict)
     assert (many["files"], many["bytes"], len(str(many["sha256_of_digests"]))) == (2, 53, 64)
-    assert provenance.inputs_of([large, small]) == many
+    assert provenance.input_digests([large, small]) == many
 
 
 def test_merging_takes_the_oldest_date_and_all_captures(tmp_path: Path) -> None:
-    """And none if a map does not say when it was made, since it may be of any age."""
+    """And neither if a map does not say so: it may be of any age, and have captures of any age."""
     for name, made, date in (("a", DAY, "20130101000000"), ("b", "20200101000000", "20110101000000")):
         build_map([write_index(tmp_path / "index", [date])], tmp_path / name, MapOptions(made=made, name=name))
     merge_maps([tmp_path / "a", tmp_path / "b"], tmp_path / "c")
@@ -114,8 +114,7 @@ def test_merging_takes_the_oldest_date_and_all_captures(tmp_path: Path) -> None:
     assert found["captures"] == {"first": "2011-01-01T00:00:00Z", "last": "2013-01-01T00:00:00Z"}
     (tmp_path / "old").write_text('!meta {"version": 1}\ncom,b)/ 1\n')
     merge_maps([tmp_path / "a", tmp_path / "old"], tmp_path / "c")
-    assert "updated_at" not in meta(tmp_path / "c")
-    assert meta(tmp_path / "c")["captures"]["last"] == "2013-01-01T00:00:00Z"
+    assert not {"updated_at", "captures"} & set(meta(tmp_path / "c"))
 
 
 def test_compacting_and_excluding_keep_it(tmp_path: Path) -> None:

@@ -52,10 +52,13 @@ def test_alternative_keys_agree_with_the_model(rules: str, address: str) -> None
         ("http://bücher.de/", []),
         ("http://http://a.com/b", ["com,a)/b"]),
         ("http://256.1.1.1:80/", []),
+        ("com,a:80)/x", ["com,a)/x"]),
+        ("com,a:443)/x", ["com,a)/x"]),
+        ("com,a:8080)/x", []),
     ],
 )
 def test_alternative_keys_by_example(address: str, expected: list[str]) -> None:
-    """What the model leaves out: hosts by IDNA 2003, and a scheme twice."""
+    """What the model leaves out: hosts by IDNA 2003, a scheme twice, and ports in SURTs, which have no scheme."""
     assert uri.alternative_keys(address) == expected
 
 

@@ -156,7 +156,7 @@ class Aggregator:
         return found
 
     async def _newest(self, uri: str, wish: Wish) -> Found | None:
-        """Return what is kept, in memory or on disk; all mementos where one is to be selected."""
+        """Return the cached result, from memory or disk; all mementos where one is to be selected."""
         if wish.selects is not None:
             return await self._newest(uri, wish.for_all) or self.memory.get(uri, wish)
         found = None if self.disk is None else await self.disk.get(uri, wish)

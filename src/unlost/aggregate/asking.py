@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from unlost.archives.repository import Repository
 
 MAX_BYTES = 1 << 27
-"""How much one archive may list of one page, by the memory that it takes: more than a million mementos. What is beyond
-is left out, and said to be."""
+"""How much one archive may list of one page, by the memory that it takes: more than a million mementos. The rest
+is left out and reported."""
 
 NOTHING = Mementos()
 """No copies."""

@@ -45,7 +45,7 @@ class Logging:
 
 
 def answer_of(asked: Asked) -> upstream.Answer:
-    """Return what came of one archive as the log has it, without the user name and password of the URL."""
+    """Return the log record of a request to one archive, without the user name and password of the URL."""
     report = asked.report
     first, last = asked.mementos.first, asked.mementos.last
     return upstream.Answer(

@@ -12,7 +12,7 @@ from unlost.cli import readable
 from unlost.cli.apart import group_of
 from unlost.cli.engine_options import columns_option, engine_options, parquet_columns, place
 from unlost.cli.input_options import allow_partial_option, force_option, max_bad_option
-from unlost.cli.mapresult import repaired
+from unlost.cli.mapresult import repaired_keys_note
 from unlost.cli.messages import say
 from unlost.cli.problems import SKIPPED_INPUT, say_problems
 from unlost.cli.progress import progress, size_of
@@ -291,7 +291,7 @@ def _report(report: FilterReport, json: bool, *, is_all: bool = True) -> int:
         click.echo(dumps(result))
     else:
         read = f"{report.counted} captures read, {report.foreign} not web pages, {report.filtered} left out"
-        say(f"{read}{repaired(report.repaired)}; {report.keys} keys, {report.bytes} bytes", level="info")
+        say(f"{read}{repaired_keys_note(report.repaired)}; {report.keys} keys, {report.bytes} bytes", level="info")
     if is_all and not report.keys:
         say("nothing was counted: this filter denies every page", level="warning")
     say_problems(report.problems)

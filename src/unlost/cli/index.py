@@ -26,7 +26,7 @@ from unlost.formats.output import whole_file
 from unlost.formats.problems import Problem, Problems
 from unlost.formats.row import Row, RowError
 from unlost.formats.sorting import sorted_lines
-from unlost.formats.zipnum import write_zipnum
+from unlost.formats.zipnum import write_zipnum, zipnum_files
 from unlost.holdings.report import Report
 
 _Item = TypeVar("_Item")
@@ -60,18 +60,22 @@ def build(ctx: click.Context, files: tuple[str, ...], output: Path, allow_partia
     """Make a sorted index of WARC, ARC and WACZ files, in the form that pywb serves.
 
     If a file is damaged or cannot be read, nothing is written, and the exit code is 3: an index without it would pass
-    for a whole one. With --allow-partial, damaged files give what can be read of them; what cannot is counted by kind,
-    and the exit code is 5.
+    for a whole one. With --allow-partial, what can be read of damaged files is used, files that cannot be read are
+    skipped, and the exit code is 5.
     """
     paths = [Path(file) for file in files]
-    refuse_in_place(output, paths, force=force)
+    refuse_in_place([output], paths, force=force)
     # Before hours of work, and all of them at once.
-    missing = [error for error in map(_unreadable, paths) if error]
-    for error in missing:
-        say(str(error))
-    if missing:
-        ctx.exit(InputError.exit_code)
     problems = Problems()
+    unreadable = {path: error for path in paths if (error := _unreadable(path))}
+    if allow_partial and len(unreadable) < len(paths):
+        for path, error in unreadable.items():
+            problems.add_unreadable(str(path), error)
+        paths = [path for path in paths if path not in unreadable]
+    elif unreadable:
+        for error in unreadable.values():
+            say(str(error))
+        ctx.exit(InputError.exit_code)
     with progress("building", sum(map(_size, paths))) as bar:
         lines = cdxj.write_rows(bar.lines(_archive_rows(paths, problems, bar)))
         whole = _refusing_damage(lines, problems, allow_partial=allow_partial)
@@ -203,7 +207,7 @@ def convert(
     Keys and dates stay as they are. Lines that cannot be read are counted by kind, and the exit code is 5 then. If the
     file is damaged or has no good line, nothing is written, and the exit code is 3.
     """
-    refuse_in_place(output, [file], force=force)
+    refuse_in_place(zipnum_files(output) if output.suffix == ".idx" else [output], [file], force=force)
     problems = Problems()
     form = to or {".cdx": "cdx11", ".cdxj": "cdxj", ".idx": "zipnum"}.get(output.suffix)
     if form is None and is_standard_output(output):
@@ -217,7 +221,11 @@ def convert(
     # The list of a ZipNum says nothing about how much there is to read.
     with progress("converting", None if file.suffix == ".idx" else _size(file) or None) as bar:
         rows = _refusing_damage(
-            bar.lines(read(file, problems, bar.read)), problems, allow_partial=allow_partial, max_bad=max_bad
+            bar.lines(read(file, problems, bar.read)),
+            problems,
+            allow_partial=allow_partial,
+            max_bad=max_bad,
+            index=file if read is read_rows else None,
         )
         lines = cdx.write_rows(rows, layouts[form]) if form in layouts else cdxj.write_rows(rows)
         lines = sorted_lines(lines) if sort else lines
@@ -241,14 +249,19 @@ def _archive_rows(files: Iterable[Path], problems: Problems, bar: Bar) -> Iterat
 
 
 def _refusing_damage(
-    rows: Iterable[_Item], problems: Problems, *, allow_partial: bool, max_bad: float | None = None
+    rows: Iterable[_Item],
+    problems: Problems,
+    *,
+    allow_partial: bool,
+    max_bad: float | None = None,
+    index: Path | None = None,
 ) -> Iterator[_Item]:
     """Yield the rows; raise InputError at their end if an input is damaged, has too many bad lines or none is good."""
     report = Report(problems=problems)
     for row in rows:
         report.counted += 1
         yield row
-    report.refuse_damage(allow_partial=allow_partial)
+    report.refuse_damage(allow_partial=allow_partial, index=index)
     report.refuse_bad(max_bad)
     if problems.total:
         report.refuse_empty(())

@@ -8,7 +8,7 @@ import click
 from unlost.cli import readable
 from unlost.cli.engine_options import columns_option, engine_options, parquet_columns, place
 from unlost.cli.input_options import damage_options
-from unlost.cli.mapresult import refuse_both, repaired
+from unlost.cli.mapresult import refuse_both, repaired_keys_note
 from unlost.cli.messages import say
 from unlost.cli.problems import SKIPPED_INPUT, say_problems
 from unlost.cli.progress import progress, size_of
@@ -79,8 +79,8 @@ def build(
     """Make a map of what indexes hold.
 
     INDEX is CDX, CDXJ, ZipNum (its `.idx`), WARC, ARC, WACZ, a list of addresses, an access log (hits are counted) or
-    another map; sorted or not, plain, gzip or zstd, any number of them and of any size; `-` is standard input. What a
-    file is, is detected from its first lines; URLs next to an index are refused unless --input says what they are.
+    another map; sorted or not, plain, gzip or zstd, any number of them and of any size; `-` is standard input. The
+    kind of a file is detected from its first lines; URLs next to an index are refused unless --input is given.
     Lines that cannot be read are counted by kind, and the exit code is 5 then. If an input is damaged, cannot be read
     or has no good line, nothing is written, and the exit code is 3. On a cluster, INDEX is whatever Spark has addresses
     for: folders, patterns, object stores; docs/scale.md says more.
@@ -129,6 +129,6 @@ def build(
         click.echo(dumps(result))
     else:
         counted = f"{report.counted} captures counted, {report.foreign} not web pages, {report.filtered} left out"
-        say(counted + repaired(report.repaired), level="info")
+        say(counted + repaired_keys_note(report.repaired), level="info")
     say_problems(report.problems)
     ctx.exit(SKIPPED_INPUT if report.problems.total else 0)

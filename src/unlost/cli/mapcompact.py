@@ -113,7 +113,7 @@ def compact(
     questions wrongly as can be; docs/budget.md explains how.
     """
     refuse_both(output, json)
-    refuse_in_place(output, [file], force=force)
+    refuse_in_place([each for each in (output, with_filter, trace) if each], [file], force=force)
     refuse_given(ctx, _ONLY_WITH_BUDGET if budget is None else _NOT_WITH_BUDGET, is_budget=budget is not None)
     cluster = place(engine, master, spark_conf, keep)
     if cluster is not None and (budget is not None or trace is not None):

@@ -76,7 +76,7 @@ def exclude(
     whole subtrees are excluded of which nothing is held, and nothing that is held. Exclusions that have expired are
     dropped, without --misses too.
     """
-    refuse_in_place(output, [file, *misses, *index], force=force)
+    refuse_in_place([output], [file, *misses, *index], force=force)
     if json and is_standard_output(output):
         raise UsageError("--json and -o - would both be written to standard output: give the map a name")
     options = ExclusionOptions(

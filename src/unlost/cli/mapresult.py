@@ -35,6 +35,6 @@ def became(shape: MapShape) -> str:
     return f"{shape.lines_in} lines became {shape.lines_out}; rolled up by depth: {rolled or 'none'}"
 
 
-def repaired(count: int) -> str:
+def repaired_keys_note(count: int) -> str:
     """Return the end of a message that says how many key columns were repaired; nothing if none was."""
     return f", {count} keys repaired by their URLs" if count else ""

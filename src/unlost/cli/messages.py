@@ -7,6 +7,9 @@ import click
 if TYPE_CHECKING:
     from pathlib import Path
 
+STANDARD_INPUT_FILE = "unlost.standard_input_file"
+"""The key in the meta of a click context of the temporary file that holds standard input."""
+
 _MAX_SHOWN = 100  # characters of somebody's input in a message: enough to recognise it, short enough for one line
 _MAX_MESSAGE = 1000  # characters: no message of ours comes near it, whatever a name in it is
 
@@ -52,11 +55,13 @@ def say(text: str, *, level: str = "error", **fields: str | int) -> None:
     """
     from unlost.shown.redaction import strip_userinfo  # noqa: PLC0415  not needed by --help
 
+    context = click.get_current_context(silent=True)
+    if context is not None and STANDARD_INPUT_FILE in context.meta:
+        text = text.replace(context.meta[STANDARD_INPUT_FILE], "standard input")
     if len(text) > _MAX_MESSAGE:
         # The end says what is wrong, and what to do.
         text = f"{text[: _MAX_MESSAGE // 2]}…{text[-_MAX_MESSAGE // 2 :]}"
     text = _printable(strip_userinfo(text))
-    context = click.get_current_context(silent=True)
     if context is not None and context.find_root().params.get("log") == "json":
         import json  # noqa: PLC0415  not needed by --help
 

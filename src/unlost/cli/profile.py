@@ -17,7 +17,7 @@ from unlost.cli.messages import shown
 from unlost.cli.policies import psl_option, rules_option, suffix_list, suffixes_option
 from unlost.cli.problems import SKIPPED_INPUT, problem_line, say_problems
 from unlost.cli.progress import progress, size_of
-from unlost.cli.target import is_standard_output, writable
+from unlost.cli.target import is_standard_output, refuse_in_place, writable
 from unlost.errors import InputError, UriError, UsageError
 from unlost.formats.problems import Problems
 from unlost.holdings import profile
@@ -128,6 +128,7 @@ def build(
             if len(names) > 1:
                 _check_folder(output, output)
                 outputs = {each: output / f"{each}.{format}" for each in names}
+                refuse_in_place(outputs.values(), inputs, force=force)
             else:
                 outputs = {names[0]: stack.enter_context(writable(output, inputs, force=force))}
             most = None if memory is None else memory << 20

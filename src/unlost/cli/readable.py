@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from unlost.cli.messages import STANDARD_INPUT_FILE
 from unlost.errors import InputError, UsageError
 from unlost.formats.unread import A_RECOVERY, unread, unread_as
 
@@ -37,6 +38,7 @@ def standard_input(ctx: click.Context | None) -> Path:
     if ctx is not None:
         ctx.find_root().call_on_close(folder.cleanup)
     path = Path(folder.name, "stdin")
+    meta[STANDARD_INPUT_FILE] = str(path)
     with path.open("wb") as file, os.fdopen(os.dup(number), "rb") as source:
         shutil.copyfileobj(source, file, 1 << 20)
     return path

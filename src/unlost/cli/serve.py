@@ -13,7 +13,7 @@ import click
 from unlost.cli import readable
 from unlost.cli.messages import say
 from unlost.cli.serve_jobs import Taking, jobs_options, opened, set_admin
-from unlost.cli.service_options import Asking, asking_options, chosen, options_of
+from unlost.cli.service_options import Asking, asking_options, options_of, selected_archives
 from unlost.errors import InputError
 
 if TYPE_CHECKING:
@@ -200,7 +200,9 @@ def command(
 
             @asynccontextmanager
             async def open_parts(previous: "Parts | None") -> "AsyncIterator[Parts]":
-                current = orders.options if previous is None else replace(orders.options, archives=chosen(asking))
+                current = (
+                    orders.options if previous is None else replace(orders.options, archives=selected_archives(asking))
+                )
                 async with assembled(current, clock, previous) as parts:
                     ids = frozenset(each.id for each in current.archives)
                     yield parts if desk is None else replace(parts, desk=replace(desk, archives=ids))

@@ -79,7 +79,7 @@ def asking_options(command: Callable[..., None]) -> Callable[..., None]:
     return given
 
 
-def chosen(asking: Asking) -> "Sequence[Archive]":
+def selected_archives(asking: Asking) -> "Sequence[Archive]":
     """Return the archives of the registry as it is now; with --only, no others. Raises as `registry` does."""
     known = registry(asking.archives)
     # Those that are named are on.
@@ -94,4 +94,6 @@ def options_of(asking: Asking, **more: Any) -> "Options":  # noqa: ANN401  as `O
     tell = partial(say, level="note")
     wish = Wish(None, asking.broadcast, asking.top_k, asking.min_probability)
     folders = config.state(), config.cache()
-    return Options(chosen(asking), *folders, tell, asking.deadline, wish=wish, contact=asking.contact, **more)
+    return Options(
+        selected_archives(asking), *folders, tell, asking.deadline, wish=wish, contact=asking.contact, **more
+    )

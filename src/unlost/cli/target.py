@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import product
 from os import PathLike, fspath
 from pathlib import Path
 
@@ -14,11 +15,10 @@ def is_standard_output(output: Path) -> bool:
     return fspath(output) == "-"
 
 
-def refuse_in_place(output: Path, inputs: Iterable[str | PathLike[str]], *, force: bool) -> None:
-    """Raise UsageError, before any work, if the output is one of the inputs and may not replace it."""
-    if force or is_standard_output(output) or not output.exists():
-        return
-    for each in inputs:
+def refuse_in_place(outputs: Iterable[Path], inputs: Iterable[str | PathLike[str]], *, force: bool) -> None:
+    """Raise UsageError, before any work, if an output is one of the inputs and may not replace it."""
+    existing = [] if force else [each for each in outputs if not is_standard_output(each) and each.exists()]
+    for output, each in product(existing, inputs):
         try:
             is_same = output.samefile(each)
         except (OSError, ValueError):
@@ -34,7 +34,7 @@ def writable(output: Path, inputs: Iterable[str | PathLike[str]] = (), *, force:
     inputs: what it is made of, which it replaces only with `force`. Raises UsageError before any work if it would,
     InputError if it is a folder, or its folder does not exist.
     """
-    refuse_in_place(output, inputs, force=force)
+    refuse_in_place([output], inputs, force=force)
     if is_standard_output(output):
         import shutil  # noqa: PLC0415  start-up
         import tempfile  # noqa: PLC0415

@@ -109,7 +109,7 @@ def command(
     if jobs is None:
         raise UsageError("--jobs is missing: the folder that `unlost serve --jobs` has")
     log_to_stderr()
-    found = _waited_for(partial(open_database, jobs, database, is_durable=False), with_parent=with_parent)
+    found = _wait_for_database(partial(open_database, jobs, database, is_durable=False), with_parent=with_parent)
     if found is None:
         return
     try:
@@ -124,7 +124,7 @@ def command(
         raise KeyboardInterrupt
 
 
-def _waited_for(open_: "Callable[[], Database]", *, with_parent: bool) -> "Database | None":
+def _wait_for_database(open_: "Callable[[], Database]", *, with_parent: bool) -> "Database | None":
     """Return the database once it can be reached; None if the parent process ended before that."""
     import select  # noqa: PLC0415  start-up
     import sys  # noqa: PLC0415

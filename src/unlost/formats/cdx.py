@@ -1,7 +1,9 @@
 """CDX: rows of columns between delimiters, named by the letters of a header line or by their number."""
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 
 from unlost.formats.row import NO_VALUE, Row, RowError, escaped
 
@@ -27,6 +29,7 @@ LEGEND = {
 }
 """The letters that have a name here; columns of other letters are kept as `cdx-LETTER`."""
 
+_STATUS = re.compile("[0-9]{3}")
 _BY_COUNT = {9: "N b a m s k r V g", 10: "N b a m s k r M V g", 11: "N b a m s k r M S V g"}
 
 
@@ -80,12 +83,51 @@ class Layout:
     def row(self, line: bytes, number: int = 0, place: int = 0) -> Row:
         """Read one line. Raises RowError of kind `bad-field-count`."""
         values = line.decode("utf-8", "surrogateescape").split(self.delimiter)
+        if len(values) > len(self.columns) and self.delimiter == " " and self.columns[:5] == CDX11.columns[:5]:
+            values = _join_url(values, (len(self.columns),))
+        return self._row(values, number, place)
+
+    def _row(self, values: list[str], number: int, place: int) -> Row:
         if len(values) != len(self.columns):
             message = f"expected {len(self.columns)} fields, found {len(values)}"
             raise RowError("bad-field-count", message)
         fields = {name: value for name, value in zip(self.columns, values, strict=True) if value not in ("", NO_VALUE)}
         key = fields.pop("urlkey", "")
         return Row(key, fields.pop("timestamp", ""), fields, number, place)
+
+
+def row(line: bytes, number: int = 0, place: int = 0) -> Row:
+    """Read one line of a file without a header. Raises RowError of kind `bad-field-count`."""
+    values = line.decode("utf-8", "surrogateescape").split(" ")
+    if len(values) > max(_BY_COUNT):
+        values = _join_url(values, _BY_COUNT)
+    return _usual(len(values))._row(values, number, place)  # noqa: SLF001  the same module
+
+
+@cache
+def _usual(count: int) -> Layout:
+    return Layout.of_count(count)
+
+
+def _join_url(values: list[str], widths: Collection[int]) -> list[str]:
+    """Join the fields of a row whose URL has spaces in it, so that there are too many.
+
+    The media type and the status must be where one of the widths leaves them, and at no other such place. Rows that may
+    be anything else, such as two rows in one line, are returned as they are.
+
+    >>> _join_url("com,a)/ 2014 http://a.com/x y text/html 200 A - 7 a.warc.gz".split(" "), (9,))[2:5]
+    ['http://a.com/x y', 'text/html', '200']
+    """
+    places = [at for width in widths if _has_type(values, at := 3 + len(values) - width)]
+    if _has_type(values, 3) or len(places) != 1 or any("://" in value for value in values[3 : places[0]]):
+        return values
+    return [*values[:2], " ".join(values[2 : places[0]]), *values[places[0] :]]
+
+
+def _has_type(values: list[str], at: int) -> bool:
+    """Return whether a field looks like a media type, and the next like a status."""
+    mime, status = values[at : at + 2]
+    return ("/" in mime or mime in (NO_VALUE, "unk")) and (status == NO_VALUE or _STATUS.fullmatch(status) is not None)
 
 
 CDX9, CDX10, CDX11 = (Layout.of_header(b" CDX " + letters.encode()) for letters in _BY_COUNT.values())

@@ -22,7 +22,9 @@ SAMPLED_LINES = 500
 """At most this many lines are read to detect what a file is."""
 
 _SAMPLED_BYTES = 1 << 20  # of text, so that long lines do not make it slow
-_MARK = b"\xef\xbb\xbf"  # some editors put it before the first line
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+"""Some editors put it before the first line."""
+
 
 _MAGIC = {
     b"PAR1": "a Parquet file: read it with `--engine spark`, or write its rows as CDXJ first",
@@ -117,7 +119,7 @@ def sample(lines: Iterable[Line]) -> Iterator[bytes]:
     """Yield the text of the first lines, without blank ones and without a byte order mark."""
     left = _SAMPLED_BYTES
     for line in islice(lines, SAMPLED_LINES):
-        text = line.text.removeprefix(_MARK) if line.number == 1 else line.text
+        text = line.text.removeprefix(BYTE_ORDER_MARK) if line.number == 1 else line.text
         if text.strip():
             yield text
         left -= len(text)

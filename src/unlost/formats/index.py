@@ -1,8 +1,7 @@
 """Indexes of any text format: each line tells whether it is CDX or CDXJ."""
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
-from os import PathLike, fspath
+from os import SEEK_END, PathLike, fspath
 from pathlib import Path
 
 from unlost import uri
@@ -10,15 +9,16 @@ from unlost.errors import InputError
 from unlost.formats import cdx, cdxj
 from unlost.formats.capture import Capture
 from unlost.formats.cdx import Layout
-from unlost.formats.detection import detect_lines, has_object, is_cdx_header, refuse_other_formats
-from unlost.formats.lines import Line
+from unlost.formats.detection import BYTE_ORDER_MARK, detect_lines, has_object, is_cdx_header, refuse_other_formats
+from unlost.formats.lines import MAX_LINE_BYTES, Line
 from unlost.formats.problems import Problem, Problems
 from unlost.formats.row import Row, RowError
-from unlost.formats.textfile import read_lines
+from unlost.formats.textfile import is_compressed, read_lines
+from unlost.formats.unread import unread
 from unlost.formats.zipnum import ZipNum
 
 _FOUND = {"urls": "a list of URLs", "log": "an access log", "map": "a map"}
-_BOM = b"\xef\xbb\xbf"  # some editors put it before the first line
+_HEADER_BYTES = 1000  # longer than any CDX header
 
 
 def read_rows(
@@ -38,11 +38,33 @@ def read_rows(
     return _rows(_lines(path, problems, on_read), fspath(path), problems)
 
 
+def ends_within_row(path: str | PathLike[str]) -> bool:
+    """Return whether a plain text index breaks off: its last line has no line end and cannot be read.
+
+    Compressed files tell by themselves whether they are whole, and the end of a pipe cannot be read in advance. Raises
+    InputError if the file cannot be read.
+    """
+    if Path(path).suffix == ".idx" or not Path(path).is_file() or is_compressed(path):
+        return False
+    try:
+        with Path(path).open("rb") as file:
+            first = file.readline(_HEADER_BYTES).removeprefix(BYTE_ORDER_MARK)
+            file.seek(max(0, file.seek(0, SEEK_END) - MAX_LINE_BYTES))
+            last = file.read().rpartition(b"\n")[2]
+    except OSError as error:
+        raise unread(path, error) from error
+    lines = [Line(1, 0, first.rstrip(b"\r\n")), Line(2, 0, last)] if is_cdx_header(first) else [Line(2, 0, last)]
+    problems = Problems()
+    for _ in _rows(lines, fspath(path), problems):
+        pass
+    return any(problem.line == 2 for problem in problems.first.values())
+
+
 def _rows(lines: Iterable[Line], name: str, problems: Problems) -> Iterator[Row]:
     layout: Layout | None = None
     is_behind_rows = False
     for each in lines:
-        line = each._replace(text=each.text.removeprefix(_BOM)) if each.number == 1 else each
+        line = each._replace(text=each.text.removeprefix(BYTE_ORDER_MARK)) if each.number == 1 else each
         if not line.text.strip():
             continue
         if line.text[:1] in b"!@#":
@@ -55,13 +77,13 @@ def _rows(lines: Iterable[Line], name: str, problems: Problems) -> Iterator[Row]
             continue
         try:
             if is_cdx_header(line.text):
-                layout = _changed(layout, line, name, problems) if is_behind_rows else Layout.of_header(line.text)
+                layout = _late_layout(layout, line, name, problems) if is_behind_rows else Layout.of_header(line.text)
                 continue
             is_behind_rows = True
             if (layout is None or layout.delimiter == " ") and has_object(line.text):
                 yield cdxj.row(line.text, line.number, line.offset)
             else:
-                yield (layout or _usual(line.text.count(b" ") + 1)).row(line.text, line.number, line.offset)
+                yield (layout or cdx).row(line.text, line.number, line.offset)
         except RowError as error:
             problems.add(Problem(error.kind, name, line.number, line.offset, str(error)))
 
@@ -80,13 +102,7 @@ def _lines(path: str | PathLike[str], problems: Problems, on_read: Callable[[int
                 offset += len(line.text) + 1
 
 
-@cache
-def _usual(count: int) -> Layout:
-    """Return the layout of rows without a header. Raises RowError of kind `bad-field-count`."""
-    return Layout.of_count(count)
-
-
-def _changed(layout: Layout | None, line: Line, name: str, problems: Problems) -> Layout:
+def _late_layout(layout: Layout | None, line: Line, name: str, problems: Problems) -> Layout:
     """Return the layout from a header below rows on. One with other columns is a problem: maps are not built of it."""
     found = Layout.of_header(line.text)
     if found != (layout or cdx.CDX11):

@@ -77,6 +77,10 @@ class Problems:
         self.counts[problem.kind] = self.counts.get(problem.kind, 0) + times
         self.first.setdefault(problem.kind, problem)
 
+    def add_unreadable(self, file: str, error: Exception) -> None:
+        """Count a file that cannot be read at all, and is skipped."""
+        self.add(Problem("unreadable", file, None, 0, str(error).removeprefix(f"{file}: ")))
+
     @property
     def damage(self) -> Problem | None:
         """The first sign that a file is damaged, by the kinds of `DAMAGE`; None without any."""

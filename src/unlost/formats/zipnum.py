@@ -268,17 +268,22 @@ def _number(value: object) -> int:
     return int(text)
 
 
+def zipnum_files(path: str | PathLike[str]) -> tuple[Path, Path, Path]:
+    """Return the files of a ZipNum that is written: its blocks, the `.loc` file, and the list of blocks itself."""
+    index = Path(path)
+    return index.with_suffix(".cdx.gz"), index.with_suffix(".loc"), index
+
+
 def write_zipnum(lines: Iterable[bytes], path: str | PathLike[str], block_lines: int = BLOCK_LINES) -> int:
     """Write sorted lines, each with its end, as `NAME.idx`, `NAME.loc` and `NAME.cdx.gz`; return how many blocks.
 
     `path` names the `.idx`. The same lines make the same bytes. Raises InputError if the lines are not sorted by their
     key and date.
     """
-    index = Path(path)
-    part = index.with_suffix(".cdx.gz")
+    part, *_ = files = zipnum_files(path)
     count = 0
     # None gets its name before all are written. The list is the last, so that what it points to exists after a kill.
-    with whole_files([part, index.with_suffix(".loc"), index]) as (blocks, locations, listing):
+    with whole_files(files) as (blocks, locations, listing):
         locations.write(f"{part.name}\t{part.name}\n".encode())
         for count, (head, block) in enumerate(packed_blocks(lines, block_lines), 1):
             place = f"{part.name}\t{blocks.tell()}\t{len(block)}\t{count}"

@@ -14,7 +14,7 @@ from unlost.formats.output import whole_path
 from unlost.formats.ukvs import Header, header_lines
 from unlost.holdings.compaction import NO_LIMIT, Compaction
 from unlost.holdings.inputs import count_inputs
-from unlost.holdings.provenance import UNKNOWN_CAPTURES, captures_of, described, inputs_of, oldest_update
+from unlost.holdings.provenance import UNKNOWN_CAPTURES, add_provenance, capture_range, input_digests, oldest_update
 from unlost.holdings.report import Report
 from unlost.holdings.rows import RowOptions
 from unlost.holdings.work import Watch, watched
@@ -118,15 +118,15 @@ def build_map(
     report = Report()
     counter = map_builder(wanted)
     header = wanted.header()
-    digests = inputs_of(inputs) if wanted.made else []
+    digests = input_digests(inputs) if wanted.made else []
     maps: list[Header] = []
     # The file gets its name in this thread, which sees Ctrl-C: none appears behind an interruption. It is there from
     # the beginning, so that a folder that cannot be written in is found before the work, not behind it.
     with whole_path(output) as aside:
 
         def work(progress: Progress) -> None:
-            # Of the final header only its length is guessed.
-            guess = header_lines(described(header, wanted.made, UNKNOWN_CAPTURES, digests))
+            # The final header is not known yet. Its length is, if captures have dates.
+            guess = header_lines(add_provenance(header, wanted.made, UNKNOWN_CAPTURES, digests))
             has_begun = compaction is None and counter.begin(aside, guess, _size(inputs))
             count_inputs(
                 inputs,
@@ -144,7 +144,7 @@ def build_map(
             if not wanted.allow_empty:
                 report.refuse_empty(inputs)
             made = oldest_update(maps, wanted.made) if wanted.made else None
-            head = header_lines(described(header, made, captures_of(maps, counter.dates()), digests))
+            head = header_lines(add_provenance(header, made, capture_range(maps, counter.dates()), digests))
             if has_begun:
                 counter.end(head, progress)
             else:

@@ -115,7 +115,8 @@ def add_to_filter(
     """Chain a layer of what is new in the inputs to a filter, and return what became of their lines.
 
     Keys, rules and choice of rows are the filter's own, whatever the options say. The longer filter takes the place of
-    the old one, or appears as `output`, once it is whole. Raises InputError if the filter is damaged, too.
+    the old one, or appears as `output`, once it is whole. Raises InputError as `build_filter` does, and if
+    the filter is damaged.
     """
     base = Filter.open(path)
     return _write(inputs, path if output is None else output, (options or FilterOptions()).like(base), base, watch)
@@ -166,8 +167,8 @@ def choices(wanted: FilterOptions) -> list[str | None]:
     return [",".join(sorted(each)) or None for each in (wanted.status, wanted.mime, wanted.exclude)]
 
 
-def made_of(wanted: FilterOptions, maps: Iterable[Header]) -> str | None:
-    """Return when a filter was made: not after a map that it is made of."""
+def filter_date(wanted: FilterOptions, maps: Iterable[Header]) -> str | None:
+    """Return the date for the header of a filter: no later than those of the maps that it is made of."""
     return min(date for date in (wanted.made, *map(updated_at, maps)) if date) if wanted.made else None
 
 
@@ -200,14 +201,14 @@ def _write(
                 allow_partial=wanted.allow_partial,
                 max_bad=wanted.max_bad,
             )
-            if base is None:
-                report.refuse_empty(inputs)
+            # Also where keys are added: a layer of nothing would make the filter look up to date.
+            report.refuse_empty(inputs)
             report.keys, report.bytes = finish(progress)
 
         def finish(progress: Progress) -> tuple[int, int]:
             file = base.file if base else None
             try:
-                return builder.write(aside, wanted.wanted_bits(), made_of(wanted, maps), chosen, file, progress)
+                return builder.write(aside, wanted.wanted_bits(), filter_date(wanted, maps), chosen, file, progress)
             except InputError as error:
                 # The only thing that is read here.
                 raise InputError(f"{base.path}: {error}" if base else str(error)) from error

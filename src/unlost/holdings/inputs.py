@@ -75,7 +75,7 @@ def refuse_mixed_kinds(kinds: Mapping[str, Kind]) -> None:
     if lists and indexes:
         raise InputError(
             f"{lists[0]}: a list of URLs, but {indexes[0]} is an index: one of them may be a mistake: read them "
-            "apart, or give --input mixed"
+            "separately, or give --input mixed"
         )
 
 
@@ -140,7 +140,7 @@ def count_inputs(
             raise InputError(f"{name}: {error}") from error
         if report.good == before and report.problems.total > problems:
             raise InputError(f"{name}: no line of it can be read: {_last(report.problems)}: nothing was written")
-        report.refuse_damage(allow_partial=allow_partial)
+        report.refuse_damage(allow_partial=allow_partial, index=name if found == "index" else None)
     report.refuse_bad(max_bad)
 
 
@@ -159,7 +159,7 @@ def _detected(
         except InputError as error:
             if not allow_partial:
                 raise
-            report.problems.add(Problem("unreadable", fspath(path), None, 0, str(error)))
+            report.problems.add_unreadable(fspath(path), error)
     if kind != "mixed":
         refuse_mixed_kinds(kinds)
     return [kinds.get(fspath(path)) for path in paths]

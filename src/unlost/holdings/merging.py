@@ -12,7 +12,7 @@ from unlost.formats.output import whole_path
 from unlost.formats.problems import Problems
 from unlost.formats.ukvs import Header, Row, UkvsReader, header_lines
 from unlost.holdings._map_header import is_rolled_up, read_map_header, rules_of
-from unlost.holdings.provenance import captures_of, described, oldest_update
+from unlost.holdings.provenance import add_provenance, capture_range, oldest_update
 from unlost.holdings.report import Report
 from unlost.holdings.work import Watch, watched
 
@@ -81,7 +81,7 @@ def merged_header(names: Sequence[str], headers: Sequence[Header]) -> Header:
     }
     header = Header(first.context, {}, first.keys, ("frequency",), meta)
     # The result is as old as the oldest map: what an archive captured since then may be missing.
-    return described(header, oldest_update(headers), captures_of(headers), [])
+    return add_provenance(header, oldest_update(headers), capture_range(headers), [])
 
 
 def _version(header: Header) -> int:

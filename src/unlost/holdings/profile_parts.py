@@ -71,7 +71,7 @@ def build_parted_profiles(
         if kind not in ("index", "zipnum"):
             raise InputError(f"{fspath(path)}: has no dates and media types ({kind}): expected a CDX or CDXJ")
         counters.read(fspath(path), problems)
-        report.refuse_damage(allow_partial=allow_partial)
+        report.refuse_damage(allow_partial=allow_partial, index=path)
     report.refuse_empty(paths)
     report.refuse_bad(max_bad)
     suffixes = suffixes or SuffixList(section=header.suffixes)

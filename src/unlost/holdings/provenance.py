@@ -15,16 +15,16 @@ from unlost.errors import DateError
 from unlost.formats.ukvs import Header
 
 END_BYTES = 1 << 20
-"""The digest of a larger file covers so many bytes of its beginning and of its end."""
+"""How many bytes of the beginning and of the end the digest of a large file covers."""
 
 MAX_INPUTS = 100
-"""More inputs than these are described by one digest of all."""
+"""The most inputs that have digests of their own. More have one digest of all."""
 
 Captures: TypeAlias = tuple[str, str]
 """The dates of the first and the last capture, 14 digits each."""
 
 UNKNOWN_CAPTURES: Captures = ("00000101000000", "00000101000000")
-"""As long in a header as any others."""
+"""A placeholder that takes as many bytes in a header as any other range."""
 
 
 def build_time() -> str:
@@ -35,7 +35,7 @@ def build_time() -> str:
     return from_epoch(epoch) if epoch else from_datetime(datetime.now(UTC))
 
 
-def described(
+def add_provenance(
     header: Header, updated_at: str | None, captures: Captures | None, inputs: "Sequence[object] | dict[str, object]"
 ) -> Header:
     """Return a header that says when its map was made, 14 digits, and from what, as far as that is known."""
@@ -60,18 +60,19 @@ def oldest_update(headers: Iterable[Header], made: str | None = None) -> str | N
     return min(known) if known and None not in found else None
 
 
-def captures_of(headers: Iterable[Header], captures: Captures | None = None) -> Captures | None:
-    """Return from when to when the captures of maps are, and others; None if none of them says so."""
+def capture_range(headers: Iterable[Header], captures: Captures | None = None) -> Captures | None:
+    """Return the range of the captures of maps, and of others; None if it is not known of one of the maps."""
     ranges = [captures] if captures else []
     for header in headers:
         value = header.meta.get("captures")
-        if isinstance(value, dict):
-            first, last = _digits(value.get("first")), _digits(value.get("last"))
-            ranges += [(first, last)] if first and last else []
+        first, last = (_digits(value.get(name)) if isinstance(value, dict) else None for name in ("first", "last"))
+        if first is None or last is None:
+            return None
+        ranges.append((first, last))
     return (min(first for first, _ in ranges), max(last for _, last in ranges)) if ranges else None
 
 
-def inputs_of(paths: Iterable[str | PathLike[str]]) -> list[object] | dict[str, object]:
+def input_digests(paths: Iterable[str | PathLike[str]]) -> list[object] | dict[str, object]:
     """Return the sizes and digests of the inputs that are files, in an order that does not depend on their names."""
     import hashlib  # noqa: PLC0415  start-up
 

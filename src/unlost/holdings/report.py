@@ -19,8 +19,8 @@ MESSAGES = {
     "binary": "expected text, found a NUL byte",
     "bad-frequency": "expected a frequency such as 300+/20-; kept, as unknown",
     "unsorted": "a key that belongs before the one above it, or is the same; put in order",
-    "truncated": "the compressed file ends in the middle: what came before was counted",
-    "corrupt": "the compressed data is damaged: what came before was counted",
+    "truncated": "the compressed file ends in the middle",
+    "corrupt": "the compressed data is damaged",
     "trailing-garbage": "bytes behind the end of the compressed data were left out",
 }
 
@@ -66,12 +66,21 @@ class Report:
         """How many lines were understood, whether they are counted or not."""
         return self.counted + self.foreign + self.filtered
 
-    def refuse_damage(self, *, allow_partial: bool) -> None:
-        """Raise InputError if an input is damaged and that is not allowed."""
-        damage = self.problems.damage
-        if damage is not None and not allow_partial:
+    def refuse_damage(self, *, allow_partial: bool, index: str | PathLike[str] | None = None) -> None:
+        """Raise InputError if an input is damaged and that is not allowed.
+
+        index: a CDX or CDXJ file, of which it is checked whether it ends in the middle of a row.
+        """
+        if allow_partial:
+            return
+        from unlost.formats.index import ends_within_row  # noqa: PLC0415  start-up
+
+        damage: object = self.problems.damage
+        if damage is None and index is not None and self.problems.total and ends_within_row(index):
+            damage = f"{fspath(index)}: the file ends in the middle of a row"
+        if damage is not None:
             raise InputError(
-                f"{damage}: nothing was written: mend the file, or give --allow-partial to use what can be read"
+                f"{damage}: nothing was written: repair the file, or give --allow-partial to use what can be read"
             )
 
     def refuse_empty(self, inputs: Sequence[str | PathLike[str]]) -> None:
@@ -79,7 +88,7 @@ class Report:
         if not self.good:
             reasons = [str(problem) for problem in self.problems.first.values()]
             reasons += [f"{fspath(name)}: nothing in it" for name in inputs]
-            raise InputError(f"{reasons[0]}: nothing was written")
+            raise InputError(f"{next(iter(reasons), 'no inputs')}: nothing was written")
 
     def refuse_bad(self, max_bad: float | None) -> None:
         """Raise InputError if a larger share of the lines than `max_bad` was bad."""

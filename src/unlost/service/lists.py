@@ -57,7 +57,7 @@ class Lists:
     def missing(self, found: Found, vary: Header = _PREFER) -> Answer:
         """Return the response where no memento was found: 404 if all routed archives answered, else 503.
 
-        A 503 has no `X-Memento-Count`: nobody knows how many there are.
+        A 503 has no `X-Memento-Count`: the number is unknown.
         """
         failed = found.failures
         if not failed:

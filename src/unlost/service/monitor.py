@@ -1,7 +1,7 @@
 """What happens in the service, as it happens, for whoever watches: server-sent events.
 
-Whoever reads slowly loses events and is told how many; nobody else notices. Events have no URLs, and responses have no
-CORS headers.
+A client that reads slowly loses events and receives their number; other clients are not affected. Events have no URLs,
+and responses have no CORS headers.
 """
 
 import asyncio

@@ -216,7 +216,7 @@ impl Layout {
         url.starts_with(b"http:") || url.starts_with(b"https:")
     }
 
-    /// Reads a row; lines of CDX and of CDXJ may be mixed. `None` if it is none: more or fewer fields than it should
+    /// Reads a row; lines of CDX and of CDXJ may be mixed. `None` if the line is not a row: more or fewer fields than it should
     /// have, something else in place of the date, or an object that breaks off. A line with an object is never an address.
     #[must_use]
     pub fn row<'a>(&self, line: &'a [u8], shape: &mut RowShape) -> Option<Row<'a>> {
@@ -324,6 +324,14 @@ fn is_date(text: &[u8]) -> bool {
             .all(|byte| byte.is_ascii_digit() || b"-:TtZz.,+".contains(byte))
 }
 
+fn is_media_type(field: &[u8]) -> bool {
+    matches!(field, b"-" | b"unk") || field.contains(&b'/')
+}
+
+fn is_status(field: &[u8]) -> bool {
+    field == b"-" || (field.len() == 3 && field.iter().all(u8::is_ascii_digit))
+}
+
 impl Columns {
     /// Reads a header such as ` CDX N b a m s k r M S V g`; its first byte is the delimiter.
     fn of_header(line: &[u8]) -> Option<Self> {
@@ -363,8 +371,40 @@ impl Columns {
         *self == same_places && known.has_fields(self.fields.0)
     }
 
+    /// Joins the fields of a row whose URL has spaces in it, so that there are too many. `None` if they may be anything
+    /// else, such as two rows in one line.
+    fn join_url<'a>(&self, line: &'a [u8], mut fields: Vec<&'a [u8]>) -> Option<Vec<&'a [u8]>> {
+        let is_usual = self.delimiter == b' '
+            && (self.key, self.date, self.url) == (Some(0), 1, Some(2))
+            && (self.mime, self.status) == (Some(3), Some(4));
+        let has_type_at = |at: &usize| is_media_type(fields[*at]) && is_status(fields[*at + 1]);
+        if !is_usual || has_type_at(&3) {
+            return None;
+        }
+        // The media type is where a known number of fields is left, and at only one such place.
+        let mut places = (self.fields.0..=self.fields.1)
+            .map(|width| 3 + fields.len() - width)
+            .filter(has_type_at);
+        let at = places.next().filter(|_| places.next().is_none())?;
+        let has_other_row = |field: &&[u8]| memchr::memmem::find(field, b"://").is_some();
+        if fields[3..at].iter().any(has_other_row) {
+            return None;
+        }
+        let start = fields[..2].iter().map(|field| field.len() + 1).sum();
+        let length = fields[2..at]
+            .iter()
+            .map(|field| field.len() + 1)
+            .sum::<usize>()
+            - 1;
+        fields.splice(2..at, [&line[start..start + length]]);
+        Some(fields)
+    }
+
     fn row<'a>(&self, line: &'a [u8]) -> Option<Row<'a>> {
-        let columns: Vec<&[u8]> = line.split(|&byte| byte == self.delimiter).collect();
+        let mut columns: Vec<&[u8]> = line.split(|&byte| byte == self.delimiter).collect();
+        if columns.len() > self.fields.1 {
+            columns = self.join_url(line, columns)?;
+        }
         let value = |column: Option<usize>| match column.and_then(|at| columns.get(at)) {
             None | Some(&b"-") => &b""[..],
             Some(value) => value,
@@ -448,6 +488,30 @@ mod tests {
             list.row(br#"com,a)/ 2014 {"url": "http://a.com/"}"#, &mut shape),
             None
         );
+    }
+
+    #[test]
+    fn urls_may_have_spaces() {
+        let mut shape = RowShape::default();
+        let eleven = Layout::told_by(b" CDX N b a m s k r M S V g").expect("header");
+        for layout in [Layout::Cdxj, Layout::Cdx(USUAL), eleven] {
+            let line = b"com,a)/x 2014 http://a.com/x - y  200 text/html 200 X - - 7 8 a.warc.gz";
+            let row = layout.row(line, &mut shape).expect("row");
+            assert_eq!(&*row.url, b"http://a.com/x - y  200");
+            assert_eq!(
+                (row.key, &*row.mime, &*row.status, &*row.size),
+                (&b"com,a)/x"[..], &b"text/html"[..], &b"200"[..], &b"7"[..])
+            );
+            for other in [
+                // Two rows in a line, the first whole or not; a field more behind the status; spaces in the media type.
+                &b"com,a)/ 2014 http://a.com/ text/html 200 X - - 7 8 acom,b)/ 2014 http://b.com/ text/html 200 X - - 7 8 b"[..],
+                b"com,a)/ 2014 http://a.com/ tecom,b)/ 2014 http://b.com/ text/html 200 X - - 7 8 b",
+                b"com,a)/ 2014 http://a.com/ text/html 200 X - - 7 8 a.warc.gz z",
+                b"com,a)/ 2014 http://a.com/ text/html; charset=x 200 X - - 7 8 a.warc.gz",
+            ] {
+                assert_eq!(layout.row(other, &mut shape), None);
+            }
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::harvest::Harvest;
 use super::order::common_len;
 use super::tally::Tally;
 use super::wanted::Wanted;
-use crate::formats::{Block, Layout, Row, RowShape};
+use crate::formats::{Block, Layout, Row, RowShape, without_mark};
 use crate::uri::{UriError, is_disputed, key_of_row, plain_page, plain_page_from, plain_uri};
 
 /// Reads blocks of one file.
@@ -112,7 +112,10 @@ impl Scanner<'_> {
         let fast =
             is_text && !H::READS_ROWS && self.wanted.only_keys() && self.layout.begins_with_key();
         let mut current = Current::default();
-        let mut start = 0;
+        let mut start = match block.offset {
+            0 => block.text().len() - without_mark(block.text()).len(),
+            _ => 0,
+        };
         for end in memchr::memchr_iter(b'\n', block.text()) {
             let line = &block.text()[start..end];
             let offset = block.offset + start as u64;

@@ -26,11 +26,15 @@ pub fn alternative_keys(text: &[u8], rules: RuleSet) -> Vec<Vec<u8>> {
     let mut ports = vec![segments.port()];
     let mut tails = vec![segments.tail().to_vec()];
     names.extend(transitional_name(segments.host()));
-    if segments.port() == Some(b"0") {
-        ports.push(None);
+    // A SURT does not tell which port is the default.
+    let is_surt = looks_like_surt(text);
+    match segments.port() {
+        Some(b"0") => ports.push(None),
+        Some(b"80" | b"443") if is_surt => ports.push(None),
+        _ => {}
     }
     let mut nested = None;
-    if !looks_like_surt(text) {
+    if !is_surt {
         let url = RawUrl::of(text);
         ports.extend(url.default_port().map(Some));
         tails.extend(url.tail_decoded_first(rules));

@@ -11,7 +11,7 @@ from unlost import _core
 from unlost._core import Progress
 from unlost.formats.output import whole_path
 from unlost.formats.ukvs import Header
-from unlost.holdings.filtering import FilterOptions, FilterReport, choices, filter_builder, made_of
+from unlost.holdings.filtering import FilterOptions, FilterReport, choices, filter_builder, filter_date
 from unlost.holdings.spark.counting import count_piece, headers_of, joined_dates, read_inputs
 from unlost.holdings.spark.engine import Engine, add_tallies
 from unlost.holdings.spark.files import empty, folder
@@ -186,7 +186,7 @@ def build_filter(
                 wanted.wanted_bits(),
                 report.keys,
                 joined_dates(hashed.notes),
-                made_of(wanted, headers_of(hashed.notes)),
+                filter_date(wanted, headers_of(hashed.notes)),
                 choices(wanted),
                 b"".join(directory),
                 size,

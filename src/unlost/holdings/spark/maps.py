@@ -14,7 +14,7 @@ from unlost.formats.output import whole_path
 from unlost.formats.ukvs import Header, header_lines
 from unlost.holdings.build import EXCLUDABLE, MapOptions, map_builder
 from unlost.holdings.compaction import NO_LIMIT, Compaction, compacted_header
-from unlost.holdings.provenance import captures_of, described, inputs_of, oldest_update
+from unlost.holdings.provenance import add_provenance, capture_range, input_digests, oldest_update
 from unlost.holdings.report import Report
 from unlost.holdings.spark.bounds import Level
 from unlost.holdings.spark.counting import count_piece, headers_of, joined_dates, read_inputs
@@ -175,8 +175,8 @@ def _header(wanted: MapOptions, notes: Sequence[Note], files: Files) -> Header:
     maps = headers_of(notes)
     made = oldest_update(maps, wanted.made) if wanted.made else None
     is_local = all(name.startswith("file:") for name in files.names)
-    digests = inputs_of(map(files.shown, range(len(files.names)))) if wanted.made and is_local else []
-    return described(wanted.header(), made, captures_of(maps, joined_dates(notes)), digests)
+    digests = input_digests(map(files.shown, range(len(files.names)))) if wanted.made and is_local else []
+    return add_provenance(wanted.header(), made, capture_range(maps, joined_dates(notes)), digests)
 
 
 def _steps(compaction: Compaction | None) -> tuple[Compaction | None, Compaction | None]:

@@ -68,7 +68,7 @@ def letter_for(before: Job | None, after: Job) -> Letter | None:
     if before is not None and before.state is after.state:
         return None
     if before is not None and before.is_retried and after.state is State.COMPLETE:
-        # Who has picked it up already is told if there is more now; others get it anyway.
+        # An owner who has picked it up gets an email if there is more now; others get that anyway.
         return Letter.COMPLETE if before.picked_up is not None and after.picked_up is None else None
     return {State.PENDING: Letter.CONFIRM, State.COMPLETE: Letter.COMPLETE, State.FAILED: Letter.FAILED}.get(
         after.state
