@@ -139,7 +139,7 @@ class Desk:
         workers = await self.do(self.jobs.workers)
         letters = await self.do(self.letters.waiting)
         jumped = await self.do(self.clock_guard.reason)
-        shortage, usage = await self.do(self.space.count), await self.do(self.space.usage)
+        shortage, usage = await self.do(self.space.shortage), await self.do(self.space.usage)
         limits = self.space.limits
         return {
             **{f"unlost_jobs_{state.value}": (f"Jobs that are {state.value}.", n) for state, n in counts.items()},
@@ -161,6 +161,7 @@ class Desk:
         """Remind and remove, now and then, for ever; not after the clock jumped."""
         while True:
             try:
+                await asyncio.to_thread(self.space.count)  # requests do not: it may take minutes
                 if jumped := await self.do(self.clock_guard.check):
                     _log.error("nothing is removed until the time is confirmed at /admin/clock: %s", jumped)
                 else:

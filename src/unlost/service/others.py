@@ -122,7 +122,7 @@ class Others:
             except DatabaseError:
                 found, status = {"status": "the database of jobs cannot be reached"}, 503
             else:
-                if shortage := await self._parts.desk.do(self._parts.desk.space.count):
+                if shortage := await self._parts.desk.do(self._parts.desk.space.shortage):
                     found = {"status": shortage}  # everything but jobs works, so there is no reason for a restart
         return JSONResponse(found, status, {"cache-control": "no-store"})
 
