@@ -80,7 +80,7 @@ def test_other_tasks_run_between_the_slices(path: str, query: str, monkeypatch: 
         }
         parts = Parts(finder, cast("Any", None), finder, SystemClock())
         other = asyncio.create_task(others())
-        await Application(parts)(cast("Any", scope), asyncio.Event().wait, send)  # no client disconnects
+        await Application(parts)(cast("Any", scope), cast("Any", asyncio.Event().wait), send)
         other.cancel()
 
     asyncio.run(request())
