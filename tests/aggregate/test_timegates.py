@@ -249,3 +249,26 @@ def test_archives_without_a_timegate_are_queried_by_their_timemaps() -> None:
         assert found.known_ends == (False, False)
 
     asyncio.run(work())
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        (302, {"location": f"ftp://a.example/{OLD}/{PAGE}"}),
+        (200, {"memento-datetime": "Mon, 10 Feb 2014 00:00:01 GMT", "content-location": "foo:bar"}),
+        (302, {"location": "http://nowhere.invalid/memento"}),
+        (302, {"location": f"http://nowhere.invalid/99999999999999/{PAGE}"}),
+    ],
+)
+def test_a_timegate_that_names_no_usable_memento_has_failed(answer: tuple[int, dict[str, str]]) -> None:
+    """That is neither a miss, nor does it say that the archive cannot be reached: its TimeMap is requested."""
+    status, headers = answer
+
+    async def gate(talk: Talk) -> None:
+        await talk.answer(status, b"", **headers)
+
+    async def work(it: World) -> None:
+        found = await it.select(OLD)
+        assert (outcomes(found), len(found.mementos), it.requested) == ({"a": "hit"}, 3, ["gate", "map"])
+
+    with_world(work, gate, list_all)

@@ -209,6 +209,8 @@ def test_a_taken_port(tmp_path: Path) -> None:
         ("--root", "memento.example"),
         ("--root", "http://a/?b"),
         ("--root", "https://a.example/timemap/"),
+        ("--root", "https://a.example/recover"),
+        ("--root", "https://a.example/jobs/x"),
         ("--root", 'http://a/">'),
         ("--top-k", "0"),
         ("--deadline", "0"),

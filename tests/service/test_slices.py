@@ -36,8 +36,14 @@ class Long:
         return []
 
 
-@pytest.mark.parametrize("form", ["link", "json", "cdxj", "text"])
-def test_other_tasks_run_between_the_slices(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("path", "query"),
+    [
+        *((f"/timemap/{form}/{PAGE}", "") for form in ("link", "json", "cdxj", "text")),
+        ("/api/find", f"uri={PAGE}&format=link"),
+    ],
+)
+def test_other_tasks_run_between_the_slices(path: str, query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each slice is sent alone, another task runs after each, and the digest is computed in another thread."""
     finder = Long()
     turns = 0
@@ -66,14 +72,15 @@ def test_other_tasks_run_between_the_slices(form: str, monkeypatch: pytest.Monke
         scope = {
             "type": "http",
             "method": "GET",
-            "raw_path": f"/timemap/{form}/{PAGE}".encode(),
-            "query_string": b"",
+            "path": path,
+            "raw_path": path.encode(),
+            "query_string": query.encode(),
             "headers": [(b"host", b"us.example")],
             "scheme": "http",
         }
         parts = Parts(finder, cast("Any", None), finder, SystemClock())
         other = asyncio.create_task(others())
-        await Application(parts)(cast("Any", scope), cast("Any", None), send)
+        await Application(parts)(cast("Any", scope), cast("Any", asyncio.Event().wait), send)
         other.cancel()
 
     asyncio.run(request())

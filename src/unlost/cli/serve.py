@@ -22,7 +22,11 @@ if TYPE_CHECKING:
     from unlost.service.parts import Parts
 
 
-_ENDPOINTS = ("timemap", "timegate", "memento", "api", "summary")
+_ENDPOINTS = (
+    "timemap", "timegate", "memento", "api", "summary", "about", "health", "metrics", "monitor", "static",
+    "recover", "jobs", "mail", "preview", "privacy", "admin",
+)  # fmt: skip
+"""The first segments of the service's own paths."""
 
 
 def _root(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:

@@ -1,6 +1,5 @@
 """The web application (ASGI): what is asked most is answered before any router, the rest by Starlette."""
 
-import asyncio
 import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -8,7 +7,6 @@ from urllib.parse import unquote
 
 from unlost.aggregate.found import Found
 from unlost.aggregate.places import Places
-from unlost.aggregate.rendering import PIECE_MEMENTOS
 from unlost.aggregate.wish import LAST, Wish
 from unlost.errors import BusyError, DatabaseError, InputError, NotKeptError, UsageError
 from unlost.service.address import MAX_TARGET_BYTES
@@ -30,7 +28,7 @@ from unlost.service.answers import (
 )
 from unlost.service.asked import SHAPES, Asked, Terms, asked_in, terms_of
 from unlost.service.jobs_router import JobsRouter
-from unlost.service.lists import VARY, Lists
+from unlost.service.lists import VARY, Lists, compute_digest
 from unlost.service.network import network_of
 from unlost.service.others import Others
 from unlost.service.parts import Parts
@@ -147,9 +145,7 @@ class Application:
             if self._parts.by_page and endpoint in OF_ONE_COPY:
                 send, referer = _varying(send), referer_of(scope)
             found = await self._found(asked, terms, referer)
-            if len(found.mementos) > PIECE_MEMENTOS:
-                # The digest of a million mementos takes a tenth of a second, for which other requests would wait.
-                await asyncio.to_thread(getattr, found, "digest")
+            await compute_digest(found)
             if asked.form == "proxy":
                 return await self._proxy.serve(asked, terms, found, scope["method"], send)
             answer = self._lists.answer(asked, terms, found)

@@ -1,5 +1,6 @@
 """Whence requests come, as a code: it tells whether two come from the same place, and nothing else."""
 
+import re
 from collections.abc import Sequence
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
 
@@ -8,6 +9,8 @@ from starlette.requests import HTTPConnection
 from unlost.service.jobs.keys import Keys
 from unlost.service.jobs.pending import Origin
 from unlost.service.network import network_of, wider_networks_of
+
+_WITH_PORT = re.compile(r"\[([0-9A-Fa-f:.]+)\](?::[0-9]+)?|([0-9.]+):[0-9]+")
 
 Proxies = Sequence[IPv4Network | IPv6Network]
 """The networks in which our own proxies are."""
@@ -34,9 +37,9 @@ class Clients:
         found = "" if request.client is None else request.client.host
         # Each proxy says whom it has seen, behind what there is or in a line of its own. So the last that is none of
         # ours was seen by one of ours; whatever stands before it is what strangers say.
-        said = [each.strip() for line in request.headers.getlist("x-forwarded-for") for each in line.split(",")]
+        said = [each for line in request.headers.getlist("x-forwarded-for") for each in line.split(",")]
         while said and self._is_proxy(found):
-            found = said.pop() or found
+            found = without_port(said.pop().strip()) or found
         return found
 
     def _is_proxy(self, host: str) -> bool:
@@ -48,3 +51,13 @@ class Clients:
         if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
             address = address.ipv4_mapped
         return any(address in network for network in self._proxies)
+
+
+def without_port(host: str) -> str:
+    """Return an IP address as proxies write it without the port that some add; anything else unchanged.
+
+    >>> without_port("192.0.2.1:4711"), without_port("[2001:db8::1]:80"), without_port("2001:db8::1")
+    ('192.0.2.1', '2001:db8::1', '2001:db8::1')
+    """
+    found = _WITH_PORT.fullmatch(host)
+    return (found[1] or found[2]) if found else host

@@ -73,6 +73,7 @@ async def opened_desk(options: JobsOptions, clock: Clock) -> AsyncIterator[Desk]
     async with AsyncExitStack() as stack:
         stack.callback(desk.orders.shutdown)
         stack.callback(desk.logins.shutdown)
+        stack.callback(desk.reports.shutdown)
         stack.callback(desk.following.close)
         await stack.enter_async_context(going_on(desk.look_after(clock)))
         await stack.enter_async_context(going_on(desk.tidy(clock)))

@@ -31,6 +31,7 @@ _LOOK_SECONDS = 60.0  # between two looks at whose time is over
 _TIDY_SECONDS = 2.0
 _AT_ONCE = 8  # questions to the database; more wait, so that a crowd cannot take all threads
 _LOGINS_AT_ONCE, _LOGINS_WAITING = 1, 8  # each takes 128 MB and 0.3 s
+_REPORTS_AT_ONCE, _REPORTS_WAITING = 2, 8  # that of a million files takes a minute
 _ORDERS_AT_ONCE = 2  # taken; there is one writer at a time, so more would only wait in other places
 _PART = 500  # folders that are looked up together
 _log = logging.getLogger(__name__)
@@ -42,7 +43,8 @@ class Desk:
 
     archives: ids of those that may be ordered from. clients: knows whence requests come. sends_mail: whether letters
     go out. contact: whom visitors can ask.
-    logins: hashes passwords. space: of the disk that the folders are on. room: for those who ask for something.
+    logins: hashes passwords. reports: renders reports. space: of the disk that the folders are on.
+    room: for those who ask for something.
     orders: threads for those who order: they do not wait behind the others.
     """
 
@@ -57,6 +59,7 @@ class Desk:
     room: asyncio.Semaphore
     orders: ThreadPoolExecutor
     logins: BoundedPool
+    reports: BoundedPool
     clients: Clients
     sends_mail: bool
     contact: str
@@ -80,12 +83,12 @@ class Desk:
         tokens, room = Tokens(jobs.database), asyncio.Semaphore(_AT_ONCE)
         orders = ThreadPoolExecutor(_ORDERS_AT_ONCE, "orders")
         logins = BoundedPool(_LOGINS_AT_ONCE, _LOGINS_WAITING, "logins")
+        reports = BoundedPool(_REPORTS_AT_ONCE, _REPORTS_WAITING, "reports")
         clients = Clients(keys, proxies=proxies)
         following, clock_guard = Following(jobs), ClockGuard(jobs.database)
         return cls(
-            jobs, folders, keys, tokens, letters, following, clock_guard, archives, room, orders, logins, clients,
-            sends_mail, contact,
-            DiskSpace(folders, space),
+            jobs, folders, keys, tokens, letters, following, clock_guard, archives, room, orders, logins, reports,
+            clients, sends_mail, contact, DiskSpace(folders, space),
         )  # fmt: skip
 
     async def admin(self, authorization: str) -> str | None:
@@ -139,7 +142,7 @@ class Desk:
         workers = await self.do(self.jobs.workers)
         letters = await self.do(self.letters.waiting)
         jumped = await self.do(self.clock_guard.reason)
-        shortage, usage = await self.do(self.space.count), await self.do(self.space.usage)
+        shortage, usage = await self.do(self.space.shortage), await self.do(self.space.usage)
         limits = self.space.limits
         return {
             **{f"unlost_jobs_{state.value}": (f"Jobs that are {state.value}.", n) for state, n in counts.items()},
@@ -161,6 +164,7 @@ class Desk:
         """Remind and remove, now and then, for ever; not after the clock jumped."""
         while True:
             try:
+                await asyncio.to_thread(self.space.count)  # requests do not: it may take minutes
                 if jumped := await self.do(self.clock_guard.check):
                     _log.error("nothing is removed until the time is confirmed at /admin/clock: %s", jumped)
                 else:

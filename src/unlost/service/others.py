@@ -19,7 +19,7 @@ from unlost.service.about import about
 from unlost.service.address import page_in
 from unlost.service.answers import Answer, text_answer
 from unlost.service.asked import LISTS, SHAPES, Asked, terms_of
-from unlost.service.lists import Lists
+from unlost.service.lists import Lists, compute_digest
 from unlost.service.openapi import description
 from unlost.service.pages.catalogue import remember_language, strings_for
 from unlost.service.parts import Parts
@@ -100,6 +100,7 @@ class Others:
             terms.wish = combined(wished_by(options), terms.wish)
             found = await self._parts.finds.find(asked.uri, terms.wish, terms.freshness)
             self._parts.metrics.found(found.from_cache)
+            await compute_digest(found)
         except (InputError, UsageError, NotKeptError, BusyError) as error:
             return _response(refusal(error))
         return _response(self._lists.answer(asked, terms, found))
@@ -122,7 +123,7 @@ class Others:
             except DatabaseError:
                 found, status = {"status": "the database of jobs cannot be reached"}, 503
             else:
-                if shortage := await self._parts.desk.do(self._parts.desk.space.count):
+                if shortage := await self._parts.desk.do(self._parts.desk.space.shortage):
                     found = {"status": shortage}  # everything but jobs works, so there is no reason for a restart
         return JSONResponse(found, status, {"cache-control": "no-store"})
 

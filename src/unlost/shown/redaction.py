@@ -2,10 +2,12 @@
 
 import re
 
-# An authority ends at a slash, a question mark, a hash sign, or their escaped forms inside another URL.
-_USERINFO = re.compile(
+# The part before the host may have anything but what ends an authority. A password has those characters escaped.
+_USERINFO = re.compile(r"((?:https?:/|://)/*)[^/?#\\\s\"<>]*(?:@|%40)", re.IGNORECASE)
+# Of a URL that is escaped inside another one, the escaped forms end it, too.
+_ESCAPED_USERINFO = re.compile(
     r"((?:https?(?::|%3A)(?:/|%2F)|(?::|%3A)(?:/|%2F){2})(?:/|%2F)*)"
-    r"(?:(?!%2F|%3F|%23)[^/?#\\\s\"'<>])*(?:@|%40)",
+    r"(?:(?!%2F|%3F|%23)[^/?#\\\s\"<>])*(?:@|%40)",
     re.IGNORECASE,
 )
 
@@ -17,5 +19,7 @@ def strip_userinfo(text: str) -> str:
     'GET http://example.com/@me failed'
     >>> strip_userinfo("https://archive.example/web/http%3A%2F%2Fme:p%40ss%40example.com%2F")
     'https://archive.example/web/http%3A%2F%2Fexample.com%2F'
+    >>> strip_userinfo("http://me:sec%2Fret@example.com/ and http://me:it's@example.com/")
+    'http://example.com/ and http://example.com/'
     """
-    return _USERINFO.sub(r"\1", text)
+    return _ESCAPED_USERINFO.sub(r"\1", _USERINFO.sub(r"\1", text))

@@ -267,3 +267,16 @@ def test_slots_are_given_in_order_and_none_is_lost(steps: list[str]) -> None:
         assert limiter.locked()
 
     asyncio.run(work())
+
+
+def test_pages_that_fail_do_not_starve_the_others() -> None:
+    """A status may be that of the page: it takes the limit to a quarter of the initial one, other errors further."""
+    limiter = ConcurrencyLimiter(ConcurrencyOptions(initial=32))
+    for second in range(100):
+        limiter.failed(second, second + 0.5, of_page=True)
+    assert limiter.limit == 8
+    for second in range(100, 200):
+        limiter.failed(second, second + 0.5)
+    assert limiter.limit == 1
+    limiter.failed(200, 200.5, of_page=True)
+    assert limiter.limit == 1

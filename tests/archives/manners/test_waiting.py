@@ -268,3 +268,22 @@ def test_who_is_cancelled_while_waiting_says_that_nothing_was_sent(archive: Arch
         hanging.end()
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("for_slot", [None, 0.02])
+def test_a_wait_that_ends_leaves_no_error(for_slot: float | None) -> None:
+    """The event loop would log it with a traceback."""
+
+    async def run() -> None:
+        errors: list[dict[str, object]] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: errors.append(context))
+        given, _ = turns()
+        slot = asyncio.Semaphore(5)
+        first = await given.take(WIDE, Work.INDEX, slot, Patience(1))
+        with pytest.raises(NotNowError):
+            await given.take(WIDE, Work.INDEX, slot, Patience(0.02, for_slot))
+        await settled()
+        first.end()
+        assert errors == []
+
+    asyncio.run(run())

@@ -80,3 +80,14 @@ def test_a_jump_holds_until_it_is_confirmed(machine: Machine, jump: Callable[[Ma
     assert reason in machine.run(60)
     machine.guard.confirm()
     assert machine.guard.reason() == machine.run(60) == ""
+
+
+def test_one_confirmation_holds_for_all_processes(machine: Machine) -> None:
+    """A process whose next check comes after it does not report the same jump again, but the next one."""
+    other = ClockGuard(machine.database, lambda: machine.monotonic)
+    assert machine.guard.check() == other.check() == ""
+    assert machine.run(60, DAY)
+    machine.guard.confirm()
+    assert other.check() == machine.run(60) == other.check() == ""
+    machine.wall.advance(DAY)
+    assert "jumped by +86400 s" in other.check()

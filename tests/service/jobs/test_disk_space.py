@@ -1,7 +1,9 @@
 """No job starts or continues without disk space for it: it waits, says so, and continues when there is enough."""
 
+import threading
 import zipfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -55,6 +57,28 @@ def test_limits(tmp_path: Path) -> None:
     assert full.count() == full.shortage() == FULL
     assert full.usage().used == len(BALLAST)
     assert space_of(tmp_path / "new", min_free=1).count() == ""
+
+
+def test_requests_do_not_wait_for_a_count(tmp_path: Path) -> None:
+    """The health check and the metrics are public: while one thread counts many files, others do not begin to."""
+    counting, end = threading.Event(), threading.Event()
+
+    class ManyFiles(JobFolders):
+        def total_size(self) -> int:
+            assert not counting.is_set(), "counted twice at the same time"
+            counting.set()
+            assert end.wait(10)
+            return len(BALLAST)
+
+    space = DiskSpace(ManyFiles(tmp_path), SpaceLimits.of_megabytes(0, 2))
+    assert space.usage().used == 0
+    with ThreadPoolExecutor(1) as pool:
+        counted = pool.submit(space.count)
+        assert counting.wait(10)
+        assert (space.count(), space.shortage(), space.usage().used) == ("", "", 0)
+        end.set()
+        assert counted.result() == space.shortage() == FULL
+    assert space.usage().used == len(BALLAST)
 
 
 def test_a_recovery_stops(tmp_path: Path) -> None:

@@ -2,15 +2,19 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from ipaddress import ip_network
 
 import pytest
+from starlette.requests import HTTPConnection
 
 from tests.service.jobs.shelf import ORDER
 from tests.virtual_clock import VirtualClock
 from unlost.errors import BusyError, LimitError, UsageError
+from unlost.service.clients import Clients
 from unlost.service.jobs import states
 from unlost.service.jobs.database import Database
 from unlost.service.jobs.job import Job, State
+from unlost.service.jobs.keys import Keys
 from unlost.service.jobs.letters import Letters
 from unlost.service.jobs.pending import Origin
 from unlost.service.jobs.rows import customer_of
@@ -155,3 +159,16 @@ def test_who_unsubscribed_gets_no_email(jobs: Jobs) -> None:
     jobs.resubscribe(customer_of("me@mail.example"))
     ordered(jobs, "me@mail.example")
     assert len(letters.take()) == 1
+
+
+@pytest.mark.parametrize("address", ["192.0.2.1", "2001:db8::1"])
+def test_ports_of_clients_do_not_matter(address: str) -> None:
+    """Some proxies add them: without this, all clients would share one bound."""
+    clients = Clients(Keys(b"x" * 32), proxies=[ip_network("127.0.0.0/8")])
+
+    def origin(forwarded: str) -> Origin:
+        headers = [(b"x-forwarded-for", forwarded.encode())]
+        return clients.origin(HTTPConnection({"type": "http", "headers": headers, "client": ("127.0.0.1", 1)}))
+
+    with_port = f"[{address}]:4711" if ":" in address else f"{address}:4711"
+    assert origin(with_port) == origin(address) != origin("192.0.3.1")

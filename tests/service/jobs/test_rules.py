@@ -58,6 +58,7 @@ def test_limits_of_a_day(url: str, kind: str) -> None:
         "http://0.0.0.0/", "http://10.1.2.3/", "http://172.16.0.1/", "http://192.168.0.1:81/", "http://169.254.169.254/",
         "http://100.64.0.1/", "http://224.0.0.1/", "http://[::1]/", "http://[::]/", "http://[fe80::1]/",
         "http://[fd00::1]/", "http://[::ffff:10.0.0.1]/", "http://[2002:7f00:1::]/",
+        "http://[::127.0.0.1]/", "http://[64:ff9b::10.0.0.1]/", "http://[fec0::1]/",
     ],
 )  # fmt: skip
 def test_private_hosts_are_refused(tmp_path: Path, address: str) -> None:

@@ -204,7 +204,7 @@ class Courier:
             raise
         except FailedError as error:
             if error.kind in _CONGESTION:
-                limiter.failed(begun, loop.time())
+                limiter.failed(begun, loop.time(), of_page=error.kind == "status")
             if its_host:
                 await self._note_failure(archive, place, error, errand, turn)
             self.network.check()

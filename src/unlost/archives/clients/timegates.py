@@ -46,6 +46,8 @@ async def select(archive: Archive, courier: Asks, uri: str, date: str | None) ->
             raise _malformed(archive, "a memento of another page")
     named = {joined(reply.url, each.uri): each.datetime for each in links.mementos}
     address, moment = await _selected(archive, courier, uri, reply, named, headers)
+    if host_of(address) is None:
+        raise _malformed(archive, "a memento without a web URL")
     rows = [Memento(when, archive.id, where) for where, when in {**named, address: moment}.items() if host_of(where)]
     return Selection(
         Mementos(rows),
@@ -84,7 +86,10 @@ async def _selected(
     if copy is not None and len(copy.datetime) == 14 and same_page(copy.uri, uri):
         return target, copy.datetime
     # It redirects to another TimeGate, or to a memento whose URL has no date.
-    arrival = await Replay(archive, courier, Problems()).arrive(uri, target, headers, stop_at_date=True)
+    try:
+        arrival = await Replay(archive, courier, Problems()).arrive(uri, target, headers, stop_at_date=True)
+    except FailedError as error:  # of that URL: the TimeGate itself has responded
+        raise _malformed(archive, f"a redirect that cannot be followed ({error})") from None
     if arrival is None:
         raise _malformed(archive, "a redirect to a memento that does not exist")
     arrival.reply.body.close()

@@ -36,8 +36,9 @@ class ConcurrencyLimiter:
     Additive increase, only while requests wait for a slot: by one for each response until the first decrease (as in
     TCP's slow start), then by one for each round of responses. Multiplicative decrease, at most once for the requests
     that are on their way together: by half on a response that says to wait, and on errors above a tenth of a round; by
-    a quarter, the first time by half, on a mean latency of twice the usual one. Latency alone never takes it below a
-    quarter of the initial size, since some pages just take longer.
+    a quarter, the first time by half, on a mean latency of twice the usual one. Latency and errors that may be those of
+    single pages never take it below a quarter of the initial size, since some pages just take longer or fail: requests
+    for such a page must not slow down all others.
 
     >>> ConcurrencyLimiter(ConcurrencyOptions(initial=4)).limit
     4
@@ -102,14 +103,17 @@ class ConcurrencyLimiter:
         if self._adapts:
             self._record(sent_at, now)
 
-    def failed(self, sent_at: float, now: float) -> None:
-        """Record an error: a timeout, a broken or refused connection, a status of 500 and above."""
+    def failed(self, sent_at: float, now: float, *, of_page: bool = False) -> None:
+        """Record an error: a timeout, a broken or refused connection, a status of 500 and above.
+
+        of_page: whether it may be one of the requested page alone, such as a status.
+        """
         if not self._adapts or sent_at < self._decreased_at:
             return
         self._responses += 1
         self._errors += 1
         if self._errors >= _ERRORS * self._limit:
-            self._decrease(_HALF, self._options.minimum, now)
+            self._decrease(_HALF, self._page_floor() if of_page else self._options.minimum, now)
 
     def throttled(self, sent_at: float, now: float) -> None:
         """Record a response that says to wait: 429 or 503."""
@@ -133,11 +137,14 @@ class ConcurrencyLimiter:
             return
         mean, is_first = self._seconds / (self._responses - self._errors), self._usual == 0.0
         if not is_first and mean > _RISE * self._usual + _SLACK:
-            floor = max(self._options.minimum, self._options.initial // 4)
-            self._decrease(_HALF if self._is_starting else _THREE_QUARTERS, min(floor, self._limit), now)
+            self._decrease(_HALF if self._is_starting else _THREE_QUARTERS, self._page_floor(), now)
         weight = 1.0 if is_first else _DRIFT if mean > self._usual else _SETTLE
         self._usual += weight * (mean - self._usual)
         self._begin_round()
+
+    def _page_floor(self) -> float:
+        """Return the limit below which slow or failing pages do not take it."""
+        return min(max(self._options.minimum, self._options.initial // 4), self._limit)
 
     def _decrease(self, factor: float, floor: float, now: float) -> None:
         self._limit = max(factor * self._limit, floor)

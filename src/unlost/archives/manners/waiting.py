@@ -177,7 +177,7 @@ class Turns:
             async with asyncio.timeout(max(0.0, seconds, for_slot)) as bound:
 
                 def check() -> None:
-                    if slot is not None and not slot.locked():
+                    if slot is not None and not slot.locked() and not bound.expired():
                         bound.reschedule(loop.time())
 
                 timer = loop.call_later(max(0.0, seconds), check)

@@ -31,6 +31,7 @@ class ClockGuard:
         self._database = database
         self._monotonic = monotonic
         self._last: tuple[float, float] | None = None  # the time, and the monotonic clock
+        self._confirmed: object = 0  # how often the time had been confirmed at the last check
         self._lock = threading.Lock()
 
     def check(self) -> str:
@@ -39,12 +40,15 @@ class ClockGuard:
             self._database.alone(connection, _NAME)
             now, monotonic = self._database.now(connection), self._monotonic()
             stored = _stored(connection)
+            confirmed = stored.get("confirmed", 0)
+            if confirmed != self._confirmed:
+                self._last = None  # a jump since the last check of this process is what was confirmed
             reason = str(stored.get("jumped") or "") or self._jump(now, monotonic, stored.get("checked"))
-            self._last = now, monotonic
+            self._last, self._confirmed = (now, monotonic), confirmed
             if reason:
                 _store(connection, {**stored, "jumped": reason})
             else:
-                _store(connection, {"checked": now})
+                _store(connection, {"checked": now, "confirmed": confirmed})
             return reason
 
     def _jump(self, now: float, monotonic: float, checked: object) -> str:
@@ -67,7 +71,10 @@ class ClockGuard:
     def confirm(self) -> None:
         """Note that an operator has seen that the time is right. Raises as `Database` does."""
         with self._database.writing() as connection:
-            _store(connection, {"checked": self._database.now(connection)})
+            self._database.alone(connection, _NAME)
+            confirmed = _stored(connection).get("confirmed")
+            count = confirmed + 1 if isinstance(confirmed, int) else 1
+            _store(connection, {"checked": self._database.now(connection), "confirmed": count})
 
 
 def _stored(connection: Connection) -> Mapping[str, Any]:

@@ -1,5 +1,6 @@
 """The disk space that jobs may use: a floor of free space, and a bound on the size of all jobs together."""
 
+import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -39,21 +40,31 @@ class DiskSpace:
         self.limits = limits or SpaceLimits()
         self._used = 0
         self._next_count = float("-inf")
+        self._counting = threading.Lock()
 
     def usage(self) -> Usage:
-        """Return how much is used and free. Reads all folders, unless they were read a short time ago."""
-        begun = time.monotonic()
-        if begun >= self._next_count:
-            self._used = self._folders.total_size()
-            ended = time.monotonic()
-            self._next_count = ended + _PAUSE_RATIO * (ended - begun)
+        """Return how much is free, and the size of all jobs as it was counted last."""
         return self._folders.usage(self._used)
 
     def count(self) -> str:
-        """Read the size of all jobs, then return as `shortage` does."""
-        with suppress(OSError):
-            self.usage()
+        """Read the size of all jobs, then return as `shortage` does.
+
+        Reads nothing if another thread does so now, or did a short time ago: with many files it takes minutes.
+        """
+        if self._counting.acquire(blocking=False):
+            try:
+                self._count()
+            finally:
+                self._counting.release()
         return self.shortage()
+
+    def _count(self) -> None:
+        begun = time.monotonic()
+        if begun >= self._next_count:
+            with suppress(OSError):
+                self._used = self._folders.total_size()
+            ended = time.monotonic()
+            self._next_count = ended + _PAUSE_RATIO * (ended - begun)
 
     def shortage(self) -> str:
         """Return why no job may start or continue, one of `SHORTAGES`; empty if jobs may.

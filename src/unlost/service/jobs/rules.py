@@ -4,11 +4,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from hashlib import sha256
-from ipaddress import IPv6Address, ip_address
 from typing import Any
 
 from sqlalchemy import Connection, and_, delete, func, insert, or_, select
 
+from unlost.archives.asking.addresses import is_literal, is_public
 from unlost.errors import BlockedError, LimitError, UriError, UsageError
 from unlost.service.jobs.database import Database
 from unlost.service.jobs.order import Order
@@ -92,13 +92,10 @@ def is_private(host: str) -> bool:
     >>> [is_private(host) for host in ("example.com", "local.example.com", "93.184.216.34")]
     [False, False, False]
     """
-    try:
-        ip = ip_address(host.strip("[]"))
-    except ValueError:
-        return "." not in host or host.endswith(_PRIVATE)
-    inner = (ip.ipv4_mapped or ip.sixtofour) if isinstance(ip, IPv6Address) else None
-    found = inner or ip
-    return not found.is_global or found.is_multicast
+    ip = host.strip("[]")
+    if is_literal(ip):
+        return not is_public(ip)
+    return "." not in host or host.endswith(_PRIVATE)
 
 
 class Rules:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 from tempfile import TemporaryFile
 from typing import IO, Any
+from weakref import WeakSet
 
 from starlette.background import BackgroundTask
 from starlette.concurrency import iterate_in_threadpool
@@ -12,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from unlost.errors import JobError
+from unlost.errors import BusyError, JobError
 from unlost.recover.report.figures import figures_of
 from unlost.recover.report.page import PageOptions, render_report
 from unlost.recover.state.reading import StateReading
@@ -34,6 +35,8 @@ _REPORT_POLICY = (
 )
 """Of the report, which has its style in itself, and no script."""
 _PIECE = 1 << 16
+_MAX_REPORTS = 50  # at once: each is a file until its client has received it, 170 MB with a million files
+_BUSY_SECONDS = 10.0
 _LIVING_SECONDS = 120.0  # since a worker was last heard of; they say three times a minute that they are there
 _SHORTAGES = {LOW_SPACE: "low_space", FULL: "full"}  # the names of texts
 _STEPS = (State.PENDING, State.QUEUED, State.PROCESSING, State.COMPLETE)
@@ -47,6 +50,7 @@ class Owner:
         self._looks = looks
         self._forms = forms
         self._checkpoints = Checkpoints()
+        self._reports: WeakSet[IO[bytes]] = WeakSet()  # that are being rendered or sent
         one = "/jobs/{key}"
         self.routes = [
             Route("/jobs/confirm/{code}", self._confirm, methods=["GET", "POST"]),
@@ -174,10 +178,13 @@ class Owner:
                 file.writelines(piece.encode() for piece in render_report(state, figures_of(state), options))
             file.seek(0)
 
-        # A page of many files is written to disk: it takes no memory, and a slow client holds nothing open.
+        if sum(not each.closed for each in self._reports) >= _MAX_REPORTS:
+            raise BusyError("too many reports are being sent", _BUSY_SECONDS)
+        # A page of many files is written to disk: it takes no memory, and a slow client holds nothing else open.
         file = TemporaryFile()  # noqa: SIM115  closed after the response
+        self._reports.add(file)
         try:
-            await self._desk.do(write, file)
+            await self._desk.reports.run(write, file)
         except BaseException:
             file.close()
             raise

@@ -1,0 +1,72 @@
+"""Reports of many files take long and are large: they delay no other request, and are bounded."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from starlette.requests import Request
+
+from tests.recover.report.states import make
+from unlost.errors import BusyError
+from unlost.service.jobs.database import Database, file_url
+from unlost.service.jobs.folders import JobFolders
+from unlost.service.jobs.keys import Keys
+from unlost.service.jobs.letters import Letters
+from unlost.service.jobs.store import Jobs
+from unlost.service.jobs_desk import Desk
+from unlost.service.pages import owner as owner_module
+from unlost.service.pages.forms import Forms
+from unlost.service.pages.looks import Looks
+from unlost.service.pages.owner import Owner
+
+
+def request() -> Request:
+    """Return one for a report."""
+    return Request({"type": "http", "path": "/", "headers": [], "query_string": b"", "path_params": {"key": "1-x"}})
+
+
+def test_reports_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While as many as may are rendered, others are refused, and the database can be used."""
+    end = threading.Event()
+
+    def render(*_: object) -> Iterator[str]:
+        assert end.wait(10)
+        yield "rendered"
+
+    async def complete(*_: object) -> Any:  # noqa: ANN401
+        return cast("Any", "a job")
+
+    folder = make(tmp_path / "recovery", [])
+    monkeypatch.setattr(owner_module, "render_report", render)
+    monkeypatch.setattr(owner_module, "_MAX_REPORTS", 9)
+    monkeypatch.setattr(Owner, "_complete", complete)
+    monkeypatch.setattr(Desk, "offered_folder", lambda *_: folder)
+
+    async def run(database: Database) -> None:
+        keys = Keys(b"x" * 32)
+        desk = Desk.of(Jobs(database), JobFolders(tmp_path / "work"), keys, Letters(database), ())
+        forms = Forms(keys, is_secure=False)
+        report = Owner(desk, Looks(forms, {}), forms)._report
+        going = [asyncio.create_task(report(request())) for _ in range(9)]
+        await asyncio.sleep(0)
+        async with asyncio.timeout(5):
+            await desk.do(desk.jobs.check)
+        with pytest.raises(BusyError):
+            await report(request())
+        end.set()
+        ends = [answer.background for answer in await asyncio.gather(*going)]
+        with pytest.raises(BusyError):
+            await report(request())  # none is sent yet
+        await cast("Any", ends.pop())()
+        ends.append((await report(request())).background)
+        for each in ends:
+            await cast("Any", each)()
+        desk.reports.shutdown()
+
+    database = Database(file_url(tmp_path / "jobs.sqlite"))
+    database.prepare()
+    asyncio.run(run(database))
+    database.close()
