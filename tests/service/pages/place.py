@@ -59,7 +59,8 @@ def running_place(folder: Path, site: Site | None = None, *more: str) -> Iterato
         )
         assert done.returncode == 0, done.stderr
         with closing(Database(file_url(folder / "jobs" / "jobs.sqlite"))) as database:
-            Rules(database).set_limits(Limits(pending_per_network=0))  # all tests of pages order from one network
+            # All tests of pages order the same site from one network.
+            Rules(database).set_limits(Limits(per_client=0, per_address=0, pending_per_network=0))
         mail = ["--smtp", f"smtp://{USER}@127.0.0.1:{sink.port}", "--mail-from", "unlost@example.org"]
         mail += ["--smtp-ca", str(sink.ca)]
         registry = lost.registry(folder)
