@@ -4,7 +4,6 @@ import calendar
 import math
 import re
 from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
 
 from unlost.errors import DateError
 
@@ -126,6 +125,8 @@ def from_http(text: str) -> str:
     >>> from_http("Mon, 10 Feb 2014 00:00:01 GMT"), from_http("Tue, 1 Feb 2014 00:00:01 +0100")
     ('20140210000001', '20140131230001')
     """
+    from email.utils import parsedate_to_datetime  # noqa: PLC0415  start-up
+
     try:
         moment = parsedate_to_datetime(text)
     except (ValueError, TypeError, IndexError, OverflowError):

@@ -47,25 +47,32 @@ def command_line(*words: "str | Path") -> str:
     return f"`{shlex.join(['unlost', *map(str, words)])}`"
 
 
+def _strip_userinfo(text: str) -> str:
+    """Remove user names and passwords from URLs. Few messages have any, and those do without the import."""
+    if "@" not in text and "%40" not in text:
+        return text
+    from unlost.shown.redaction import strip_userinfo  # noqa: PLC0415  start-up
+
+    return strip_userinfo(text)
+
+
 def say(text: str, *, level: str = "error", **fields: str | int) -> None:
     """Write one message; with `--log json`, as an object with the fields beside it.
 
     Text comes out as `unlost: ` and the message, fields left out: the message has to say it all. Whatever is in it, it
     is one line that no terminal acts on, and URLs in it have no user name or password.
     """
-    from unlost.shown.redaction import strip_userinfo  # noqa: PLC0415  not needed by --help
-
     context = click.get_current_context(silent=True)
     if context is not None and STANDARD_INPUT_FILE in context.meta:
         text = text.replace(context.meta[STANDARD_INPUT_FILE], "standard input")
     if len(text) > _MAX_MESSAGE:
         # The end says what is wrong, and what to do.
         text = f"{text[: _MAX_MESSAGE // 2]}…{text[-_MAX_MESSAGE // 2 :]}"
-    text = _printable(strip_userinfo(text))
+    text = _printable(_strip_userinfo(text))
     if context is not None and context.find_root().params.get("log") == "json":
         import json  # noqa: PLC0415  not needed by --help
 
-        stripped = {name: strip_userinfo(value) if isinstance(value, str) else value for name, value in fields.items()}
+        stripped = {name: _strip_userinfo(value) if isinstance(value, str) else value for name, value in fields.items()}
         click.echo(json.dumps({"level": level, "message": text, **stripped}, ensure_ascii=False), err=True)
     else:
         click.echo(f"unlost: {text}", err=True)

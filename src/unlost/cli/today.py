@@ -3,13 +3,14 @@
 import os
 from datetime import UTC, date, datetime
 
-from unlost import dates
 from unlost.errors import DateError, UsageError
 from unlost.holdings.provenance import build_time
 
 
 def the_day(given: str | None) -> date:
     """Return the day that `--date` names, else the variable SOURCE_DATE_EPOCH, else today in UTC. Raises UsageError."""
+    from unlost import dates  # noqa: PLC0415  start-up
+
     told = the_moment(given)
     return dates.to_datetime(told).date() if told else datetime.now(UTC).date()
 
@@ -25,6 +26,10 @@ def the_moment(given: str | None) -> str | None:
     For headers: what is made of the same files is the same on every day, unless it is told the day. Raises UsageError.
     """
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    if given is None and not epoch:
+        return None
+    from unlost import dates  # noqa: PLC0415  start-up
+
     digits: str | None
     try:
         if given is not None:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import stat
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -11,6 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TypeAlias
 
+from unlost import _core
 from unlost.errors import DateError
 from unlost.formats.ukvs import Header
 
@@ -29,10 +29,12 @@ UNKNOWN_CAPTURES: Captures = ("00000101000000", "00000101000000")
 
 def build_time() -> str:
     """Return what the variable SOURCE_DATE_EPOCH says, else the time, as 14 digits. Raises DateError."""
-    from unlost.dates import from_datetime, from_epoch  # noqa: PLC0415  start-up
-
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
-    return from_epoch(epoch) if epoch else from_datetime(datetime.now(UTC))
+    if epoch:
+        from unlost.dates import from_epoch  # noqa: PLC0415  start-up
+
+        return from_epoch(epoch)
+    return datetime.now(UTC).strftime("%Y%m%d%H%M%S")
 
 
 def add_provenance(
@@ -74,37 +76,32 @@ def capture_range(headers: Iterable[Header], captures: Captures | None = None) -
 
 def input_digests(paths: Iterable[str | PathLike[str]]) -> list[object] | dict[str, object]:
     """Return the sizes and digests of the inputs that are files, in an order that does not depend on their names."""
-    import hashlib  # noqa: PLC0415  start-up
-
     found = sorted((entry for path in paths if (entry := _input(path))), key=json.dumps)
     if len(found) <= MAX_INPUTS:
         return list(found)
-    every = hashlib.sha256("\n".join(map(json.dumps, found)).encode()).hexdigest()
+    every = _core.sha256_hex("\n".join(map(json.dumps, found)).encode())
     return {"files": len(found), "bytes": sum(int(str(entry["bytes"])) for entry in found), "sha256_of_digests": every}
 
 
 def _input(path: str | PathLike[str]) -> dict[str, object] | None:
     """Return a file's size and digest; nothing for a pipe, or for what cannot be read, which counting reports."""
-    import hashlib  # noqa: PLC0415  start-up
-
     try:
         if not stat.S_ISREG(Path(path).stat().st_mode):
             return None
         with Path(path).open("rb") as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(0, os.SEEK_SET)
-            digest = hashlib.sha256(file.read(2 * END_BYTES if size <= 2 * END_BYTES else END_BYTES))
             if size <= 2 * END_BYTES:
-                return {"bytes": size, "sha256": digest.hexdigest()}
+                return {"bytes": size, "sha256": _core.sha256_hex(file.read(2 * END_BYTES))}
+            ends = file.read(END_BYTES)
             file.seek(size - END_BYTES, os.SEEK_SET)
-            digest.update(file.read(END_BYTES))
-            return {"bytes": size, "sha256_of_ends": digest.hexdigest()}
+            return {"bytes": size, "sha256_of_ends": _core.sha256_hex(ends + file.read(END_BYTES))}
     except OSError:
         return None
 
 
 def _iso(digits: str) -> str:
-    return re.sub(r"(....)(..)(..)(..)(..)(..)", r"\1-\2-\3T\4:\5:\6Z", digits)
+    return f"{digits[:4]}-{digits[4:6]}-{digits[6:8]}T{digits[8:10]}:{digits[10:12]}:{digits[12:14]}Z"
 
 
 def _digits(value: object) -> str | None:

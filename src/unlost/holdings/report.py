@@ -73,11 +73,12 @@ class Report:
         """
         if allow_partial:
             return
-        from unlost.formats.index import ends_within_row  # noqa: PLC0415  start-up
-
         damage: object = self.problems.damage
-        if damage is None and index is not None and self.problems.total and ends_within_row(index):
-            damage = f"{fspath(index)}: the file ends in the middle of a row"
+        if damage is None and index is not None and self.problems.total:
+            from unlost.formats.index import ends_within_row  # noqa: PLC0415  start-up
+
+            if ends_within_row(index):
+                damage = f"{fspath(index)}: the file ends in the middle of a row"
         if damage is not None:
             raise InputError(
                 f"{damage}: nothing was written: repair the file, or give --allow-partial to use what can be read"

@@ -3,6 +3,7 @@
 mod ahead;
 mod blocks;
 pub mod coding;
+mod digest;
 pub mod httpdate;
 mod in_order;
 mod inflating;
@@ -20,6 +21,7 @@ mod source;
 pub mod warc;
 
 pub(crate) use blocks::{BLOCK_BYTES, Block, Blocks};
+pub use digest::sha256_hex;
 pub(crate) use in_order::work_in_order;
 pub use input::Input;
 pub use jenkins::jenkins;

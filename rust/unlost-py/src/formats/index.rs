@@ -19,7 +19,8 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<KeyColumn>()?;
     module.add_function(wrap_pyfunction!(inflated_length, module)?)?;
     module.add_function(wrap_pyfunction!(is_compressed, module)?)?;
-    module.add_function(wrap_pyfunction!(key_column, module)?)
+    module.add_function(wrap_pyfunction!(key_column, module)?)?;
+    module.add_function(wrap_pyfunction!(sha256_hex, module)?)
 }
 
 /// The lines of a plain, gzip or zstd file: LineReader(path, limit).
@@ -89,6 +90,12 @@ impl LineReader {
 #[pyfunction]
 fn is_compressed(head: &[u8]) -> bool {
     formats::is_compressed(head)
+}
+
+/// Returns the SHA-256 digest of data as hexadecimal digits. Importing hashlib takes longer than the digest.
+#[pyfunction]
+fn sha256_hex(py: Python<'_>, data: &[u8]) -> String {
+    py.detach(|| formats::sha256_hex(data))
 }
 
 /// Reads a file through the decompressor and throws it away: the baseline of the benches.
