@@ -214,6 +214,29 @@ def test_what_cannot_be_read_is_told_and_leaves_nothing(engine: Engine, index: P
     assert sorted(path.name for path in tmp_path.iterdir()) == ["unsorted.ukvs", "x.warc"]
 
 
+def test_a_truncated_map_is_refused(engine: Engine, index: Path, tmp_path: Path) -> None:
+    """By the size that its header declares; a map in parts is whole if all of its parts are there."""
+    whole, cut, output = tmp_path / "whole.ukvs", tmp_path / "cut.ukvs", tmp_path / "output"
+    build_map(local_files(index), whole)
+    lines = whole.read_bytes().splitlines(keepends=True)
+    cut.write_bytes(b"".join(lines[:-1]))
+    for work in (
+        lambda: maps.build_map(engine, [cut], output),
+        lambda: maps.compact_map(engine, cut, output),
+        lambda: merging.merge_maps(engine, [whole, cut], output),
+    ):
+        with pytest.raises(InputError, match=r"cut\.ukvs: truncated: the header declares"):
+            work()
+        assert not output.exists()
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    (parts / "0").write_bytes(b"".join(lines[:-3]))
+    (parts / "1").write_bytes(b"".join(lines[-3:]))
+    compact_map(whole, tmp_path / "expected")
+    maps.compact_map(engine, parts, output)
+    assert output.read_bytes() == (tmp_path / "expected").read_bytes()
+
+
 def test_files_that_vanish_are_told(
     engine: Engine, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -51,7 +51,7 @@ def count_piece(
     if piece.kind != "map":
         return count_rows(piece, builder, options)
     try:
-        header = map_header_like(str(piece.path), like)
+        header = map_header_like(str(piece.path), like, is_whole=False)
         if maps is not None:
             maps.append(json.dumps(header.meta))
         return builder.add_map(piece.path, len(header.keys), MAX_LINE_BYTES, is_only, Progress())
