@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
+import click
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
@@ -13,6 +14,7 @@ from pyarrow import parquet
 
 from tests.holdings.spark.conftest import local_files
 from tests.holdings.spark.dying import Dying
+from unlost.cli import filter as filter_command
 from unlost.cli.mapbuild import build
 from unlost.errors import ClusterError, InputError, UsageError
 from unlost.formats.problems import Problems
@@ -285,11 +287,24 @@ def test_who_lacks_the_extra_is_told_what_to_install(monkeypatch: pytest.MonkeyP
         (["--columns", "common-crawl"], "only --engine spark"),
         (["--engine", "spark", "--master", "local[1]", "--columns", "key=a"], "no url"),
         (["--engine", "spark", "--master", "local[1]", "--columns", "key=a,url=b"], "no date"),
+        (["--engine", "spark", "--master", "local[1]", "--allow-partial"], "--allow-partial is not supported"),
     ],
 )
-def test_options_that_do_not_go_together_are_refused(tmp_path: Path, options: list[str], message: str) -> None:
+@pytest.mark.parametrize("command", [build, filter_command.build], ids=["map", "filter"])
+def test_options_that_do_not_go_together_are_refused(
+    tmp_path: Path, command: click.Command, options: list[str], message: str
+) -> None:
     """Before any work, and before Spark is begun."""
-    arguments = ["index.cdxj", "-o", str(tmp_path / "map"), *options]
-    result = CliRunner().invoke(build, arguments, help_option_names=["-h", "--help"])
+    arguments = ["index.cdxj", "-o", str(tmp_path / "output"), *options]
+    result = CliRunner().invoke(command, arguments, help_option_names=["-h", "--help"])
     assert isinstance(result.exception, UsageError)
     assert message in str(result.exception)
+
+
+def test_partial_input_is_refused_by_the_library(engine: Engine, index: Path, tmp_path: Path) -> None:
+    """It would be ignored: Spark reads a damaged file whole or not at all."""
+    with pytest.raises(UsageError, match="not supported"):
+        maps.build_map(engine, [index], tmp_path / "map", MapOptions(allow_partial=True))
+    with pytest.raises(UsageError, match="not supported"):
+        filters.build_filter(engine, [index], tmp_path / "filter", FilterOptions(allow_partial=True))
+    assert not list(tmp_path.iterdir())

@@ -6,7 +6,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Protocol
 
 from unlost._core import Progress
-from unlost.errors import InputError
+from unlost.errors import InputError, UsageError
 from unlost.formats.lines import MAX_LINE_BYTES
 from unlost.formats.ukvs import Header
 from unlost.holdings.inputs import map_header_like
@@ -33,6 +33,12 @@ def read_inputs(
     if columns is not None:
         return read_parquet(engine.session, inputs, columns)
     return read_files(engine.session, inputs, kind)  # type: ignore[arg-type]
+
+
+def refuse_partial(options: RowOptions) -> None:
+    """Raise UsageError if damaged files are to be read as far as possible: Spark reads them whole or not at all."""
+    if options.allow_partial:
+        raise UsageError("--allow-partial is not supported on a cluster: leave it out, or leave out --engine spark")
 
 
 def count_piece(

@@ -17,7 +17,7 @@ from unlost.holdings.map_file import map_file, with_row_bytes
 from unlost.holdings.provenance import add_provenance, capture_range, input_digests, oldest_update
 from unlost.holdings.report import Report
 from unlost.holdings.spark.bounds import Level
-from unlost.holdings.spark.counting import count_piece, headers_of, joined_dates, read_inputs
+from unlost.holdings.spark.counting import count_piece, headers_of, joined_dates, read_inputs, refuse_partial
 from unlost.holdings.spark.engine import CutLines, Engine, Stage, add_tallies, check_order
 from unlost.holdings.spark.files import chunks, empty, folder, samples, with_totals, without_totals
 from unlost.holdings.spark.map_reading import ReadMaps, read_headers
@@ -142,6 +142,7 @@ def build_map(
     Raises InputError for an input that cannot be read, ClusterError if the cluster gives up; nothing is written then.
     """
     wanted = options or MapOptions()
+    refuse_partial(wanted)
     if unknown := wanted.exclude - set(EXCLUDABLE):
         raise UsageError(f"{min(unknown)}: cannot be left out: expected {' or '.join(EXCLUDABLE)}")
     report = Report()
@@ -150,7 +151,7 @@ def build_map(
         files = read_inputs(engine, inputs, wanted.kind, columns)
         counted = engine.read(files, CountPieces(wanted, len(files.names) == 1))
         add_tallies(counted.notes, files, report)
-        report.refuse_damage(allow_partial=wanted.allow_partial)
+        report.refuse_damage(allow_partial=False)
         report.refuse_empty(inputs)
         report.refuse_bad(wanted.max_bad)
         check_order(counted.notes, files, strictly=False)
